@@ -1,0 +1,28 @@
+"""Where alarms come from. A source yields batches, each with a bookmark to go on from after a restart."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Protocol
+
+from edge_agent.alarm import Alarm
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Alarms and the bookmark that stands after them; both reach the spool in one transaction.
+
+    ``skipped`` tells what could not be read as an alarm, in words, for the agent's log.
+    """
+
+    alarms: list[Alarm]
+    bookmark: str
+    skipped: list[str] = field(default_factory=list)
+
+
+class Source(Protocol):
+    """A machine's alarms, from a bookmark on."""
+
+    def batches(self, bookmark: str | None, stop: Event) -> Iterator[Batch]:
+        """Yield what follows ``bookmark`` (from the start where it is None) until ``stop`` or the end."""
+        ...

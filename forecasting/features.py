@@ -1,0 +1,30 @@
+"""Evidence to features, as the paper has them: normalised counts with consecutive repeats collapsed."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forecasting.series import AlarmSeries
+from forecasting.vocabulary import Columns
+
+
+def collapsed(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the codes with runs of one code reduced to a single entry."""
+    if len(codes) == 0:
+        return codes
+    changes = np.empty(len(codes), dtype=np.bool_)
+    changes[0] = True
+    np.not_equal(codes[1:], codes[:-1], out=changes[1:])
+    return codes[changes]
+
+
+def alarm_counts(seen: AlarmSeries, columns: Columns) -> NDArray[np.float32]:
+    """Return each input code's share of the collapsed evidence; an empty window is the zero vector.
+
+    Shares are of *all* codes, unknown ones included, so a code the model has never met still makes the
+    known ones smaller, as it would have in training.
+    """
+    codes = collapsed(seen.codes)
+    if len(codes) == 0:
+        return np.zeros(columns.size, dtype=np.float32)
+    counts = np.bincount(columns.of(codes), minlength=columns.size + 1)
+    return (counts[: columns.size] / len(codes)).astype(np.float32)

@@ -1,0 +1,75 @@
+"""Window arithmetic: where evidence ends and the horizon begins, and which moments are asked about."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from forecasting.series import AlarmSeries
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Span = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True)
+class WindowSpec:
+    """How far a forecast looks back and ahead; the paper's D_in and D_out by default."""
+
+    lookback: timedelta = timedelta(minutes=1720)
+    horizon: timedelta = timedelta(minutes=480)
+
+    def __post_init__(self) -> None:
+        if self.lookback <= timedelta(0) or self.horizon <= timedelta(0):
+            raise ValueError("Evidence window and horizon must both be longer than nothing.")
+
+
+def evidence(series: AlarmSeries, at: datetime, spec: WindowSpec) -> AlarmSeries:
+    """Return the alarms in ``[at - lookback, at)``.
+
+    Half-open, so an alarm exactly at ``at`` is a label and never a feature.
+    """
+    return series.between(at - spec.lookback, at)
+
+
+def outcome(series: AlarmSeries, at: datetime, spec: WindowSpec) -> AlarmSeries:
+    """Return the alarms in ``[at, at + horizon)``: what a forecast made at ``at`` is about."""
+    return series.between(at, at + spec.horizon)
+
+
+def grid_floor(at: datetime, step: timedelta) -> datetime:
+    """Return the last moment of the grid of ``step`` since 1970 that is not after ``at``."""
+    return at - (at - _EPOCH) % step
+
+
+def grid(start: datetime, end: datetime, step: timedelta) -> Iterator[datetime]:
+    """Yield the grid's moments in ``[start, end]``, ascending."""
+    at = grid_floor(start, step)
+    if at < start:
+        at += step
+    while at <= end:
+        yield at
+        at += step
+
+
+def coverage(at: datetime, spec: WindowSpec, *, heard: Span | None, deaf: Iterable[Span] = ()) -> float:
+    """Return the share of the evidence window in which the machine could be heard.
+
+    ``heard`` is the span from the first alarm ever to the agent's last sign of life; ``deaf`` are the
+    spans whose events the agent had to drop. Silence while heard is evidence; silence while deaf is not.
+    """
+    if heard is None:
+        return 0.0
+    start, end = max(at - spec.lookback, heard[0]), min(at, heard[1])
+    if start >= end:
+        return 0.0
+    lost = sum((min(b, end) - max(a, start) for a, b in _merged(deaf) if a < end and b > start), timedelta(0))
+    return (end - start - lost) / spec.lookback
+
+
+def _merged(spans: Iterable[Span]) -> Sequence[Span]:
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return merged

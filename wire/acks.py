@@ -1,0 +1,31 @@
+"""The service's word that events are committed: the only thing that lets an agent forget them."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from pydantic import Field
+
+from wire.events import SeqRange, WireModel
+from wire.moment import Moment
+
+
+class Ack(WireModel):
+    """Exactly what is committed (stored, duplicate or quarantined), as inclusive ranges."""
+
+    epoch: UUID
+    seqs: list[SeqRange] = Field(description="Inclusive ranges, ascending, not touching each other.")
+    now: Moment = Field(description="The service's plant time, for the agent's estimate of its clock skew.")
+
+
+def fold(seqs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Merge inclusive ranges, in any order and overlapping or not, into ascending ones that do not touch.
+
+    Ranges are never expanded: a gap may name more numbers than there is memory.
+    """
+    folded: list[tuple[int, int]] = []
+    for first, last in sorted(seqs):
+        if folded and first <= folded[-1][1] + 1:
+            folded[-1] = (folded[-1][0], max(folded[-1][1], last))
+        else:
+            folded.append((first, last))
+    return folded

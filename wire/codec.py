@@ -1,0 +1,131 @@
+"""Bytes to models and back, without ever letting one bad event take its batch with it."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from uuid import UUID
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from wire.errors import PayloadRejected
+from wire.events import MAX_EVENTS, MAX_GAPS, AlarmEvent, EventBatch, Gap, Seq, SeqRange
+
+MAX_BYTES = 64_000
+
+Model = TypeVar("Model", bound=BaseModel)
+_UUID = TypeAdapter(UUID)
+_SEQ: TypeAdapter[int] = TypeAdapter(Seq)
+_SEQS: TypeAdapter[tuple[int, int]] = TypeAdapter(SeqRange)
+
+
+@dataclass(frozen=True)
+class BadItem:
+    """An event or gap that cannot be taken; acked by its seqs if it has readable ones."""
+
+    reason: str
+    detail: str
+    body: bytes
+    seqs: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class DecodedBatch:
+    """A batch in which every item was judged alone."""
+
+    epoch: UUID
+    events: list[AlarmEvent]
+    gaps: list[Gap]
+    bad: list[BadItem]
+
+
+def encode(model: BaseModel) -> bytes:
+    """Write a model as the wire has it."""
+    return model.model_dump_json().encode()
+
+
+def decode(model: type[Model], payload: bytes) -> Model:
+    """Read a whole message, or raise :class:`PayloadRejected` saying what is wrong with it."""
+    _refuse_oversize(payload)
+    try:
+        return model.model_validate_json(payload)
+    except ValidationError as error:
+        raise PayloadRejected(*_why(error)) from None
+
+
+def decode_batch(payload: bytes) -> DecodedBatch:
+    """Read an agent's batch, judging each event and gap alone.
+
+    Raises :class:`PayloadRejected` only where no readable epoch is left to ack to.
+    """
+    _refuse_oversize(payload)
+    try:
+        batch = EventBatch.model_validate_json(payload)
+    except ValidationError as error:
+        return _salvage(payload, error)
+    return DecodedBatch(batch.epoch, batch.events, batch.gaps, [])
+
+
+def _refuse_oversize(payload: bytes) -> None:
+    if len(payload) > MAX_BYTES:
+        raise PayloadRejected("oversize", f"{len(payload)} bytes; the contract allows {MAX_BYTES}")
+
+
+def _salvage(payload: bytes, error: ValidationError) -> DecodedBatch:
+    try:
+        # The standard library reads NaN, lone surrogates and endless integers; each item is then judged
+        # strictly by itself, so only the one that holds them falls.
+        envelope = json.loads(payload, parse_int=_word_or_infinity)
+        epoch = _UUID.validate_strings(envelope["epoch"])
+        events, gaps = envelope.get("events", []), envelope.get("gaps", [])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise PayloadRejected(*_why(error)) from None
+    if not isinstance(events, list) or not isinstance(gaps, list):
+        raise PayloadRejected(*_why(error))
+    if len(events) > MAX_EVENTS or len(gaps) > MAX_GAPS:
+        raise PayloadRejected("too_many", f"{len(events)} events and {len(gaps)} gaps in one message")
+    bad: list[BadItem] = []
+    good_events = _judge(AlarmEvent, events, bad)
+    good_gaps = _judge(Gap, gaps, bad)
+    return DecodedBatch(epoch, good_events, good_gaps, bad)
+
+
+def _judge(model: type[Model], items: list[Any], bad: list[BadItem]) -> list[Model]:
+    good: list[Model] = []
+    for item in items:
+        body = json.dumps(item).encode()
+        try:
+            good.append(model.model_validate_json(body))
+        except ValidationError as error:
+            reason, detail = _why(error)
+            bad.append(BadItem(reason, detail, body, _readable_seqs(item)))
+    return good
+
+
+def _word_or_infinity(digits: str) -> int | float:
+    # Python refuses to read integers of thousands of digits; no machine word has more than 20.
+    return int(digits) if len(digits) <= 20 else float("inf")  # noqa: PLR2004
+
+
+def _readable_seqs(item: Any) -> tuple[int, int] | None:
+    if not isinstance(item, dict):
+        return None
+    try:
+        if "seqs" in item:
+            first, last = _SEQS.validate_python(tuple(item["seqs"]))
+            return (first, last) if first <= last else None
+        seq = _SEQ.validate_python(item.get("seq"))
+    except (ValueError, TypeError):
+        return None
+    return seq, seq
+
+
+def _why(error: ValidationError) -> tuple[str, str]:
+    """Turn the first of pydantic's complaints into a reason to count by and a detail to read."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    kind = first["type"]
+    if kind == "json_invalid":
+        return "not_json", first["msg"]
+    field = str(first["loc"][-1]) if first["loc"] else "body"
+    reason = {"at": "bad_time", "code": "bad_code", "seq": "bad_seq", "epoch": "bad_epoch"}.get(field, "bad_shape")
+    return reason, f"{where or 'body'}: {first['msg']}"

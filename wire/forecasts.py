@@ -1,0 +1,53 @@
+"""A forecast as everybody receives it: over REST, on the page and retained on MQTT for an HMI."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from wire.events import Code, WireModel
+from wire.identity import Identifier
+from wire.moment import Moment
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class ForecastStatus(StrEnum):
+    """How far a forecast may be trusted."""
+
+    OK = "ok"
+    WARMING_UP = "warming_up"  # less than half of the evidence window is covered
+    STALE = "stale"  # the agent is offline or has been silent too long
+
+
+class LikelyAlarm(WireModel):
+    """One target code: how likely it is to come within the horizon, beside how likely it usually is."""
+
+    code: Code
+    text: str
+    severity: str
+    probability: Share = Field(description="That the alarm is raised at least once within the horizon.")
+    base_rate: Share | None = Field(
+        description="How often this machine's past horizons held the alarm; null while it has no past."
+    )
+    threshold: Share = Field(description="From this probability on the alarm counts as forecast.")
+    expected: bool = Field(description="Whether the probability passes the code's threshold.")
+
+
+class Forecast(WireModel):
+    """What a machine is likely to raise in ``[as_of, horizon_end)``, most likely first."""
+
+    site: Identifier
+    machine: Identifier
+    as_of: Moment
+    window_start: Moment = Field(description="Evidence is everything in [window_start, window_end).")
+    window_end: Moment
+    horizon_end: Moment
+    events_seen: int = Field(ge=0, description="Events in the evidence window.")
+    coverage: Share = Field(description="Share of the evidence window in which the machine was heard.")
+    model_version: str
+    hindsight: bool = Field(
+        default=False, description="True if the model was not yet serving at as_of, so it may know the future."
+    )
+    status: ForecastStatus
+    alarms: list[LikelyAlarm]
