@@ -44,4 +44,4 @@ class Network:
 def sigmoid(logits: Matrix) -> Matrix:
     """Return probabilities for logits of any size, without overflow."""
     with np.errstate(over="ignore"):
-        return 1 / (1 + np.exp(-logits))
+        return (1 / (1 + np.exp(-logits))).astype(np.float32)

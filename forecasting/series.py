@@ -2,23 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+from wire.micros import micros, moment
 
-
-def micros(at: datetime) -> int:
-    """Return a moment as whole microseconds since 1970, exactly."""
-    return (at - _EPOCH) // _MICROSECOND
-
-
-def moment(at_us: int) -> datetime:
-    """Return the UTC moment that many microseconds after 1970."""
-    return _EPOCH + timedelta(microseconds=int(at_us))
+__all__ = ["AlarmSeries", "micros", "moment"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +24,8 @@ class AlarmSeries:
         """Build a series from (moment, code) pairs in any order; equal moments order by code."""
         rows = sorted((micros(at), code) for at, code in alarms)
         return cls(
-            np.array([at for at, _ in rows], dtype=np.int64), np.array([code for _, code in rows], dtype=np.int64)
+            np.array([at for at, _ in rows], dtype=np.int64),
+            np.array([code for _, code in rows], dtype=np.int64),
         )
 
     def __len__(self) -> int:

@@ -47,7 +47,8 @@ class Forecast(WireModel):
     coverage: Share = Field(description="Share of the evidence window in which the machine was heard.")
     model_version: str
     hindsight: bool = Field(
-        default=False, description="True if the model was not yet serving at as_of, so it may know the future."
+        default=False,
+        description="True if the model was not yet serving at as_of, so it may know the future.",
     )
     status: ForecastStatus
     alarms: list[LikelyAlarm]

@@ -1,0 +1,94 @@
+"""``alarmcast-edge``: run an agent, or write a simulated fleet's log."""
+
+import argparse
+import logging
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from edge_agent import __version__, settings
+from edge_agent.errors import EdgeError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse the command line and do as it says; mistakes end in one sentence and exit code 2."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
+    try:
+        return int(options.command(options))
+    except EdgeError as error:
+        print(f"alarmcast-edge: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+
+
+def _run(options: argparse.Namespace) -> int:
+    from edge_agent import agent  # noqa: PLC0415 - simulate and --help need neither paho nor a spool
+
+    flags = {name: getattr(options, name) for name in settings.Settings.model_fields}
+    agent.run(settings.load(options.config, flags))
+    return 0
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    from edge_agent.simulator.log_file import write_log  # noqa: PLC0415
+
+    rows = write_log(
+        options.out,
+        machines=options.machines,
+        days=options.days,
+        end=options.end or datetime.now(UTC),
+        seed=options.seed,
+    )
+    print(f"{rows} alarms of {options.machines} machines over {options.days:g} days in {options.out}")  # noqa: T201
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="alarmcast-edge", description=__doc__)
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="hand a machine's alarms over to the service")
+    run.add_argument(
+        "--config", type=Path, metavar="FILE", help="an edge.toml; flags and variables override it"
+    )
+    for name, field in settings.Settings.model_fields.items():
+        flag = f"--{name.replace('_', '-')}"
+        variable = f"{settings.ENV_PREFIX}{name.upper()}"
+        run.add_argument(flag, dest=name, metavar="X", help=f"{field.description} [{variable}]")
+    run.set_defaults(command=_run)
+
+    simulate = commands.add_parser("simulate", help="write the log of a simulated fleet")
+    simulate.add_argument("--days", type=_positive_float, default=90.0)
+    simulate.add_argument("--machines", type=_positive, default=6)
+    simulate.add_argument("--seed", type=int, default=1)
+    simulate.add_argument("--end", type=_moment, help="last moment of the log, ISO 8601; now unless given")
+    simulate.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help="CSV; gzipped if it ends in .gz"
+    )
+    simulate.set_defaults(command=_simulate)
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+def _positive_float(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 10_000:  # noqa: PLR2004 - centuries of alarms are a typing mistake
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days between 0 and 10000")
+    return value
+
+
+def _moment(text: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time like 2026-11-16T00:00:00Z") from None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -1,0 +1,154 @@
+"""Every knob of the agent; a flag wins over the environment, that over the file, that over the default."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from edge_agent.errors import ConfigRejected
+from wire.identity import Identifier
+
+ENV_PREFIX = "ALARMCAST_EDGE_"
+
+
+class SourceKind(StrEnum):
+    """Where alarms come from."""
+
+    REPLAY = "replay"
+    TAIL = "tail"
+    SIMULATED = "simulated"
+
+
+class MqttVersion(StrEnum):
+    """Which MQTT is spoken; never a silent fallback, because 3.1.1 hides refused publishes."""
+
+    V5 = "5"
+    V311 = "3.1.1"
+
+
+class Settings(BaseModel):
+    """The agent's settings. A table of ``edge.toml`` prefixes its keys: ``[broker] host`` is ``broker_host``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    site: Identifier = Field(description="The plant this machine stands in.")
+    machine: Identifier = Field(description="This machine's id within its site.")
+    spool_path: Path = Field(
+        default=Path("spool.sqlite3"), description="SQLite file that holds unacked events."
+    )
+    spool_max_events: int = Field(
+        default=1_000_000,
+        ge=1000,
+        description="Beyond this the oldest events give way and leave a gap record.",
+    )
+    broker_host: str = Field(default="127.0.0.1", description="Host of the MQTT broker.")
+    broker_port: int = Field(default=1883, ge=1, le=65535, description="Port of the MQTT broker.")
+    broker_username: str | None = Field(default=None, description="User name at the broker.")
+    broker_password: str | None = Field(default=None, description="Password at the broker.", repr=False)
+    broker_mqtt_version: MqttVersion = Field(default=MqttVersion.V5, description="5 or 3.1.1.")
+    source_kind: SourceKind = Field(description="replay, tail or simulated.")
+    source_path: Path | None = Field(default=None, description="File to replay or to tail.")
+    source_serial: str | None = Field(default=None, description="Take only rows of this serial.")
+    source_timezone: str = Field(default="UTC", description="Zone of timestamps that name none.")
+    source_pace: str = Field(
+        default="plant",
+        pattern="^(plant|at_once)$",
+        description="Replay: 'plant' moves the log to now and keeps its rhythm, 'at_once' sends it as it is.",
+    )
+    source_seed: int = Field(default=1, description="Simulated: seed of the fleet.")
+    source_index: int = Field(default=0, ge=0, description="Simulated: which machine of the fleet.")
+    source_since: AwareDatetime | None = Field(
+        default=None, description="Simulated: raise alarms from this plant time on; now unless given."
+    )
+    clock_wall_origin: AwareDatetime = Field(
+        default=datetime(2000, 1, 1, tzinfo=UTC), description="Wall time at which the plant clock was set."
+    )
+    clock_plant_origin: AwareDatetime | None = Field(
+        default=None, description="Plant time at that moment; the wall time itself unless given."
+    )
+    clock_speed: float = Field(default=1.0, gt=0, le=100_000, description="Plant seconds per wall second.")
+
+    @field_validator("source_timezone")
+    @classmethod
+    def _zone_exists(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError):
+            raise ValueError(
+                f"{name!r} is no time zone this machine knows; write one like Europe/Rome"
+            ) from None
+        return name
+
+    @model_validator(mode="after")
+    def _file_sources_name_a_file(self) -> Self:
+        if self.source_kind is not SourceKind.SIMULATED and self.source_path is None:
+            raise ValueError(f"a source of kind {self.source_kind.value!r} needs source_path")
+        return self
+
+
+def load(
+    config: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str] = os.environ
+) -> Settings:
+    """Merge file, environment and flags into settings, or raise :class:`ConfigRejected` with one sentence."""
+    values: dict[str, Any] = _from_file(config) if config else {}
+    values |= _from_environment(environ)
+    values |= {name: value for name, value in flags.items() if value is not None}
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise ConfigRejected(_sentence(error)) from None
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigRejected(
+            f"Cannot read {path}: {error.strerror}. Give an existing file to --config."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigRejected(f"{path} is not valid TOML: {error}.") from None
+    flat: dict[str, Any] = {}
+    for name, value in tables.items():
+        if isinstance(value, dict):
+            flat |= {f"{name}_{key}": item for key, item in value.items()}
+        else:
+            flat[name] = value
+    return flat
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name.removeprefix(ENV_PREFIX).lower(): value
+        for name, value in environ.items()
+        if name.startswith(ENV_PREFIX)
+    }
+
+
+def _sentence(error: ValidationError) -> str:
+    """Name the first wrong setting as a person may have written it."""
+    first = error.errors(include_url=False)[0]
+    name = str(first["loc"][0]) if first["loc"] else ""
+    spellings = f"{name} (flag --{name.replace('_', '-')}, variable {ENV_PREFIX}{name.upper()})"
+    if first["type"] == "missing":
+        return f"The setting {spellings} is missing."
+    if first["type"] == "extra_forbidden":
+        return f"There is no setting {name}; see alarmcast-edge run --help for those there are."
+    message = first["msg"].removeprefix("Value error, ")
+    return (
+        f"The setting {spellings} is wrong: {message}." if name else f"The configuration is wrong: {message}."
+    )

@@ -1,0 +1,78 @@
+"""A recorded log, played again: moved to the present and kept in its rhythm, or sent as it is."""
+
+import gzip
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from threading import Event
+
+from edge_agent.alarm import Alarm
+from edge_agent.sources import Batch
+from edge_agent.sources.rows import RowReader, RowRejected
+from wire.clock import PlantClock
+
+BATCH = 500
+_LONGEST_WAIT = 0.5
+
+
+class Replay:
+    """Plays one serial of a CSV, gzipped or not.
+
+    With ``at_once`` the log's own times are kept and everything is sent as fast as it is taken: history over
+    MQTT. Otherwise the first row of the log happens now and the rest follows on the plant clock; the shift is
+    part of the bookmark, so a restarted agent goes on where it was.
+    """
+
+    def __init__(self, path: Path, *, rows: RowReader, clock: PlantClock, at_once: bool = False) -> None:
+        self._path, self._rows, self._clock, self._at_once = path, rows, clock, at_once
+
+    def batches(self, bookmark: str | None, stop: Event) -> Iterator[Batch]:
+        """Yield the log from the bookmark on; ends with the file."""
+        done, shift = _read_bookmark(bookmark)
+        batch: list[Alarm] = []
+        skipped: list[str] = []
+        line_number = done
+        for line_number, alarm, complaint in self._lines(after=done):
+            if complaint:
+                skipped.append(f"line {line_number}: {complaint}")
+            if alarm is not None:
+                if shift is None:
+                    shift = timedelta(0) if self._at_once else self._clock.now() - alarm.at
+                due = Alarm(alarm.at + shift, alarm.code)
+                if batch and not self._at_once and due.at > self._clock.now():
+                    yield Batch(batch, _bookmark(line_number - 1, shift), skipped)
+                    batch, skipped = [], []
+                if not (self._at_once or self._wait_until_due(due, stop)) or stop.is_set():
+                    return
+                batch.append(due)
+            if len(batch) >= BATCH or len(skipped) >= BATCH:
+                yield Batch(batch, _bookmark(line_number, shift), skipped)
+                batch, skipped = [], []
+        if batch or skipped:
+            yield Batch(batch, _bookmark(line_number, shift), skipped)
+
+    def _lines(self, *, after: int) -> Iterator[tuple[int, Alarm | None, str | None]]:
+        opener = gzip.open if self._path.suffix == ".gz" else open
+        with opener(self._path, "rt", encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(lines, start=1):
+                if number <= after:
+                    continue
+                try:
+                    yield number, self._rows.read(line), None
+                except RowRejected as error:
+                    yield number, None, str(error)
+
+    def _wait_until_due(self, alarm: Alarm, stop: Event) -> bool:
+        while (wait := self._clock.wall_seconds(alarm.at - self._clock.now())) > 0:
+            if stop.wait(min(wait, _LONGEST_WAIT)):
+                return False
+        return True
+
+
+def _bookmark(line: int, shift: timedelta | None) -> str:
+    return str(line) if shift is None else f"{line} {shift // timedelta(microseconds=1)}"
+
+
+def _read_bookmark(bookmark: str | None) -> tuple[int, timedelta | None]:
+    line, _, shift = (bookmark or "0").partition(" ")
+    return int(line), timedelta(microseconds=int(shift)) if shift else None

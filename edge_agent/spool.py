@@ -1,0 +1,192 @@
+"""The agent's memory: every alarm is on disk here before it is published, and until the service has it.
+
+WAL and ``synchronous=FULL``: once :meth:`Spool.append` returns, a power cut loses nothing of it.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+from uuid import UUID, uuid4
+
+from edge_agent.alarm import Alarm
+from edge_agent.errors import SpoolUnusable
+from wire.events import AlarmEvent, Gap, GapReason
+from wire.micros import micros, moment
+
+# AUTOINCREMENT: a number is never given twice, even after its row has been acked and deleted.
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS events (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, code INTEGER NOT NULL, at_us INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS gaps (
+  first_seq INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL,
+  first_us INTEGER NOT NULL, last_us INTEGER NOT NULL, reason TEXT NOT NULL
+);
+"""
+
+
+class Depth(NamedTuple):
+    """How much waits for an ack, and since when."""
+
+    events: int
+    gaps: int
+    oldest: datetime | None
+
+
+@dataclass(frozen=True)
+class Pending:
+    """What may be sent now, in the spool's order."""
+
+    events: list[AlarmEvent]
+    gaps: list[Gap]
+
+
+class Spool:
+    """Events in order, numbered from 1 within an epoch, kept until the service's ack names them."""
+
+    def __init__(self, path: Path, *, max_events: int = 1_000_000) -> None:
+        self._lock = Lock()
+        self._max_events = max_events
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
+            self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;" + _SCHEMA)
+            self._db.execute("INSERT OR IGNORE INTO meta VALUES ('epoch', ?)", (str(uuid4()),))
+            self.epoch = UUID(self._meta("epoch") or "")
+            self._events = self._count("events")
+        except (sqlite3.Error, OSError, ValueError) as error:
+            message = (
+                f"Cannot use {path} as spool: {error}. Give a writable place to --spool-path; "
+                "if the file is damaged, move it away and start again."
+            )
+            raise SpoolUnusable(message) from None
+
+    def close(self) -> None:
+        """Close the file; what is in it stays."""
+        with self._lock:
+            self._db.close()
+
+    @property
+    def bookmark(self) -> str | None:
+        """Where the source stood after the last append."""
+        with self._lock:
+            return self._meta("bookmark")
+
+    def append(self, alarms: Sequence[Alarm], bookmark: str) -> None:
+        """Store alarms and the source's bookmark in one transaction: a restart neither skips nor repeats."""
+        rows = [(alarm.code, micros(alarm.at)) for alarm in alarms]
+        with self._lock, self._transaction():
+            self._db.executemany("INSERT INTO events (code, at_us) VALUES (?, ?)", rows)
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('bookmark', ?)", (bookmark,))
+            surplus = self._events + len(rows) - self._max_events
+            dropped = self._drop_oldest(surplus) if surplus > 0 else 0
+        self._events += len(rows) - dropped
+
+    def pending(self, after: int, limit: int) -> Pending:
+        """Return up to ``limit`` events numbered above ``after``, and the gap records that end above it.
+
+        Gaps are always older than what is left, so they travel with the first batch after them.
+        """
+        with self._lock:
+            events = self._db.execute(
+                "SELECT seq, code, at_us FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
+            ).fetchall()
+            gaps = self._db.execute(
+                "SELECT first_seq, last_seq, first_us, last_us, reason FROM gaps"
+                " WHERE last_seq > ? ORDER BY first_seq LIMIT ?",
+                (after, limit),
+            ).fetchall()
+        return Pending(
+            [AlarmEvent(seq=seq, code=code, at=moment(at)) for seq, code, at in events],
+            [
+                Gap(seqs=(first, last), first_at=moment(a), last_at=moment(b), reason=GapReason(reason))
+                for first, last, a, b, reason in gaps
+            ],
+        )
+
+    def forget(self, epoch: UUID, seqs: Iterable[tuple[int, int]]) -> int:
+        """Delete what the service has committed, and return how many events that was.
+
+        An ack for another epoch is about a spool that is gone, and deletes nothing.
+        """
+        spans = list(seqs)
+        if epoch != self.epoch or not spans:
+            return 0
+        with self._lock, self._transaction():
+            gone = self._db.executemany("DELETE FROM events WHERE seq BETWEEN ? AND ?", spans).rowcount
+            self._db.executemany("DELETE FROM gaps WHERE first_seq >= ? AND last_seq <= ?", spans)
+        self._events -= gone
+        return gone
+
+    def unacked_up_to(self, seq: int) -> int:
+        """Return how many events numbered up to ``seq`` still wait for an ack."""
+        with self._lock:
+            row = self._db.execute("SELECT count(*) FROM events WHERE seq <= ?", (seq,)).fetchone()
+        return int(row[0])
+
+    def depth(self) -> Depth:
+        """Return how much waits for an ack."""
+        with self._lock:
+            oldest = self._db.execute("SELECT at_us FROM events ORDER BY seq LIMIT 1").fetchone()
+            return Depth(self._events, self._count("gaps"), moment(oldest[0]) if oldest else None)
+
+    def _drop_oldest(self, surplus: int) -> int:
+        """Give up the ``surplus`` oldest events and say so: one gap record for each run of numbers."""
+        rows = self._db.execute("SELECT seq, at_us FROM events ORDER BY seq LIMIT ?", (surplus,)).fetchall()
+        for run in _runs(rows):
+            times = [at for _, at in run]
+            self._record_gap(run[0][0], run[-1][0], min(times), max(times))
+        self._db.execute("DELETE FROM events WHERE seq <= ?", (rows[-1][0],))
+        return len(rows)
+
+    def _record_gap(self, first: int, last: int, first_us: int, last_us: int) -> None:
+        """Record a gap, grown onto the one before it where their numbers touch."""
+        before = self._db.execute(
+            "SELECT first_seq, first_us, last_us FROM gaps WHERE last_seq = ?", (first - 1,)
+        ).fetchone()
+        if before:
+            first, first_us, last_us = before[0], min(before[1], first_us), max(before[2], last_us)
+        self._db.execute(
+            "INSERT OR REPLACE INTO gaps VALUES (?, ?, ?, ?, ?)",
+            (first, last, first_us, last_us, GapReason.SPOOL_FULL.value),
+        )
+
+    def _meta(self, key: str) -> str | None:
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else None
+
+    def _count(self, table: str) -> int:
+        with closing(self._db.execute(f"SELECT count(*) FROM {table}")) as rows:  # noqa: S608 - our own names
+            return int(rows.fetchone()[0])
+
+    def _transaction(self) -> "_Transaction":
+        return _Transaction(self._db)
+
+
+class _Transaction:
+    """BEGIN IMMEDIATE … COMMIT, or ROLLBACK if anything is raised."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._db.execute("ROLLBACK" if kind else "COMMIT")
+
+
+def _runs(rows: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    runs: list[list[tuple[int, int]]] = []
+    for row in rows:
+        if runs and row[0] == runs[-1][-1][0] + 1:
+            runs[-1].append(row)
+        else:
+            runs.append([row])
+    return runs
