@@ -15,11 +15,11 @@ from edge_agent.publisher import Broker, Publisher
 from edge_agent.settings import MqttVersion, Settings, SourceKind
 from edge_agent.sources import Source
 from edge_agent.sources.replay import Replay
-from edge_agent.sources.rows import RowReader
 from edge_agent.sources.tail import Tail
 from edge_agent.spool import Spool
 from wire.clock import PlantClock
 from wire.identity import MachineId
+from wire.log_rows import RowReader
 
 log = logging.getLogger(__name__)
 
@@ -59,9 +59,7 @@ def _fill(spool: Spool, source: Source, publisher: Publisher, stop: Event) -> No
         try:
             spool.append(batch.alarms, batch.bookmark)
         except sqlite3.Error as error:
-            raise SpoolUnusable(
-                f"Cannot write to the spool: {error}. Free disk space and start again."
-            ) from None
+            raise SpoolUnusable(f"Cannot write to the spool: {error}. Free disk space and start again.") from None
         if batch.alarms:
             publisher.wake()
         if stop.is_set():

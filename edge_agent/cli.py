@@ -49,9 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="hand a machine's alarms over to the service")
-    run.add_argument(
-        "--config", type=Path, metavar="FILE", help="an edge.toml; flags and variables override it"
-    )
+    run.add_argument("--config", type=Path, metavar="FILE", help="an edge.toml; flags and variables override it")
     for name, field in settings.Settings.model_fields.items():
         flag = f"--{name.replace('_', '-')}"
         variable = f"{settings.ENV_PREFIX}{name.upper()}"
@@ -63,9 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--machines", type=_positive, default=6)
     simulate.add_argument("--seed", type=int, default=1)
     simulate.add_argument("--end", type=_moment, help="last moment of the log, ISO 8601; now unless given")
-    simulate.add_argument(
-        "--out", type=Path, required=True, metavar="FILE", help="CSV; gzipped if it ends in .gz"
-    )
+    simulate.add_argument("--out", type=Path, required=True, metavar="FILE", help="CSV; gzipped if it ends in .gz")
     simulate.set_defaults(command=_simulate)
     return parser
 

@@ -132,17 +132,13 @@ class Publisher:
 
     # --- paho's callbacks, on its network thread ---------------------------------------------------------
 
-    def _on_connect(
-        self, client: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any
-    ) -> None:
+    def _on_connect(self, client: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
         if reason.is_failure:
             log.error("the broker at %s:%d refused: %s", self._broker.host, self._broker.port, reason)
             return
         client.subscribe(topic(self._machine, Channel.ACKS), qos=1)
 
-    def _on_subscribe(
-        self, _c: mqtt.Client, _data: Any, _mid: int, reasons: list[ReasonCode], _p: Any
-    ) -> None:
+    def _on_subscribe(self, _c: mqtt.Client, _data: Any, _mid: int, reasons: list[ReasonCode], _p: Any) -> None:
         if any(reason.is_failure for reason in reasons):
             # Without acks nothing ever leaves the spool; a person must mend the broker's ACL.
             log.error("the broker refuses this agent its acks: %s", reasons[0])
@@ -153,16 +149,14 @@ class Publisher:
         log.info("connected to %s:%d", self._broker.host, self._broker.port)
         self.wake()
 
-    def _on_disconnect(
-        self, _c: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any
-    ) -> None:
+    def _on_disconnect(self, _c: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
         if self._connected:
             log.warning("lost the broker: %s", reason)
         self._connected = False
 
     def _on_message(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
         try:
-            ack = decode(Ack, message.payload)
+            ack = decode(Ack, bytes(message.payload))
         except PayloadRejected as error:
             log.warning("ignored an unreadable ack: %s", error)
             return
@@ -215,7 +209,7 @@ class Publisher:
     def _will_arguments(self) -> dict[str, Any]:
         if self._broker.protocol != MQTTProtocolVersion.MQTTv5:
             return {}
-        properties = Properties(PacketTypes.WILLMESSAGE)
+        properties = Properties(PacketTypes.WILLMESSAGE)  # type: ignore[no-untyped-call]
         properties.WillDelayInterval = WILL_DELAY
         return {"properties": properties}
 

@@ -41,15 +41,13 @@ class MqttVersion(StrEnum):
 
 
 class Settings(BaseModel):
-    """The agent's settings. A table of ``edge.toml`` prefixes its keys: ``[broker] host`` is ``broker_host``."""
+    """The agent's settings. A table of ``edge.toml`` prefixes its keys: ``broker.host`` is ``broker_host``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     site: Identifier = Field(description="The plant this machine stands in.")
     machine: Identifier = Field(description="This machine's id within its site.")
-    spool_path: Path = Field(
-        default=Path("spool.sqlite3"), description="SQLite file that holds unacked events."
-    )
+    spool_path: Path = Field(default=Path("spool.sqlite3"), description="SQLite file that holds unacked events.")
     spool_max_events: int = Field(
         default=1_000_000,
         ge=1000,
@@ -88,9 +86,7 @@ class Settings(BaseModel):
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError):
-            raise ValueError(
-                f"{name!r} is no time zone this machine knows; write one like Europe/Rome"
-            ) from None
+            raise ValueError(f"{name!r} is no time zone this machine knows; write one like Europe/Rome") from None
         return name
 
     @model_validator(mode="after")
@@ -117,9 +113,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigRejected(
-            f"Cannot read {path}: {error.strerror}. Give an existing file to --config."
-        ) from None
+        raise ConfigRejected(f"Cannot read {path}: {error.strerror}. Give an existing file to --config.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigRejected(f"{path} is not valid TOML: {error}.") from None
     flat: dict[str, Any] = {}
@@ -149,6 +143,4 @@ def _sentence(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return f"There is no setting {name}; see alarmcast-edge run --help for those there are."
     message = first["msg"].removeprefix("Value error, ")
-    return (
-        f"The setting {spellings} is wrong: {message}." if name else f"The configuration is wrong: {message}."
-    )
+    return f"The setting {spellings} is wrong: {message}." if name else f"The configuration is wrong: {message}."

@@ -13,8 +13,8 @@ from threading import Lock
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from edge_agent.alarm import Alarm
 from edge_agent.errors import SpoolUnusable
+from wire.alarm import Alarm
 from wire.events import AlarmEvent, Gap, GapReason
 from wire.micros import micros, moment
 

@@ -127,7 +127,5 @@ def _why(error: ValidationError) -> tuple[str, str]:
     if kind == "json_invalid":
         return "not_json", first["msg"]
     field = str(first["loc"][-1]) if first["loc"] else "body"
-    reason = {"at": "bad_time", "code": "bad_code", "seq": "bad_seq", "epoch": "bad_epoch"}.get(
-        field, "bad_shape"
-    )
+    reason = {"at": "bad_time", "code": "bad_code", "seq": "bad_seq", "epoch": "bad_epoch"}.get(field, "bad_shape")
     return reason, f"{where or 'body'}: {first['msg']}"

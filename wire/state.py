@@ -15,7 +15,5 @@ class AgentState(WireModel):
     agent: str = Field(max_length=64, description="Version of the agent.")
     epoch: UUID
     spooled: int = Field(ge=0, description="Events waiting for an ack.")
-    skew_ms: int | None = Field(
-        default=None, description="Service's plant clock minus the agent's, estimated."
-    )
+    skew_ms: int | None = Field(default=None, description="Service's plant clock minus the agent's, estimated.")
     at: Moment

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Protocol
 
-from edge_agent.alarm import Alarm
+from wire.alarm import Alarm
 
 
 @dataclass(frozen=True)

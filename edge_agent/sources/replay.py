@@ -6,10 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 from threading import Event
 
-from edge_agent.alarm import Alarm
 from edge_agent.sources import Batch
-from edge_agent.sources.rows import RowReader, RowRejected
+from wire.alarm import Alarm
 from wire.clock import PlantClock
+from wire.log_rows import RowReader, RowRejected
 
 BATCH = 500
 _LONGEST_WAIT = 0.5

@@ -9,9 +9,9 @@ from pathlib import Path
 from threading import Event
 from typing import BinaryIO
 
-from edge_agent.alarm import Alarm
 from edge_agent.sources import Batch
-from edge_agent.sources.rows import RowReader, RowRejected
+from wire.alarm import Alarm
+from wire.log_rows import RowReader, RowRejected
 
 BATCH = 500
 _CHUNK = 1 << 16

@@ -1,10 +1,10 @@
-"""One line of a machine's log, CSV or JSON, to an alarm."""
+"""The raw log both sides read: one line, CSV or JSON, to an alarm."""
 
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
-from edge_agent.alarm import Alarm
+from wire.alarm import Alarm
 from wire.moment import EARLIEST, LATEST
 
 _MAX_CODE = 2**31 - 1

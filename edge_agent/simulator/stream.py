@@ -1,0 +1,97 @@
+"""A simulated machine's alarms in order of time, from any moment on; each day has dice of its own."""
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from wire.alarm import Alarm
+from edge_agent.simulator.condition import weights_on
+from edge_agent.simulator.dice import dice
+from edge_agent.simulator.episode import LONGEST_PAUSE, Turns, burst, episode, flood
+from edge_agent.simulator.personality import Personality
+from edge_agent.simulator.rhythm import DAY, HOUR, LONG_SILENCE, liveliness, running_from, shift, silent_days
+from edge_agent.simulator.tables import CONSEQUENCES
+
+SPILL_DAYS = 4  # what begins on a day is over by the fourth midnight
+_FIRST_DAY = datetime.min.replace(tzinfo=UTC)  # its ordinal is 1
+_FLOOD_CHANCE = 0.4
+_RETURNS = 0.4  # trouble once come may come again
+_SAME_AGAIN = 0.1  # the next episode takes up what the last one left
+_CLEANING_CHANCE = 0.16  # of a machine that runs around the clock
+
+
+def alarms(machine: Personality, start: datetime, end: datetime) -> Iterator[Alarm]:
+    """Yield the machine's alarms in ``[start, end)``, no two at the same millisecond.
+
+    Days are made only as they are reached, so ``end`` may be as far off as one likes. What an interval
+    holds does not depend on where one starts to look: its parts, put together, are the whole.
+    """
+    first, last = start.astimezone(UTC), end.astimezone(UTC)
+    pending: set[tuple[int, int]] = set()
+    for day in range(max(1, first.toordinal() - SPILL_DAYS + 1), last.toordinal() + 1):
+        pending.update(_begun_on(machine, day))
+        midnight = (day + 1) * round(DAY * 1000)
+        over = sorted(moment for moment in pending if moment[0] < midnight)
+        pending.difference_update(over)
+        before = None
+        for milliseconds, code in over:
+            at = _FIRST_DAY + timedelta(milliseconds=milliseconds - DAY * 1000)
+            if at >= last:
+                return
+            # One alarm per millisecond, so that a time alone tells what has been seen.
+            if at >= first and at != before:
+                yield Alarm(at, code)
+            before = at
+
+
+def _begun_on(machine: Personality, day: int) -> Iterator[tuple[int, int]]:
+    """Yield in milliseconds what begins on ``day``, in no order, cut off where later days stop looking."""
+    horizon = (day + SPILL_DAYS) * DAY
+    for seconds, code in _troubles(machine, day):
+        if seconds < horizon:
+            yield int(seconds * 1000), code
+
+
+def _troubles(machine: Personality, day: int) -> Iterator[tuple[float, int]]:
+    running = shift(machine, day)
+    if running is None:
+        return
+    die = dice(machine.seed, machine.index, "day", day)
+    weights = weights_on(machine, day)
+    turns = Turns(machine.codes, weights)
+    if silent_days(machine, day) >= LONG_SILENCE and die.random() < _FLOOD_CHANCE:
+        yield from flood(running.start, machine.codes, weights, die)
+    moment = running.start + die.expovariate(1 / HOUR)
+    code = turns.after(None, die)
+    while moment < running.end:
+        lively = liveliness(moment)
+        first = code if die.random() < _SAME_AGAIN else turns.after(None, die)
+        happened = list(episode(moment, machine.typical_episode * lively**0.5, turns, die, first=first))
+        yield from happened
+        for sign in sorted({code for _, code in happened} & CONSEQUENCES.keys()):
+            yield from _consequence(machine, sign, happened[-1][0], die)
+        moment, code = happened[-1]
+        moment += _calm(machine, die) / lively
+
+
+def _consequence(
+    machine: Personality, sign: int, moment: float, die: random.Random
+) -> Iterator[tuple[float, int]]:
+    code, chance = CONSEQUENCES[sign]
+    if die.random() >= chance:
+        return
+    while True:
+        due = running_from(machine, moment + die.triangular(1, 18, 6) * HOUR)
+        if due is None:
+            return
+        moment = due + die.expovariate(1 / HOUR)
+        yield from burst(moment, code, die)
+        if die.random() >= _RETURNS:
+            return
+
+
+def _calm(machine: Personality, die: random.Random) -> float:
+    """Return the seconds until the next episode may start: production, or a cleaning that takes hours."""
+    if die.random() < _CLEANING_CHANCE * machine.shift_hours / 24:
+        return die.lognormvariate(0.0, 0.5) * 6.5 * HOUR
+    return LONGEST_PAUSE + die.lognormvariate(0.0, 1.1) * 0.36 * HOUR

@@ -1,0 +1,17 @@
+"""``alarmcast``: the service's command line, with a sentence where an edge-only install cannot follow."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from service.cli import run  # noqa: PLC0415 - what it imports may be missing
+    except ModuleNotFoundError as error:
+        sentence = f"alarmcast: the service is not installed here ({error.name} is missing): "
+        sys.exit(sentence + "pip install 'alarmcast[service]'")
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The only MQTT in the service: messages in, acks and forecasts out."""

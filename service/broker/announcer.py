@@ -1,0 +1,18 @@
+"""Forecasts out: retained beside each machine, for whoever connects next."""
+
+from dataclasses import dataclass
+
+from service.broker.link import Link
+from wire.identity import MachineId
+from wire.topics import Channel, topic
+
+
+@dataclass(frozen=True)
+class ForecastAnnouncer:
+    """Publishes each machine's newest forecast."""
+
+    link: Link
+
+    def announce(self, machine: MachineId, encoded: bytes) -> None:
+        """Replace the machine's retained forecast."""
+        self.link.publish(topic(machine, Channel.FORECAST), encoded, retain=True)

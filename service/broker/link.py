@@ -1,0 +1,172 @@
+"""The connection to the broker: subscribes on every connect, hands messages on, acks only what it may.
+
+A message may be acked to the broker only on the connection that brought it: after a reconnect the same
+message id belongs to another message. Every connection therefore has a generation, and so has every message.
+"""
+
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, NamedTuple
+
+import paho.mqtt.client as mqtt
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.reasoncodes import ReasonCode
+
+from wire.topics import Channel, every_machine
+
+log = logging.getLogger(__name__)
+
+_SESSION_SECONDS = 7 * 24 * 3600  # how long the broker keeps our queue while we are away
+_SUBSCRIPTIONS = [(every_machine(Channel.EVENTS), 1), (every_machine(Channel.STATE), 1)]
+
+
+@dataclass(frozen=True)
+class BrokerAddress:
+    """Where the broker is and how to speak to it."""
+
+    host: str
+    port: int
+    protocol: MQTTProtocolVersion = MQTTProtocolVersion.MQTTv5
+    username: str | None = None
+    password: str | None = None
+
+
+class Delivery(NamedTuple):
+    """A message and what it takes to ack it to the broker."""
+
+    generation: int
+    mid: int
+    qos: int
+    topic: str
+    payload: bytes
+    retained: bool
+
+
+class Link:
+    """One paho client, reconnecting for ever; ``connected`` and ``complaint`` tell how it is."""
+
+    def __init__(
+        self,
+        address: BrokerAddress,
+        *,
+        client_id: str,
+        receive_maximum: int,
+        deliver: Callable[[Delivery], None],
+    ) -> None:
+        self._address, self._deliver = address, deliver
+        self._receive_maximum = receive_maximum
+        self._lock = Lock()
+        self._generation = 0
+        self.connected = False
+        self.complaint: str | None = "not connected yet"
+        self._client = self._build(client_id)
+
+    def start(self) -> None:
+        """Begin to connect; returns at once, whether or not a broker is there."""
+        self._client.connect_async(
+            self._address.host, self._address.port, keepalive=30, **self._lasting_session_arguments()
+        )
+        self._client.loop_start()
+
+    def stop(self) -> None:
+        """Disconnect; the broker keeps the session for the next start."""
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether paho's network thread still runs."""
+        thread = self._client._thread  # noqa: SLF001 - paho offers no other way to see that its thread died
+        return thread is not None and thread.is_alive()
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
+        """Hand a message to the broker if it is there; what is lost here is sent again by its own rules.
+
+        Nothing is queued while the broker is away: agents resend what was not acked, and the next forecast
+        replaces the last.
+        """
+        if self.connected:
+            self._client.publish(topic, payload, qos=1, retain=retain)
+
+    def ack(self, delivery: Delivery) -> None:
+        """Ack a message to the broker, unless it came over a connection that is gone."""
+        with self._lock:
+            if delivery.generation == self._generation:
+                self._client.ack(delivery.mid, delivery.qos)
+
+    # --- paho's callbacks, on its network thread ---------------------------------------------------------
+
+    def _on_connect(self, client: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
+        if reason.is_failure:
+            self.complaint = f"the broker at {self._address.host}:{self._address.port} refused: {reason}"
+            log.error(self.complaint)
+            return
+        client.subscribe(_SUBSCRIPTIONS)
+
+    def _on_subscribe(self, _c: mqtt.Client, _data: Any, _mid: int, reasons: list[ReasonCode], _p: Any) -> None:
+        refused = [str(reason) for reason in reasons if reason.is_failure]
+        if refused:
+            self.complaint = f"the broker refused a subscription: {', '.join(refused)}"
+            log.error(self.complaint)
+            return
+        self.connected, self.complaint = True, None
+        log.info("connected to the broker at %s:%d", self._address.host, self._address.port)
+
+    def _on_disconnect(self, _c: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
+        with self._lock:
+            self._generation += 1
+        if self.connected:
+            log.warning("lost the broker: %s", reason)
+        self.connected = False
+        self.complaint = f"no connection to the broker at {self._address.host}:{self._address.port}: {reason}"
+
+    def _on_message(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
+        try:
+            topic = message.topic
+        except UnicodeDecodeError:
+            topic = "\ufffd"
+        self._deliver(
+            Delivery(
+                self._generation,
+                message.mid,
+                message.qos,
+                topic,
+                bytes(message.payload),
+                retained=message.retain,
+            )
+        )
+
+    # --- small parts ---------------------------------------------------------------------------------
+
+    def _build(self, client_id: str) -> mqtt.Client:
+        v5 = self._address.protocol == MQTTProtocolVersion.MQTTv5
+        client = mqtt.Client(
+            CallbackAPIVersion.VERSION2,
+            client_id=client_id,
+            protocol=self._address.protocol,
+            manual_ack=True,
+            **({} if v5 else {"clean_session": False}),  # type: ignore[arg-type]
+        )
+        if self._address.username is not None:
+            client.username_pw_set(self._address.username, self._address.password)
+        client.reconnect_delay_set(random.uniform(0.2, 0.5), random.uniform(3, 5))  # type: ignore[arg-type]  # noqa: S311
+        client.max_inflight_messages_set(1000)
+        client.suppress_exceptions = True  # an exception in a callback would end paho's thread for good
+        client.on_connect = self._on_connect
+        client.on_subscribe = self._on_subscribe
+        client.on_disconnect = self._on_disconnect
+        client.on_message = self._on_message
+        return client
+
+    def _lasting_session_arguments(self) -> dict[str, Any]:
+        if self._address.protocol != MQTTProtocolVersion.MQTTv5:
+            return {}
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        properties.SessionExpiryInterval = _SESSION_SECONDS
+        properties.ReceiveMaximum = self._receive_maximum
+        return {"clean_start": False, "properties": properties}

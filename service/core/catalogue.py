@@ -1,0 +1,56 @@
+"""The fleet's one alarm catalogue: what each code means, how bad it is, and whether it is forecast."""
+
+import csv
+import io
+from dataclasses import dataclass
+
+from service.errors import InputRejected
+
+SEVERITIES = ("low", "medium", "high")
+_COLUMNS = ["code", "text", "severity", "target"]
+_TRUTH = {"yes": True, "no": False}
+_MAX_CODE, _MAX_TEXT = 2**31 - 1, 200
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """One alarm code in words."""
+
+    code: int
+    text: str
+    severity: str
+    target: bool
+
+
+def unknown_code(code: int) -> CatalogueEntry:
+    """Return the entry shown for a code the catalogue does not hold."""
+    return CatalogueEntry(code, f"Alarm {code}", "medium", target=False)
+
+
+def parse_catalogue(text: str) -> list[CatalogueEntry]:
+    """Read a CSV with the columns code, text, severity and target, or say which line is wrong and why."""
+    rows = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
+    if rows.fieldnames is None or [name.strip().lower() for name in rows.fieldnames] != _COLUMNS:
+        raise InputRejected(f"A catalogue must start with the line {','.join(_COLUMNS)}.")
+    entries: dict[int, CatalogueEntry] = {}
+    for number, row in enumerate(rows, start=2):
+        entry = _entry(number, row)
+        if entry.code in entries:
+            raise InputRejected(f"Line {number} of the catalogue names code {entry.code} a second time.")
+        entries[entry.code] = entry
+    if not entries:
+        raise InputRejected("The catalogue holds no alarm code.")
+    return list(entries.values())
+
+
+def _entry(number: int, row: dict[str, str | None]) -> CatalogueEntry:
+    code, text, severity, target = ((row.get(name) or "").strip() for name in _COLUMNS)
+    if not (code.isascii() and code.isdigit()) or int(code) > _MAX_CODE:
+        raise InputRejected(f"Line {number} of the catalogue: {code!r} is not an alarm code.")
+    if not text or len(text) > _MAX_TEXT or not text.isprintable():
+        raise InputRejected(f"Line {number} of the catalogue: the text must have 1 to {_MAX_TEXT} characters.")
+    if severity not in SEVERITIES:
+        raise InputRejected(f"Line {number} of the catalogue: severity must be one of {', '.join(SEVERITIES)}.")
+    if target not in _TRUTH:
+        raise InputRejected(f"Line {number} of the catalogue: target must be yes or no.")
+    return CatalogueEntry(int(code), text, severity, _TRUTH[target])

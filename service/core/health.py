@@ -1,0 +1,17 @@
+"""How the service is: what works, what does not, and what has been counted."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Health:
+    """``troubles`` names each part that is not well and why; an empty one means ready."""
+
+    troubles: dict[str, str]
+    counts: dict[str, int]
+    model_version: str | None
+
+    @property
+    def ready(self) -> bool:
+        """Whether events can be taken and forecasts given."""
+        return not self.troubles

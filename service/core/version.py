@@ -1,0 +1,37 @@
+"""A learned model as the store knows it, and what it forecast."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Version:
+    """One learned model; ``weights`` is the sha256 that names its file."""
+
+    number: int
+    created_at: datetime
+    weights: str
+    report: dict[str, Any]
+    promoted_at: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        return f"v{self.number}"
+
+
+@dataclass(frozen=True, eq=False)
+class StoredForecast:
+    """A forecast as it was served: probabilities in the order of its version's target codes."""
+
+    machine: int
+    as_of: datetime
+    version: int
+    status: str
+    events_seen: int
+    coverage: float
+    probabilities: NDArray[np.float32]

@@ -1,0 +1,172 @@
+"""``alarmcast demo``: raise the curtain, show or check, take everything down again."""
+
+import json
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from types import FrameType
+
+import typer
+import uvicorn
+from rich.console import Console
+from rich.live import Live
+
+from service.bootstrap import Service, listen, load_settings, open_stores
+from service.broker.embedded import EmbeddedBroker
+from service.demo.fleet import Fleet
+from service.demo.plan import Plan
+from service.demo.prepare import prepare
+from service.demo.screen import screen
+from service.errors import Unavailable
+from service.settings import MqttVersion
+from wire.clock import PlantClock
+
+_DEFAULT_DIR = Path("data/demo")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A demo that is running."""
+
+    service: Service
+    fleet: Fleet
+    address: str
+
+
+def show(plan: Plan) -> None:
+    """Run until Ctrl-C, with a live screen."""
+    console = Console()
+    with _stage(plan, plan.data_dir or _DEFAULT_DIR, console.print) as stage:
+        console.print(f"API documentation: {stage.address}/docs")
+        with (
+            Live(console=console, auto_refresh=False, screen=console.is_terminal) as live,
+            _until_told() as told,
+        ):
+            while not told:
+                live.update(screen(stage.service, stage.address), refresh=console.is_terminal)
+                time.sleep(0.5)
+
+
+def check(plan: Plan, *, timeout: float) -> None:
+    """Run headless until every machine has a forecast made from events that came over MQTT, then say so."""
+    started = time.monotonic()
+    with TemporaryDirectory() as folder, _stage(plan, plan.data_dir or Path(folder), _say_aside) as stage:
+        while missing := _without_live_forecast(stage):
+            if time.monotonic() - started > timeout:
+                raise Unavailable(
+                    f"After {timeout:.0f} s there is still no forecast from live events for {', '.join(missing)}."
+                )
+            _insist_on_agents(stage)
+            time.sleep(0.2)
+        health = stage.service.health()
+        result = {
+            "machines": plan.machines,
+            "events": health.counts.get("stored", 0),
+            "forecasts": health.counts["forecasts_stored"],
+            "model_version": health.model_version,
+            "seconds": round(time.monotonic() - started, 1),
+        }
+    typer.echo(json.dumps(result))
+
+
+@contextmanager
+def _stage(plan: Plan, data_dir: Path, say: Callable[[str], None]) -> Iterator[Stage]:
+    listener = listen("127.0.0.1", plan.port)
+    with listener:
+        base = load_settings(data_dir=data_dir, port=plan.port, broker_mqtt_version=MqttVersion.V311)
+        start = prepare(plan, base, say)
+        clock = PlantClock(datetime.now(UTC), start, plan.speed)
+        broker_port = _free_port()
+        settings = load_settings(
+            data_dir=data_dir,
+            port=plan.port,
+            broker_port=broker_port,
+            broker_mqtt_version=MqttVersion.V311,
+            clock_wall_origin=clock.wall_origin,
+            clock_plant_origin=clock.plant_origin,
+            clock_speed=clock.speed,
+        )
+        broker = EmbeddedBroker(broker_port)
+        broker.start()
+        try:
+            with open_stores(settings) as stores:
+                service = Service(settings, stores)
+                fleet = Fleet(plan.fleet(), broker_port, clock, data_dir / "agents")
+                with _serving(service, listener) as address:
+                    fleet.start()
+                    try:
+                        yield Stage(service, fleet, address)
+                    finally:
+                        fleet.stop()
+        finally:
+            broker.stop()
+
+
+@contextmanager
+def _serving(service: Service, listener: socket.socket) -> Iterator[str]:
+    """Serve the API from a thread; the main one draws or checks."""
+    address = "http://{}:{}".format(*listener.getsockname()[:2])
+    service.stores.lock.announce(address)
+    server = uvicorn.Server(uvicorn.Config(service.app, log_config=None, access_log=False))
+    thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="api", daemon=True)
+    service.start()
+    thread.start()
+    try:
+        yield address
+    finally:
+        server.should_exit = True
+        thread.join(timeout=10)
+        service.stop()
+
+
+def _without_live_forecast(stage: Stage) -> list[str]:
+    """Return the machines that have no stored forecast whose evidence holds an event that came over MQTT."""
+    stores = stage.service.stores
+    missing = []
+    agents = stores.machines.agents()
+    for machine in stores.machines.all():
+        agent = agents.get(machine.id)
+        first = stores.events.first_of_epoch(machine, agent.epoch) if agent and agent.epoch else None
+        if first is None or not stores.forecasts.any_after(machine, first):
+            missing.append(str(machine.id))
+    return missing
+
+
+def _insist_on_agents(stage: Stage) -> None:
+    for machine, agent in zip(stage.fleet.machines, stage.fleet.agents, strict=True):
+        if agent.poll() is not None:
+            log = stage.fleet.folder / f"{machine.id.site}-{machine.id.machine}.log"
+            raise Unavailable(f"The agent of {machine.id} ended with code {agent.returncode}; {log} says why.")
+
+
+@contextmanager
+def _until_told() -> Iterator[list[int]]:
+    """Yield a list that fills when SIGINT or SIGTERM arrives."""
+    told: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        told.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _say_aside(text: str) -> None:
+    typer.echo(text, err=True)

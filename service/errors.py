@@ -1,0 +1,72 @@
+"""What can go wrong, drawn once; the web handler, the ingester and the command line read these attributes.
+
+ServiceError
+├── InputRejected        wrong, and will stay wrong            422 / quarantine
+│   ├── NotFound         no such machine, version or page      404
+│   └── Conflict         contradicts what is known already     409
+├── Unavailable          try again later                       503 / retry
+│   └── NoChampion       no model has been learned yet         503
+├── DatabaseInUse        another process holds the database    (command line)
+└── TrainingFailed       the update broke, the old model serves
+"""
+
+from typing import ClassVar
+
+
+class ServiceError(Exception):
+    """The message is a sentence that says what to do; ``status`` and ``title`` are its HTTP face."""
+
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Internal error"
+
+
+class InputRejected(ServiceError):
+    """The request is wrong and will stay wrong."""
+
+    status = 422
+    title = "Input rejected"
+
+
+class NotFound(InputRejected):
+    """What was asked for does not exist."""
+
+    status = 404
+    title = "Not found"
+
+
+class Conflict(InputRejected):
+    """What was asked for contradicts what is known."""
+
+    status = 409
+    title = "Conflict"
+
+
+class Unavailable(ServiceError):
+    """It may work later; ``retry_after`` seconds is a fair guess at when."""
+
+    status = 503
+    title = "Unavailable"
+    retry_after: ClassVar[int] = 5
+
+
+class NoChampion(Unavailable):
+    """No model has been learned yet, so nothing can be forecast."""
+
+    title = "No model yet"
+    retry_after = 60
+
+
+class DatabaseInUse(ServiceError):
+    """Another process writes to the SQLite file; ``url`` is where its API listens, if it told."""
+
+    title = "Database in use"
+
+    def __init__(self, message: str, url: str | None = None) -> None:
+        super().__init__(message)
+        self.url = url
+
+
+class TrainingFailed(ServiceError):
+    """The update broke; what served before serves on."""
+
+    title = "Training failed"

@@ -1,0 +1,64 @@
+"""The version that serves now, swapped the moment another is promoted, and the ones that served before."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+
+from forecasting.forecaster import Forecaster
+from service.core.version import Version
+from service.errors import NoChampion
+from service.flows.ports import Versions
+
+_LOOK_AGAIN = 0.5  # seconds: a new champion is noticed this soon
+_KEEP_LOADED = 4
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A version with its model in memory."""
+
+    version: Version
+    forecaster: Forecaster
+
+
+class Champion:
+    """Looks for a new champion at most twice a second and keeps the last few models loaded."""
+
+    def __init__(self, versions: Versions, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._versions, self._monotonic = versions, monotonic
+        self._lock = Lock()
+        self._loaded: OrderedDict[str, Serving] = OrderedDict()
+        self._current: Serving | None = None
+        self._looked = float("-inf")
+
+    def current(self) -> Serving:
+        """Return what serves now, or raise :class:`NoChampion` if nothing has been learned yet."""
+        with self._lock:
+            if self._monotonic() - self._looked >= _LOOK_AGAIN:
+                version = self._versions.champion()
+                self._current = self._load(version) if version else None
+                self._looked = self._monotonic()
+            if self._current is None:
+                raise NoChampion("No model has been learned yet. Load history and run: alarmcast admin learn")
+            return self._current
+
+    def at(self, at: datetime) -> Serving | None:
+        """Return what served at a past moment, or None if nothing did."""
+        version = self._versions.serving_at(at)
+        if version is None:
+            return None
+        with self._lock:
+            return self._load(version)
+
+    def _load(self, version: Version) -> Serving:
+        serving = self._loaded.get(version.weights)
+        if serving is None or serving.version.number != version.number:
+            serving = Serving(version, self._versions.load(version))
+            self._loaded[version.weights] = serving
+            if len(self._loaded) > _KEEP_LOADED:
+                self._loaded.popitem(last=False)
+        self._loaded.move_to_end(version.weights)
+        return serving

@@ -1,0 +1,77 @@
+"""The newest forecast of each machine: kept in memory with its bytes, made anew when anything touches it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Lock
+
+from service.core.machine import Machine
+from service.flows.forecast import ForecastDesk, Made
+from wire.clock import PlantClock
+from wire.codec import encode
+from wire.forecasts import Forecast
+from wire.identity import MachineId
+
+
+@dataclass(frozen=True)
+class Newest:
+    """A forecast and the bytes that REST and MQTT send for it."""
+
+    machine: MachineId
+    forecast: Forecast
+    encoded: bytes
+
+
+class NewestForecasts:
+    """At most ``max_age`` of plant time old; an event or a change of state makes it old at once."""
+
+    def __init__(self, desk: ForecastDesk, *, clock: PlantClock, max_age: timedelta) -> None:
+        self._desk, self._clock, self._max_age = desk, clock, max_age
+        self._lock = Lock()
+        self._kept: dict[MachineId, Newest] = {}
+        self._touched: set[MachineId] = set()
+
+    def touch(self, machines: Iterable[MachineId]) -> None:
+        """Note that something arrived for these machines."""
+        with self._lock:
+            self._touched.update(machines)
+            for machine in machines:
+                self._kept.pop(machine, None)
+
+    def take_touched(self) -> set[MachineId]:
+        """Return and forget which machines were touched since the last time."""
+        with self._lock:
+            touched, self._touched = self._touched, set()
+            return touched
+
+    def fresh(self, machine: MachineId) -> Newest | None:
+        """Return what is kept, if it is fresh; never asks the store, never blocks."""
+        kept = self._kept.get(machine)
+        if kept is None or self._clock.now() - kept.forecast.as_of > self._max_age:
+            return None
+        return kept
+
+    def of(self, machines: list[Machine]) -> list[Newest]:
+        """Return a fresh forecast for each machine, making in one pass those that are not."""
+        found = {machine.id: self.fresh(machine.id) for machine in machines}
+        missing = [machine for machine in machines if found[machine.id] is None]
+        if missing:
+            made = self._desk.now(missing, self._clock.now())
+            found |= {machine.id: self.keep(one) for machine, one in zip(missing, made, strict=True)}
+        return [newest for machine in machines if (newest := found[machine.id])]
+
+    def keep(self, made: Made) -> Newest:
+        """Remember a forecast that was just made, unless a newer one is kept already."""
+        forecast = made.forecast
+        machine = MachineId(forecast.site, forecast.machine)
+        newest = Newest(machine, forecast, encode(forecast))
+        with self._lock:
+            kept = self._kept.get(machine)
+            if kept is None or kept.forecast.as_of <= forecast.as_of:
+                self._kept[machine] = newest
+        return newest
+
+    def as_of(self, machine: MachineId) -> datetime | None:
+        """Return when the kept forecast was made."""
+        kept = self._kept.get(machine)
+        return kept.forecast.as_of if kept else None

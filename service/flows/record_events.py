@@ -1,0 +1,168 @@
+"""Messages to committed events and acks: judge each event alone, commit once, then say what is committed."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import NamedTuple
+from uuid import UUID
+
+from service.core.machine import Agent, Machine
+from service.core.recording import (
+    FROM_THE_FUTURE,
+    IN_TIME,
+    MAX_BODY,
+    TOO_OLD,
+    EventRow,
+    GapRow,
+    Quarantined,
+    Recorded,
+    Recording,
+)
+from service.flows.ports import Recorder
+from service.flows.registry import Registry
+from wire.acks import Ack, fold
+from wire.codec import decode, decode_batch
+from wire.errors import PayloadRejected, TopicRejected
+from wire.identity import MachineId
+from wire.micros import micros
+from wire.state import AgentState
+from wire.topics import Channel, parse_topic
+
+log = logging.getLogger(__name__)
+_parse_topic = lru_cache(maxsize=10_000)(parse_topic)
+
+
+class Incoming(NamedTuple):
+    """A message as the broker handed it over."""
+
+    topic: str
+    payload: bytes
+    retained: bool = False
+
+
+@dataclass(frozen=True)
+class TimePolicy:
+    """Which event times are believed: flagged ones are stored but kept out of windows."""
+
+    future_tolerance: timedelta = timedelta(minutes=5)
+    retention: timedelta = timedelta(days=400)
+
+    def judge(self, now: datetime) -> Callable[[int], int]:
+        """Return what tells an event's flag from its time in microseconds, as seen at ``now``."""
+        latest, earliest = micros(now + self.future_tolerance), micros(now - self.retention)
+
+        def flag(at_us: int) -> int:
+            if earliest <= at_us <= latest:
+                return IN_TIME
+            return FROM_THE_FUTURE if at_us > latest else TOO_OLD
+
+        return flag
+
+
+@dataclass
+class Intake:
+    """What a handful of messages amounts to, before it is committed."""
+
+    now: datetime
+    policy: TimePolicy
+    registry: Registry
+    recording: Recording = field(init=False)
+    acked: dict[tuple[MachineId, UUID], list[tuple[int, int]]] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    machines: dict[MachineId, Machine] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.recording = Recording(micros(self.now))
+        self._flag = self.policy.judge(self.now)
+
+    def take(self, message: Incoming) -> None:
+        """Judge one message; whatever it holds, this neither raises nor loses it."""
+        try:
+            topic = _parse_topic(message.topic)
+        except TopicRejected as error:
+            self._quarantine(None, message, error.reason, error.detail)
+            return
+        machine = self.registry.find(topic.machine)
+        if machine is None:
+            self.recording.knocking.add(topic.machine)
+            self.counts["unregistered"] += 1
+            return
+        self.machines[topic.machine] = machine
+        try:
+            if topic.channel is Channel.EVENTS:
+                self._take_events(machine, message)
+            elif topic.channel is Channel.STATE:
+                self._take_state(machine, message)
+        except PayloadRejected as error:
+            self._quarantine(machine, message, error.reason, error.detail)
+        except Exception as error:  # a defect of ours must not stop the stream for everyone
+            log.exception("could not judge a message on %s", message.topic)
+            self._quarantine(machine, message, "internal", repr(error))
+
+    def acks(self) -> list[tuple[MachineId, Ack]]:
+        """Return what may be said to the agents once the recording is committed."""
+        return [
+            (machine, Ack(epoch=epoch, seqs=fold(seqs), now=self.now))
+            for (machine, epoch), seqs in self.acked.items()
+        ]
+
+    def _take_events(self, machine: Machine, message: Incoming) -> None:
+        batch = decode_batch(message.payload)
+        row, epoch = machine.row, batch.epoch
+        acked = self.acked.setdefault((machine.id, epoch), [])
+        for event in batch.events:
+            at_us = micros(event.at)
+            flag = self._flag(at_us)
+            if flag != IN_TIME:
+                self.counts["flagged"] += 1
+            self.recording.events.append(EventRow(row, epoch, event.seq, event.code, at_us, flag))
+            acked.append((event.seq, event.seq))
+        for gap in batch.gaps:
+            first, last = gap.seqs
+            self.recording.gaps.append(
+                GapRow(row, epoch, first, last, micros(gap.first_at), micros(gap.last_at), gap.reason.value)
+            )
+            acked.append(gap.seqs)
+        for bad in batch.bad:
+            self.counts[f"quarantined:{bad.reason}"] += 1
+            self.recording.quarantined.append(Quarantined(row, message.topic, bad.reason, bad.detail, bad.body))
+            if bad.seqs:
+                acked.append(bad.seqs)
+        self.recording.heard.add(row)
+
+    def _take_state(self, machine: Machine, message: Incoming) -> None:
+        state = decode(AgentState, message.payload)
+        # A retained state is old news; a live one, a last will above all, is from this very moment.
+        heard_at = min(state.at, self.now) if message.retained else self.now
+        self.recording.told[machine.row] = Agent(
+            state.online, heard_at, state.agent, state.epoch, state.spooled, state.skew_ms
+        )
+
+    def _quarantine(self, machine: Machine | None, message: Incoming, reason: str, detail: str) -> None:
+        self.counts[f"quarantined:{reason}"] += 1
+        row = machine.row if machine else None
+        self.recording.quarantined.append(
+            Quarantined(row, message.topic[:1000], reason, detail[:1000], message.payload[:MAX_BODY])
+        )
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What is now committed, who must be told, and whose forecasts may have changed."""
+
+    acks: list[tuple[MachineId, Ack]]
+    touched: set[MachineId]
+    recorded: Recorded
+    counts: Counter[str]
+
+
+def record(intake: Intake, *, recorder: Recorder) -> Receipt:
+    """Commit an intake in one transaction; only then may its acks be sent."""
+    recorded = Recorded(0, 0, 0) if intake.recording.is_empty else recorder.commit(intake.recording)
+    counts = intake.counts + Counter(
+        stored=recorded.stored, duplicate=recorded.duplicates, **{"quarantined:conflict": recorded.conflicts}
+    )
+    return Receipt(intake.acks(), set(intake.machines), recorded, counts)

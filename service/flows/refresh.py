@@ -1,0 +1,50 @@
+"""The rhythm of forecasts: stored and announced on the grid, announced in between when something arrives."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from forecasting.window import grid_floor
+from service.flows.forecast import ForecastDesk
+from service.flows.newest import NewestForecasts
+from service.flows.ports import Announcer, Machines, StoredForecasts
+from wire.clock import PlantClock
+
+
+@dataclass
+class Refresh:
+    """Runs often, does little: whatever the clock and the arrivals call for."""
+
+    desk: ForecastDesk
+    newest: NewestForecasts
+    machines: Machines
+    stored: StoredForecasts
+    announcer: Announcer
+    clock: PlantClock
+    step: timedelta
+    _done: datetime | None = None
+
+    def on_the_grid(self) -> int:
+        """Make, store and announce the forecasts of the grid's last moment, once; return how many.
+
+        Moments that passed while nobody ran are gone: a forecast made later would not have been one.
+        """
+        at = grid_floor(self.clock.now(), self.step)
+        if at == self._done:
+            return 0
+        already = self.stored.made_at(at)
+        due = [machine for machine in self.machines.all() if machine.row not in already]
+        made = self.desk.now(due, at)
+        self.stored.add([one.stored for one in made])
+        for one in made:
+            kept = self.newest.keep(one)
+            self.announcer.announce(kept.machine, kept.encoded)
+        self._done = at
+        return len(made)
+
+    def in_between(self) -> int:
+        """Announce new forecasts of the machines that something arrived for; return how many."""
+        touched = self.newest.take_touched()
+        machines = [machine for machine in self.machines.all() if machine.id in touched] if touched else []
+        for newest in self.newest.of(machines):
+            self.announcer.announce(newest.machine, newest.encoded)
+        return len(machines)

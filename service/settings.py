@@ -1,0 +1,75 @@
+"""Every knob of the service, one described field each; built once, in bootstrap."""
+
+import os
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import AwareDatetime, Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PREFIX = "ALARMCAST_"
+EDGE_PREFIX = "ALARMCAST_EDGE_"  # the agent's own; a host may run both
+
+
+class MqttVersion(StrEnum):
+    """Which MQTT is spoken; never a silent fallback."""
+
+    V5 = "5"
+    V311 = "3.1.1"
+
+
+class Settings(BaseSettings):
+    """Read from ``ALARMCAST_…`` variables; command-line flags override single fields."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
+
+    data_dir: Path = Field(default=Path("data"), description="Database, weights and lock live here.")
+    database_url: str | None = Field(
+        default=None, description="SQLAlchemy URL; a SQLite file in data_dir unless given.", repr=False
+    )
+    host: str = Field(default="127.0.0.1", description="Address the API listens on.")
+    port: int = Field(default=8080, ge=0, le=65535, description="Port the API listens on; 0 takes a free one.")
+    broker_host: str = Field(default="127.0.0.1", description="Host of the MQTT broker.")
+    broker_port: int = Field(default=1883, ge=1, le=65535, description="Port of the MQTT broker.")
+    broker_username: str | None = Field(default=None, description="User name at the broker.")
+    broker_password: str | None = Field(default=None, description="Password at the broker.", repr=False)
+    broker_mqtt_version: MqttVersion = Field(default=MqttVersion.V5, description="5 or 3.1.1.")
+    broker_client_id: str = Field(default="alarmcast-service", description="Stable, so the session survives.")
+    ingest_batch_events: int = Field(default=500, ge=1, description="Commit after this many events …")
+    ingest_batch_ms: int = Field(default=50, ge=1, description="… or this many milliseconds, whichever is first.")
+    ingest_receive_maximum: int = Field(
+        default=2000, ge=1, le=65535, description="Messages the broker may have under way to us unacked."
+    )
+    lookback_minutes: int = Field(default=1720, ge=1, description="Length of the evidence window.")
+    horizon_minutes: int = Field(default=480, ge=1, description="Length of the horizon.")
+    grid_minutes: int = Field(default=15, ge=1, description="Forecasts are stored this often, in plant time.")
+    stale_minutes: int = Field(default=15, ge=1, description="An agent silent for longer makes forecasts stale.")
+    future_minutes: int = Field(
+        default=5, ge=0, description="Events further ahead of the plant clock are flagged."
+    )
+    retention_days: int = Field(default=400, ge=1, description="Events older than this are flagged on arrival.")
+    clock_wall_origin: AwareDatetime = Field(
+        default=datetime(2000, 1, 1, tzinfo=UTC), description="Wall time at which the plant clock was set."
+    )
+    clock_plant_origin: AwareDatetime | None = Field(
+        default=None, description="Plant time at that moment; the wall time itself unless given."
+    )
+    clock_speed: float = Field(default=1.0, gt=0, le=100_000, description="Plant seconds per wall second.")
+
+    @property
+    def stale_after(self) -> timedelta:
+        """How long an agent may be silent before its machine's forecasts are stale."""
+        return timedelta(minutes=self.stale_minutes)
+
+
+def unknown_variables() -> list[str]:
+    """Return ``ALARMCAST_…`` variables that name no setting; pydantic-settings would overlook them."""
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    return sorted(
+        name
+        for name in os.environ
+        if name.upper().startswith(PREFIX)
+        and not name.upper().startswith(EDGE_PREFIX)
+        and name.upper() not in known
+    )

@@ -1,0 +1,49 @@
+"""The alarm catalogue of the fleet."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import insert, select, update
+
+from service.core.catalogue import CatalogueEntry
+from service.errors import Conflict
+from service.store.engine import Database
+from service.store.tables import catalogue
+
+
+@dataclass(frozen=True)
+class CatalogueStore:
+    """One meaning per code for the whole fleet."""
+
+    database: Database
+
+    def entries(self) -> dict[int, CatalogueEntry]:
+        """Return every known code's entry."""
+        with self.database.read() as connection:
+            rows = connection.execute(select(catalogue).order_by(catalogue.c.code))
+            return {row.code: CatalogueEntry(row.code, row.text, row.severity, row.target) for row in rows}
+
+    def merge(self, entries: Iterable[CatalogueEntry]) -> int:
+        """Add entries and return how many are new; a code that means something else already is a conflict.
+
+        Severity and target may be changed; a text may not, or one code would mean two things in one fleet.
+        """
+        new = 0
+        with self.database.write() as connection:
+            known = {row.code: row.text for row in connection.execute(select(catalogue.c.code, catalogue.c.text))}
+            for entry in entries:
+                if entry.code not in known:
+                    new += 1
+                    connection.execute(insert(catalogue).values(**_row(entry)))
+                elif known[entry.code] != entry.text:
+                    raise Conflict(
+                        f"Code {entry.code} already means {known[entry.code]!r} in this fleet, not {entry.text!r}."
+                    )
+                else:
+                    changed = {"severity": entry.severity, "target": entry.target}
+                    connection.execute(update(catalogue).where(catalogue.c.code == entry.code).values(**changed))
+        return new
+
+
+def _row(entry: CatalogueEntry) -> dict[str, object]:
+    return {"code": entry.code, "text": entry.text, "severity": entry.severity, "target": entry.target}

@@ -1,0 +1,109 @@
+"""Connections: one writer and many readers on SQLite, one pool on PostgreSQL, the same two doors to both."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+
+from service.errors import InputRejected, Unavailable
+
+BUSY_SECONDS = 30
+
+
+class Database:
+    """``read()`` and ``write()`` are the only ways in; both are transactions.
+
+    On SQLite all writers of the process queue for one connection, and every write transaction begins
+    IMMEDIATE: it never has to be upgraded half-way, which is what "database is locked" is made of.
+    """
+
+    def __init__(self, url: str) -> None:
+        try:
+            parsed = make_url(url)
+        except ArgumentError:
+            raise InputRejected(
+                "The database URL cannot be read; write sqlite:////path/to/file or postgresql+psycopg://…"
+            ) from None
+        self.url = url
+        self.is_sqlite = parsed.get_backend_name() == "sqlite"
+        if self.is_sqlite:
+            self._writer = _sqlite_engine(url, begin="BEGIN IMMEDIATE", connections=1)
+            self._reader = _sqlite_engine(url, begin="BEGIN", connections=20)
+        else:
+            self._writer = self._reader = create_engine(url, pool_size=10, max_overflow=20, pool_pre_ping=True)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Yield a connection that sees one consistent state."""
+        with _translated(), self._reader.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Yield a connection whose changes are committed together, durably, or not at all."""
+        with _translated(), self._writer.begin() as connection:
+            yield connection
+
+    def upgrade(self) -> None:
+        """Bring the schema to this version's; an empty database gets all of it."""
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        with self.write() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+    def ping(self) -> float:
+        """Return the seconds a trivial query takes; raises :class:`Unavailable` if it fails."""
+        started = time.perf_counter()
+        with self.read() as connection:
+            connection.execute(text("SELECT 1"))
+        return time.perf_counter() - started
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self._writer.dispose()
+        self._reader.dispose()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OperationalError as error:
+        raise Unavailable(f"The database does not answer as it should: {error.orig}.") from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise Unavailable(f"The connection to the database was lost: {error.orig}.") from error
+        raise
+
+
+def _sqlite_engine(url: str, *, begin: str, connections: int) -> Engine:
+    engine = create_engine(
+        url,
+        pool_size=connections,
+        max_overflow=0,
+        pool_timeout=BUSY_SECONDS,
+        connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: object, _record: object) -> None:
+        connection.isolation_level = None  # type: ignore[attr-defined]  # we say BEGIN ourselves
+        cursor = connection.cursor()  # type: ignore[attr-defined]
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.execute("PRAGMA cache_size=-65536")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def say_begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine

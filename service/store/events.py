@@ -1,0 +1,216 @@
+"""Events: committed once whatever is resent, read by time, shown in pages."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy import Connection, func, select, text, tuple_
+
+from forecasting.series import AlarmSeries
+from service.core.history import AlarmPage, Cursor, GapRecord, PageQuery, StoredAlarm
+from service.core.machine import Machine
+from service.core.recording import (
+    FROM_THE_FUTURE,
+    TOO_OLD,
+    EventRow,
+    GapRow,
+    Quarantined,
+    Recorded,
+    Recording,
+)
+from service.store.dialect import insert_ignoring, upsert
+from service.store.engine import Database
+from service.store.machines import epoch_number, record_knocks, record_signs_of_life
+from service.store.tables import agents, epochs, events, gaps, quarantine
+from wire.micros import micros, moment
+
+_EVENT_COLUMNS = ("epoch_id", "seq", "machine_id", "code", "at_us", "received_us", "flag")
+_QUARANTINE_COLUMNS = ("machine_id", "topic", "reason", "detail", "body", "sha256", "received_us")
+_FLAGS = {FROM_THE_FUTURE: "from_the_future", TOO_OLD: "too_old"}
+# Written with the literal the partial index names, or neither database would use it.
+_WINDOW = text(
+    "SELECT at_us, code FROM events WHERE machine_id = :machine AND at_us >= :start AND at_us < :end AND flag = 0"
+    " ORDER BY at_us, code"
+)
+_FIRST = text("SELECT min(at_us) FROM events WHERE machine_id = :machine AND flag = 0")
+
+
+@dataclass
+class EventStore:
+    """The event log of the whole fleet."""
+
+    database: Database
+    _epochs: dict[tuple[int, UUID], int] = field(default_factory=dict)
+
+    def commit(self, recording: Recording) -> Recorded:
+        """Write all that a recording holds in one transaction; a repeated event changes nothing."""
+        with self.database.write() as connection:
+            numbers = self._epoch_numbers(connection, recording)
+            recorded, conflicts = _insert_events(connection, recording, numbers)
+            _insert_gaps(connection, recording, numbers)
+            _insert_quarantined(connection, [*recording.quarantined, *conflicts], recording.received_us)
+            record_signs_of_life(connection, recording.told.items())
+            _note_heard(connection, recording)
+            record_knocks(connection, recording.knocking, recording.received_us)
+        self._epochs |= numbers  # only now: a rolled-back number must not be remembered
+        return recorded
+
+    def series(self, machine: Machine, start: datetime, end: datetime) -> AlarmSeries:
+        """Return a machine's trustworthy alarms in ``[start, end)``, in an order that arrival cannot change."""
+        bounds = {"machine": machine.row, "start": micros(start), "end": micros(end)}
+        with self.database.read() as connection:
+            rows = connection.execute(_WINDOW, bounds).fetchall()
+        table = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, 2)
+        return AlarmSeries(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
+
+    def first_at(self, machine: Machine) -> datetime | None:
+        """Return when the machine's trustworthy history begins."""
+        with self.database.read() as connection:
+            first = connection.execute(_FIRST, {"machine": machine.row}).scalar()
+        return moment(first) if first is not None else None
+
+    def first_of_epoch(self, machine: Machine, epoch: UUID) -> datetime | None:
+        """Return when the first event of one spool or history file was raised."""
+        query = (
+            select(func.min(events.c.at_us))
+            .join(epochs, epochs.c.id == events.c.epoch_id)
+            .where(epochs.c.machine_id == machine.row, epochs.c.epoch == epoch)
+        )
+        with self.database.read() as connection:
+            first = connection.execute(query).scalar()
+        return moment(first) if first is not None else None
+
+    def gaps(self, machine: Machine, start: datetime, end: datetime) -> list[GapRecord]:
+        """Return the gaps that touch ``[start, end)``, in time order."""
+        query = (
+            select(gaps)
+            .where(
+                gaps.c.machine_id == machine.row,
+                gaps.c.last_us >= micros(start),
+                gaps.c.first_us < micros(end),
+            )
+            .order_by(gaps.c.first_us)
+        )
+        with self.database.read() as connection:
+            return [
+                GapRecord(moment(row.first_us), moment(row.last_us), row.first_seq, row.last_seq, row.reason)
+                for row in connection.execute(query)
+            ]
+
+    def page(self, machine: Machine, query: PageQuery) -> AlarmPage:
+        """Return a page of a machine's alarms, newest first."""
+        place = (events.c.at_us, events.c.code, events.c.epoch_id, events.c.seq)
+        wanted = [events.c.machine_id == machine.row, text("flag <> 0" if query.flagged else "flag = 0")]
+        if query.since is not None:
+            wanted.append(events.c.at_us >= micros(query.since))
+        if query.until is not None:
+            wanted.append(events.c.at_us < micros(query.until))
+        if query.code is not None:
+            wanted.append(events.c.code == query.code)
+        if query.before is not None:
+            wanted.append(tuple_(*place) < tuple_(*query.before))
+        statement = select(events).where(*wanted).order_by(*(part.desc() for part in place)).limit(query.limit + 1)
+        with self.database.read() as connection:
+            rows = connection.execute(statement).fetchall()
+        shown, more = rows[: query.limit], len(rows) > query.limit
+        alarms = [
+            StoredAlarm(moment(row.at_us), row.code, moment(row.received_us), _FLAGS.get(row.flag))
+            for row in shown
+        ]
+        last = Cursor(*(shown[-1]._mapping[part] for part in place)) if more else None
+        return AlarmPage(alarms, last)
+
+    def _epoch_numbers(self, connection: Connection, recording: Recording) -> dict[tuple[int, UUID], int]:
+        keys = {(row.machine, row.epoch) for row in recording.events} | {
+            (row.machine, row.epoch) for row in recording.gaps
+        }
+        return {key: self._epochs.get(key) or epoch_number(connection, *key) for key in keys}
+
+
+def _insert_events(
+    connection: Connection, recording: Recording, numbers: dict[tuple[int, UUID], int]
+) -> tuple[Recorded, list[Quarantined]]:
+    if not recording.events:
+        return Recorded(0, 0, 0), []
+    received = recording.received_us
+    rows = [
+        (numbers[machine, epoch], seq, machine, code, at_us, received, flag)
+        for machine, epoch, seq, code, at_us, flag in recording.events
+    ]
+    statement = insert_ignoring(connection, events, _EVENT_COLUMNS)
+    stored = connection.exec_driver_sql(statement, rows).rowcount
+    if stored == len(rows):
+        return Recorded(stored, 0, 0), []
+    conflicts = _conflicts(connection, recording.events, numbers)
+    return Recorded(stored, len(rows) - stored - len(conflicts), len(conflicts)), conflicts
+
+
+def _conflicts(
+    connection: Connection, rows: list[EventRow], numbers: dict[tuple[int, UUID], int]
+) -> list[Quarantined]:
+    """Return the rows whose identity is taken by an event with another body."""
+    by_epoch: dict[int, list[EventRow]] = defaultdict(list)
+    for row in rows:
+        by_epoch[numbers[row.machine, row.epoch]].append(row)
+    conflicts: list[Quarantined] = []
+    for epoch_id, group in by_epoch.items():
+        seqs = [row.seq for row in group]
+        query = select(events.c.seq, events.c.code, events.c.at_us).where(
+            events.c.epoch_id == epoch_id, events.c.seq >= min(seqs), events.c.seq <= max(seqs)
+        )
+        kept = {seq: (code, at_us) for seq, code, at_us in connection.execute(query)}
+        conflicts += [_conflict(row, kept[row.seq]) for row in group if kept[row.seq] != (row.code, row.at_us)]
+    return conflicts
+
+
+def _conflict(row: EventRow, kept: tuple[int, int]) -> Quarantined:
+    body = f'{{"epoch":"{row.epoch}","seq":{row.seq},"code":{row.code},"at_us":{row.at_us}}}'
+    detail = f"event {row.seq} is stored already with code {kept[0]} at {moment(kept[1]).isoformat()}"
+    return Quarantined(row.machine, "events", "conflict", detail, body.encode())
+
+
+def _insert_gaps(connection: Connection, recording: Recording, numbers: dict[tuple[int, UUID], int]) -> None:
+    for gap in recording.gaps:
+        row = _gap(gap, numbers, recording.received_us)
+        connection.execute(upsert(connection, gaps, row, keys=["epoch_id", "first_seq"]))
+
+
+def _gap(gap: GapRow, numbers: dict[tuple[int, UUID], int], received_us: int) -> dict[str, object]:
+    return {
+        "epoch_id": numbers[gap.machine, gap.epoch],
+        "first_seq": gap.first_seq,
+        "last_seq": gap.last_seq,
+        "machine_id": gap.machine,
+        "first_us": gap.first_us,
+        "last_us": gap.last_us,
+        "reason": gap.reason,
+        "received_us": received_us,
+    }
+
+
+def _insert_quarantined(connection: Connection, rows: list[Quarantined], received_us: int) -> None:
+    if rows:
+        statement = insert_ignoring(connection, quarantine, _QUARANTINE_COLUMNS)
+        values = [
+            (
+                row.machine,
+                row.topic,
+                row.reason,
+                row.detail,
+                row.body,
+                sha256(row.body).hexdigest(),
+                received_us,
+            )
+            for row in rows
+        ]
+        connection.exec_driver_sql(statement, values)
+
+
+def _note_heard(connection: Connection, recording: Recording) -> None:
+    """Events are a sign of life too, but once an agent has told its state, only a state says it is online."""
+    for machine in recording.heard - recording.told.keys():
+        row = {"machine_id": machine, "heard_us": recording.received_us, "online": True}
+        connection.execute(upsert(connection, agents, row, keys=["machine_id"], update=["heard_us"]))

@@ -1,0 +1,82 @@
+"""Forecasts as they were served: written once, never changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from sqlalchemy import select
+
+from service.core.machine import Machine
+from service.core.version import StoredForecast
+from service.store.dialect import insert_ignoring
+from service.store.engine import Database
+from service.store.tables import forecasts
+from wire.micros import micros, moment
+
+_COLUMNS = ("machine_id", "as_of_us", "version_id", "status", "events_seen", "coverage", "probabilities")
+_FLOAT32 = np.dtype("<f4")
+
+
+@dataclass(frozen=True)
+class ForecastStore:
+    """What was said, when, by which version."""
+
+    database: Database
+
+    def add(self, made: Sequence[StoredForecast]) -> None:
+        """Store forecasts; one that exists for its machine and moment stays as it is."""
+        rows = [
+            (
+                one.machine,
+                micros(one.as_of),
+                one.version,
+                one.status,
+                one.events_seen,
+                one.coverage,
+                one.probabilities.astype(_FLOAT32).tobytes(),
+            )
+            for one in made
+        ]
+        if rows:
+            with self.database.write() as connection:
+                connection.exec_driver_sql(insert_ignoring(connection, forecasts, _COLUMNS), rows)
+
+    def made_at(self, at: datetime) -> set[int]:
+        """Return which machines have a stored forecast of this very moment."""
+        query = select(forecasts.c.machine_id).where(forecasts.c.as_of_us == micros(at))
+        with self.database.read() as connection:
+            return set(connection.execute(query).scalars())
+
+    def of(self, machine: Machine, start: datetime, end: datetime) -> list[StoredForecast]:
+        """Return a machine's stored forecasts made in ``[start, end)``, in time order."""
+        query = (
+            select(forecasts)
+            .where(
+                forecasts.c.machine_id == machine.row,
+                forecasts.c.as_of_us >= micros(start),
+                forecasts.c.as_of_us < micros(end),
+            )
+            .order_by(forecasts.c.as_of_us)
+        )
+        with self.database.read() as connection:
+            return [
+                StoredForecast(
+                    row.machine_id,
+                    moment(row.as_of_us),
+                    row.version_id,
+                    row.status,
+                    row.events_seen,
+                    row.coverage,
+                    np.frombuffer(row.probabilities, dtype=_FLOAT32),
+                )
+                for row in connection.execute(query)
+            ]
+
+    def any_after(self, machine: Machine, at: datetime) -> bool:
+        """Say whether a forecast made after ``at`` is stored for a machine."""
+        query = select(forecasts.c.as_of_us).where(
+            forecasts.c.machine_id == machine.row, forecasts.c.as_of_us > micros(at)
+        )
+        with self.database.read() as connection:
+            return connection.execute(query.limit(1)).scalar() is not None

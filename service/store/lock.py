@@ -1,0 +1,66 @@
+"""One process writes to a SQLite file: it holds this lock and leaves its address for the others."""
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from service.errors import DatabaseInUse
+
+
+class WriterLock:
+    """An advisory lock that the kernel lets go when its holder dies, however it dies."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: int | None = None
+
+    def acquire(self) -> Self:
+        """Take the lock, or raise :class:`DatabaseInUse` with the holder's address."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = _read(file)
+            os.close(file)
+            message = (
+                f"Process {holder.get('pid', '?')} already uses the database in {self._path.parent}. "
+                "On SQLite one process writes; stop that one first."
+            )
+            raise DatabaseInUse(message, holder.get("url")) from None
+        self._file = file
+        self.announce(None)
+        return self
+
+    def announce(self, url: str | None) -> None:
+        """Leave the address at which the holder can be asked to do things."""
+        if self._file is not None:
+            note = json.dumps({"pid": os.getpid(), "url": url}).encode()
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, note, 0)
+
+    def release(self) -> None:
+        """Let go; harmless if the lock is not held."""
+        if self._file is not None:
+            os.ftruncate(self._file, 0)
+            os.close(self._file)
+            self._file = None
+
+    def __enter__(self) -> Self:
+        return self.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def _read(file: int) -> dict[str, str]:
+    try:
+        note = json.loads(os.pread(file, 4096, 0) or b"{}")
+    except ValueError:
+        return {}
+    return note if isinstance(note, dict) else {}

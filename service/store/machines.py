@@ -1,0 +1,148 @@
+"""Machines, how their agents are, and who knocks without being registered."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from service.core.machine import Agent, Knock, Machine
+from service.errors import Conflict, NotFound
+from service.store.dialect import upsert
+from service.store.engine import Database
+from service.store.tables import agents, epochs, events, knocks, machines
+from wire.identity import MachineId
+from wire.micros import micros, moment
+
+_MACHINE = (machines.c.id, machines.c.site, machines.c.machine, machines.c.name, machines.c.time_zone,
+            machines.c.registered_us)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MachineStore:
+    """Who is enrolled, and who would like to be."""
+
+    database: Database
+
+    def add(self, machine: MachineId, *, name: str, time_zone: str, at: datetime) -> bool:
+        """Register a machine; say whether it is new. The same again is fine, another name or zone is not."""
+        row = {"site": machine.site, "machine": machine.machine, "name": name, "time_zone": time_zone}
+        try:
+            with self.database.write() as connection:
+                connection.execute(insert(machines).values(**row, registered_us=micros(at)))
+                connection.execute(
+                    knocks.delete().where(knocks.c.site == machine.site, knocks.c.machine == machine.machine)
+                )
+        except IntegrityError:
+            known = self.get(machine)
+            if (known.name, known.time_zone) != (name, time_zone):
+                raise Conflict(
+                    f"{machine} is registered already, as {known.name!r} in {known.time_zone}."
+                ) from None
+            return False
+        return True
+
+    def get(self, machine: MachineId) -> Machine:
+        """Return a machine, or raise :class:`NotFound` saying how to register it."""
+        found = self.find(machine)
+        if found is None:
+            raise NotFound(
+                f"There is no machine {machine}. Register it with: alarmcast admin machine add {machine}"
+            )
+        return found
+
+    def find(self, machine: MachineId) -> Machine | None:
+        """Return a machine, or None if it is not registered."""
+        query = select(*_MACHINE).where(machines.c.site == machine.site, machines.c.machine == machine.machine)
+        with self.database.read() as connection:
+            row = connection.execute(query).one_or_none()
+        return _machine(row) if row else None
+
+    def all(self) -> list[Machine]:
+        """Return every machine, by site and name."""
+        query = select(*_MACHINE).order_by(machines.c.site, machines.c.machine)
+        with self.database.read() as connection:
+            return [_machine(row) for row in connection.execute(query)]
+
+    def agents(self) -> dict[MachineId, Agent]:
+        """Return how the agents were when last heard, for those that ever were."""
+        query = select(machines.c.site, machines.c.machine, agents).join_from(machines, agents)
+        with self.database.read() as connection:
+            return {MachineId(row.site, row.machine): _agent(row) for row in connection.execute(query)}
+
+    def agent(self, machine: Machine) -> Agent | None:
+        """Return how one machine's agent was when last heard."""
+        with self.database.read() as connection:
+            row = connection.execute(select(agents).where(agents.c.machine_id == machine.row)).one_or_none()
+        return _agent(row) if row else None
+
+    def knocks(self) -> list[Knock]:
+        """Return who speaks on a topic of a machine that is not registered, most recent first."""
+        with self.database.read() as connection:
+            rows = connection.execute(select(knocks).order_by(knocks.c.last_us.desc()))
+            return [
+                Knock(MachineId(row.site, row.machine), moment(row.first_us), moment(row.last_us)) for row in rows
+            ]
+
+    def last_event_at(self) -> datetime | None:
+        """Return the newest trustworthy event time in the whole store."""
+        with self.database.read() as connection:
+            newest = connection.execute(select(func.max(events.c.at_us)).where(events.c.flag == 0)).scalar()
+        return moment(newest) if newest is not None else None
+
+
+def record_signs_of_life(connection: Connection, rows: Iterable[tuple[int, Agent]]) -> None:
+    """Note inside a transaction how agents are; one that spoke without telling keeps what it told before."""
+    for machine_id, agent in rows:
+        heard = {"machine_id": machine_id, "online": agent.online, "heard_us": micros(agent.heard_at)}
+        if agent.version is None:
+            connection.execute(upsert(connection, agents, heard, keys=["machine_id"]))
+            continue
+        told = {
+            "agent": agent.version,
+            "epoch": agent.epoch,
+            "spooled": agent.spooled,
+            "skew_ms": agent.skew_ms,
+        }
+        connection.execute(upsert(connection, agents, heard | told, keys=["machine_id"]))
+
+
+def record_knocks(connection: Connection, knocking: Iterable[MachineId], at_us: int) -> None:
+    """Note inside a transaction who knocked."""
+    for machine in knocking:
+        seen = connection.execute(
+            update(knocks)
+            .where(knocks.c.site == machine.site, knocks.c.machine == machine.machine)
+            .values(last_us=at_us)
+        )
+        if not seen.rowcount:
+            connection.execute(
+                insert(knocks).values(site=machine.site, machine=machine.machine, first_us=at_us, last_us=at_us)
+            )
+
+
+def epoch_number(connection: Connection, machine_id: int, epoch: object) -> int:
+    """Return the short number of an epoch, giving it one at its first appearance."""
+    query = select(epochs.c.id).where(epochs.c.machine_id == machine_id, epochs.c.epoch == epoch)
+    known = connection.execute(query).scalar()
+    if known is not None:
+        return int(known)
+    connection.execute(insert(epochs).values(machine_id=machine_id, epoch=epoch))
+    return int(connection.execute(query).scalar_one())
+
+
+def _machine(row: Row[tuple[int, str, str, str, str, int]]) -> Machine:
+    number, site, machine, name, zone, registered = row
+    return Machine(number, MachineId(site, machine), name, zone, moment(registered))
+
+
+def _agent(row: Row[tuple[object, ...]]) -> Agent:
+    return Agent(
+        online=row.online,
+        heard_at=moment(row.heard_us),
+        version=row.agent,
+        epoch=row.epoch,
+        spooled=row.spooled,
+        skew_ms=row.skew_ms,
+    )

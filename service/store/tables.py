@@ -1,0 +1,183 @@
+"""The schema. Times are whole microseconds since 1970 in UTC, named ``…_us``."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite numbers rows by itself only in a column declared INTEGER.
+RowId = BigInteger().with_variant(Integer, "sqlite")
+
+machines = Table(
+    "machines",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("site", Text, nullable=False),
+    Column("machine", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("time_zone", Text, nullable=False),
+    Column("registered_us", BigInteger, nullable=False),
+    UniqueConstraint("site", "machine"),
+)
+
+# An epoch is one spool or one history file; events carry its short number instead of its UUID.
+epochs = Table(
+    "epochs",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("machine_id", ForeignKey("machines.id"), nullable=False),
+    Column("epoch", Uuid, nullable=False),
+    UniqueConstraint("machine_id", "epoch"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("epoch_id", Integer, nullable=False, primary_key=True, autoincrement=False),
+    Column("seq", BigInteger, nullable=False, primary_key=True, autoincrement=False),
+    Column("machine_id", Integer, nullable=False),
+    Column("code", Integer, nullable=False),
+    Column("at_us", BigInteger, nullable=False),
+    Column("received_us", BigInteger, nullable=False),
+    Column("flag", SmallInteger, nullable=False),
+    # Every window is read from this index alone; flagged events are not in it. Events of one moment stand by
+    # code, so that their order depends on nothing but themselves. (SQLite reads an index alone only if every
+    # column the query names is in it, the one of the WHERE below included.)
+    Index(
+        "ix_events_window",
+        "machine_id",
+        "at_us",
+        "code",
+        "epoch_id",
+        "seq",
+        "flag",
+        sqlite_where=text("flag = 0"),
+        postgresql_where=text("flag = 0"),
+    ),
+    Index(
+        "ix_events_flagged",
+        "machine_id",
+        "at_us",
+        sqlite_where=text("flag <> 0"),
+        postgresql_where=text("flag <> 0"),
+    ),
+    sqlite_with_rowid=False,
+)
+
+gaps = Table(
+    "gaps",
+    metadata,
+    Column("epoch_id", Integer, nullable=False, primary_key=True, autoincrement=False),
+    Column("first_seq", BigInteger, nullable=False, primary_key=True, autoincrement=False),
+    Column("last_seq", BigInteger, nullable=False),
+    Column("machine_id", Integer, nullable=False),
+    Column("first_us", BigInteger, nullable=False),
+    Column("last_us", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("received_us", BigInteger, nullable=False),
+    Index("ix_gaps_machine", "machine_id", "last_us"),
+)
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("machine_id", ForeignKey("machines.id"), primary_key=True, autoincrement=False),
+    Column("online", Boolean, nullable=False),
+    Column("agent", Text, nullable=True),
+    Column("epoch", Uuid, nullable=True),
+    Column("spooled", BigInteger, nullable=True),
+    Column("skew_ms", BigInteger, nullable=True),
+    Column("heard_us", BigInteger, nullable=False),
+)
+
+knocks = Table(
+    "knocks",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("machine", Text, primary_key=True),
+    Column("first_us", BigInteger, nullable=False),
+    Column("last_us", BigInteger, nullable=False),
+)
+
+catalogue = Table(
+    "catalogue",
+    metadata,
+    Column("code", Integer, primary_key=True, autoincrement=False),
+    Column("text", Text, nullable=False),
+    Column("severity", Text, nullable=False),
+    Column("target", Boolean, nullable=False),
+    CheckConstraint("severity IN ('low', 'medium', 'high')", name="severity"),
+)
+
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("machine_id", ForeignKey("machines.id"), nullable=True),
+    Column("topic", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("received_us", BigInteger, nullable=False),
+    # An agent that never learns that its bad event was taken sends it again; once is enough.
+    UniqueConstraint("topic", "reason", "sha256"),
+    Index("ix_quarantine_reason", "reason", "id"),
+)
+
+model_versions = Table(
+    "model_versions",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("created_us", BigInteger, nullable=False),
+    Column("weights", Text, nullable=False),
+    Column("report", Text, nullable=False),
+)
+
+# The champion is the version promoted last; the one that served at a moment is the last promoted by then.
+promotions = Table(
+    "promotions",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("version_id", ForeignKey("model_versions.id"), nullable=False),
+    Column("at_us", BigInteger, nullable=False),
+    Index("ix_promotions_at", "at_us"),
+)
+
+# Immutable once written: what was served is what gets scored.
+forecasts = Table(
+    "forecasts",
+    metadata,
+    Column("machine_id", ForeignKey("machines.id"), primary_key=True, autoincrement=False),
+    Column("as_of_us", BigInteger, primary_key=True, autoincrement=False),
+    Column("version_id", ForeignKey("model_versions.id"), nullable=False),
+    Column("status", Text, nullable=False),
+    Column("events_seen", Integer, nullable=False),
+    Column("coverage", Float, nullable=False),
+    Column("probabilities", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)

@@ -1,0 +1,111 @@
+"""Weights as safetensors files named by their sha256: written whole or not at all, checked on every load."""
+
+import json
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load, save
+
+from forecasting.forecaster import Calibration, Forecaster
+from forecasting.network import Layer, Network
+from forecasting.vocabulary import Vocabulary
+from forecasting.window import WindowSpec
+from service.errors import Unavailable
+
+_FORMAT = "alarmcast-1"
+
+
+@dataclass(frozen=True)
+class WeightsFolder:
+    """The folder that holds every version's weights."""
+
+    path: Path
+
+    def save(self, forecaster: Forecaster) -> str:
+        """Write a forecaster durably and return the sha256 that names it."""
+        body = save(_tensors(forecaster), metadata={"alarmcast": json.dumps(_about(forecaster))})
+        name = sha256(body).hexdigest()
+        self.path.mkdir(parents=True, exist_ok=True)
+        final, temporary = self._file(name), self.path / f".{name}.{os.getpid()}"
+        try:
+            with temporary.open("wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(final)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_directory(self.path)
+        return name
+
+    def load(self, name: str) -> Forecaster:
+        """Read a forecaster; a missing or changed file is an error that says so, never a wrong forecast."""
+        file = self._file(name)
+        try:
+            body = file.read_bytes()
+        except OSError as error:
+            raise Unavailable(f"The weights {file} cannot be read: {error.strerror}. Restore them.") from None
+        if sha256(body).hexdigest() != name:
+            raise Unavailable(f"The weights {file} are damaged: they no longer match their name. Restore them.")
+        try:
+            with safe_open(file, framework="np") as opened:
+                about = json.loads(opened.metadata()["alarmcast"])
+            return _forecaster(load(body), about)
+        except (SafetensorError, KeyError, ValueError) as error:
+            raise Unavailable(f"The weights {file} were written by another version: {error}.") from None
+
+    def _file(self, name: str) -> Path:
+        return self.path / f"{name}.safetensors"
+
+
+def _tensors(forecaster: Forecaster) -> dict[str, np.ndarray[Any, Any]]:
+    tensors = {
+        "calibration.scale": forecaster.calibration.scale,
+        "calibration.shift": forecaster.calibration.shift,
+        "thresholds": forecaster.thresholds,
+    }
+    for number, layer in enumerate(forecaster.network.layers):
+        tensors[f"layers.{number}.weight"] = layer.weight
+        tensors[f"layers.{number}.bias"] = layer.bias
+    return {name: np.ascontiguousarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
+
+
+def _about(forecaster: Forecaster) -> dict[str, Any]:
+    return {
+        "format": _FORMAT,
+        "inputs": forecaster.vocabulary.inputs,
+        "targets": forecaster.vocabulary.targets,
+        "lookback_minutes": forecaster.spec.lookback / timedelta(minutes=1),
+        "horizon_minutes": forecaster.spec.horizon / timedelta(minutes=1),
+        "layers": len(forecaster.network.layers),
+    }
+
+
+def _forecaster(tensors: dict[str, np.ndarray[Any, Any]], about: dict[str, Any]) -> Forecaster:
+    if about["format"] != _FORMAT:
+        raise ValueError(f"format {about['format']!r}")
+    layers = tuple(
+        Layer(tensors[f"layers.{number}.weight"], tensors[f"layers.{number}.bias"])
+        for number in range(about["layers"])
+    )
+    return Forecaster(
+        spec=WindowSpec(timedelta(minutes=about["lookback_minutes"]), timedelta(minutes=about["horizon_minutes"])),
+        vocabulary=Vocabulary(tuple(about["inputs"]), tuple(about["targets"])),
+        network=Network(layers),
+        calibration=Calibration(tensors["calibration.scale"], tensors["calibration.shift"]),
+        thresholds=tensors["thresholds"],
+    )
+
+
+def _sync_directory(path: Path) -> None:
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,1 @@
+"""REST on FastAPI: one router per noun, errors as RFC 9457 problems."""

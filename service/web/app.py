@@ -1,0 +1,30 @@
+"""The FastAPI app: routers by noun, one error format."""
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from service import __version__
+from service.web import catalogue, forecasts, health, machines, problems
+from service.web.parts import Parts
+
+_DESCRIPTION = """
+Which alarms will come in the next hours, for every machine of the fleet.
+
+Times are UTC. Errors are `application/problem+json` (RFC 9457). Lists come in pages with a cursor.
+"""
+
+
+def create_app(parts: Parts) -> FastAPI:
+    """Build the app on the parts it is given."""
+    app = FastAPI(title="Alarmcast", version=__version__, description=_DESCRIPTION, redirect_slashes=False)
+    problems.install(app)
+    for noun in (machines, forecasts, catalogue, health):
+        app.include_router(noun.router(parts))
+    documented = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        return problems.document(documented())
+
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend its document
+    return app

@@ -1,0 +1,62 @@
+"""The alarm catalogue: what the codes mean."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body
+from pydantic import BaseModel
+
+from service.core.catalogue import parse_catalogue
+from service.web.parts import Parts
+from service.web.problems import responses
+
+
+class EntryView(BaseModel):
+    """One alarm code in words."""
+
+    code: int
+    text: str
+    severity: str
+    target: bool
+
+
+class CatalogueView(BaseModel):
+    """Every code the fleet knows."""
+
+    entries: list[EntryView]
+
+
+class Merged(BaseModel):
+    """What became of a given catalogue."""
+
+    entries: int
+    new: int
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the routes of the catalogue."""
+    routes = APIRouter(prefix="/v1/catalogue", tags=["catalogue"])
+
+    @routes.get("")
+    def read() -> CatalogueView:
+        """Every known code with its text, its severity and whether it is forecast."""
+        entries = parts.catalogue.entries().values()
+        return CatalogueView(
+            entries=[EntryView(code=e.code, text=e.text, severity=e.severity, target=e.target) for e in entries]
+        )
+
+    @routes.post("", responses=responses(409, 422))
+    def merge(
+        body: Annotated[
+            str,
+            Body(
+                media_type="text/csv",
+                max_length=1_000_000,
+                examples=["code,text,severity,target\n139,Film torn,high,yes\n"],
+            ),
+        ],
+    ) -> Merged:
+        """Add a CSV with the columns code, text, severity and target; a code keeps the text it has."""
+        entries = parse_catalogue(body)
+        return Merged(entries=len(entries), new=parts.catalogue.merge(entries))
+
+    return routes

@@ -1,0 +1,56 @@
+"""Forecasts: of one machine, now or at a past moment, and of the whole fleet, most urgent first."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel
+
+from service.flows.forecast import urgency
+from service.flows.newest import Newest
+from service.web.parts import MachineName, Parts, Site
+from service.web.problems import responses
+from wire.codec import encode
+from wire.forecasts import Forecast
+from wire.identity import MachineId
+from wire.moment import Moment
+
+_JSON = "application/json"
+
+
+class FleetForecasts(BaseModel):
+    """Every machine's newest forecast, most urgent first."""
+
+    forecasts: list[Forecast]
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the routes of forecasts."""
+    routes = APIRouter(prefix="/v1", tags=["forecasts"])
+
+    @routes.get("/machines/{site}/{machine}/forecast", response_model=Forecast, responses=responses(404, 422, 503))
+    async def forecast(
+        site: Site,
+        machine: MachineName,
+        at: Annotated[Moment | None, Query(description="A past moment; now unless given.")] = None,
+    ) -> Response:
+        """What the machine is likely to raise in the next hours, or was likely to at a past moment."""
+        identity = MachineId(site, machine)
+        if at is not None:
+            past = await run_in_threadpool(parts.desk.past, identity, at)
+            return Response(encode(past), media_type=_JSON)
+        # The bytes are ready most of the time; then nothing here waits for anything.
+        newest = parts.newest.fresh(identity) or await run_in_threadpool(_newest, parts, identity)
+        return Response(newest.encoded, media_type=_JSON)
+
+    @routes.get("/forecasts", responses=responses(503))
+    def fleet() -> FleetForecasts:
+        """The fleet's newest forecasts, the machine with the likeliest expected alarm first."""
+        newest = parts.newest.of(parts.machines.all())
+        return FleetForecasts(forecasts=sorted((one.forecast for one in newest), key=urgency))
+
+    return routes
+
+
+def _newest(parts: Parts, machine: MachineId) -> Newest:
+    return parts.newest.of([parts.machines.get(machine)])[0]

@@ -1,0 +1,192 @@
+"""Machines: who there is, how they are, who knocks, and what each of them has raised."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from service.core.catalogue import unknown_code
+from service.core.history import Cursor, PageQuery
+from service.core.machine import Agent, Knock, Machine
+from service.errors import InputRejected
+from service.web.parts import MachineName, Parts, Site
+from service.web.problems import responses
+from wire.identity import Identifier, MachineId
+from wire.moment import Moment
+
+_WORD = 2**63  # what a database can compare with
+
+
+class AgentView(BaseModel):
+    """How the machine's agent was when last heard."""
+
+    online: bool
+    heard_at: Moment
+    version: str | None
+    spooled: int | None = Field(description="Events that wait at the machine for an ack.")
+    skew_ms: int | None = Field(description="The service's plant clock minus the agent's.")
+
+
+class MachineView(BaseModel):
+    """A registered machine."""
+
+    site: Identifier
+    machine: Identifier
+    name: str
+    time_zone: str
+    registered_at: Moment
+    agent: AgentView | None = Field(description="Null until the agent is heard for the first time.")
+
+
+class KnockView(BaseModel):
+    """Somebody who speaks as a machine that is not registered; nothing of it is stored, nothing is lost."""
+
+    site: Identifier
+    machine: Identifier
+    first_at: Moment
+    last_at: Moment
+
+
+class Fleet(BaseModel):
+    """All machines, and those that would like to be."""
+
+    machines: list[MachineView]
+    knocking: list[KnockView]
+
+
+class NewMachine(BaseModel):
+    """A machine to register."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"site": "padova", "machine": "filler-1", "name": "Filler 1", "time_zone": "Europe/Rome"}]
+        },
+    )
+
+    site: Identifier
+    machine: Identifier
+    name: str = Field(min_length=1, max_length=200, description="What people call it.")
+    time_zone: str = Field(default="UTC", max_length=64, description="The plant's zone, like Europe/Rome.")
+
+
+class AlarmView(BaseModel):
+    """An alarm the machine raised."""
+
+    at: Moment
+    code: int
+    text: str
+    severity: str
+    received_at: Moment
+    flag: str | None = Field(description="Why it is kept out of windows: from_the_future or too_old.")
+
+
+class AlarmsPage(BaseModel):
+    """Alarms, newest first; ``next`` is the cursor of the page after this one, null on the last."""
+
+    alarms: list[AlarmView]
+    next: str | None
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the routes of machines."""
+    routes = APIRouter(prefix="/v1/machines", tags=["machines"])
+
+    @routes.get("")
+    def list_machines() -> Fleet:
+        """All registered machines, and who knocks without being registered."""
+        agents = parts.machines.agents()
+        return Fleet(
+            machines=[_view(machine, agents.get(machine.id)) for machine in parts.machines.all()],
+            knocking=[_knock(knock) for knock in parts.machines.knocks()],
+        )
+
+    @routes.post("", status_code=201, responses={200: {"model": MachineView}, **responses(409, 422)})
+    def register(new: NewMachine, response: Response) -> MachineView:
+        """Register a machine: 201 if it is new, 200 if it was registered just like this already."""
+        _check_zone(new.time_zone)
+        machine = MachineId(new.site, new.machine)
+        added = parts.machines.add(machine, name=new.name, time_zone=new.time_zone, at=parts.clock.now())
+        if not added:
+            response.status_code = 200
+        response.headers["Location"] = f"/v1/machines/{new.site}/{new.machine}"
+        known = parts.machines.get(machine)
+        return _view(known, parts.machines.agent(known))
+
+    @routes.get("/{site}/{machine}", responses=responses(404, 422))
+    def one_machine(site: Site, machine: MachineName) -> MachineView:
+        """One machine and how its agent is."""
+        known = parts.machines.get(MachineId(site, machine))
+        return _view(known, parts.machines.agent(known))
+
+    @routes.get("/{site}/{machine}/alarms", responses=responses(404, 422))
+    def alarms(
+        site: Site,
+        machine: MachineName,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+        cursor: Annotated[str | None, Query(max_length=200, description="`next` of the page before.")] = None,
+        since: Annotated[Moment | None, Query(description="Not before this moment.")] = None,
+        until: Annotated[Moment | None, Query(description="Before this moment.")] = None,
+        code: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
+        flagged: Annotated[bool, Query(description="Those kept out of windows instead.")] = False,  # noqa: FBT002
+    ) -> AlarmsPage:
+        """What the machine has raised, newest first, a page at a time."""
+        known = parts.machines.get(MachineId(site, machine))
+        before = _read_cursor(cursor) if cursor is not None else None
+        page = parts.log.page(known, PageQuery(limit, before, since, until, code, flagged))
+        entries = parts.catalogue.entries()
+        views = []
+        for alarm in page.alarms:
+            entry = entries.get(alarm.code) or unknown_code(alarm.code)
+            views.append(AlarmView(**alarm._asdict(), text=entry.text, severity=entry.severity))
+        return AlarmsPage(alarms=views, next=_write_cursor(page.next) if page.next else None)
+
+    return routes
+
+
+def _view(machine: Machine, agent: Agent | None) -> MachineView:
+    return MachineView(
+        site=machine.id.site,
+        machine=machine.id.machine,
+        name=machine.name,
+        time_zone=machine.time_zone,
+        registered_at=machine.registered_at,
+        agent=None
+        if agent is None
+        else AgentView(
+            online=agent.online,
+            heard_at=agent.heard_at,
+            version=agent.version,
+            spooled=agent.spooled,
+            skew_ms=agent.skew_ms,
+        ),
+    )
+
+
+def _knock(knock: Knock) -> KnockView:
+    site, machine = knock.machine
+    return KnockView(site=site, machine=machine, first_at=knock.first_at, last_at=knock.last_at)
+
+
+def _check_zone(name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InputRejected(f"{name!r} is no time zone; write one like Europe/Rome.") from None
+
+
+def _write_cursor(cursor: Cursor) -> str:
+    return urlsafe_b64encode(".".join(str(part) for part in cursor).encode()).decode().rstrip("=")
+
+
+def _read_cursor(text: str) -> Cursor:
+    try:
+        parts = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii").split(".")
+        cursor = Cursor(*(int(part) for part in parts))
+    except (ValueError, TypeError):
+        cursor = None
+    if cursor is None or not all(abs(part) < _WORD for part in cursor):
+        raise InputRejected("The cursor is not one that a page gave; start again without it.")
+    return cursor

@@ -1,0 +1,91 @@
+"""Errors as ``application/problem+json`` (RFC 9457), each with a sentence that says what to do."""
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from service.errors import ServiceError, Unavailable
+
+log = logging.getLogger(__name__)
+MEDIA_TYPE = "application/problem+json"
+_SCHEMA = {"$ref": "#/components/schemas/Problem"}
+
+
+class FieldError(BaseModel):
+    """One thing that is wrong with a request."""
+
+    pointer: str = Field(description="Where: the query parameter, or the path into the body.")
+    detail: str
+
+
+class Problem(BaseModel):
+    """What went wrong, for people and programs."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    instance: str
+    errors: list[FieldError] = []
+
+
+def document(openapi: dict[str, Any]) -> dict[str, Any]:
+    """Add the problem's schema to an OpenAPI document whose endpoints refer to it."""
+    schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas = openapi.setdefault("components", {}).setdefault("schemas", {})
+    schemas |= schema.pop("$defs", {}) | {"Problem": schema}
+    return openapi
+
+
+def responses(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI entries of an endpoint that may answer with these problems."""
+    return {
+        code: {"description": HTTPStatus(code).phrase, "content": {MEDIA_TYPE: {"schema": _SCHEMA}}}
+        for code in codes
+    }
+
+
+def install(app: FastAPI) -> None:
+    """Let every error of the app leave as a problem."""
+
+    @app.exception_handler(ServiceError)
+    async def service_error(request: Request, error: ServiceError) -> JSONResponse:
+        headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable) else {}
+        return _answer(request, error.status, error.title, str(error), headers=headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid_request(request: Request, error: RequestValidationError) -> JSONResponse:
+        errors = [
+            FieldError(pointer="/".join(str(part) for part in one["loc"]), detail=one["msg"])
+            for one in error.errors()
+        ]
+        detail = f"{errors[0].pointer}: {errors[0].detail}." if errors else "The request cannot be read."
+        return _answer(request, 422, "Input rejected", detail, errors=errors)
+
+    @app.exception_handler(HTTPException)
+    async def http_error(request: Request, error: HTTPException) -> JSONResponse:
+        title = HTTPStatus(error.status_code).phrase
+        return _answer(request, error.status_code, title, str(error.detail), headers=dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def defect(request: Request, _error: Exception) -> JSONResponse:
+        return _answer(request, 500, "Internal error", "This is a defect of the service; its log says more.")
+
+
+def _answer(
+    request: Request,
+    status: int,
+    title: str,
+    detail: str,
+    *,
+    errors: list[FieldError] | None = None,
+    headers: dict[str, str] | None = None,
+) -> JSONResponse:
+    problem = Problem(title=title, status=status, detail=detail, instance=request.url.path, errors=errors or [])
+    return JSONResponse(problem.model_dump(), status, headers, media_type=MEDIA_TYPE)

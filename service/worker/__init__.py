@@ -1,0 +1,1 @@
+"""Runs the flows that nobody asks for: what the plant clock calls for."""

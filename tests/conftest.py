@@ -1,0 +1,140 @@
+"""Real servers for the tests: PostgreSQL and Mosquitto, each in a temporary directory on a free port."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from service.store.engine import Database
+
+
+def require(found: object, what: str) -> None:
+    """Skip loudly where a component is missing, and fail where it must not be."""
+    if found:
+        return
+    message = f"{what} is not installed; scripts/test installs it where it may"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until(condition: Callable[[], object], what: str, seconds: float = 30) -> None:
+    """Poll until something holds; the time is a bound on waiting for a failure, never a hope."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail(f"waited {seconds} s in vain until {what}")
+        time.sleep(0.02)
+
+
+@dataclass
+class Mosquitto:
+    """A real broker that a test may kill and start again, on the same port and with the same memory."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    extra: str = ""
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        config = self.folder / "mosquitto.conf"
+        config.write_text(
+            f"listener {self.port} 127.0.0.1\nallow_anonymous true\npersistence true\n"
+            f"persistence_location {self.folder}/\nmax_inflight_messages 0\nmax_queued_messages 0\n{self.extra}"
+        )
+        program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
+        log = (self.folder / "mosquitto.log").open("ab")
+        with log:
+            self.process = subprocess.Popen([program, "-c", str(config)], stdout=log, stderr=log)
+        wait_until(self._answers, "mosquitto answers")
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def _answers(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+@pytest.fixture
+def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
+    require(shutil.which("mosquitto") or Path("/usr/sbin/mosquitto").exists(), "mosquitto")
+    folder = tmp_path / "mosquitto"
+    folder.mkdir()
+    if os.getuid() == 0:
+        folder.chmod(0o777)  # noqa: S103 - mosquitto gives up root by itself
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(parent.stat().st_mode | 0o055)
+    broker = Mosquitto(folder, extra="user root\n" if os.getuid() == 0 else "")
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+def _postgresql_programs() -> Path | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return found[-1].parent if found else None
+
+
+@pytest.fixture(scope="session")
+def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A cluster of its own; yields the URL of its first database."""
+    programs = _postgresql_programs()
+    require(programs, "PostgreSQL's server (initdb, postgres)")
+    assert programs
+    folder = Path(subprocess.check_output(["mktemp", "-d", "/tmp/alarmcast-pg-XXXXXX"], text=True).strip())
+    user = "postgres" if os.getuid() == 0 else None  # the server refuses to run as root
+    if user:
+        account = pwd.getpwnam(user)
+        os.chown(folder, account.pw_uid, account.pw_gid)
+    data, port = folder / "data", free_port()
+    initdb = [programs / "initdb", "-D", data, "-A", "trust", "-U", "alarmcast", "--no-sync", "-E", "UTF8"]
+    subprocess.run(initdb, user=user, cwd=folder, check=True, capture_output=True)
+    options = ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}"]
+    log = (tmp_path_factory.mktemp("postgresql") / "log").open("wb")
+    with log:
+        server = subprocess.Popen(
+            [programs / "postgres", "-D", data, "-p", str(port), *options],
+            user=user,
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+        )
+    ready = [programs / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-q"]
+    wait_until(lambda: subprocess.run(ready, check=False).returncode == 0, "PostgreSQL answers")
+    yield f"postgresql+psycopg://alarmcast@127.0.0.1:{port}/postgres"
+    server.terminate()
+    server.wait(timeout=20)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """An empty, upgraded database; every test of the store runs on both kinds."""
+    if request.param == "sqlite":
+        opened = Database(f"sqlite:///{tmp_path / 'alarmcast.sqlite3'}")
+    else:
+        opened = Database(request.getfixturevalue("postgresql"))
+        with opened.write() as connection:
+            connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+            connection.exec_driver_sql("CREATE SCHEMA public")
+    opened.upgrade()
+    yield opened
+    opened.close()

@@ -1,0 +1,124 @@
+"""The spool: nothing leaves it but by an ack, nothing is numbered twice, what is dropped is told."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edge_agent.errors import SpoolUnusable
+from edge_agent.spool import Spool
+from wire.alarm import Alarm
+
+START = datetime(2026, 11, 16, tzinfo=UTC)
+
+
+def alarms(count: int, first: int = 0) -> list[Alarm]:
+    return [Alarm(START + timedelta(seconds=first + number), 100 + number % 7) for number in range(count)]
+
+
+def test_events_are_numbered_from_one_and_keep_their_order_and_time(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append(alarms(3), "here")
+    events = spool.pending(0, 10).events
+    assert [(event.seq, event.at) for event in events] == [
+        (number + 1, START + timedelta(seconds=number)) for number in range(3)
+    ]
+
+
+def test_a_reopened_spool_has_the_same_epoch_bookmark_and_events(tmp_path: Path) -> None:
+    first = Spool(tmp_path / "spool")
+    first.append(alarms(5), "line 5")
+    epoch = first.epoch
+    first.close()
+    again = Spool(tmp_path / "spool")
+    assert (again.epoch, again.bookmark, again.depth().events) == (epoch, "line 5", 5)
+
+
+def test_another_file_is_another_epoch(tmp_path: Path) -> None:
+    assert Spool(tmp_path / "one").epoch != Spool(tmp_path / "two").epoch
+
+
+def test_only_what_an_ack_names_is_forgotten(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append(alarms(10), "")
+    assert spool.forget(spool.epoch, [(2, 4), (8, 8), (50, 60)]) == 4
+    assert [event.seq for event in spool.pending(0, 100).events] == [1, 5, 6, 7, 9, 10]
+    assert spool.unacked_up_to(7) == 4
+
+
+def test_an_ack_for_another_epoch_forgets_nothing(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append(alarms(3), "")
+    assert spool.forget(uuid4(), [(1, 3)]) == 0
+    assert spool.depth().events == 3
+
+
+def test_a_number_is_never_given_twice_even_after_all_were_acked(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append(alarms(3), "")
+    spool.forget(spool.epoch, [(1, 3)])
+    spool.close()
+    again = Spool(tmp_path / "spool")
+    again.append(alarms(1), "")
+    assert [event.seq for event in again.pending(0, 10).events] == [4]
+
+
+def test_a_full_spool_drops_the_oldest_and_leaves_one_exact_gap(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", max_events=1000)
+    for batch in range(12):
+        spool.append(alarms(100, first=batch * 100), str(batch))
+    pending = spool.pending(0, 2000)
+    assert [event.seq for event in pending.events] == list(range(201, 1201))
+    (gap,) = pending.gaps
+    assert gap.seqs == (1, 200)
+    assert (gap.first_at, gap.last_at) == (START, START + timedelta(seconds=199))
+
+
+def test_a_gap_is_kept_until_its_own_ack(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", max_events=1000)
+    spool.append(alarms(1100), "")
+    spool.forget(spool.epoch, [(101, 1100)])
+    assert len(spool.pending(0, 10).gaps) == 1
+    spool.forget(spool.epoch, [(1, 100)])
+    assert spool.pending(0, 10).gaps == []
+
+
+def test_a_gap_that_has_grown_is_not_forgotten_by_the_ack_of_its_younger_self(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", max_events=1000)
+    spool.append(alarms(1010), "")
+    spool.append(alarms(10), "")
+    spool.forget(spool.epoch, [(1, 10)])
+    assert [gap.seqs for gap in spool.pending(0, 10).gaps] == [(1, 20)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 3000), st.integers(0, 200)), max_size=12))
+def test_every_event_is_pending_acked_or_inside_a_gap(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, int, int]]
+) -> None:
+    spool = Spool(tmp_path_factory.mktemp("spool") / "spool", max_events=1000)
+    appended, acked = 0, set()
+    for more, ack_from, ack_length in steps:
+        spool.append(alarms(more), "")
+        appended += more
+        here = {event.seq for event in spool.pending(0, 5000).events}
+        named = {number for number in range(ack_from, ack_from + ack_length) if number in here}
+        spool.forget(spool.epoch, [(number, number) for number in sorted(named)])
+        acked |= named
+    pending = spool.pending(0, 5000)
+    waiting = {event.seq for event in pending.events}
+    missing = {number for gap in pending.gaps for number in range(gap.seqs[0], gap.seqs[1] + 1)}
+    assert waiting | acked | missing == set(range(1, appended + 1))
+    assert not waiting & acked
+    assert not waiting & missing
+    assert len(waiting) == spool.depth().events <= 1000
+
+
+def test_a_file_that_is_no_spool_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "spool"
+    file.write_bytes(b"this is not a database, it is a letter" * 100)
+    with pytest.raises(SpoolUnusable, match="Cannot use .* as spool"):
+        Spool(file)

@@ -1,0 +1,126 @@
+"""Following a log file: each line once, through rotation, truncation and restarts."""
+
+from pathlib import Path
+from threading import Event, Thread
+
+
+from edge_agent.sources import Batch
+from edge_agent.sources.tail import Tail
+from tests.conftest import wait_until
+from wire.log_rows import RowReader
+
+
+def line(number: int) -> str:
+    return f"2026-11-16 08:{number // 60:02}:{number % 60:02},{number},1\n"
+
+
+class Reader:
+    """A tail in a thread, with what it has read so far and the bookmark to go on from."""
+
+    def __init__(self, path: Path, bookmark: str | None = None) -> None:
+        self.codes: list[int] = []
+        self.skipped: list[str] = []
+        self.bookmark = bookmark
+        self._stop = Event()
+        tail = Tail(path, rows=RowReader(), poll_seconds=0.005)
+        self._thread = Thread(target=self._run, args=(tail,))
+        self._thread.start()
+
+    def _run(self, tail: Tail) -> None:
+        for batch in tail.batches(self.bookmark, self._stop):
+            self._take(batch)
+
+    def _take(self, batch: Batch) -> None:
+        self.codes += [alarm.code for alarm in batch.alarms]
+        self.skipped += batch.skipped
+        self.bookmark = batch.bookmark
+
+    def until(self, count: int) -> "Reader":
+        wait_until(lambda: len(self.codes) >= count, f"{count} lines are read")
+        return self
+
+    def stop(self) -> "Reader":
+        self._stop.set()
+        self._thread.join()
+        return self
+
+
+def append(path: Path, *numbers: int) -> None:
+    with path.open("a") as file:
+        file.writelines(line(number) for number in numbers)
+
+
+def test_lines_are_read_as_they_come_and_the_path_may_not_exist_yet(tmp_path: Path) -> None:
+    path = tmp_path / "alarms.csv"
+    reader = Reader(path)
+    append(path, 1, 2)
+    reader.until(2)
+    append(path, 3)
+    assert reader.until(3).stop().codes == [1, 2, 3]
+
+
+def test_a_line_without_its_newline_waits_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "alarms.csv"
+    path.write_text(line(1) + "2026-11-16 08:00:02,2")
+    reader = Reader(path).until(1)
+    with path.open("a") as file:
+        file.write("2,1\n")
+    assert reader.until(2).stop().codes == [1, 22]
+
+
+def test_a_restart_goes_on_at_the_very_byte(tmp_path: Path) -> None:
+    path = tmp_path / "alarms.csv"
+    append(path, 1, 2, 3)
+    first = Reader(path).until(3).stop()
+    append(path, 4, 5)
+    assert Reader(path, first.bookmark).until(2).stop().codes == [4, 5]
+
+
+def test_rotation_while_following_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "alarms.csv"
+    append(path, 1, 2)
+    reader = Reader(path).until(2)
+    path.rename(tmp_path / "alarms.csv.1")
+    append(tmp_path / "alarms.csv.1", 3)  # the writer had the old file open still
+    append(path, 4)
+    assert sorted(reader.until(4).stop().codes) == [1, 2, 3, 4]
+
+
+def test_rotation_while_the_agent_was_away_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "alarms.csv"
+    append(path, 1, 2)
+    first = Reader(path).until(2).stop()
+    append(path, 3)
+    path.rename(tmp_path / "alarms.csv.1")
+    append(path, 4, 5)
+    assert Reader(path, first.bookmark).until(3).stop().codes == [3, 4, 5]
+
+
+def test_truncation_starts_the_file_again(tmp_path: Path) -> None:
+    path = tmp_path / "alarms.csv"
+    append(path, 1, 2, 3)
+    reader = Reader(path).until(3)
+    path.write_text(line(4))
+    assert reader.until(4).stop().codes == [1, 2, 3, 4]
+
+
+def test_truncation_while_away_is_seen_even_if_the_file_has_grown_past_the_old_place(tmp_path: Path) -> None:
+    path = tmp_path / "alarms.csv"
+    append(path, 1, 2)
+    first = Reader(path).until(2).stop()
+    path.write_text("".join(line(number) for number in range(10, 20)))
+    assert Reader(path, first.bookmark).until(10).stop().codes == list(range(10, 20))
+
+
+def test_a_line_that_is_no_alarm_is_told_and_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "alarms.csv"
+    path.write_bytes(b"timestamp,alarm,serial\nrubbish\n\xff\xfe,1\n" + line(1).encode())
+    reader = Reader(path).until(1).stop()
+    assert reader.codes == [1]
+    assert len(reader.skipped) == 2
+
+
+def test_more_lines_than_a_batch_holds_all_arrive_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "alarms.csv"
+    append(path, *range(1800))
+    assert Reader(path).until(1800).stop().codes == list(range(1800))

@@ -1,0 +1,206 @@
+"""The event store, on SQLite and on PostgreSQL alike: committed once, read in an order arrival cannot change."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import func, select
+
+from service.core.history import PageQuery
+from service.core.machine import Agent, Machine
+from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, GapRow, Quarantined, Recorded, Recording
+from service.store.engine import Database
+from service.store.events import EventStore
+from service.store.machines import MachineStore
+from service.store.tables import events, quarantine
+from wire.identity import MachineId
+from wire.micros import micros, moment
+
+AT = datetime(2026, 11, 16, tzinfo=UTC)
+ID = MachineId("padova", "filler-1")
+
+
+@pytest.fixture
+def machine(database: Database) -> Machine:
+    machines = MachineStore(database)
+    machines.add(ID, name="Filler 1", time_zone="Europe/Rome", at=AT)
+    return machines.get(ID)
+
+
+@pytest.fixture
+def store(database: Database) -> EventStore:
+    return EventStore(database)
+
+
+def row(machine: Machine, epoch: UUID, seq: int, code: int = 139, flag: int = IN_TIME) -> EventRow:
+    return EventRow(machine.row, epoch, seq, code, micros(AT) + seq * 1_000_000, flag)
+
+
+def recording(*rows: EventRow) -> Recording:
+    return Recording(micros(AT), events=list(rows))
+
+
+def stored(database: Database) -> int:
+    with database.read() as connection:
+        return connection.execute(select(func.count()).select_from(events)).scalar_one()
+
+
+def test_a_repeated_event_changes_nothing(database: Database, store: EventStore, machine: Machine) -> None:
+    epoch = uuid4()
+    rows = [row(machine, epoch, seq) for seq in range(1, 51)]
+    assert store.commit(recording(*rows)) == Recorded(50, 0, 0)
+    assert store.commit(recording(*rows)) == Recorded(0, 50, 0)
+    assert store.commit(recording(*rows, row(machine, epoch, 51))) == Recorded(1, 50, 0)
+    assert stored(database) == 51
+
+
+def test_the_same_number_with_another_body_is_a_conflict_and_the_first_stays(
+    database: Database, store: EventStore, machine: Machine
+) -> None:
+    epoch = uuid4()
+    store.commit(recording(row(machine, epoch, 1, code=5)))
+    recorded = store.commit(recording(row(machine, epoch, 1, code=6), row(machine, epoch, 2)))
+    assert recorded == Recorded(1, 0, 1)
+    with database.read() as connection:
+        assert connection.execute(select(quarantine.c.reason)).scalars().all() == ["conflict"]
+        assert connection.execute(select(events.c.code).order_by(events.c.seq)).scalars().all() == [5, 139]
+
+
+def test_two_bodies_under_one_number_in_one_commit_are_a_conflict_too(store: EventStore, machine: Machine) -> None:
+    epoch = uuid4()
+    assert store.commit(recording(row(machine, epoch, 1, 5), row(machine, epoch, 1, 6))) == Recorded(1, 0, 1)
+
+
+def test_another_epoch_may_use_the_same_numbers(store: EventStore, machine: Machine) -> None:
+    assert store.commit(recording(row(machine, uuid4(), 1), row(machine, uuid4(), 1))) == Recorded(2, 0, 0)
+
+
+def test_a_new_store_object_knows_the_epochs_of_the_old(
+    database: Database, store: EventStore, machine: Machine
+) -> None:
+    epoch = uuid4()
+    store.commit(recording(row(machine, epoch, 1)))
+    assert EventStore(database).commit(recording(row(machine, epoch, 1))) == Recorded(0, 1, 0)
+
+
+def test_any_order_of_arrival_gives_the_same_series(
+    store: EventStore, database: Database, machine: Machine
+) -> None:
+    epochs = [uuid4(), uuid4()]
+    rows = [
+        EventRow(machine.row, epochs[seq % 2], seq, seq % 5, micros(AT) + (seq // 4) * 1_000_000, IN_TIME)
+        for seq in range(1, 200)
+    ]
+    random.Random(3).shuffle(rows)
+    for start in range(0, len(rows), 17):
+        store.commit(recording(*rows[start : start + 17]))
+    series = store.series(machine, AT, AT + timedelta(hours=1))
+    expected = sorted(rows, key=lambda one: (one.at_us, one.code))
+    assert series.times.tolist() == [one.at_us for one in expected]
+    assert series.codes.tolist() == [one.code for one in expected]
+
+
+def test_a_series_is_half_open_and_of_one_machine(store: EventStore, database: Database, machine: Machine) -> None:
+    machines = MachineStore(database)
+    machines.add(MachineId("padova", "filler-2"), name="Filler 2", time_zone="UTC", at=AT)
+    other = machines.get(MachineId("padova", "filler-2"))
+    epoch = uuid4()
+    store.commit(recording(*(row(machine, epoch, seq) for seq in (1, 2, 3)), row(other, uuid4(), 2)))
+    series = store.series(machine, AT + timedelta(seconds=1), AT + timedelta(seconds=3))
+    assert series.times.tolist() == [micros(AT) + 1_000_000, micros(AT) + 2_000_000]
+
+
+def test_flagged_events_are_stored_but_kept_out_of_windows(store: EventStore, machine: Machine) -> None:
+    epoch = uuid4()
+    store.commit(recording(row(machine, epoch, 1), row(machine, epoch, 2, flag=FROM_THE_FUTURE)))
+    assert len(store.series(machine, AT, AT + timedelta(hours=1))) == 1
+    (flagged,) = store.page(machine, PageQuery(flagged=True)).alarms
+    assert flagged.flag == "from_the_future"
+
+
+def test_pages_go_backwards_in_time_without_skipping_or_repeating(store: EventStore, machine: Machine) -> None:
+    epoch = uuid4()
+    same_time = [EventRow(machine.row, epoch, seq, seq, micros(AT), IN_TIME) for seq in range(1, 26)]
+    store.commit(recording(*same_time, *(row(machine, epoch, seq, code=seq) for seq in range(26, 60))))
+    codes, cursor = [], None
+    while True:
+        page = store.page(machine, PageQuery(limit=7, before=cursor))
+        codes += [alarm.code for alarm in page.alarms]
+        cursor = page.next
+        if cursor is None:
+            break
+    assert codes == list(range(59, 0, -1))
+
+
+def test_pages_can_be_narrowed_by_time_and_code(store: EventStore, machine: Machine) -> None:
+    epoch = uuid4()
+    store.commit(recording(*(row(machine, epoch, seq, code=seq % 2) for seq in range(1, 11))))
+    query = PageQuery(since=AT + timedelta(seconds=3), until=AT + timedelta(seconds=8), code=1)
+    assert [micros(alarm.at) - micros(AT) for alarm in store.page(machine, query).alarms] == [
+        7_000_000, 5_000_000, 3_000_000,
+    ]  # fmt: skip
+
+
+def test_a_gap_that_has_grown_replaces_its_younger_self(store: EventStore, machine: Machine) -> None:
+    epoch, start = uuid4(), micros(AT)
+    for last in (10, 20):
+        gap = GapRow(machine.row, epoch, 1, last, start, start + last, "spool_full")
+        store.commit(Recording(start, gaps=[gap]))
+    (gap,) = store.gaps(machine, AT, AT + timedelta(hours=1))
+    assert (gap.first_seq, gap.last_seq, gap.events, gap.last_at) == (1, 20, 20, moment(start + 20))
+
+
+def test_quarantine_is_written_with_the_batch_and_once_only(database: Database, store: EventStore) -> None:
+    bad = Quarantined(None, "alarmcast/v1/x", "not_json", "detail", b"\x00\xffbytes")
+    for _ in range(3):
+        store.commit(Recording(micros(AT), quarantined=[bad]))
+    with database.read() as connection:
+        (kept,) = connection.execute(select(quarantine)).all()
+    assert (kept.body, kept.reason, len(kept.sha256)) == (b"\x00\xffbytes", "not_json", 64)
+
+
+def test_an_event_is_a_sign_of_life_but_does_not_bring_an_agent_online(
+    database: Database, store: EventStore, machine: Machine
+) -> None:
+    machines = MachineStore(database)
+    gone = Agent(online=False, heard_at=AT, version="1", epoch=uuid4(), spooled=3, skew_ms=4)
+    store.commit(Recording(micros(AT), told={machine.row: gone}))
+    later = Recording(micros(AT) + 5, events=[row(machine, uuid4(), 1)], heard={machine.row})
+    store.commit(later)
+    agent = machines.agent(machine)
+    assert agent
+    assert (agent.online, agent.version, agent.spooled) == (False, "1", 3)
+    assert agent.heard_at == moment(micros(AT) + 5)
+
+
+def test_a_stranger_is_seen_knocking_until_it_is_registered(database: Database, store: EventStore) -> None:
+    machines, stranger = MachineStore(database), MachineId("lyon", "filler-9")
+    for later in (0, 7):
+        store.commit(Recording(micros(AT) + later, knocking={stranger}))
+    (knock,) = machines.knocks()
+    assert (knock.machine, knock.first_at, knock.last_at) == (stranger, AT, moment(micros(AT) + 7))
+    machines.add(stranger, name="Filler 9", time_zone="UTC", at=AT)
+    assert machines.knocks() == []
+
+
+def test_a_commit_that_fails_leaves_nothing_behind(
+    database: Database, store: EventStore, machine: Machine
+) -> None:
+    epoch = uuid4()
+    broken = GapRow(machine.row, epoch, 1, 2, 3, 4, None)  # type: ignore[arg-type]
+    with pytest.raises(Exception, match="(?i)null"):
+        store.commit(Recording(micros(AT), events=[row(machine, epoch, 1)], gaps=[broken]))
+    assert stored(database) == 0
+    assert store.commit(recording(row(machine, epoch, 1))) == Recorded(1, 0, 0)
+
+
+def test_the_history_of_a_machine_begins_with_its_first_trustworthy_event(
+    store: EventStore, machine: Machine
+) -> None:
+    assert store.first_at(machine) is None
+    epoch = uuid4()
+    store.commit(recording(row(machine, epoch, 5), row(machine, epoch, 1, flag=FROM_THE_FUTURE)))
+    assert store.first_at(machine) == AT + timedelta(seconds=5)
+    assert store.first_of_epoch(machine, epoch) == AT + timedelta(seconds=1)
+    assert store.first_of_epoch(machine, uuid4()) is None
