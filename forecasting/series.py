@@ -33,7 +33,8 @@ class AlarmSeries:
         """Build a series from (moment, code) pairs in any order; equal moments order by code."""
         rows = sorted((micros(at), code) for at, code in alarms)
         return cls(
-            np.array([at for at, _ in rows], dtype=np.int64), np.array([code for _, code in rows], dtype=np.int64)
+            np.array([at for at, _ in rows], dtype=np.int64),
+            np.array([code for _, code in rows], dtype=np.int64),
         )
 
     def __len__(self) -> int:

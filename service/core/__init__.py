@@ -1,0 +1,1 @@
+"""The pure half of the second arrow, and the words both arrows use."""
