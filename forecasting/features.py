@@ -28,3 +28,22 @@ def alarm_counts(seen: AlarmSeries, columns: Columns) -> NDArray[np.float32]:
         return np.zeros(columns.size, dtype=np.float32)
     counts = np.bincount(columns.of(codes), minlength=columns.size + 1)
     return (counts[: columns.size] / len(codes)).astype(np.float32)
+
+
+def counts_between(
+    series: AlarmSeries, start: NDArray[np.int64], end: NDArray[np.int64], codes: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Return spans by codes: how often each code opens a run in ``[start, end)`` (microseconds) of each span.
+
+    For many windows at once what ``collapsed`` is for one: a run that began before its window opens there.
+    """
+    first, last = np.searchsorted(series.times, start), np.searchsorted(series.times, end)
+    opens = np.ones(len(series), dtype=np.bool_)
+    np.not_equal(series.codes[1:], series.codes[:-1], out=opens[1:])
+    cut = first[first < last]
+    counts = np.zeros((len(start), len(codes)), dtype=np.int32)
+    for column, code in enumerate(codes):
+        runs = np.flatnonzero(opens & (series.codes == code))
+        counts[:, column] = np.searchsorted(runs, last) - np.searchsorted(runs, first)
+        counts[first < last, column] += (series.codes[cut] == code) & ~opens[cut]
+    return counts

@@ -5,23 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from forecasting.calibration import Calibration
 from forecasting.features import alarm_counts
-from forecasting.network import Matrix, Network, sigmoid
+from forecasting.network import Matrix, Network
 from forecasting.series import AlarmSeries
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
-
-
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """Turns logits into honest probabilities, per target code: ``sigmoid(scale * logit + shift)``."""
-
-    scale: Matrix
-    shift: Matrix
-
-    def probabilities(self, logits: Matrix) -> Matrix:
-        """Return calibrated probabilities of a batch of logits."""
-        return sigmoid(logits * self.scale + self.shift)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """The forward pass that serves: plain numpy over the weights that torch trained."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +19,14 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A multi-layer perceptron: ReLU between layers, one independent logit for each target code."""
+    """A multi-layer perceptron: ReLU between layers, one independent logit for each target code.
+
+    ``own``, where there is one, is a second, small perceptron that all target codes share: it reads a code's
+    own history and adds to that code's logit. The paper's network has none.
+    """
 
     layers: tuple[Layer, ...]
+    own: tuple[Layer, ...] = ()
 
     @property
     def inputs(self) -> int:
@@ -32,16 +38,43 @@ class Network:
         """How many target columns the last layer writes."""
         return int(self.layers[-1].weight.shape[0])
 
-    def logits(self, features: Matrix) -> Matrix:
-        """Return the logits of a batch of feature rows."""
-        hidden = features
-        for layer in self.layers[:-1]:
-            hidden = np.maximum(hidden @ layer.weight.T + layer.bias, np.float32(0))
-        last = self.layers[-1]
-        return hidden @ last.weight.T + last.bias
+    def logits(self, features: Matrix, history: Matrix | None = None) -> Matrix:
+        """Return the logits of a batch of feature rows; ``history`` is rows by targets by figures."""
+        logits = _forward(self.layers, features)
+        if not self.own:
+            return logits
+        if history is None:
+            raise ValueError("This network reads each code's own history, and none was given.")
+        return logits + _forward(self.own, history)[..., 0]
+
+    def arrays(self) -> dict[str, Matrix]:
+        """Return the weights by name, as a weights file holds them."""
+        return {
+            f"{path}.{place}.{name}": getattr(layer, name)
+            for path, layers in (("layers", self.layers), ("own", self.own))
+            for place, layer in enumerate(layers)
+            for name in ("weight", "bias")
+        }
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Matrix]) -> "Network":
+        """Build a network from the weights that ``arrays`` gave."""
+
+        def path(name: str) -> tuple[Layer, ...]:
+            depth = sum(key.startswith(f"{name}.") and key.endswith(".weight") for key in arrays)
+            return tuple(Layer(arrays[f"{name}.{i}.weight"], arrays[f"{name}.{i}.bias"]) for i in range(depth))
+
+        return cls(path("layers"), path("own"))
+
+
+def _forward(layers: tuple[Layer, ...], features: Matrix) -> Matrix:
+    hidden = features
+    for layer in layers[:-1]:
+        hidden = np.maximum(hidden @ layer.weight.T + layer.bias, np.float32(0))
+    return hidden @ layers[-1].weight.T + layers[-1].bias
 
 
 def sigmoid(logits: Matrix) -> Matrix:
     """Return probabilities for logits of any size, without overflow."""
     with np.errstate(over="ignore"):
-        return (1 / (1 + np.exp(-logits))).astype(np.float32)
+        return np.float32(1) / (np.float32(1) + np.exp(-logits))

@@ -2,7 +2,7 @@
 
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,15 +13,19 @@ import uvicorn
 from paho.mqtt.enums import MQTTProtocolVersion
 from pydantic import ValidationError
 
+from forecasting.network import Network
 from forecasting.window import WindowSpec
 from service.broker.announcer import ForecastAnnouncer
 from service.broker.ingester import BatchLimits, Ingester
 from service.broker.link import BrokerAddress, Link
 from service.core.health import Health
+from service.core.samples import Samples
+from service.core.version import Version
 from service.errors import InputRejected, NoChampion, Unavailable
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
 from service.flows.forecast import ForecastDesk
+from service.flows.learn import Learning
 from service.flows.newest import NewestForecasts
 from service.flows.record_events import TimePolicy
 from service.flows.refresh import Refresh
@@ -219,6 +223,33 @@ class Service:
             )  # young, not ill: events are taken, and the forecast endpoint says what is missing
         except Unavailable as error:
             return None, str(error)
+
+
+def learn_first_model(settings: Settings, *, epochs: int, seed: int, progress: Callable[[int], None]) -> Version:
+    """Learn from all stored history in this process, which loads torch; the serving one never calls this."""
+    import numpy as np  # noqa: PLC0415
+
+    from service.learning.trainer import TrainingSpec, train  # noqa: PLC0415
+
+    def trainer(samples: Samples, tell: Callable[[int], None]) -> Network:
+        return train(
+            None,
+            samples,
+            spec=TrainingSpec(epochs=epochs),
+            rng=np.random.default_rng(seed),
+            progress=lambda made: tell(made.epoch),
+        )
+
+    with open_stores(settings) as stores:
+        learning = Learning(
+            machines=stores.machines,
+            log=stores.events,
+            catalogue=stores.catalogue,
+            versions=stores.versions,
+            spec=window_spec(settings),
+            keep=timedelta(days=settings.retention_days),
+        )
+        return learning.first_model(trainer, now=plant_clock(settings).now(), progress=progress)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -79,7 +79,7 @@ def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
     folder = tmp_path / "mosquitto"
     folder.mkdir()
     if os.getuid() == 0:
-        folder.chmod(0o777)  # noqa: S103 - mosquitto gives up root by itself
+        folder.chmod(0o777)
     for parent in (tmp_path, *tmp_path.parents[:2]):
         parent.chmod(parent.stat().st_mode | 0o055)
     broker = Mosquitto(folder, extra="user root\n" if os.getuid() == 0 else "")

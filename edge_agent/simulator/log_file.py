@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from wire.alarm import Alarm
 from edge_agent.simulator.personality import personality
 from edge_agent.simulator.stream import alarms
+from wire.alarm import Alarm
 
 
 def write_log(path: Path, *, machines: int, days: float, end: datetime, seed: int, first: int = 0) -> int:

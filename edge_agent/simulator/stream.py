@@ -4,13 +4,13 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from wire.alarm import Alarm
 from edge_agent.simulator.condition import weights_on
 from edge_agent.simulator.dice import dice
 from edge_agent.simulator.episode import LONGEST_PAUSE, Turns, burst, episode, flood
 from edge_agent.simulator.personality import Personality
 from edge_agent.simulator.rhythm import DAY, HOUR, LONG_SILENCE, liveliness, running_from, shift, silent_days
 from edge_agent.simulator.tables import CONSEQUENCES
+from wire.alarm import Alarm
 
 SPILL_DAYS = 4  # what begins on a day is over by the fourth midnight
 _FIRST_DAY = datetime.min.replace(tzinfo=UTC)  # its ordinal is 1

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from threading import Event
 
-from wire.alarm import Alarm
 from edge_agent.simulator import Personality, alarms
 from edge_agent.sources import Batch
+from wire.alarm import Alarm
 from wire.clock import PlantClock
 
 _LARGEST_BATCH = 500

@@ -12,8 +12,9 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load, save
 
-from forecasting.forecaster import Calibration, Forecaster
-from forecasting.network import Layer, Network
+from forecasting.calibration import Calibration
+from forecasting.forecaster import Forecaster
+from forecasting.network import Network
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
 from service.errors import Unavailable
@@ -70,9 +71,7 @@ def _tensors(forecaster: Forecaster) -> dict[str, np.ndarray[Any, Any]]:
         "calibration.shift": forecaster.calibration.shift,
         "thresholds": forecaster.thresholds,
     }
-    for number, layer in enumerate(forecaster.network.layers):
-        tensors[f"layers.{number}.weight"] = layer.weight
-        tensors[f"layers.{number}.bias"] = layer.bias
+    tensors |= {f"network.{name}": array for name, array in forecaster.network.arrays().items()}
     return {name: np.ascontiguousarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
 
 
@@ -83,21 +82,17 @@ def _about(forecaster: Forecaster) -> dict[str, Any]:
         "targets": forecaster.vocabulary.targets,
         "lookback_minutes": forecaster.spec.lookback / timedelta(minutes=1),
         "horizon_minutes": forecaster.spec.horizon / timedelta(minutes=1),
-        "layers": len(forecaster.network.layers),
     }
 
 
 def _forecaster(tensors: dict[str, np.ndarray[Any, Any]], about: dict[str, Any]) -> Forecaster:
     if about["format"] != _FORMAT:
         raise ValueError(f"format {about['format']!r}")
-    layers = tuple(
-        Layer(tensors[f"layers.{number}.weight"], tensors[f"layers.{number}.bias"])
-        for number in range(about["layers"])
-    )
+    arrays = {name: tensor for full, tensor in tensors.items() if (name := full.removeprefix("network.")) != full}
     return Forecaster(
         spec=WindowSpec(timedelta(minutes=about["lookback_minutes"]), timedelta(minutes=about["horizon_minutes"])),
         vocabulary=Vocabulary(tuple(about["inputs"]), tuple(about["targets"])),
-        network=Network(layers),
+        network=Network.of(arrays),
         calibration=Calibration(tensors["calibration.scale"], tensors["calibration.shift"]),
         thresholds=tensors["thresholds"],
     )

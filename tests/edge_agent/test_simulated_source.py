@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wire.alarm import Alarm
 from edge_agent.simulator import alarms, personality
 from edge_agent.sources import Batch, Source
 from edge_agent.sources.simulated import Simulated
+from wire.alarm import Alarm
 from wire.clock import PlantClock
 
 START = datetime(2024, 1, 2, 9, tzinfo=UTC)

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wire.alarm import Alarm
 from edge_agent.simulator import Personality, alarms, personality
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
+from wire.alarm import Alarm
 
 SEED = 1
 START = datetime(2024, 1, 1, tzinfo=UTC)  # a Monday

@@ -3,7 +3,6 @@
 from pathlib import Path
 from threading import Event, Thread
 
-
 from edge_agent.sources import Batch
 from edge_agent.sources.tail import Tail
 from tests.conftest import wait_until

@@ -1,0 +1,1 @@
+"""Learn arrow, training: the only torch, imported only by the process that trains."""

@@ -1,0 +1,142 @@
+"""Learn arrow, training: new windows and replayed ones, half and half, become new weights.
+
+Seeded by the generator passed in and run on one thread, so the same samples give the same bits. Batches are
+drawn by index from tensors that are built once; a loader of single samples would cost more than the steps.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from numpy.random import Generator
+from torch import Tensor
+from torch.optim import Adam
+
+from forecasting.network import Network
+from service.core.samples import Samples, stacked
+from service.learning.loss import cross_entropy, focal_loss
+from service.learning.module import Module
+from service.learning.weights import grown, to_module, to_network
+
+
+@dataclass(frozen=True)
+class TrainingSpec:
+    """How to train; the paper's way by default.
+
+    ``own_hidden`` are the widths of the own-history path, used when samples carry history.
+    """
+
+    hidden: tuple[int, ...] = (512, 256, 128)
+    own_hidden: tuple[int, ...] = (32,)
+    dropout: float = 0.5
+    epochs: int = 10
+    batch: int = 64
+    replay_batch: int = 64
+    learning_rate: float = 1e-3
+    loss: Literal["focal", "cross-entropy"] = "focal"
+    alpha: float = 0.8
+    gamma: float = 2.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far training is, told after every epoch; ``loss`` is that epoch's mean."""
+
+    epoch: int
+    epochs: int
+    loss: float
+
+
+def no_progress(progress: Progress) -> None:
+    """Tell nobody."""
+
+
+def train(
+    network: Network | None,
+    new: Samples,
+    *,
+    replay: Samples | None = None,
+    spec: TrainingSpec,
+    rng: Generator,
+    progress: Callable[[Progress], None] = no_progress,
+) -> Network:
+    """Return the weights after learning ``new``, starting from ``network`` or, with None, from fresh ones.
+
+    Each step takes a batch of new samples and, if there is something to replay, as fixed a number of replayed
+    ones, drawn with replacement. A network with fewer columns than the samples grows first. ``progress`` may
+    raise to stop training.
+    """
+    if len(new) == 0:
+        raise ValueError("There is nothing to learn from: no windows were given.")
+    with _reproducibly(int(rng.integers(2**63))):
+        module = _module(network, new, spec)
+        _fit(module, _Batches(new, replay, spec), spec, progress)
+        return to_network(module)
+
+
+def _module(network: Network | None, new: Samples, spec: TrainingSpec) -> Module:
+    inputs, outputs = new.inputs.shape[1], new.labels.shape[1]
+    if network is None:
+        figures = 0 if new.history is None else new.history.shape[2]
+        own = (figures, *spec.own_hidden, 1) if figures else ()
+        return Module((inputs, *spec.hidden, outputs), own, dropout=spec.dropout)
+    if bool(network.own) != (new.history is not None):
+        raise ValueError("A network that reads own history learns from samples that carry it, and only such.")
+    return to_module(grown(network, inputs=inputs, outputs=outputs), dropout=spec.dropout)
+
+
+def _fit(module: Module, batches: "_Batches", spec: TrainingSpec, progress: Callable[[Progress], None]) -> None:
+    optimiser = Adam(module.parameters(), lr=spec.learning_rate, fused=True)
+    module.train()
+    for epoch in range(1, spec.epochs + 1):
+        total = torch.zeros(())
+        steps = 0
+        for inputs, history, labels in batches.epoch():
+            logits = module(inputs, history)
+            if spec.loss == "focal":
+                loss = focal_loss(logits, labels, alpha=spec.alpha, gamma=spec.gamma)
+            else:
+                loss = cross_entropy(logits, labels)
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            total += loss.detach()
+            steps += 1
+        progress(Progress(epoch, spec.epochs, float(total) / steps))
+
+
+class _Batches:
+    """New and replayed samples in one table, new ones first, from which every batch is one gather."""
+
+    def __init__(self, new: Samples, replay: Samples | None, spec: TrainingSpec) -> None:
+        both = new if replay is None or len(replay) == 0 else stacked([new, replay])
+        self._inputs = torch.from_numpy(both.inputs)
+        self._history = None if both.history is None else torch.from_numpy(both.history)
+        self._labels = torch.from_numpy(both.labels).float()
+        self._new, self._replayed = len(new), len(both) - len(new)
+        self._batch, self._replay_batch = spec.batch, spec.replay_batch if self._replayed else 0
+
+    def epoch(self) -> Iterator[tuple[Tensor, Tensor | None, Tensor]]:
+        """Yield batches in which every new sample comes once."""
+        rounds = -(-self._new // self._batch)
+        order = torch.randperm(self._new)
+        drawn = self._new + torch.randint(max(self._replayed, 1), (rounds, self._replay_batch))
+        for place, new in enumerate(torch.split(order, self._batch)):
+            rows = torch.cat([new, drawn[place]])
+            history = None if self._history is None else self._history[rows]
+            yield self._inputs[rows], history, self._labels[rows]
+
+
+@contextmanager
+def _reproducibly(seed: int) -> Iterator[None]:
+    """Run on one thread with a seed of our own, and leave torch's global state as it was."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        torch.set_num_threads(threads)

@@ -1,0 +1,114 @@
+"""Windows are cut where they should be, and no outcome leaks from one part into another."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecasting.features import alarm_counts, collapsed
+from forecasting.series import AlarmSeries, moment
+from forecasting.vocabulary import Columns
+from forecasting.window import WindowSpec, evidence, outcome
+from service.core.dataset import covered_moments, split, windows
+from service.core.labels import multi_hot
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+SPEC = WindowSpec(lookback=timedelta(hours=6), horizon=timedelta(hours=2))
+ALARMS = st.lists(
+    st.tuples(st.integers(0, 40 * 60).map(lambda minute: START + timedelta(minutes=minute)), st.integers(1, 5)),
+    max_size=80,
+)
+
+
+def hours(*values: float) -> list[datetime]:
+    return [START + timedelta(hours=value) for value in values]
+
+
+@settings(max_examples=200, deadline=None)
+@given(alarms=ALARMS, targets=st.lists(st.integers(1, 7), unique=True, max_size=4))
+def test_windows_hold_what_serving_would_see(alarms: list[tuple[datetime, int]], targets: list[int]) -> None:
+    series = AlarmSeries.of(alarms)
+    at = hours(6, 7.5, 13, 30)
+    cut = windows(series, at, SPEC, since=START)
+    inputs, outputs = Columns((2, 1, 9)), Columns(tuple(targets))
+    for row, asked in enumerate(at):
+        seen = evidence(series, asked, SPEC)
+        assert np.array_equal(cut.inputs(inputs)[row], alarm_counts(seen, inputs))
+        assert cut.counts[row].sum() == len(collapsed(seen.codes))
+        assert np.array_equal(cut.labels(outputs)[row], multi_hot(outcome(series, asked, SPEC), outputs))
+
+
+def test_alarm_at_the_boundary_is_a_label_and_not_a_feature() -> None:
+    series = AlarmSeries.of([(START + timedelta(hours=6), 3)])
+    cut = windows(series, hours(6), SPEC, since=START)
+    assert cut.counts.tolist() == [[0]]
+    assert cut.outcomes.tolist() == [[True]]
+
+
+def test_window_without_alarms_is_the_zero_vector_and_counts() -> None:
+    series = AlarmSeries.of([(START, 3), (START + timedelta(hours=50), 3)])
+    heard = (START, START + timedelta(hours=50))
+    moments = covered_moments(heard, SPEC)
+    cut = windows(series, moments, SPEC, since=START)
+    assert len(moments) == 46
+    assert cut.inputs(Columns((3,))).sum() == 4
+    assert len(cut) == 46
+
+
+def test_moments_need_half_of_their_evidence_and_all_of_their_horizon_heard() -> None:
+    heard = (START, START + timedelta(hours=12))
+    assert covered_moments(heard, SPEC) == hours(3, 4, 5, 6, 7, 8, 9, 10)
+
+
+def test_moments_whose_horizon_was_deaf_are_left_out() -> None:
+    heard = (START, START + timedelta(hours=12))
+    deaf = [(START + timedelta(hours=7, minutes=10), START + timedelta(hours=7, minutes=20))]
+    assert covered_moments(heard, SPEC, deaf=deaf) == hours(3, 4, 5, 8, 9, 10)
+
+
+@given(
+    gaps=st.lists(st.integers(0, 5), min_size=1, max_size=80),
+    exam=st.floats(0, 0.5),
+    calibration=st.floats(0, 0.5),
+)
+def test_parts_follow_each_other_and_no_horizon_reaches_the_next_part(
+    gaps: list[int], exam: float, calibration: float
+) -> None:
+    horizon = timedelta(hours=2)
+    at = np.cumsum(gaps) * 3_600_000_000
+    parts = split(at, horizon, calibration=calibration, exam=exam)
+    reach = horizon // timedelta(microseconds=1)
+    together = np.concatenate([parts.train, parts.calibration, parts.exam])
+    assert np.all(np.diff(together) > 0)
+    for earlier, later in (
+        (parts.train, parts.calibration),
+        (parts.train, parts.exam),
+        (parts.calibration, parts.exam),
+    ):
+        if len(earlier) and len(later):
+            assert at[earlier].max() + reach <= at[later].min()
+    assert len(parts.exam) == round(len(at) * exam)
+
+
+def test_without_later_parts_nothing_is_left_out() -> None:
+    parts = split(np.arange(10) * 3_600_000_000, timedelta(hours=8), calibration=0.0, exam=0.0)
+    assert parts.train.tolist() == list(range(10))
+
+
+@pytest.mark.parametrize(("calibration", "exam"), [(-0.1, 0.2), (0.6, 0.6)])
+def test_impossible_shares_are_refused(calibration: float, exam: float) -> None:
+    with pytest.raises(ValueError, match="Shares"):
+        split(np.arange(3), timedelta(hours=1), calibration=calibration, exam=exam)
+
+
+def test_windows_out_of_order_are_refused() -> None:
+    with pytest.raises(ValueError, match="time order"):
+        split(np.array([2, 1]), timedelta(hours=1), calibration=0.0, exam=0.5)
+
+
+def test_moments_survive_the_way_through_the_windows() -> None:
+    at = hours(6, 7)
+    cut = windows(AlarmSeries.of([]), at, SPEC, since=START)
+    assert [moment(value) for value in cut.at] == at
