@@ -7,10 +7,13 @@ No claim about delivery rests on it.
 import asyncio
 import logging
 from threading import Event, Thread
+from typing import Any
 
 from amqtt.broker import Broker
 
 from service.errors import Unavailable
+
+log = logging.getLogger(__name__)
 
 _CONFIG_PLUGINS = {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}}
 
@@ -45,6 +48,7 @@ class EmbeddedBroker:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
+        self._loop.set_exception_handler(_drop_connection)
         try:
             self._loop.run_until_complete(self._listen())
         except Exception as error:  # noqa: BLE001 - whatever amqtt raises, the starter must hear of it
@@ -61,3 +65,14 @@ class EmbeddedBroker:
         }
         self._broker = Broker(config, loop=self._loop)
         await self._broker.start()
+
+
+def _drop_connection(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Close a connection whose handler broke, so that its client comes back at once.
+
+    amqtt 0.12 stumbles over clients that subscribe while another one connects, and leaves that one hanging.
+    """
+    log.debug("the embedded broker dropped a connection: %s", context.get("exception"))
+    transport = context.get("transport")
+    if transport is not None:
+        transport.abort()

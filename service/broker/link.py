@@ -75,6 +75,7 @@ class Link:
 
     def stop(self) -> None:
         """Disconnect; the broker keeps the session for the next start."""
+        self.connected = False
         self._client.disconnect()
         self._client.loop_stop()
 

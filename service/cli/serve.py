@@ -40,7 +40,7 @@ def demo(
     port: Annotated[int, typer.Option(help="Port of the API; 0 takes a free one.", min=0, max=65535)] = 8080,
     data_dir: DataDir = None,
     check: Annotated[bool, typer.Option("--check", help="Run headless until all works, say so, end.")] = False,
-    timeout: Annotated[float, typer.Option(help="Seconds that --check may take.")] = 300.0,
+    timeout: Annotated[float, typer.Option(help="Seconds that --check may take.", min=1)] = 600.0,
 ) -> None:
     """Run a broker, the service and a simulated fleet, all on this machine."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING, stream=sys.stderr)

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from service.demo.plan import SEED, DemoMachine
+from service.demo.plan import BACKLOG, SEED, DemoMachine
 from wire.clock import PlantClock
 
 
@@ -50,7 +50,7 @@ class Fleet:
             "source-kind": "simulated",
             "source-seed": SEED,
             "source-index": machine.index,
-            "source-since": origin.isoformat(),
+            "source-since": (origin - BACKLOG).isoformat(),
             "clock-wall-origin": self.clock.wall_origin.isoformat(),
             "clock-plant-origin": origin.isoformat(),
             "clock-speed": self.clock.speed,

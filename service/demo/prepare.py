@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from service.bootstrap import Stores, open_stores, time_policy
 from service.core.catalogue import parse_catalogue
-from service.demo.plan import HISTORY_DAYS, SEED, DemoMachine, Plan
+from service.demo.plan import BACKLOG, HISTORY_DAYS, SEED, DemoMachine, Plan
 from service.errors import TrainingFailed, Unavailable
 from service.flows.load_history import load_history
 from service.settings import Settings
@@ -44,7 +44,7 @@ def _seed(stores: Stores, settings: Settings, plan: Plan, new: list[DemoMachine]
             "--machines": plan.machines,
             "--days": HISTORY_DAYS,
             "--seed": SEED,
-            "--end": start.isoformat(),
+            "--end": (start - BACKLOG).isoformat(),
             "--out": log,
         }
         flags = [str(part) for option in options.items() for part in option]

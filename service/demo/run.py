@@ -134,7 +134,7 @@ def _without_live_forecast(stage: Stage) -> list[str]:
     for machine in stores.machines.all():
         agent = agents.get(machine.id)
         first = stores.events.first_of_epoch(machine, agent.epoch) if agent and agent.epoch else None
-        if first is None or not stores.forecasts.any_after(machine, first):
+        if first is None or not stores.forecasts.any_with_evidence(machine, after=first):
             missing.append(str(machine.id))
     return missing
 

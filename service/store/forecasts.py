@@ -73,10 +73,12 @@ class ForecastStore:
                 for row in connection.execute(query)
             ]
 
-    def any_after(self, machine: Machine, at: datetime) -> bool:
-        """Say whether a forecast made after ``at`` is stored for a machine."""
+    def any_with_evidence(self, machine: Machine, *, after: datetime) -> bool:
+        """Say whether a forecast made after a moment, from at least one event, is stored for a machine."""
         query = select(forecasts.c.as_of_us).where(
-            forecasts.c.machine_id == machine.row, forecasts.c.as_of_us > micros(at)
+            forecasts.c.machine_id == machine.row,
+            forecasts.c.as_of_us > micros(after),
+            forecasts.c.events_seen > 0,
         )
         with self.database.read() as connection:
             return connection.execute(query.limit(1)).scalar() is not None
