@@ -119,7 +119,7 @@ class Service:
         self._settings, self.stores = settings, stores
         self.clock = plant_clock(settings)
         self._champion = Champion(stores.versions)
-        desk = ForecastDesk(
+        self.desk = ForecastDesk(
             machines=stores.machines,
             log=stores.events,
             catalogue=stores.catalogue,
@@ -128,7 +128,7 @@ class Service:
             clock=self.clock,
             stale_after=settings.stale_after,
         )
-        self.newest = NewestForecasts(desk, clock=self.clock, max_age=timedelta(minutes=1))
+        self.newest = NewestForecasts(self.desk, clock=self.clock, max_age=timedelta(minutes=1))
         self.ingester = Ingester(
             registry=Registry(stores.machines),
             recorder=stores.events,
@@ -145,7 +145,7 @@ class Service:
         )
         self.rhythm = Rhythm(
             Refresh(
-                desk=desk,
+                desk=self.desk,
                 newest=self.newest,
                 machines=stores.machines,
                 stored=stores.forecasts,
@@ -159,7 +159,7 @@ class Service:
                 machines=stores.machines,
                 log=stores.events,
                 catalogue=stores.catalogue,
-                desk=desk,
+                desk=self.desk,
                 newest=self.newest,
                 clock=self.clock,
                 health=self.health,

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -99,13 +100,24 @@ def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     programs = _postgresql_programs()
     require(programs, "PostgreSQL's server (initdb, postgres)")
     assert programs
-    folder = Path(subprocess.check_output(["mktemp", "-d", "/tmp/alarmcast-pg-XXXXXX"], text=True).strip())
+    folder = Path(mkdtemp(prefix="alarmcast-pg-"))
     user = "postgres" if os.getuid() == 0 else None  # the server refuses to run as root
     if user:
         account = pwd.getpwnam(user)
         os.chown(folder, account.pw_uid, account.pw_gid)
     data, port = folder / "data", free_port()
-    initdb = [programs / "initdb", "-D", data, "-A", "trust", "-U", "alarmcast", "--no-sync", "-E", "UTF8"]
+    initdb: list[str | Path] = [
+        programs / "initdb",
+        "-D",
+        data,
+        "-A",
+        "trust",
+        "-U",
+        "alarmcast",
+        "--no-sync",
+        "-E",
+        "UTF8",
+    ]
     subprocess.run(initdb, user=user, cwd=folder, check=True, capture_output=True)
     options = ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}"]
     log = (tmp_path_factory.mktemp("postgresql") / "log").open("wb")
@@ -117,7 +129,7 @@ def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             stdout=log,
             stderr=log,
         )
-    ready = [programs / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-q"]
+    ready: list[str | Path] = [programs / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-q"]
     wait_until(lambda: subprocess.run(ready, check=False).returncode == 0, "PostgreSQL answers")
     yield f"postgresql+psycopg://alarmcast@127.0.0.1:{port}/postgres"
     server.terminate()

@@ -25,7 +25,8 @@ _SPOKEN: dict[Channel, tuple[type[BaseModel], str, bool, str]] = {
 
 def document() -> dict[str, Any]:
     """Return the whole document."""
-    channels, operations, messages, schemas = {}, {}, {}, {}
+    channels, operations, messages = {}, {}, {}
+    schemas: dict[str, Any] = {}
     for channel, (model, sender, retained, summary) in _SPOKEN.items():
         name = model.__name__
         schema = model.model_json_schema(ref_template=_SCHEMAS + "{model}")

@@ -63,7 +63,7 @@ class Link:
         self._lock = Lock()
         self._generation = 0
         self.connected = False
-        self.complaint: str | None = "not connected yet"
+        self.complaint: str | None = f"not connected yet to the broker at {address.host}:{address.port}"
         self._client = self._build(client_id)
 
     def start(self) -> None:

@@ -48,4 +48,5 @@ class BaseRates:
             return None
         horizon = model.spec.horizon // timedelta(microseconds=1)
         targets = np.array(model.vocabulary.targets, dtype=np.int64)
-        return held_between(series, moments, moments + horizon, targets).mean(axis=0, dtype=np.float32)
+        held = held_between(series, moments, moments + horizon, targets)
+        return np.asarray(held.mean(axis=0), dtype=np.float32)

@@ -30,7 +30,7 @@ _CALIBRATION, _EXAM = 0.15, 0.15
 class Trainer(Protocol):
     """Whatever turns samples into weights."""
 
-    def __call__(self, samples: Samples, progress: Callable[[int], None]) -> Network:
+    def __call__(self, samples: Samples, progress: Callable[[int], None], /) -> Network:
         """Train, telling the number of each finished epoch."""
         ...
 
@@ -130,4 +130,4 @@ def _report(model: Forecaster, tasks: Sequence[_Task]) -> dict[str, Any]:
 
 
 def _score(values: NDArray[np.float64], exam: Samples) -> float:
-    return round(macro(values, exam.labels.any(axis=0)), 4)
+    return round(macro(values, np.asarray(exam.labels.any(axis=0))), 4)

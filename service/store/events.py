@@ -7,7 +7,7 @@ from hashlib import sha256
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import Connection, func, select, text, tuple_
+from sqlalchemy import Boolean, ColumnElement, Connection, func, literal_column, select, text, tuple_
 
 from forecasting.series import AlarmSeries
 from service.core.history import AlarmPage, Cursor, GapRecord, PageQuery, StoredAlarm
@@ -103,7 +103,10 @@ class EventStore:
     def page(self, machine: Machine, query: PageQuery) -> AlarmPage:
         """Return a page of a machine's alarms, newest first."""
         place = (events.c.at_us, events.c.code, events.c.epoch_id, events.c.seq)
-        wanted = [events.c.machine_id == machine.row, text("flag <> 0" if query.flagged else "flag = 0")]
+        wanted: list[ColumnElement[bool]] = [
+            events.c.machine_id == machine.row,
+            literal_column("flag <> 0" if query.flagged else "flag = 0", Boolean),
+        ]
         if query.since is not None:
             wanted.append(events.c.at_us >= micros(query.since))
         if query.until is not None:
@@ -120,7 +123,7 @@ class EventStore:
             StoredAlarm(moment(row.at_us), row.code, moment(row.received_us), _FLAGS.get(row.flag))
             for row in shown
         ]
-        last = Cursor(*(shown[-1]._mapping[part] for part in place)) if more else None
+        last = Cursor(shown[-1].at_us, shown[-1].code, shown[-1].epoch_id, shown[-1].seq) if more else None
         return AlarmPage(alarms, last)
 
     def _epoch_numbers(self, connection: Connection, recording: Recording) -> dict[tuple[int, UUID], int]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -14,9 +15,6 @@ from service.store.engine import Database
 from service.store.tables import agents, epochs, events, knocks, machines
 from wire.identity import MachineId
 from wire.micros import micros, moment
-
-_MACHINE = (machines.c.id, machines.c.site, machines.c.machine, machines.c.name, machines.c.time_zone,
-            machines.c.registered_us)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,14 +52,14 @@ class MachineStore:
 
     def find(self, machine: MachineId) -> Machine | None:
         """Return a machine, or None if it is not registered."""
-        query = select(*_MACHINE).where(machines.c.site == machine.site, machines.c.machine == machine.machine)
+        query = select(machines).where(machines.c.site == machine.site, machines.c.machine == machine.machine)
         with self.database.read() as connection:
             row = connection.execute(query).one_or_none()
         return _machine(row) if row else None
 
     def all(self) -> list[Machine]:
         """Return every machine, by site and name."""
-        query = select(*_MACHINE).order_by(machines.c.site, machines.c.machine)
+        query = select(machines).order_by(machines.c.site, machines.c.machine)
         with self.database.read() as connection:
             return [_machine(row) for row in connection.execute(query)]
 
@@ -132,12 +130,11 @@ def epoch_number(connection: Connection, machine_id: int, epoch: object) -> int:
     return int(connection.execute(query).scalar_one())
 
 
-def _machine(row: Row[tuple[int, str, str, str, str, int]]) -> Machine:
-    number, site, machine, name, zone, registered = row
-    return Machine(number, MachineId(site, machine), name, zone, moment(registered))
+def _machine(row: Row[Any]) -> Machine:
+    return Machine(row.id, MachineId(row.site, row.machine), row.name, row.time_zone, moment(row.registered_us))
 
 
-def _agent(row: Row[tuple[object, ...]]) -> Agent:
+def _agent(row: Row[Any]) -> Agent:
     return Agent(
         online=row.online,
         heard_at=moment(row.heard_us),

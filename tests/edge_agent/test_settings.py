@@ -54,7 +54,7 @@ def test_a_mistake_is_one_sentence(
 
 
 def test_a_missing_setting_is_named_as_it_may_be_given() -> None:
-    with pytest.raises(ConfigRejected, match="The setting site .* is missing"):
+    with pytest.raises(ConfigRejected, match=r"The setting site .* is missing"):
         load(None, {}, {})
 
 

@@ -120,5 +120,5 @@ def test_every_event_is_pending_acked_or_inside_a_gap(
 def test_a_file_that_is_no_spool_is_refused_with_a_sentence(tmp_path: Path) -> None:
     file = tmp_path / "spool"
     file.write_bytes(b"this is not a database, it is a letter" * 100)
-    with pytest.raises(SpoolUnusable, match="Cannot use .* as spool"):
+    with pytest.raises(SpoolUnusable, match=r"Cannot use .* as spool"):
         Spool(file)

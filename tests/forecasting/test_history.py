@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from forecasting.history import HistorySpec, machine_history, own_history
 from forecasting.series import AlarmSeries, micros
@@ -21,15 +22,16 @@ ALARMS = st.lists(
 
 def figures(
     alarms: list[tuple[datetime, int]], at: datetime, codes: list[int], since: datetime = START
-) -> np.ndarray:
-    return own_history(
+) -> NDArray[np.float32]:
+    rows: NDArray[np.float32] = own_history(
         AlarmSeries.of(alarms),
         np.array([micros(at)]),
         np.array(codes),
         since=micros(since),
         horizon=HORIZON,
         spec=SPEC,
-    )[0]
+    )
+    return np.asarray(rows[0])
 
 
 @settings(max_examples=200, deadline=None)

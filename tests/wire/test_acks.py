@@ -1,5 +1,7 @@
 """Acks name exactly what is committed."""
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +17,7 @@ def test_folding_keeps_exactly_the_same_numbers(given_spans: list[tuple[int, int
 
     folded = fold(given_spans)
     assert numbers(folded) == numbers(given_spans)
-    assert all(earlier[1] + 1 < later[0] for earlier, later in zip(folded, folded[1:], strict=False))
+    assert all(earlier[1] + 1 < later[0] for earlier, later in itertools.pairwise(folded))
 
 
 def test_a_range_larger_than_memory_is_folded_without_being_expanded() -> None:

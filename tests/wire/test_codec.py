@@ -1,6 +1,7 @@
 """The decoder: whatever arrives, each event is judged alone and nothing raises but a rejection."""
 
 import json
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -119,7 +120,5 @@ def test_every_event_of_a_readable_batch_is_either_taken_or_bad(events: list[Any
 
 @given(st.binary(max_size=300))
 def test_no_bytes_do_anything_but_decode_or_be_rejected(body: bytes) -> None:
-    try:
+    with suppress(PayloadRejected):
         decode_batch(body)
-    except PayloadRejected as rejected:
-        assert rejected.reason

@@ -19,7 +19,7 @@ def drawn(seed: int, count: int = 4000, codes: int = 3) -> tuple[np.ndarray, np.
 
 def test_bent_probabilities_become_honest() -> None:
     logits, labels = drawn(0)
-    bent = 0.3 * logits + 1.2
+    bent = (0.3 * logits + 1.2).astype(np.float32)
     before, after = sigmoid(bent), fit(bent, labels).probabilities(bent)
     assert reliability(labels, before).expected_calibration_error > 0.1
     assert reliability(labels, after).expected_calibration_error < 0.02

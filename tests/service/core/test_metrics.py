@@ -43,7 +43,7 @@ def test_average_precision_does_not_depend_on_the_order_of_windows(
     rows: list[tuple[bool, int]], random: "np.random.Generator"
 ) -> None:
     mixed = list(rows)
-    random.shuffle(mixed)  # type: ignore[arg-type]
+    random.shuffle(mixed)
 
     def score(pairs: list[tuple[bool, int]]) -> float:
         labels, scores = np.array(pairs).T

@@ -1,0 +1,99 @@
+"""A store on disk, a small real model, and the app on top, without a broker."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import numpy as np
+import pytest
+
+from forecasting.calibration import Calibration
+from forecasting.forecaster import Forecaster
+from forecasting.network import Layer, Network
+from forecasting.vocabulary import Vocabulary
+from forecasting.window import WindowSpec
+from service.bootstrap import Service, Stores, load_settings, open_stores
+from service.core.catalogue import CatalogueEntry
+from service.core.machine import Agent, Machine
+from service.core.recording import EventRow, Recording
+from service.settings import Settings
+from wire.identity import MachineId
+from wire.micros import micros
+
+NOW = datetime(2026, 11, 16, 8, 7, tzinfo=UTC)
+FILLER = MachineId("padova", "filler-1")
+EPOCH = UUID("0f9d9a3c-9d0e-4a39-8f0a-5b8f3c9c2a11")
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings whose plant clock hardly moves, so that a test knows what time it is."""
+    return load_settings(
+        data_dir=tmp_path / "data", clock_wall_origin=datetime.now(UTC), clock_plant_origin=NOW, clock_speed=0.001
+    )
+
+
+@pytest.fixture
+def stores(settings: Settings) -> Iterator[Stores]:
+    with open_stores(settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def filler(stores: Stores) -> Machine:
+    stores.machines.add(FILLER, name="Filler 1", time_zone="Europe/Rome", at=NOW - timedelta(days=3))
+    return stores.machines.get(FILLER)
+
+
+@pytest.fixture
+def service(settings: Settings, stores: Stores) -> Service:
+    return Service(settings, stores)
+
+
+def small_model(*, targets: tuple[int, ...] = (139, 26), seed: int = 1) -> Forecaster:
+    """Return a model with random weights: small, but served exactly like a learned one."""
+    rng = np.random.default_rng(seed)
+    inputs = (26, 137, 139)
+    layers = tuple(
+        Layer(rng.normal(size=(out, into)).astype(np.float32), rng.normal(size=out).astype(np.float32))
+        for into, out in ((len(inputs), 8), (8, len(targets)))
+    )
+    return Forecaster(
+        WindowSpec(),
+        Vocabulary(inputs, targets),
+        Network(layers),
+        Calibration.identity(len(targets)),
+        np.full(len(targets), 0.5, dtype=np.float32),
+    )
+
+
+@pytest.fixture
+def champion(stores: Stores) -> Forecaster:
+    """A promoted model and the catalogue of its targets."""
+    stores.catalogue.merge(
+        [
+            CatalogueEntry(139, "Film torn", "high", target=True),
+            CatalogueEntry(26, "Door open", "low", target=True),
+        ]
+    )
+    model = small_model()
+    stores.versions.add_and_promote(model, report={"summary": "small"}, at=NOW - timedelta(days=1))
+    return model
+
+
+def raise_alarms(
+    stores: Stores, machine: Machine, *alarms: tuple[datetime, int], epoch: UUID | None = None
+) -> None:
+    """Store alarms as if an agent had sent them."""
+    used = epoch or uuid4()
+    rows = [
+        EventRow(machine.row, used, seq, code, micros(at), 0) for seq, (at, code) in enumerate(alarms, start=1)
+    ]
+    stores.events.commit(Recording(micros(NOW), events=rows))
+
+
+def heard(stores: Stores, machine: Machine, *, at: datetime = NOW, online: bool = True) -> None:
+    """Let the agent be heard."""
+    agent = Agent(online=online, heard_at=at, version="1", epoch=EPOCH, spooled=0, skew_ms=0)
+    stores.events.commit(Recording(micros(at), told={machine.row: agent}))

@@ -1,0 +1,199 @@
+"""Forecasts: what they are made of, what they say of themselves, and that the past stays as it was."""
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from forecasting.features import alarm_counts
+from forecasting.forecaster import Forecaster
+from forecasting.network import sigmoid
+from forecasting.series import AlarmSeries
+from service.bootstrap import Service, Stores
+from service.core.machine import Machine
+from service.errors import InputRejected, NoChampion, NotFound
+from service.flows.forecast import ForecastDesk, urgency
+from service.flows.refresh import Refresh
+from tests.service.conftest import FILLER, NOW, heard, raise_alarms, small_model
+from wire.forecasts import Forecast, ForecastStatus
+from wire.identity import MachineId
+
+HOUR = timedelta(hours=1)
+
+
+def desk(service: Service) -> ForecastDesk:
+    return service.desk
+
+
+def newest(service: Service, stores: Stores) -> Forecast:
+    return service.newest.of(stores.machines.all())[0].forecast
+
+
+def test_a_forecast_is_the_networks_word_on_the_evidence_window(
+    service: Service, stores: Stores, filler: Machine, champion: Forecaster
+) -> None:
+    inside = [(NOW - 2 * HOUR, 139), (NOW - HOUR, 26)]
+    raise_alarms(stores, filler, (NOW - timedelta(minutes=1721), 137), *inside)
+    heard(stores, filler)
+    forecast = desk(service).now([filler], NOW)[0].forecast
+    features = alarm_counts(AlarmSeries.of(inside), champion.vocabulary.input_columns)
+    expected = sigmoid(champion.network.logits(features[None]))[0]
+    said = {alarm.code: alarm.probability for alarm in forecast.alarms}
+    assert [said[139], said[26]] == pytest.approx(expected.tolist(), abs=1e-4)
+    assert forecast.events_seen == 2
+    assert forecast.window_start == NOW - timedelta(minutes=1720)
+    assert forecast.horizon_end == NOW + timedelta(minutes=480)
+    assert forecast.model_version == "v1"
+    assert [alarm.probability for alarm in forecast.alarms] == sorted(said.values(), reverse=True)
+    assert {alarm.text for alarm in forecast.alarms} == {"Film torn", "Door open"}
+    assert all(alarm.expected == (alarm.probability >= alarm.threshold) for alarm in forecast.alarms)
+
+
+def test_without_a_model_the_error_says_what_to_do(service: Service, filler: Machine) -> None:
+    with pytest.raises(NoChampion, match="alarmcast admin learn"):
+        desk(service).now([filler], NOW)
+
+
+@pytest.mark.parametrize(
+    ("first_hours_ago", "silent_minutes", "online", "status"),
+    [
+        (60, 0, True, ForecastStatus.OK),
+        (60, 15, True, ForecastStatus.OK),
+        (60, 16, True, ForecastStatus.STALE),
+        (60, 0, False, ForecastStatus.STALE),
+        (14, 0, True, ForecastStatus.WARMING_UP),
+        (15, 0, True, ForecastStatus.OK),
+    ],
+)
+@pytest.mark.usefixtures("champion")
+def test_a_forecast_says_how_far_it_may_be_trusted(
+    service: Service,
+    stores: Stores,
+    filler: Machine,
+    first_hours_ago: int,
+    silent_minutes: int,
+    online: bool,  # noqa: FBT001
+    status: ForecastStatus,
+) -> None:
+    raise_alarms(stores, filler, (NOW - first_hours_ago * HOUR, 139))
+    heard(stores, filler, at=NOW - timedelta(minutes=silent_minutes), online=online)
+    assert desk(service).now([filler], NOW)[0].forecast.status == status
+
+
+@pytest.mark.usefixtures("champion")
+def test_a_machine_never_heard_is_warming_up(service: Service, filler: Machine) -> None:
+    forecast = desk(service).now([filler], NOW)[0].forecast
+    assert (forecast.status, forecast.coverage, forecast.events_seen) == (ForecastStatus.WARMING_UP, 0.0, 0)
+    assert {alarm.base_rate for alarm in forecast.alarms} == {None}
+
+
+@pytest.mark.usefixtures("champion")
+def test_the_base_rate_is_how_often_past_horizons_held_the_code(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    # 48 h of history; the hourly horizons of 8 h that had closed by now start 48 h to 8 h ago.
+    raise_alarms(stores, filler, (NOW - 48 * HOUR, 137), (NOW - 20 * HOUR, 139))
+    heard(stores, filler)
+    rates = {alarm.code: alarm.base_rate for alarm in desk(service).now([filler], NOW)[0].forecast.alarms}
+    moments = [NOW.replace(minute=0) - hours * HOUR for hours in range(8, 48)]
+    moments = [at for at in moments if NOW - 48 * HOUR <= at <= NOW - 8 * HOUR]
+    held = [at <= NOW - 20 * HOUR < at + 8 * HOUR for at in moments]
+    assert rates[139] == pytest.approx(sum(held) / len(held), abs=1e-3)
+    assert rates[26] == 0.0
+
+
+@pytest.mark.usefixtures("filler")
+def test_the_past_is_forecast_by_the_version_that_served_then(
+    service: Service, stores: Stores, champion: Forecaster
+) -> None:
+    stores.versions.add_and_promote(small_model(seed=2), report={}, at=NOW - timedelta(hours=2))
+    assert champion
+    assert desk(service).past(FILLER, NOW - timedelta(hours=1)).model_version == "v2"
+    old = desk(service).past(FILLER, NOW - timedelta(hours=3))
+    assert (old.model_version, old.hindsight) == ("v1", False)
+    before = desk(service).past(FILLER, NOW - timedelta(days=2))
+    assert (before.model_version, before.hindsight) == ("v2", True)
+
+
+@pytest.mark.usefixtures("champion", "filler")
+def test_the_future_cannot_be_asked_from(service: Service) -> None:
+    with pytest.raises(InputRejected, match="has not come yet"):
+        desk(service).past(FILLER, NOW + HOUR)
+    with pytest.raises(NotFound):
+        desk(service).past(MachineId("padova", "none"), NOW - HOUR)
+
+
+@pytest.mark.usefixtures("champion")
+def test_a_new_event_makes_a_new_forecast_at_once(service: Service, stores: Stores, filler: Machine) -> None:
+    assert newest(service, stores).events_seen == 0
+    raise_alarms(stores, filler, (NOW - HOUR, 139))
+    assert newest(service, stores).events_seen == 0, "kept until something touches it"
+    service.newest.touch([FILLER])
+    assert newest(service, stores).events_seen == 1
+
+
+class Announced:
+    """An announcer that remembers."""
+
+    def __init__(self) -> None:
+        self.machines: list[MachineId] = []
+
+    def announce(self, machine: MachineId, encoded: bytes) -> None:
+        assert Forecast.model_validate_json(encoded)
+        self.machines.append(machine)
+
+
+def refresh(service: Service, stores: Stores, announced: Announced) -> Refresh:
+    return Refresh(
+        desk=service.desk,
+        newest=service.newest,
+        machines=stores.machines,
+        stored=stores.forecasts,
+        announcer=announced,
+        clock=service.clock,
+        step=timedelta(minutes=15),
+    )
+
+
+@pytest.mark.usefixtures("champion")
+def test_the_grid_stores_one_forecast_a_machine_and_quarter_and_it_never_changes(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    announced = Announced()
+    assert refresh(service, stores, announced).on_the_grid() == 1
+    at = NOW.replace(minute=0)
+    (first,) = stores.forecasts.of(filler, at, at + HOUR)
+    raise_alarms(stores, filler, (at - timedelta(minutes=5), 139))  # a late event that would change it
+    again = refresh(service, stores, announced)  # as after a restart of the service
+    assert again.on_the_grid() == 0
+    assert again.on_the_grid() == 0
+    (kept,) = stores.forecasts.of(filler, at, at + HOUR)
+    assert np.array_equal(kept.probabilities, first.probabilities)
+    assert (kept.as_of, kept.events_seen, kept.version) == (at, 0, 1)
+    assert announced.machines == [FILLER]
+
+
+@pytest.mark.usefixtures("champion", "filler")
+def test_arrivals_in_between_are_announced_but_not_stored(service: Service, stores: Stores) -> None:
+    announced = Announced()
+    rhythm = refresh(service, stores, announced)
+    rhythm.on_the_grid()
+    assert rhythm.in_between() == 0
+    service.newest.touch([FILLER])
+    assert rhythm.in_between() == 1
+    assert rhythm.in_between() == 0
+    assert announced.machines == [FILLER, FILLER]
+    assert len(stores.forecasts.of(stores.machines.get(FILLER), NOW - HOUR, NOW + HOUR)) == 1
+
+
+@pytest.mark.usefixtures("champion", "filler")
+def test_the_machine_with_the_likeliest_expected_alarm_is_the_most_urgent(
+    service: Service, stores: Stores
+) -> None:
+    forecast = newest(service, stores)
+    likely, calm = forecast.alarms[0], forecast.alarms[1]
+    sure = likely.model_copy(update={"probability": 0.6, "expected": True})
+    surer_but_unexpected = calm.model_copy(update={"probability": 0.9, "expected": False})
+    urgent = forecast.model_copy(update={"alarms": [sure]})
+    quiet = forecast.model_copy(update={"alarms": [surer_but_unexpected]})
+    assert sorted([quiet, urgent], key=urgency) == [urgent, quiet]

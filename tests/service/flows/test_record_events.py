@@ -1,0 +1,175 @@
+"""Ingest: the table of bad input, line by line, on a real store."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from service.bootstrap import Stores
+from service.core.machine import Machine
+from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
+from service.flows.registry import Registry
+from service.store.tables import events, quarantine
+from tests.service.conftest import EPOCH, FILLER, NOW
+from wire.identity import MachineId
+from wire.moment import isoformat
+
+EVENTS = "alarmcast/v1/padova/filler-1/events"
+STATE = "alarmcast/v1/padova/filler-1/state"
+
+
+def event(seq: int, **changes: Any) -> dict[str, Any]:
+    return {"seq": seq, "code": 139, "at": isoformat(NOW - timedelta(minutes=seq)), **changes}
+
+
+def batch(*rows: object, **more: object) -> bytes:
+    return json.dumps({"epoch": str(EPOCH), "events": list(rows), **more}).encode()
+
+
+def take(stores: Stores, *messages: Incoming) -> Receipt:
+    intake = Intake(NOW, TimePolicy(), Registry(stores.machines))
+    for message in messages:
+        intake.take(message)
+    return record(intake, recorder=stores.events)
+
+
+def rows(stores: Stores, table: Any) -> int:
+    with stores.database.read() as connection:
+        return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+
+
+def reasons(stores: Stores) -> list[str]:
+    with stores.database.read() as connection:
+        return list(connection.execute(select(quarantine.c.reason).order_by(quarantine.c.id)).scalars())
+
+
+@pytest.mark.usefixtures("filler")
+def test_what_is_committed_is_acked_by_its_numbers(stores: Stores) -> None:
+    receipt = take(stores, Incoming(EVENTS, batch(event(1), event(2))), Incoming(EVENTS, batch(event(5))))
+    ((machine, ack),) = receipt.acks
+    assert machine == FILLER
+    assert (ack.epoch, ack.seqs, ack.now) == (EPOCH, [(1, 2), (5, 5)], NOW)
+    assert receipt.recorded.stored == rows(stores, events) == 3
+    assert receipt.touched == {FILLER}
+
+
+@pytest.mark.usefixtures("filler")
+def test_a_resent_batch_is_acked_again_and_changes_nothing(stores: Stores) -> None:
+    first = take(stores, Incoming(EVENTS, batch(event(1), event(2))))
+    again = take(stores, Incoming(EVENTS, batch(event(1), event(2))))
+    assert again.acks == first.acks
+    assert (again.counts["stored"], again.counts["duplicate"]) == (0, 2)
+
+
+@pytest.mark.usefixtures("filler")
+def test_a_bad_event_is_quarantined_and_acked_while_its_batch_is_stored(stores: Stores) -> None:
+    receipt = take(
+        stores, Incoming(EVENTS, batch(event(1), event(2, code=None), event(3, at="2026-11-16T00:00:00")))
+    )
+    assert receipt.acks[0][1].seqs == [(1, 3)]
+    assert rows(stores, events) == 1
+    assert reasons(stores) == ["bad_code", "bad_time"]
+    assert receipt.counts["quarantined:bad_code"] == 1
+
+
+@pytest.mark.usefixtures("filler")
+@pytest.mark.parametrize(
+    ("topic", "payload", "reason"),
+    [
+        (EVENTS, b"{", "not_json"),
+        (EVENTS, b"\xff\xfe", "not_json"),
+        (EVENTS, b"x" * 70_000, "oversize"),
+        (EVENTS, b'{"epoch":"none"}', "bad_epoch"),
+        (EVENTS, b"[]", "bad_shape"),
+        (STATE, b'{"online":"yes"}', "bad_shape"),
+        ("alarmcast/v1/Padova/filler-1/events", b"{}", "topic"),
+        ("alarmcast/v9/padova/filler-1/events", b"{}", "topic"),
+    ],
+)
+def test_what_cannot_be_read_is_quarantined_whole_and_acks_nobody(
+    stores: Stores, topic: str, payload: bytes, reason: str
+) -> None:
+    receipt = take(stores, Incoming(topic, payload))
+    assert receipt.acks == []
+    assert reasons(stores) == [reason]
+    with stores.database.read() as connection:
+        assert connection.execute(select(quarantine.c.body)).scalar_one() == payload[:64_000]
+
+
+def test_a_machine_that_is_not_registered_is_seen_knocking_and_loses_nothing(stores: Stores) -> None:
+    receipt = take(stores, Incoming(EVENTS, batch(event(1))))
+    assert (receipt.acks, rows(stores, events), reasons(stores)) == ([], 0, [])
+    assert [knock.machine for knock in stores.machines.knocks()] == [FILLER]
+
+
+@pytest.mark.usefixtures("filler")
+@pytest.mark.parametrize(
+    ("shift", "kept_in_windows"),
+    [
+        (timedelta(minutes=5), True),
+        (timedelta(minutes=5, seconds=1), False),
+        (-timedelta(days=400), True),
+        (-timedelta(days=400, seconds=1), False),
+    ],
+)
+def test_an_event_of_an_unbelievable_time_is_stored_acked_and_kept_out_of_windows(
+    stores: Stores,
+    filler: Machine,
+    shift: timedelta,
+    kept_in_windows: bool,  # noqa: FBT001
+) -> None:
+    receipt = take(stores, Incoming(EVENTS, batch(event(1, at=isoformat(NOW + shift)))))
+    assert receipt.acks[0][1].seqs == [(1, 1)]
+    assert rows(stores, events) == 1
+    seen = stores.events.series(filler, NOW - timedelta(days=500), NOW + timedelta(days=1))
+    assert len(seen) == kept_in_windows
+    assert receipt.counts["flagged"] == (not kept_in_windows)
+
+
+@pytest.mark.usefixtures("filler")
+def test_the_same_number_with_another_body_is_quarantined_as_a_conflict(stores: Stores) -> None:
+    take(stores, Incoming(EVENTS, batch(event(1))))
+    receipt = take(stores, Incoming(EVENTS, batch(event(1, code=7))))
+    assert receipt.acks[0][1].seqs == [(1, 1)]
+    assert reasons(stores) == ["conflict"]
+    assert receipt.counts["quarantined:conflict"] == 1
+
+
+@pytest.mark.usefixtures("filler")
+def test_a_gap_is_stored_and_acked_like_events(stores: Stores, filler: Machine) -> None:
+    gap = {"seqs": [7, 9], "first_at": isoformat(NOW), "last_at": isoformat(NOW), "reason": "spool_full"}
+    receipt = take(stores, Incoming(EVENTS, batch(gaps=[gap])))
+    assert receipt.acks[0][1].seqs == [(7, 9)]
+    (kept,) = stores.events.gaps(filler, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
+    assert kept.events == 3
+
+
+def state(*, online: bool, minutes_ago: int) -> bytes:
+    at = isoformat(NOW - timedelta(minutes=minutes_ago))
+    told = {"online": online, "agent": "1.0.0", "epoch": str(EPOCH), "spooled": 12, "skew_ms": -40, "at": at}
+    return json.dumps(told).encode()
+
+
+def test_a_last_will_happened_when_it_was_received(stores: Stores, filler: Machine) -> None:
+    take(stores, Incoming(STATE, state(online=False, minutes_ago=600)))
+    agent = stores.machines.agent(filler)
+    assert agent
+    assert (agent.online, agent.heard_at, agent.spooled, agent.skew_ms) == (False, NOW, 12, -40)
+
+
+def test_a_retained_state_is_as_old_as_it_says(stores: Stores, filler: Machine) -> None:
+    take(stores, Incoming(STATE, state(online=True, minutes_ago=600), retained=True))
+    agent = stores.machines.agent(filler)
+    assert agent
+    assert (agent.online, agent.heard_at) == (True, NOW - timedelta(minutes=600))
+
+
+def test_a_stranger_is_looked_up_again_after_a_second(stores: Stores) -> None:
+    seconds = iter([0.0, 0.5, 1.5])
+    registry = Registry(stores.machines, monotonic=lambda: next(seconds))
+    assert registry.find(MachineId("lyon", "x")) is None
+    stores.machines.add(MachineId("lyon", "x"), name="X", time_zone="UTC", at=NOW)
+    assert registry.find(MachineId("lyon", "x")) is None
+    assert registry.find(MachineId("lyon", "x")) is not None

@@ -1,0 +1,213 @@
+"""Delivery between real processes: whatever is killed, every alarm is stored exactly once."""
+
+import json
+import random
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import paho.mqtt.client as mqtt
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+
+from edge_agent.simulator.catalogue import catalogue_csv
+from edge_agent.simulator.log_file import write_log
+from tests.conftest import wait_until
+from tests.system.conftest import Plant, write_alarms
+from wire.forecasts import Forecast
+from wire.moment import isoformat
+from wire.topics import Channel, every_machine
+
+MACHINE = "padova/filler-1"
+
+
+def codes(plant: Plant) -> list[int]:
+    return [code for _, code in plant.stored(MACHINE)]
+
+
+def everything_is_stored_once(plant: Plant, count: int) -> None:
+    wait_until(lambda: len(plant.stored(MACHINE)) >= count, f"{count} events are stored", 60)
+    wait_until(lambda: plant.spooled(MACHINE) == 0, "the spool is empty", 60)
+    assert codes(plant) == list(range(count))
+
+
+def test_alarms_travel_from_a_log_file_to_rest(plant: Plant, tmp_path: Path) -> None:
+    log = tmp_path / "alarms.jsonl"
+    plant.admin("machine", "add", MACHINE, "--time-zone", "Europe/Rome")
+    plant.start_service()
+    wait_until(plant.is_ready, "the service is ready")
+    plant.agent(MACHINE, log).start()
+    write_alarms(log, 0, 7)
+    everything_is_stored_once(plant, 7)
+    alarms = plant.get(f"/v1/machines/{MACHINE}/alarms").json()["alarms"]
+    assert {alarm["code"] for alarm in alarms} == set(range(7))
+    machine = plant.get(f"/v1/machines/{MACHINE}").json()
+    assert machine["agent"]["online"] is True
+
+
+def test_a_service_killed_at_any_time_loses_nothing_that_it_acked(plant: Plant, tmp_path: Path) -> None:
+    chance = random.Random(11)  # noqa: S311
+    log = tmp_path / "alarms.jsonl"
+    plant.admin("machine", "add", MACHINE)
+    plant.start_service()
+    plant.agent(MACHINE, log).start()
+    written = 0
+    for _ in range(5):
+        write_alarms(log, written, 400)
+        written += 400
+        time.sleep(chance.uniform(0.0, 0.3))  # a random moment to be killed at, not a hope
+        plant.service.kill()
+        acked = plant.left_the_spool(MACHINE)
+        assert acked <= {seq for seq, _ in plant.stored(MACHINE)}, "what left the spool is in the database"
+        plant.start_service()
+    everything_is_stored_once(plant, written)
+
+
+def test_an_agent_killed_at_any_time_leaves_no_gap(plant: Plant, tmp_path: Path) -> None:
+    chance = random.Random(12)  # noqa: S311
+    log = tmp_path / "alarms.jsonl"
+    plant.admin("machine", "add", MACHINE)
+    plant.start_service()
+    agent = plant.agent(MACHINE, log)
+    written = 0
+    for _ in range(5):
+        agent.start()
+        write_alarms(log, written, 300)
+        written += 300
+        time.sleep(chance.uniform(0.0, 0.8))
+        agent.kill()
+    agent.start()
+    everything_is_stored_once(plant, written)
+
+
+def test_a_broker_killed_and_emptied_loses_nothing(plant: Plant, tmp_path: Path) -> None:
+    log = tmp_path / "alarms.jsonl"
+    plant.admin("machine", "add", MACHINE)
+    plant.start_service()
+    plant.agent(MACHINE, log).start()
+    for round_number in range(3):
+        write_alarms(log, round_number * 500, 500)
+        plant.broker.kill()
+        (plant.broker.folder / "mosquitto.db").unlink(missing_ok=True)
+        plant.broker.start()
+    everything_is_stored_once(plant, 1500)
+
+
+def test_with_the_broker_away_both_sides_wait_and_recover_by_themselves(plant: Plant, tmp_path: Path) -> None:
+    log = tmp_path / "alarms.jsonl"
+    plant.admin("machine", "add", MACHINE)
+    plant.broker.kill()
+    plant.start_service()
+    plant.agent(MACHINE, log).start()
+    write_alarms(log, 0, 50)
+    wait_until(lambda: plant.spooled(MACHINE) == 50, "all is spooled")
+    readiness = plant.get("/readyz")
+    assert readiness.status_code == 503
+    assert str(plant.broker.port) in readiness.json()["troubles"]["broker"]
+    plant.broker.start()
+    everything_is_stored_once(plant, 50)
+    wait_until(plant.is_ready, "the service is ready")
+
+
+def test_a_machine_that_is_not_registered_knocks_and_loses_nothing(plant: Plant, tmp_path: Path) -> None:
+    log = tmp_path / "alarms.jsonl"
+    plant.start_service()
+    plant.agent(MACHINE, log).start()
+    write_alarms(log, 0, 20)
+
+    def knocks() -> bool:
+        return [knock["machine"] for knock in plant.get("/v1/machines").json()["knocking"]] == ["filler-1"]
+
+    wait_until(knocks, "the machine is seen knocking")
+    wait_until(lambda: plant.spooled(MACHINE) == 20, "all is spooled")
+    added = plant.admin("machine", "add", MACHINE)
+    assert (added.returncode, added.stdout) == (0, f"{MACHINE} is registered.\n")
+    everything_is_stored_once(plant, 20)
+    assert plant.get("/v1/machines").json()["knocking"] == []
+
+
+def test_a_stopped_agent_says_goodbye_and_a_killed_one_leaves_its_will(plant: Plant, tmp_path: Path) -> None:
+    plant.admin("machine", "add", MACHINE)
+    plant.start_service()
+    agent = plant.agent(MACHINE, tmp_path / "alarms.jsonl")
+
+    def online() -> bool | None:
+        state = plant.get(f"/v1/machines/{MACHINE}").json()["agent"]
+        return state and bool(state["online"])
+
+    for end in (agent.stop, agent.kill):
+        agent.start()
+        wait_until(lambda: online() is True, "the agent is online")
+        end()
+        wait_until(lambda: online() is False, "the agent is offline")
+
+
+def raw_client(plant: Plant) -> mqtt.Client:
+    client = mqtt.Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
+    client.connect("127.0.0.1", plant.broker.port)
+    client.loop_start()
+    return client
+
+
+def test_bad_messages_are_quarantined_counted_and_stop_nobody(plant: Plant, tmp_path: Path) -> None:
+    plant.admin("machine", "add", MACHINE)
+    plant.start_service()
+    wait_until(plant.is_ready, "the service is ready")
+    client = raw_client(plant)
+    bad = [b"", b"{", b"\xff" * 100, b"[" * 60_000, b"x" * 70_000, json.dumps({"epoch": "x"}).encode()]
+    for body in bad:
+        client.publish(f"alarmcast/v1/{MACHINE}/events", body, qos=1).wait_for_publish(5)
+    client.publish("alarmcast/v1/Padova/filler-1/events", b"{}", qos=1).wait_for_publish(5)
+    client.disconnect()
+    client.loop_stop()
+
+    def quarantined() -> int:
+        return sum(n for name, n in plant.status()["counts"].items() if name.startswith("quarantined:"))
+
+    wait_until(lambda: quarantined() == len(bad) + 1, "all of them are quarantined")
+    log = tmp_path / "alarms.jsonl"
+    plant.agent(MACHINE, log).start()
+    write_alarms(log, 0, 5)
+    everything_is_stored_once(plant, 5)
+
+
+@pytest.mark.timeout(120)
+def test_the_forecast_beside_the_machine_is_the_one_over_rest(plant: Plant, tmp_path: Path) -> None:
+    """From simulated history through learning to the retained message, with the commands an admin types."""
+    machine = "padova/filler-0"
+    history, catalogue = tmp_path / "history.csv", tmp_path / "catalogue.csv"
+    now = datetime.now(UTC)
+    write_log(history, machines=1, days=30, end=now - timedelta(minutes=1), seed=19)
+    catalogue.write_text(catalogue_csv())
+    for command in (
+        ("machine", "add", machine),
+        ("catalogue", "load", str(catalogue)),
+        ("history", "load", machine, str(history)),
+        ("learn", "--epochs", "1"),
+    ):
+        done = plant.admin(*command)
+        assert done.returncode == 0, done.stderr
+    plant.start_service()
+    received: list[bytes] = []
+    client = raw_client(plant)
+    client.on_message = lambda _client, _data, message: received.append(bytes(message.payload))
+    client.subscribe(every_machine(Channel.FORECAST), qos=1)
+    agent = plant.agent(machine, tmp_path / "alarms.jsonl")
+    agent.start()
+
+    def ok() -> bool:
+        return bool(plant.get(f"/v1/machines/{machine}/forecast").json().get("status") == "ok")
+
+    wait_until(ok, "the forecast is ok")
+    wait_until(lambda: received, "a forecast is published")
+    beside = Forecast.model_validate_json(received[-1])
+    asked = plant.get(f"/v1/machines/{machine}/forecast?at={isoformat(beside.as_of)}")
+    over_rest = Forecast.model_validate_json(asked.content)
+    assert [(alarm.code, alarm.probability) for alarm in beside.alarms] == [
+        (alarm.code, alarm.probability) for alarm in over_rest.alarms
+    ]
+    assert (beside.events_seen, beside.model_version) == (over_rest.events_seen, over_rest.model_version)
+    client.disconnect()
+    client.loop_stop()
+    maps = Path(f"/proc/{plant.service.running.pid}/maps").read_text() if plant.service.running else ""
+    assert "libtorch" not in maps, "the process that serves must not load torch"
