@@ -154,7 +154,7 @@ class Publisher:
             log.warning("lost the broker: %s", reason)
         self._connected = False
 
-    def _on_message(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
+    def _on_ack(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
         try:
             ack = decode(Ack, bytes(message.payload))
         except PayloadRejected as error:
@@ -195,7 +195,8 @@ class Publisher:
         client.on_connect = self._on_connect
         client.on_subscribe = self._on_subscribe
         client.on_disconnect = self._on_disconnect
-        client.on_message = self._on_message
+        # By its topic: a broker may send us what we never asked for.
+        client.message_callback_add(topic(self._machine, Channel.ACKS), self._on_ack)
         client.suppress_exceptions = True  # an exception in a callback would end paho's thread for good
         client.will_set(
             topic(self._machine, Channel.STATE),

@@ -3,6 +3,7 @@
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
 
 from service import __version__
 from service.web import catalogue, forecasts, health, machines, problems
@@ -17,7 +18,8 @@ Times are UTC. Errors are `application/problem+json` (RFC 9457). Lists come in p
 
 def create_app(parts: Parts) -> FastAPI:
     """Build the app on the parts it is given."""
-    app = FastAPI(title="Alarmcast", version=__version__, description=_DESCRIPTION, redirect_slashes=False)
+    # Offline: its documentation brings its own scripts, because a plant may have no internet.
+    app = FastAPIOffline(title="Alarmcast", version=__version__, description=_DESCRIPTION, redirect_slashes=False)
     problems.install(app)
     for noun in (machines, forecasts, catalogue, health):
         app.include_router(noun.router(parts))

@@ -37,7 +37,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1/catalogue", tags=["catalogue"])
 
     @routes.get("")
-    def read() -> CatalogueView:
+    def read_catalogue() -> CatalogueView:
         """Every known code with its text, its severity and whether it is forecast."""
         entries = parts.catalogue.entries().values()
         return CatalogueView(
@@ -45,7 +45,7 @@ def router(parts: Parts) -> APIRouter:
         )
 
     @routes.post("", responses=responses(409, 422))
-    def merge(
+    def add_to_catalogue(
         body: Annotated[
             str,
             Body(

@@ -29,7 +29,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["forecasts"])
 
     @routes.get("/machines/{site}/{machine}/forecast", response_model=Forecast, responses=responses(404, 422, 503))
-    async def forecast(
+    async def machine_forecast(
         site: Site,
         machine: MachineName,
         at: Annotated[Moment | None, Query(description="A past moment; now unless given.")] = None,
@@ -46,7 +46,7 @@ def router(parts: Parts) -> APIRouter:
         return Response(newest.encoded, media_type=_JSON)
 
     @routes.get("/forecasts", responses=responses(503))
-    def fleet() -> FleetForecasts:
+    def fleet_forecasts() -> FleetForecasts:
         """The fleet's newest forecasts, the machine with the likeliest expected alarm first."""
         newest = parts.newest.of(parts.machines.all())
         return FleetForecasts(forecasts=sorted((one.forecast for one in newest), key=urgency))

@@ -104,7 +104,7 @@ def router(parts: Parts) -> APIRouter:
         )
 
     @routes.post("", status_code=201, responses={200: {"model": MachineView}, **responses(409, 422)})
-    def register(new: NewMachine, response: Response) -> MachineView:
+    def register_machine(new: NewMachine, response: Response) -> MachineView:
         """Register a machine: 201 if it is new, 200 if it was registered just like this already."""
         _check_zone(new.time_zone)
         machine = MachineId(new.site, new.machine)

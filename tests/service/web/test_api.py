@@ -1,6 +1,7 @@
 """REST over the real app on a real store: right answers to right questions, problems to wrong ones."""
 
 import asyncio
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -211,3 +212,12 @@ def test_the_documentation_is_complete_and_its_references_hold(client: Client) -
     for path in document["paths"].values():
         for operation in path.values():
             assert operation["description"], operation
+
+
+def test_the_documentation_loads_nothing_from_elsewhere(client: Client) -> None:
+    page = client.get("/docs").text
+    loaded = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert loaded
+    for address in loaded:
+        assert address.startswith("/"), address
+        assert client.get(address).status_code == 200
