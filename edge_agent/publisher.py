@@ -98,12 +98,16 @@ class Publisher:
         heartbeat = max(self._clock.wall_seconds(HEARTBEAT), HEARTBEAT_AT_LEAST)
         next_beat = time.monotonic() + heartbeat
         while not self._stopping.is_set():
-            if not (self._connected and self._send_some()):
-                with self._changed:
-                    self._changed.wait(timeout=min(0.5, heartbeat))
-            if self._connected and time.monotonic() >= next_beat:
-                self._publish_state(online=True)
-                next_beat = time.monotonic() + heartbeat
+            try:
+                if not (self._connected and self._send_some()):
+                    with self._changed:
+                        self._changed.wait(timeout=min(0.5, heartbeat))
+                if self._connected and time.monotonic() >= next_beat:
+                    self._publish_state(online=True)
+                    next_beat = time.monotonic() + heartbeat
+            except Exception:  # a spool that cannot be read now may be readable soon, and must be tried again
+                log.exception("could not send; trying again")
+                self._stopping.wait(1.0)
 
     def _send_some(self) -> bool:
         """Publish one batch if there is anything to send and room under way; say whether it did."""

@@ -1,6 +1,7 @@
 """The only place that builds objects: settings in, a running service or an open store out."""
 
 import logging
+import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -182,6 +183,9 @@ class Service:
         """Serve until SIGTERM or SIGINT."""
         host, port = listener.getsockname()[:2]
         self.stores.lock.announce(f"http://{host}:{port}")
+        # uvicorn raises the signal again once it has stopped; we still have to finish the batch at hand.
+        for ending in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(ending, lambda *_: None)
         self.start()
         try:
             config = uvicorn.Config(self.app, log_config=None, access_log=False, timeout_graceful_shutdown=5)

@@ -56,7 +56,9 @@ def machine_add(
 def machine_list(data_dir: DataDir = None) -> None:
     """List machines, how their agents are, and who knocks without being registered."""
     fleet = call(load_settings(data_dir=data_dir), "GET", "/v1/machines").json()
-    table = Table("machine", "name", "zone", "agent", "heard", "spooled")
+    table = Table()
+    for title in ("machine", "name", "zone", "agent", "heard", "spooled"):
+        table.add_column(title, overflow="fold")  # an id cut short names nothing
     for one in fleet["machines"]:
         agent = one["agent"] or {}
         state = {True: "online", False: "offline", None: "never heard"}[agent.get("online")]

@@ -142,6 +142,16 @@ def test_a_stopped_agent_says_goodbye_and_a_killed_one_leaves_its_will(plant: Pl
         wait_until(lambda: online() is False, "the agent is offline")
 
 
+def test_a_service_told_to_stop_ends_cleanly_and_lets_go_of_the_database(plant: Plant) -> None:
+    plant.start_service()
+    running = plant.service.running
+    assert running
+    plant.service.stop()
+    assert running.returncode == 0, plant.service.words()
+    assert "Traceback" not in plant.service.words()
+    assert plant.admin("machine", "add", MACHINE).returncode == 0, "the lock is free again"
+
+
 def raw_client(plant: Plant) -> mqtt.Client:
     client = mqtt.Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
     client.connect("127.0.0.1", plant.broker.port)

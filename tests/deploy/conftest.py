@@ -1,0 +1,87 @@
+"""What is deployed, made real for the tests: images without Docker, the broker with its own configuration."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import free_port, require, wait_until
+from tests.deploy import compose as compose_file
+from tests.deploy import dockerfile as docker_file
+from tests.deploy.compose import Compose
+from tests.deploy.dockerfile import Dockerfile
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def dockerfile() -> Dockerfile:
+    return docker_file.read(REPOSITORY / "Dockerfile")
+
+
+@pytest.fixture(scope="session")
+def compose() -> Compose:
+    return compose_file.read(REPOSITORY / "docker-compose.yml")
+
+
+@dataclass
+class DeployedBroker:
+    """Mosquitto on ``deploy/mosquitto/mosquitto.conf``, moved to a free port and a folder of its own."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        text = (REPOSITORY / "deploy/mosquitto/mosquitto.conf").read_text(encoding="utf-8")
+        text = _replaced(text, "listener 1883", f"listener {self.port} 127.0.0.1")
+        text = _replaced(text, "persistence_location /mosquitto/data/", f"persistence_location {self.folder}/")
+        config = self.folder / "mosquitto.conf"
+        config.write_text(text, encoding="utf-8")
+        program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen([program, "-c", config], stdout=log, stderr=log)
+        wait_until(self._answers, "mosquitto answers")
+
+    def stop(self) -> None:
+        if self.process:
+            self.process.terminate()
+            self.process.wait(timeout=20)
+            self.process = None
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "mosquitto.log"
+
+    def _answers(self) -> bool:
+        assert self.process
+        assert self.process.poll() is None, self.log.read_text(encoding="utf-8")
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[DeployedBroker]:
+    require(shutil.which("mosquitto") or Path("/usr/sbin/mosquitto").exists(), "mosquitto")
+    folder = tmp_path / "broker"
+    folder.mkdir()
+    if os.getuid() == 0:  # started as root, Mosquitto becomes a user of its own
+        folder.chmod(0o777)
+        for parent in (tmp_path, *tmp_path.parents[:2]):
+            parent.chmod(parent.stat().st_mode | 0o055)
+    deployed = DeployedBroker(folder)
+    deployed.start()
+    yield deployed
+    deployed.stop()
+
+
+def _replaced(text: str, line: str, other: str) -> str:
+    changed, count = re.subn(rf"^{re.escape(line)}$", other, text, flags=re.MULTILINE)
+    assert count == 1, f"mosquitto.conf has {count} lines {line!r}"
+    return changed
