@@ -259,7 +259,8 @@ def learn_first_model(settings: Settings, *, epochs: int, seed: int, progress: C
 def listen(host: str, port: int) -> socket.socket:
     """Bind the API's port, or say in a sentence that it is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named, because asyncio sets TCP_NODELAY only then; without it every answer waits 40 ms.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

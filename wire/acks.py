@@ -17,6 +17,13 @@ class Ack(WireModel):
     now: Moment = Field(description="The service's plant time, for the agent's estimate of its clock skew.")
 
 
+def runs(seqs: list[int]) -> list[tuple[int, int]]:
+    """Return numbers as inclusive ranges: a single one where they follow each other, as they nearly always do."""
+    if seqs and seqs == list(range(seqs[0], seqs[0] + len(seqs))):
+        return [(seqs[0], seqs[-1])]
+    return [(seq, seq) for seq in seqs]
+
+
 def fold(seqs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Merge inclusive ranges, in any order and overlapping or not, into ascending ones that do not touch.
 

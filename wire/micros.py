@@ -3,12 +3,13 @@
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+_DAY, _SECOND = 86_400_000_000, 1_000_000
 
 
 def micros(at: datetime) -> int:
     """Return a moment as whole microseconds since 1970."""
-    return (at - _EPOCH) // _MICROSECOND
+    since = at - _EPOCH
+    return since.days * _DAY + since.seconds * _SECOND + since.microseconds
 
 
 def moment(at_us: int) -> datetime:

@@ -91,12 +91,12 @@ class Ingester:
         receipt = self._commit(intake)
         if receipt is None or self.link is None:
             return
+        self._touched(receipt.touched)  # before the acks: who asks after an ack sees what it acked
         for machine, ack in receipt.acks:
             self.link.publish(topic(machine, Channel.ACKS), encode(ack))
         for delivery in deliveries:
             self.link.ack(delivery)
         self.counts.update(receipt.counts)
-        self._touched(receipt.touched)
 
     def _gather(self, first: Delivery, intake: Intake) -> list[Delivery]:
         deliveries = [first]

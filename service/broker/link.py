@@ -62,7 +62,7 @@ class Link:
         self._receive_maximum = receive_maximum
         self._lock = Lock()
         self._generation = 0
-        self.connected = False
+        self.connected = self._may_publish = False
         self.complaint: str | None = f"not connected yet to the broker at {address.host}:{address.port}"
         self._client = self._build(client_id)
 
@@ -75,7 +75,7 @@ class Link:
 
     def stop(self) -> None:
         """Disconnect; the broker keeps the session for the next start."""
-        self.connected = False
+        self.connected = self._may_publish = False
         self._client.disconnect()
         self._client.loop_stop()
 
@@ -91,7 +91,7 @@ class Link:
         Nothing is queued while the broker is away: agents resend what was not acked, and the next forecast
         replaces the last.
         """
-        if self.connected:
+        if self._may_publish:
             self._client.publish(topic, payload, qos=1, retain=retain)
 
     def ack(self, delivery: Delivery) -> None:
@@ -107,6 +107,8 @@ class Link:
             self.complaint = f"the broker at {self._address.host}:{self._address.port} refused: {reason}"
             log.error(self.complaint)
             return
+        # A resumed session delivers what it kept before it answers our subscription; acks must flow by then.
+        self._may_publish = True
         client.subscribe(_SUBSCRIPTIONS)
 
     def _on_subscribe(self, _c: mqtt.Client, _data: Any, _mid: int, reasons: list[ReasonCode], _p: Any) -> None:
@@ -123,7 +125,7 @@ class Link:
             self._generation += 1
         if self.connected:
             log.warning("lost the broker: %s", reason)
-        self.connected = False
+        self.connected = self._may_publish = False
         self.complaint = f"no connection to the broker at {self._address.host}:{self._address.port}: {reason}"
 
     def _on_message(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:

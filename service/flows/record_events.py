@@ -23,7 +23,7 @@ from service.core.recording import (
 )
 from service.flows.ports import Recorder
 from service.flows.registry import Registry
-from wire.acks import Ack, fold
+from wire.acks import Ack, fold, runs
 from wire.codec import decode, decode_batch
 from wire.errors import PayloadRejected, TopicRejected
 from wire.identity import MachineId
@@ -119,7 +119,7 @@ class Intake:
             if flag != IN_TIME:
                 self.counts["flagged"] += 1
             self.recording.events.append(EventRow(row, epoch, event.seq, event.code, at_us, flag))
-            acked.append((event.seq, event.seq))
+        acked += runs([event.seq for event in batch.events])
         for gap in batch.gaps:
             first, last = gap.seqs
             self.recording.gaps.append(

@@ -1,5 +1,6 @@
 """The alarm catalogue of the fleet."""
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,15 +11,24 @@ from service.errors import Conflict
 from service.store.engine import Database
 from service.store.tables import catalogue
 
+_REMEMBER = 1.0  # seconds: how soon a change by another process is seen
 
-@dataclass(frozen=True)
+
+@dataclass
 class CatalogueStore:
     """One meaning per code for the whole fleet."""
 
     database: Database
+    _known: dict[int, CatalogueEntry] | None = None
+    _read_at: float = 0.0
 
     def entries(self) -> dict[int, CatalogueEntry]:
-        """Return every known code's entry."""
+        """Return every known code's entry; every forecast asks, so the answer is remembered for a second."""
+        if self._known is None or time.monotonic() - self._read_at > _REMEMBER:
+            self._known, self._read_at = self._read(), time.monotonic()
+        return self._known
+
+    def _read(self) -> dict[int, CatalogueEntry]:
         with self.database.read() as connection:
             rows = connection.execute(select(catalogue).order_by(catalogue.c.code))
             return {row.code: CatalogueEntry(row.code, row.text, row.severity, row.target) for row in rows}
@@ -42,6 +52,7 @@ class CatalogueStore:
                 else:
                     changed = {"severity": entry.severity, "target": entry.target}
                     connection.execute(update(catalogue).where(catalogue.c.code == entry.code).values(**changed))
+        self._known = None
         return new
 
 

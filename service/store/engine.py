@@ -17,7 +17,7 @@ BUSY_SECONDS = 30
 
 
 class Database:
-    """``read()`` and ``write()`` are the only ways in; both are transactions.
+    """``read()`` and ``write()`` are the only ways in.
 
     On SQLite all writers of the process queue for one connection, and every write transaction begins
     IMMEDIATE: it never has to be upgraded half-way, which is what "database is locked" is made of.
@@ -33,14 +33,14 @@ class Database:
         self.url = url
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         if self.is_sqlite:
-            self._writer = _sqlite_engine(url, begin="BEGIN IMMEDIATE", connections=1)
-            self._reader = _sqlite_engine(url, begin="BEGIN", connections=20)
+            self._writer = _sqlite_engine(url, writes=True, connections=1)
+            self._reader = _sqlite_engine(url, writes=False, connections=20)
         else:
             self._writer = self._reader = create_engine(url, pool_size=10, max_overflow=20, pool_pre_ping=True)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Yield a connection that sees one consistent state."""
+        """Yield a connection for queries; on SQLite each of them sees the state of its own moment."""
         with _translated(), self._reader.connect() as connection:
             yield connection
 
@@ -83,7 +83,7 @@ def _translated() -> Iterator[None]:
         raise
 
 
-def _sqlite_engine(url: str, *, begin: str, connections: int) -> Engine:
+def _sqlite_engine(url: str, *, writes: bool, connections: int) -> Engine:
     engine = create_engine(
         url,
         pool_size=connections,
@@ -100,10 +100,14 @@ def _sqlite_engine(url: str, *, begin: str, connections: int) -> Engine:
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")
         cursor.execute("PRAGMA cache_size=-65536")
+        if not writes:
+            cursor.execute("PRAGMA query_only=ON")
         cursor.close()
 
-    @event.listens_for(engine, "begin")
-    def say_begin(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+    if writes:
+
+        @event.listens_for(engine, "begin")
+        def say_begin(connection: Connection) -> None:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine

@@ -4,6 +4,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
+from itertools import groupby
+from operator import itemgetter
 from uuid import UUID
 
 import numpy as np
@@ -21,7 +23,7 @@ from service.core.recording import (
     Recorded,
     Recording,
 )
-from service.store.dialect import insert_ignoring, upsert
+from service.store.dialect import insert_sql, upsert
 from service.store.engine import Database
 from service.store.machines import epoch_number, record_knocks, record_signs_of_life
 from service.store.tables import agents, epochs, events, gaps, quarantine
@@ -29,6 +31,8 @@ from wire.micros import micros, moment
 
 _EVENT_COLUMNS = ("epoch_id", "seq", "machine_id", "code", "at_us", "received_us", "flag")
 _QUARANTINE_COLUMNS = ("machine_id", "topic", "reason", "detail", "body", "sha256", "received_us")
+# Rows of one batch stand together, so grouping them hashes an epoch once a batch instead of once an event.
+_of_epoch = itemgetter(0, 1)
 _FLAGS = {FROM_THE_FUTURE: "from_the_future", TOO_OLD: "too_old"}
 # Written with the literal the partial index names, or neither database would use it.
 _WINDOW = text(
@@ -127,9 +131,7 @@ class EventStore:
         return AlarmPage(alarms, last)
 
     def _epoch_numbers(self, connection: Connection, recording: Recording) -> dict[tuple[int, UUID], int]:
-        keys = {(row.machine, row.epoch) for row in recording.events} | {
-            (row.machine, row.epoch) for row in recording.gaps
-        }
+        keys = {key for rows in (recording.events, recording.gaps) for key, _ in groupby(rows, _of_epoch)}
         return {key: self._epochs.get(key) or epoch_number(connection, *key) for key in keys}
 
 
@@ -140,10 +142,12 @@ def _insert_events(
         return Recorded(0, 0, 0), []
     received = recording.received_us
     rows = [
-        (numbers[machine, epoch], seq, machine, code, at_us, received, flag)
-        for machine, epoch, seq, code, at_us, flag in recording.events
+        (number, seq, machine, code, at_us, received, flag)
+        for key, group in groupby(recording.events, _of_epoch)
+        for number in (numbers[key],)
+        for machine, _, seq, code, at_us, flag in group
     ]
-    statement = insert_ignoring(connection, events, _EVENT_COLUMNS)
+    statement = insert_sql(connection, events, _EVENT_COLUMNS)
     stored = connection.exec_driver_sql(statement, rows).rowcount
     if stored == len(rows):
         return Recorded(stored, 0, 0), []
@@ -196,7 +200,7 @@ def _gap(gap: GapRow, numbers: dict[tuple[int, UUID], int], received_us: int) ->
 
 def _insert_quarantined(connection: Connection, rows: list[Quarantined], received_us: int) -> None:
     if rows:
-        statement = insert_ignoring(connection, quarantine, _QUARANTINE_COLUMNS)
+        statement = insert_sql(connection, quarantine, _QUARANTINE_COLUMNS)
         values = [
             (
                 row.machine,
@@ -214,6 +218,8 @@ def _insert_quarantined(connection: Connection, rows: list[Quarantined], receive
 
 def _note_heard(connection: Connection, recording: Recording) -> None:
     """Events are a sign of life too, but once an agent has told its state, only a state says it is online."""
-    for machine in recording.heard - recording.told.keys():
-        row = {"machine_id": machine, "heard_us": recording.received_us, "online": True}
-        connection.execute(upsert(connection, agents, row, keys=["machine_id"], update=["heard_us"]))
+    rows = [(machine, True, recording.received_us) for machine in recording.heard - recording.told.keys()]
+    if rows:
+        heard = "(machine_id) DO UPDATE SET heard_us = excluded.heard_us"
+        columns = ("machine_id", "online", "heard_us")
+        connection.exec_driver_sql(insert_sql(connection, agents, columns, on_conflict=heard), rows)

@@ -1,0 +1,59 @@
+"""The limit of ingest: a program that is the service's subscriber without the service.
+
+The same client library, protocol, QoS, receive maximum and manual acks, but each message is only counted:
+``python -m benchmarks.counter PORT MESSAGES`` publishes a word when it is ready and another when it is done.
+"""
+
+import sys
+from threading import Event
+from typing import Any
+
+import paho.mqtt.client as mqtt
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from benchmarks.servers import HOST
+from service.settings import Settings
+from wire.topics import Channel, every_machine
+
+TOPIC = "benchmark/counter"
+_AT_MOST = 300  # seconds
+
+
+def main(port: int, messages: int) -> None:
+    """Count so many messages, then end."""
+    done = Event()
+    counted = 0
+
+    def count(client: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
+        nonlocal counted
+        client.ack(message.mid, message.qos)
+        counted += 1
+        if counted == messages:
+            client.publish(TOPIC, "done", qos=1)
+            done.set()
+
+    def say_ready(client: mqtt.Client, *_told: Any) -> None:
+        client.publish(TOPIC, "ready", qos=1)
+
+    client = mqtt.Client(
+        CallbackAPIVersion.VERSION2,
+        client_id="benchmark-counter",
+        protocol=MQTTProtocolVersion.MQTTv5,
+        manual_ack=True,
+    )
+    client.on_message = count
+    client.on_subscribe = say_ready
+    properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+    properties.ReceiveMaximum = Settings.model_fields["ingest_receive_maximum"].default
+    client.connect(HOST, port, keepalive=30, properties=properties)
+    client.subscribe(every_machine(Channel.EVENTS), qos=1)
+    client.loop_start()
+    done.wait(_AT_MOST)
+    client.disconnect()
+    client.loop_stop()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,82 @@
+"""A store as the service finds it in a plant: machines, weeks of simulated events, a model that serves.
+
+The model's weights are random: what they say is of no matter here, how long it takes is the same.
+"""
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from edge_agent.simulator.catalogue import catalogue_csv
+from edge_agent.simulator.log_file import write_log
+from forecasting.calibration import Calibration
+from forecasting.forecaster import Forecaster
+from forecasting.network import Layer, Network
+from forecasting.vocabulary import Vocabulary
+from forecasting.window import WindowSpec
+from service.bootstrap import Stores, load_settings, open_stores
+from service.core.catalogue import CatalogueEntry, parse_catalogue
+from service.flows.load_history import load_history
+from service.flows.record_events import TimePolicy
+from wire.identity import MachineId
+
+_SEED = 19
+_HIDDEN = (512, 256, 128)
+
+
+def machine_ids(count: int) -> list[MachineId]:
+    """Return the machines of a prepared store."""
+    return [MachineId("plant", f"machine-{number}") for number in range(count)]
+
+
+def prepare(data_dir: Path, *, machines: int, days: float = 0) -> None:
+    """Fill an empty data directory: ``machines`` registered, ``days`` of events each, a model promoted."""
+    now = datetime.now(UTC)
+    entries = parse_catalogue(catalogue_csv())
+    with open_stores(load_settings(data_dir=data_dir)) as stores:
+        stores.catalogue.merge(entries)
+        for machine in machine_ids(machines):
+            stores.machines.add(machine, name=machine.machine, time_zone="UTC", at=now)
+        if days:
+            _load(stores, machines, days, now)
+        stores.versions.add_and_promote(_random_model(entries), report={}, at=now - timedelta(days=1))
+
+
+def _load(stores: Stores, machines: int, days: float, now: datetime) -> None:
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "history.csv"
+        write_log(log, machines=machines, days=days, end=now, seed=_SEED)
+        for index, machine in enumerate(machine_ids(machines)):
+            load_history(
+                stores.machines.get(machine),
+                log,
+                serial=str(index),
+                zone=UTC,
+                recorder=stores.events,
+                now=now,
+                policy=TimePolicy(),
+            )
+
+
+def _random_model(entries: list[CatalogueEntry]) -> Forecaster:
+    rng = np.random.default_rng(_SEED)
+    codes = tuple(entry.code for entry in entries)
+    targets = tuple(entry.code for entry in entries if entry.target)
+    sizes = (len(codes), *_HIDDEN, len(targets))
+    layers = tuple(
+        Layer(
+            rng.normal(0, 1 / np.sqrt(inputs), (outputs, inputs)).astype(np.float32),
+            np.zeros(outputs, dtype=np.float32),
+        )
+        for inputs, outputs in itertools.pairwise(sizes)
+    )
+    return Forecaster(
+        spec=WindowSpec(),
+        vocabulary=Vocabulary(codes, targets),
+        network=Network(layers),
+        calibration=Calibration.identity(len(targets)),
+        thresholds=np.full(len(targets), 0.5, dtype=np.float32),
+    )

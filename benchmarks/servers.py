@@ -1,0 +1,102 @@
+"""Real servers, each on a free port of loopback in a temporary directory, ended by its own process id."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+
+HOST = "127.0.0.1"
+REPOSITORY = Path(__file__).parents[1]
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until(condition: Callable[[], object], what: str, seconds: float = 60) -> None:
+    """Poll until something holds; raise if it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds:.0f} s in vain until {what}")
+        time.sleep(0.01)
+
+
+@contextmanager
+def process(command: Sequence[object], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program from the repository; ask it to end when done, and insist after five seconds."""
+    with log.open("ab") as output:
+        started = subprocess.Popen([str(part) for part in command], cwd=REPOSITORY, stdout=output, stderr=output)
+    try:
+        yield started
+    finally:
+        started.terminate()
+        try:
+            started.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            started.kill()
+            started.wait()
+
+
+@contextmanager
+def mosquitto() -> Iterator[int]:
+    """Run a broker that queues without end for a slow subscriber; yields its port."""
+    program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
+    port = free_port()
+    with TemporaryDirectory(prefix="alarmcast-mosquitto-") as folder:
+        config = Path(folder) / "mosquitto.conf"
+        config.write_text(
+            f"listener {port} {HOST}\nallow_anonymous true\npersistence true\npersistence_location {folder}/\n"
+            "max_inflight_messages 0\nmax_queued_messages 0\n" + ("user root\n" if os.getuid() == 0 else ""),
+            encoding="utf-8",
+        )
+        with process([program, "-c", config], Path(folder) / "log"):
+            wait_until(lambda: _listens(port), "mosquitto listens", 20)
+            yield port
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A running service."""
+
+    pid: int
+    port: int
+
+
+@contextmanager
+def alarmcast(
+    data_dir: Path, broker_port: int, *, command: Sequence[str] = ("service", "serve")
+) -> Iterator[Serving]:
+    """Run ``alarmcast serve``, or another module that takes its flags, until it says that it is ready."""
+    port = free_port()
+    flags = ["--data-dir", data_dir, "--port", port, "--broker-port", broker_port]
+    module, *words = command
+    log = data_dir / "service.log"
+    with process([sys.executable, "-m", module, *words, *flags], log) as started:
+        serving = Serving(started.pid, port)
+
+        def ready() -> bool:
+            if started.poll() is not None:
+                raise RuntimeError(f"the service ended: {log.read_text(encoding='utf-8')[-2000:]}")
+            return _listens(port) and httpx.get(f"http://{HOST}:{port}/readyz").status_code == HTTPStatus.OK
+
+        wait_until(ready, "the service is ready")
+        yield serving
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
