@@ -23,7 +23,7 @@ from service.core.recording import (
     Recorded,
     Recording,
 )
-from service.store.dialect import insert_sql, upsert
+from service.store.dialect import insert_rows, upsert
 from service.store.engine import Database
 from service.store.machines import epoch_number, record_knocks, record_signs_of_life
 from service.store.tables import agents, epochs, events, gaps, quarantine
@@ -147,8 +147,7 @@ def _insert_events(
         for number in (numbers[key],)
         for machine, _, seq, code, at_us, flag in group
     ]
-    statement = insert_sql(connection, events, _EVENT_COLUMNS)
-    stored = connection.exec_driver_sql(statement, rows).rowcount
+    stored = insert_rows(connection, events, _EVENT_COLUMNS, rows)
     if stored == len(rows):
         return Recorded(stored, 0, 0), []
     conflicts = _conflicts(connection, recording.events, numbers)
@@ -200,7 +199,6 @@ def _gap(gap: GapRow, numbers: dict[tuple[int, UUID], int], received_us: int) ->
 
 def _insert_quarantined(connection: Connection, rows: list[Quarantined], received_us: int) -> None:
     if rows:
-        statement = insert_sql(connection, quarantine, _QUARANTINE_COLUMNS)
         values = [
             (
                 row.machine,
@@ -213,7 +211,7 @@ def _insert_quarantined(connection: Connection, rows: list[Quarantined], receive
             )
             for row in rows
         ]
-        connection.exec_driver_sql(statement, values)
+        insert_rows(connection, quarantine, _QUARANTINE_COLUMNS, values)
 
 
 def _note_heard(connection: Connection, recording: Recording) -> None:
@@ -222,4 +220,4 @@ def _note_heard(connection: Connection, recording: Recording) -> None:
     if rows:
         heard = "(machine_id) DO UPDATE SET heard_us = excluded.heard_us"
         columns = ("machine_id", "online", "heard_us")
-        connection.exec_driver_sql(insert_sql(connection, agents, columns, on_conflict=heard), rows)
+        insert_rows(connection, agents, columns, rows, on_conflict=heard)

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from service.core.machine import Machine
 from service.core.version import StoredForecast
-from service.store.dialect import insert_sql
+from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.tables import forecasts
 from wire.micros import micros, moment
@@ -40,7 +40,7 @@ class ForecastStore:
         ]
         if rows:
             with self.database.write() as connection:
-                connection.exec_driver_sql(insert_sql(connection, forecasts, _COLUMNS), rows)
+                insert_rows(connection, forecasts, _COLUMNS, rows)
 
     def made_at(self, at: datetime) -> set[int]:
         """Return which machines have a stored forecast of this very moment."""

@@ -1,6 +1,7 @@
 """The thread that keeps forecasts coming."""
 
 import logging
+from itertools import count
 from threading import Event, Thread
 
 from service.errors import NoChampion, Unavailable
@@ -8,7 +9,8 @@ from service.flows.refresh import Refresh
 
 log = logging.getLogger(__name__)
 
-_PULSE = 0.25  # wall seconds; also the most often that one machine's forecast is announced
+_PULSE = 0.25  # wall seconds between two looks at the clock
+_ARRIVALS_EVERY = 4  # pulses: under load a machine's forecast is made anew once a second, not at every event
 
 
 class Rhythm:
@@ -36,10 +38,13 @@ class Rhythm:
         return self._thread.is_alive()
 
     def _run(self) -> None:
-        while not self._stopping.wait(_PULSE):
+        for pulse in count():
+            if self._stopping.wait(_PULSE):
+                return
             try:
                 self.made += self._refresh.on_the_grid()
-                self._refresh.in_between()
+                if pulse % _ARRIVALS_EVERY == 0:
+                    self._refresh.in_between()
                 self.complaint = None
             except NoChampion:
                 self.complaint = None  # nothing to do until something has been learned
