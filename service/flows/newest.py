@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from threading import Lock
+from threading import Event, Lock
 
 from service.core.machine import Machine
 from service.flows.forecast import ForecastDesk, Made
@@ -30,11 +30,14 @@ class NewestForecasts:
         self._lock = Lock()
         self._kept: dict[MachineId, Newest] = {}
         self._touched: set[MachineId] = set()
+        self.arrived = Event()  # set while some machine is touched
 
     def touch(self, machines: Iterable[MachineId]) -> None:
         """Note that something arrived for these machines."""
         with self._lock:
             self._touched.update(machines)
+            if self._touched:
+                self.arrived.set()
             for machine in machines:
                 self._kept.pop(machine, None)
 
@@ -42,6 +45,7 @@ class NewestForecasts:
         """Return and forget which machines were touched since the last time."""
         with self._lock:
             touched, self._touched = self._touched, set()
+            self.arrived.clear()
             return touched
 
     def fresh(self, machine: MachineId) -> Newest | None:

@@ -1,7 +1,7 @@
 """The thread that keeps forecasts coming."""
 
 import logging
-from itertools import count
+import time
 from threading import Event, Thread
 
 from service.errors import NoChampion, Unavailable
@@ -10,11 +10,11 @@ from service.flows.refresh import Refresh
 log = logging.getLogger(__name__)
 
 _PULSE = 0.25  # wall seconds between two looks at the clock
-_ARRIVALS_EVERY = 4  # pulses: under load a machine's forecast is made anew once a second, not at every event
+_REST = 9  # what arrives is answered at once, but at most a tenth of the time goes into it
 
 
 class Rhythm:
-    """Looks several times a second whether the grid or an arrival calls for a forecast."""
+    """Makes forecasts when the grid calls for them, and when something has arrived."""
 
     def __init__(self, refresh: Refresh) -> None:
         self._refresh = refresh
@@ -38,18 +38,22 @@ class Rhythm:
         return self._thread.is_alive()
 
     def _run(self) -> None:
-        for pulse in count():
-            if self._stopping.wait(_PULSE):
-                return
+        rested = 0.0
+        while not self._stopping.is_set():
+            arrived = self._refresh.newest.arrived.wait(_PULSE)
             try:
                 self.made += self._refresh.on_the_grid()
-                if pulse % _ARRIVALS_EVERY == 0:
+                if arrived and time.monotonic() >= rested:
+                    started = time.monotonic()
                     self._refresh.in_between()
+                    rested = time.monotonic() + _REST * (time.monotonic() - started)
                 self.complaint = None
             except NoChampion:
                 self.complaint = None  # nothing to do until something has been learned
             except Unavailable as error:
                 self.complaint = str(error)
-            except Exception as error:  # the next pulse may succeed, and must be tried
+            except Exception as error:  # the next round may succeed, and must be tried
                 self.complaint = repr(error)
                 log.exception("could not make forecasts")
+            if arrived:
+                self._stopping.wait(max(0.005, min(rested - time.monotonic(), _PULSE)))
