@@ -45,19 +45,23 @@ def run(settings: Settings) -> None:
     )
     publisher.start()
     try:
-        _fill(spool, source, publisher, stop)
+        _fill(spool, source, publisher, stop, kind=settings.source_kind.value)
         stop.wait()
     finally:
         publisher.stop()
         spool.close()
 
 
-def _fill(spool: Spool, source: Source, publisher: Publisher, stop: Event) -> None:
-    for batch in source.batches(spool.bookmark, stop):
+def _fill(spool: Spool, source: Source, publisher: Publisher, stop: Event, *, kind: str) -> None:
+    before, _, bookmark = (spool.bookmark or f"{kind} ").partition(" ")
+    if before != kind:
+        log.warning("the spool's last source was %s; %s starts from its beginning", before, kind)
+        bookmark = ""
+    for batch in source.batches(bookmark or None, stop):
         for complaint in batch.skipped:
             log.warning("skipped a row that is no alarm: %s", complaint)
         try:
-            spool.append(batch.alarms, batch.bookmark)
+            spool.append(batch.alarms, f"{kind} {batch.bookmark}")
         except sqlite3.Error as error:
             raise SpoolUnusable(f"Cannot write to the spool: {error}. Free disk space and start again.") from None
         if batch.alarms:
@@ -80,7 +84,9 @@ def _source(settings: Settings, clock: PlantClock) -> Source:
     path = settings.source_path
     if path is None:
         raise ConfigRejected("A file source needs source_path.")
-    rows = RowReader(settings.source_serial, ZoneInfo(settings.source_timezone))
+    if path.is_dir():
+        raise ConfigRejected(f"{path} is a folder; give a file to --source-path.")
+    rows = RowReader(settings.source_serial, ZoneInfo(settings.source_timezone), settings.source_since)
     if settings.source_kind is SourceKind.TAIL:
         return Tail(path, rows=rows)
     if not path.is_file():

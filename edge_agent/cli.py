@@ -32,13 +32,16 @@ def _run(options: argparse.Namespace) -> int:
 def _simulate(options: argparse.Namespace) -> int:
     from edge_agent.simulator.log_file import write_log  # noqa: PLC0415
 
-    rows = write_log(
-        options.out,
-        machines=options.machines,
-        days=options.days,
-        end=options.end or datetime.now(UTC),
-        seed=options.seed,
-    )
+    try:
+        rows = write_log(
+            options.out,
+            machines=options.machines,
+            days=options.days,
+            end=options.end or datetime.now(UTC),
+            seed=options.seed,
+        )
+    except OSError as error:
+        raise EdgeError(f"Cannot write {options.out}: {error.strerror}. Give a writable file to --out.") from None
     print(f"{rows} alarms of {options.machines} machines over {options.days:g} days in {options.out}")  # noqa: T201
     return 0
 
@@ -67,8 +70,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    if not text.isdigit() or not 1 <= len(text) <= 4 or int(text) < 1:  # noqa: PLR2004
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 9999")
     return int(text)
 
 

@@ -27,6 +27,7 @@ from wire.codec import decode, encode
 from wire.errors import PayloadRejected
 from wire.events import MAX_EVENTS, EventBatch
 from wire.identity import MachineId
+from wire.moment import EARLIEST, LATEST
 from wire.state import AgentState
 from wire.topics import Channel, topic
 
@@ -36,6 +37,7 @@ WINDOW = 10 * MAX_EVENTS
 RESEND_AFTER, RESEND_AT_MOST = 10.0, 300.0
 HEARTBEAT = timedelta(minutes=5)
 HEARTBEAT_AT_LEAST = 0.5  # wall seconds, however fast the plant clock runs
+_TAKEN_OVER = 0x8E  # MQTT 5's reason code when somebody connects with our client id
 WILL_DELAY = 5  # seconds a broker waits before it calls a blip an absence
 
 
@@ -62,7 +64,8 @@ class Publisher:
         self._stopping = Event()
         self._connected = False
         self._sent = 0  # highest number handed to the broker since the last (re)start of sending
-        self._progress = time.monotonic()  # when the last ack or the last first sending happened
+        self._oldest: int | None = None  # lowest number without an ack, and since when it is the lowest
+        self._progress = time.monotonic()
         self._patience = RESEND_AFTER
         self._skews: deque[float] = deque(maxlen=9)
         self._client = self._build_client()
@@ -125,12 +128,14 @@ class Publisher:
 
     def _start_over_if_acks_are_overdue(self) -> None:
         """Go back to the oldest unacked event once acks have been overdue too long, ever more patiently."""
-        now = time.monotonic()
-        depth = self._spool.depth()
-        if self._sent == 0 or not (depth.events or depth.gaps):
+        now, oldest = time.monotonic(), self._spool.oldest_seq()
+        if oldest != self._oldest:
+            # Only the oldest counts: acks of newer events must not hide that older ones were lost on the way.
+            self._oldest, self._progress, self._patience = oldest, now, RESEND_AFTER
+        elif oldest is None or oldest > self._sent:
             self._progress = now
         elif now - self._progress > self._patience:
-            log.info("no ack for %.0f s; sending %d unacked events again", self._patience, depth.events)
+            log.info("no ack for event %d for %.0f s; sending again from there", oldest, self._patience)
             self._sent, self._progress = 0, now
             self._patience = min(self._patience * 2, RESEND_AT_MOST) * random.uniform(0.9, 1.1)  # noqa: S311
 
@@ -154,7 +159,9 @@ class Publisher:
         self.wake()
 
     def _on_disconnect(self, _c: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
-        if self._connected:
+        if reason.value == _TAKEN_OVER:
+            log.error("another agent speaks as %s; stop one of them, or give it its own name", self._machine)
+        elif self._connected:
             log.warning("lost the broker: %s", reason)
         self._connected = False
 
@@ -165,8 +172,7 @@ class Publisher:
             log.warning("ignored an unreadable ack: %s", error)
             return
         self._skews.append((ack.now - self._clock.now()).total_seconds() * 1000)
-        if self._spool.forget(ack.epoch, ack.seqs):
-            self._progress, self._patience = time.monotonic(), RESEND_AFTER
+        self._spool.forget(ack.epoch, ack.seqs)
         self.wake()
 
     # --- small parts ---------------------------------------------------------------------------------
@@ -183,13 +189,14 @@ class Publisher:
             epoch=self._spool.epoch,
             spooled=self._spool.depth().events,
             skew_ms=round(median(self._skews)) if self._skews else None,
-            at=self._clock.now(),
+            # A computer whose battery is flat wakes up in 1970; its machine must be heard all the same.
+            at=min(max(self._clock.now(), EARLIEST), LATEST - timedelta(seconds=1)),
         )
 
     def _build_client(self) -> mqtt.Client:
         client = mqtt.Client(
             CallbackAPIVersion.VERSION2,
-            client_id=f"alarmcast-edge-{self._machine.site}-{self._machine.machine}",
+            client_id=f"alarmcast-edge/{self._machine}",  # a slash, which no id can contain
             protocol=self._broker.protocol,
         )
         if self._broker.username is not None:

@@ -70,7 +70,7 @@ class Settings(BaseModel):
     source_seed: int = Field(default=1, description="Simulated: seed of the fleet.")
     source_index: int = Field(default=0, ge=0, description="Simulated: which machine of the fleet.")
     source_since: AwareDatetime | None = Field(
-        default=None, description="Simulated: raise alarms from this plant time on; now unless given."
+        default=None, description="Alarms before this moment are none of ours: loaded as history, say."
     )
     clock_wall_origin: AwareDatetime = Field(
         default=datetime(2000, 1, 1, tzinfo=UTC), description="Wall time at which the plant clock was set."
@@ -88,6 +88,12 @@ class Settings(BaseModel):
         except (ZoneInfoNotFoundError, ValueError):
             raise ValueError(f"{name!r} is no time zone this machine knows; write one like Europe/Rome") from None
         return name
+
+    @model_validator(mode="after")
+    def _another_speed_needs_an_origin(self) -> Self:
+        if self.clock_speed != 1 and "clock_wall_origin" not in self.model_fields_set:
+            raise ValueError("a clock_speed other than 1 needs clock_wall_origin, or plant time runs off")
+        return self
 
     @model_validator(mode="after")
     def _file_sources_name_a_file(self) -> Self:

@@ -3,6 +3,8 @@
 WAL and ``synchronous=FULL``: once :meth:`Spool.append` returns, a power cut loses nothing of it.
 """
 
+import fcntl
+import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -31,6 +33,9 @@ CREATE TABLE IF NOT EXISTS gaps (
 """
 
 
+_GAPS_A_BATCH = 100  # beside 500 events they stay below the contract's 64 kB
+
+
 class Depth(NamedTuple):
     """How much waits for an ack, and since when."""
 
@@ -55,6 +60,7 @@ class Spool:
         self._max_events = max_events
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            self._guard = _exclusive(path.with_name(f"{path.name}.lock"))
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
             self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;" + _SCHEMA)
             self._db.execute("INSERT OR IGNORE INTO meta VALUES ('epoch', ?)", (str(uuid4()),))
@@ -71,6 +77,7 @@ class Spool:
         """Close the file; what is in it stays."""
         with self._lock:
             self._db.close()
+            os.close(self._guard)
 
     @property
     def bookmark(self) -> str | None:
@@ -100,7 +107,7 @@ class Spool:
             gaps = self._db.execute(
                 "SELECT first_seq, last_seq, first_us, last_us, reason FROM gaps"
                 " WHERE last_seq > ? ORDER BY first_seq LIMIT ?",
-                (after, limit),
+                (after, min(limit, _GAPS_A_BATCH)),
             ).fetchall()
         return Pending(
             [AlarmEvent(seq=seq, code=code, at=moment(at)) for seq, code, at in events],
@@ -123,6 +130,15 @@ class Spool:
             self._db.executemany("DELETE FROM gaps WHERE first_seq >= ? AND last_seq <= ?", spans)
         self._events -= gone
         return gone
+
+    def oldest_seq(self) -> int | None:
+        """Return the lowest number, of an event or of a gap, that still waits for an ack."""
+        with self._lock:
+            query = (
+                "SELECT min(seq) FROM (SELECT min(seq) AS seq FROM events UNION SELECT min(first_seq) FROM gaps)"
+            )
+            lowest = self._db.execute(query).fetchone()[0]
+        return int(lowest) if lowest is not None else None
 
     def unacked_up_to(self, seq: int) -> int:
         """Return how many events numbered up to ``seq`` still wait for an ack."""
@@ -190,3 +206,14 @@ def _runs(rows: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
         else:
             runs.append([row])
     return runs
+
+
+def _exclusive(path: Path) -> int:
+    """Lock the spool for this agent; the kernel lets go when the agent dies, however it dies."""
+    guard = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(guard)
+        raise OSError("another agent is using it") from None
+    return guard

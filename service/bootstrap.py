@@ -92,7 +92,12 @@ class Stores:
 @contextmanager
 def open_stores(settings: Settings) -> Iterator[Stores]:
     """Open the store for writing, its schema brought up to date; on SQLite this process is then the writer."""
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputRejected(
+            f"Cannot make the folder {settings.data_dir}: {error.strerror}. Choose another."
+        ) from None
     database = Database(settings.database_url or _sqlite_url(settings.data_dir))
     lock = WriterLock(settings.data_dir / "alarmcast.lock")
     if database.is_sqlite:
@@ -181,8 +186,7 @@ class Service:
 
     def run(self, listener: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT."""
-        host, port = listener.getsockname()[:2]
-        self.stores.lock.announce(f"http://{host}:{port}")
+        self.stores.lock.announce(url_of(listener))
         # uvicorn raises the signal again once it has stopped; we still have to finish the batch at hand.
         for ending in (signal.SIGTERM, signal.SIGINT):
             signal.signal(ending, lambda *_: None)
@@ -267,9 +271,15 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise InputRejected(
-            f"Cannot listen on {host}:{port}: {error.strerror}. Choose another port with --port."
+            f"Cannot listen on {host}:{port}: {error.strerror}. Choose another address or port: --host, --port."
         ) from None
     return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the address at which a bound socket is reached."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _sqlite_url(data_dir: Path) -> str:

@@ -4,8 +4,9 @@ import os
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import Self
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "ALARMCAST_"
@@ -56,6 +57,12 @@ class Settings(BaseSettings):
         default=None, description="Plant time at that moment; the wall time itself unless given."
     )
     clock_speed: float = Field(default=1.0, gt=0, le=100_000, description="Plant seconds per wall second.")
+
+    @model_validator(mode="after")
+    def _another_speed_needs_an_origin(self) -> Self:
+        if self.clock_speed != 1 and "clock_wall_origin" not in self.model_fields_set:
+            raise ValueError("a clock_speed other than 1 needs clock_wall_origin, or plant time runs off")
+        return self
 
     @property
     def stale_after(self) -> timedelta:

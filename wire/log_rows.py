@@ -19,11 +19,12 @@ class RowRejected(ValueError):
 class RowReader:
     """Reads ``timestamp,alarm,serial`` or ``{"timestamp": …, "alarm": …, "serial": …}``.
 
-    Rows of another serial and header lines are none of ours: they give ``None``.
+    Rows of another serial, rows before ``since`` and header lines are none of ours: they give ``None``.
     """
 
     serial: str | None = None
     zone: tzinfo = UTC
+    since: datetime | None = None
 
     def read(self, line: str) -> Alarm | None:
         """Return the line's alarm, or raise :class:`RowRejected`.
@@ -36,7 +37,8 @@ class RowReader:
         stamp, code, serial = _json_fields(text) if text.startswith("{") else _csv_fields(text)
         if self.serial is not None and serial != self.serial:
             return None
-        return Alarm(self._moment(stamp), _code(code))
+        alarm = Alarm(self._moment(stamp), _code(code))
+        return alarm if self.since is None or alarm.at >= self.since else None
 
     def _moment(self, stamp: str) -> datetime:
         try:

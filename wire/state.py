@@ -12,8 +12,13 @@ class AgentState(WireModel):
     """An agent's account of itself. A will says ``online: false``; its time is when it is received."""
 
     online: bool
-    agent: str = Field(max_length=64, description="Version of the agent.")
+    agent: str = Field(max_length=64, pattern=r"^[!-~ ]*$", description="Version of the agent, in plain ASCII.")
     epoch: UUID
-    spooled: int = Field(ge=0, description="Events waiting for an ack.")
-    skew_ms: int | None = Field(default=None, description="Service's plant clock minus the agent's, estimated.")
+    spooled: int = Field(ge=0, le=2**63 - 1, description="Events waiting for an ack.")
+    skew_ms: int | None = Field(
+        default=None,
+        ge=-(2**63),
+        le=2**63 - 1,
+        description="Service's plant clock minus the agent's, estimated.",
+    )
     at: Moment

@@ -1,11 +1,13 @@
 """A recorded log, played again: moved to the present and kept in its rhythm, or sent as it is."""
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
 
+from edge_agent.errors import ConfigRejected
 from edge_agent.sources import Batch
 from wire.alarm import Alarm
 from wire.clock import PlantClock
@@ -52,15 +54,23 @@ class Replay:
             yield Batch(batch, _bookmark(line_number, shift), skipped)
 
     def _lines(self, *, after: int) -> Iterator[tuple[int, Alarm | None, str | None]]:
+        for number, line in enumerate(self._raw_lines(), start=1):
+            if number <= after:
+                continue
+            try:
+                yield number, self._rows.read(line), None
+            except RowRejected as error:
+                yield number, None, str(error)
+
+    def _raw_lines(self) -> Iterator[str]:
         opener = gzip.open if self._path.suffix == ".gz" else open
-        with opener(self._path, "rt", encoding="utf-8", errors="replace") as lines:
-            for number, line in enumerate(lines, start=1):
-                if number <= after:
-                    continue
-                try:
-                    yield number, self._rows.read(line), None
-                except RowRejected as error:
-                    yield number, None, str(error)
+        try:
+            with opener(self._path, "rt", encoding="utf-8", errors="replace") as lines:
+                yield from lines
+        except (OSError, EOFError, zlib.error) as error:
+            raise ConfigRejected(
+                f"Cannot read {self._path}: {error}. Give a whole file to --source-path."
+            ) from None
 
     def _wait_until_due(self, alarm: Alarm, stop: Event) -> bool:
         while (wait := self._clock.wall_seconds(alarm.at - self._clock.now())) > 0:

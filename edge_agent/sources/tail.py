@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import logging
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +19,9 @@ BATCH = 500
 _CHUNK = 1 << 16
 _HEAD = 256
 _LONGEST_LINE = 1 << 16
+_ROTATED = re.compile(r"[.-]\d[\d.-]*")  # alarms.csv.1, alarms.csv-20261116; what is compressed is no longer ours
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -38,49 +43,53 @@ class Tail:
 
     def __init__(self, path: Path, *, rows: RowReader, poll_seconds: float = 0.2) -> None:
         self._path, self._rows, self._poll = path, rows, poll_seconds
+        self._lost: int | None = None
 
     def batches(self, bookmark: str | None, stop: Event) -> Iterator[Batch]:
-        """Yield new alarms for ever; a path that does not exist yet is waited for."""
+        """Yield new alarms for ever; a path that does not exist yet, or cannot be read now, is waited for."""
         place = _Place(**json.loads(bookmark)) if bookmark else None
         while not stop.is_set():
-            path = self._file_to_read(place)
-            if path is None:
-                stop.wait(self._poll)
-                continue
-            with path.open("rb") as file:
-                start = place.offset if place and _same_file(file, place) else 0
-                file.seek(start)
-                for batch, reached in self._read_to_the_end(file, start):
-                    place = reached
-                    yield batch
+            try:
+                path = self._file_to_read(place)
+                file = path.open("rb") if path else None
+            except OSError as error:  # a file may vanish between two looks at it
+                log.debug("cannot read %s now: %s", self._path, error)
+                file = None
+            if file is not None:
+                with file:
+                    start = place.offset if place and _same_file(file, place) else 0
+                    file.seek(start)
+                    for batch, reached in self._read_to_the_end(file, start):
+                        place = reached
+                        yield batch
             stop.wait(self._poll)
 
     def _file_to_read(self, place: _Place | None) -> Path | None:
-        """Return the rotated file while it has unread lines, else the path itself if it is there."""
-        try:
-            current = self._path.stat()
-        except OSError:
-            current = None
-        if place and (current is None or current.st_ino != place.inode):
-            rotated = self._rotated(place)
-            if rotated is not None:
-                return rotated
-        return self._path if current else None
-
-    def _rotated(self, place: _Place) -> Path | None:
-        try:
-            siblings = [entry for entry in os.scandir(self._path.parent) if entry.inode() == place.inode]
-        except OSError:
+        """Return the oldest file with something unread, from the bookmarked one on to the path itself."""
+        family = self._family()
+        if not family:
             return None
-        for entry in siblings:
-            with Path(entry.path).open("rb") as file:
-                if (
-                    _same_file(file, place)
-                    and entry.stat().st_size > place.offset
-                    and _has_line(file, place.offset)
-                ):
-                    return Path(entry.path)
-        return None
+        if place is None:
+            return family[-1] if family[-1] == self._path else None
+        known = [path for path in family if path.stat().st_ino == place.inode]
+        if not known:
+            if self._lost != place.inode:
+                log.error("the file that was read before is gone; what %s held since may be missing", self._path)
+                self._lost = place.inode
+            return self._path if family[-1] == self._path else None
+        later = family[family.index(known[0]) :]
+        return next((path for path in later if _has_unread_line(path, place)), None)
+
+    def _family(self) -> list[Path]:
+        """Return the path and the files it was rotated to (a number or a date after its name), oldest first."""
+        rotated = [
+            (entry.stat().st_mtime_ns, Path(entry.path))
+            for entry in os.scandir(self._path.parent)
+            if _ROTATED.fullmatch(entry.name.removeprefix(self._path.name)) and entry.name != self._path.name
+            if entry.name.startswith(self._path.name) and entry.is_file()
+        ]
+        current = [self._path] if self._path.is_file() else []
+        return [path for _, path in sorted(rotated)] + current
 
     def _read_to_the_end(self, file: BinaryIO, offset: int) -> Iterator[tuple[Batch, _Place]]:
         inode = os.fstat(file.fileno()).st_ino
@@ -122,9 +131,10 @@ def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
             rest = b""
 
 
-def _has_line(file: BinaryIO, offset: int) -> bool:
-    file.seek(offset)
-    return any(True for _ in _whole_lines(file))
+def _has_unread_line(path: Path, place: _Place) -> bool:
+    with path.open("rb") as file:
+        file.seek(place.offset if _same_file(file, place) else 0)
+        return any(True for _ in _whole_lines(file))
 
 
 def _same_file(file: BinaryIO, place: _Place) -> bool:

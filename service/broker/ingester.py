@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 
 from service.broker.link import Delivery, Link
+from service.core.recording import Recorded
 from service.errors import Unavailable
 from service.flows.ports import Recorder
 from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
@@ -79,18 +80,38 @@ class Ingester:
                 first = self._inbox.get(timeout=0.2)
             except Empty:
                 continue
-            try:
-                self._work(first)
-            except Exception:  # nothing was acked, so nothing is lost; the stream must go on
-                log.exception("a batch failed; its events will be sent again")
-                self.counts["failed_batches"] += 1
+            self._settle(self._gather(first))
 
-    def _work(self, first: Delivery) -> None:
-        intake = Intake(self._clock.now(), self._policy, self._registry)
-        deliveries = self._gather(first, intake)
-        receipt = self._commit(intake)
+    def _gather(self, first: Delivery) -> list[Delivery]:
+        deliveries = [first]
+        events, deadline = _events_in(first), time.monotonic() + self._limits.seconds
+        while events < self._limits.events and (patience := min(deadline - time.monotonic(), _IDLE)) > 0:
+            try:
+                delivery = self._inbox.get(timeout=patience)
+            except Empty:
+                break
+            deliveries.append(delivery)
+            events += _events_in(delivery)
+        return deliveries
+
+    def _settle(self, deliveries: list[Delivery]) -> None:
+        """Bring messages to their end: committed and acked, or, one by one, quarantined.
+
+        None may be left without either: the broker sends no message twice on one connection, and keeps a
+        place of the receive maximum for each that was not acked.
+        """
+        try:
+            receipt = self._committed(deliveries)
+        except Exception as error:  # a defect of ours must not stop the stream for everyone
+            log.exception("could not commit a batch of %d messages", len(deliveries))
+            self.counts["failed_batches"] += 1
+            if len(deliveries) > 1:
+                for delivery in deliveries:
+                    self._settle([delivery])
+                return
+            receipt = self._quarantined(deliveries[0], error)
         if receipt is None or self.link is None:
-            return
+            return  # told to stop: what was not acked will be sent again
         self._touched(receipt.touched)  # before the acks: who asks after an ack sees what it acked
         for machine, ack in receipt.acks:
             self.link.publish(topic(machine, Channel.ACKS), encode(ack))
@@ -98,25 +119,14 @@ class Ingester:
             self.link.ack(delivery)
         self.counts.update(receipt.counts)
 
-    def _gather(self, first: Delivery, intake: Intake) -> list[Delivery]:
-        deliveries = [first]
-        intake.take(_incoming(first))
-        deadline = time.monotonic() + self._limits.seconds
-        while len(intake.recording.events) < self._limits.events:
-            patience = min(deadline - time.monotonic(), _IDLE)
-            try:
-                delivery = self._inbox.get(timeout=patience) if patience > 0 else self._inbox.get_nowait()
-            except Empty:
-                break
-            deliveries.append(delivery)
-            intake.take(_incoming(delivery))
-        return deliveries
-
-    def _commit(self, intake: Intake) -> Receipt | None:
-        """Commit, waiting for a store that is away; nothing is acked meanwhile, so the broker holds back."""
+    def _committed(self, deliveries: list[Delivery]) -> Receipt | None:
+        """Judge and commit, waiting for a store that is away; the broker holds back while nothing is acked."""
         wait = _RETRY_AT_LEAST
         while True:
+            intake = Intake(self._clock.now(), self._policy, self._registry)
             try:
+                for delivery in deliveries:
+                    intake.take(_incoming(delivery))
                 receipt = record(intake, recorder=self._recorder)
             except Unavailable as error:
                 self.complaint = str(error)
@@ -127,6 +137,22 @@ class Ingester:
             else:
                 self.complaint = None
                 return receipt
+
+    def _quarantined(self, delivery: Delivery, error: Exception) -> Receipt:
+        """Keep a message that breaks us, unread, and let it go; its agent, if it has one, keeps it too."""
+        intake = Intake(self._clock.now(), self._policy, self._registry)
+        intake.refuse(_incoming(delivery), "internal", repr(error))
+        try:
+            return record(intake, recorder=self._recorder)
+        except Exception:
+            log.exception("could not even quarantine a message of %d bytes", len(delivery.payload))
+            self.counts["dropped"] += 1
+            return Receipt([], set(), Recorded(0, 0, 0), Counter())
+
+
+def _events_in(delivery: Delivery) -> int:
+    """Return about how many events a message holds, without reading it."""
+    return delivery.payload.count(b'"seq"') or 1
 
 
 def _incoming(delivery: Delivery) -> Incoming:

@@ -15,6 +15,8 @@ from service.cli.api import call
 from service.errors import InputRejected
 from service.flows.load_history import load_history
 from wire.identity import MachineId
+from wire.micros import moment
+from wire.moment import isoformat
 
 app = typer.Typer(help="Machines, catalogue, history, learning.", no_args_is_help=True)
 machine_app = typer.Typer(help="Register and list machines.", no_args_is_help=True)
@@ -116,6 +118,9 @@ def history_load(
         f"{loaded.stored} events stored, {loaded.duplicates} known already, "
         f"{loaded.flagged} flagged for their time, {loaded.rejected} rows quarantined."
     )
+    if loaded.last_us is not None:
+        after = isoformat(moment(loaded.last_us + 1))
+        typer.echo(f"If the machine's agent follows the same log, give it source.since = {after}")
 
 
 @app.command("learn")

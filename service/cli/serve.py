@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from service import demo as demonstration
-from service.bootstrap import Service, listen, load_settings, open_stores
+from service.bootstrap import Service, listen, load_settings, open_stores, url_of
 
 DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
 Host = Annotated[str | None, typer.Option(help="Address of the API.")]
@@ -29,7 +29,7 @@ def serve(
     )
     listener = listen(settings.host, settings.port)
     with listener, open_stores(settings) as stores:
-        address = "http://{}:{}".format(*listener.getsockname()[:2])
+        address = url_of(listener)
         typer.echo(f"Alarmcast listens on {address}, its documentation is at {address}/docs", err=True)
         Service(settings, stores).run(listener)
 

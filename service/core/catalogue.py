@@ -9,7 +9,7 @@ from service.errors import InputRejected
 SEVERITIES = ("low", "medium", "high")
 _COLUMNS = ["code", "text", "severity", "target"]
 _TRUTH = {"yes": True, "no": False}
-_MAX_CODE, _MAX_TEXT = 2**31 - 1, 200
+_MAX_CODE, _MAX_TEXT, _DIGITS = 2**31 - 1, 200, 10
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,16 @@ def unknown_code(code: int) -> CatalogueEntry:
 
 def parse_catalogue(text: str) -> list[CatalogueEntry]:
     """Read a CSV with the columns code, text, severity and target, or say which line is wrong and why."""
-    rows = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
-    if rows.fieldnames is None or [name.strip().lower() for name in rows.fieldnames] != _COLUMNS:
+    try:
+        head, *rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=None)) if text.strip() else [[]]
+    except csv.Error as error:
+        raise InputRejected(f"The catalogue cannot be read as CSV: {error}.") from None
+    if [name.strip().lower() for name in head] != _COLUMNS:
         raise InputRejected(f"A catalogue must start with the line {','.join(_COLUMNS)}.")
     entries: dict[int, CatalogueEntry] = {}
     for number, row in enumerate(rows, start=2):
+        if not row:
+            continue
         entry = _entry(number, row)
         if entry.code in entries:
             raise InputRejected(f"Line {number} of the catalogue names code {entry.code} a second time.")
@@ -43,10 +48,14 @@ def parse_catalogue(text: str) -> list[CatalogueEntry]:
     return list(entries.values())
 
 
-def _entry(number: int, row: dict[str, str | None]) -> CatalogueEntry:
-    code, text, severity, target = ((row.get(name) or "").strip() for name in _COLUMNS)
-    if not (code.isascii() and code.isdigit()) or int(code) > _MAX_CODE:
-        raise InputRejected(f"Line {number} of the catalogue: {code!r} is not an alarm code.")
+def _entry(number: int, row: list[str]) -> CatalogueEntry:
+    if len(row) != len(_COLUMNS):
+        raise InputRejected(
+            f"Line {number} of the catalogue has {len(row)} fields; put texts with a comma in quotes."
+        )
+    code, text, severity, target = (field.strip() for field in row)
+    if not (code.isascii() and code.isdigit() and len(code) <= _DIGITS) or int(code) > _MAX_CODE:
+        raise InputRejected(f"Line {number} of the catalogue: {code[:20]!r} is not an alarm code.")
     if not text or len(text) > _MAX_TEXT or not text.isprintable():
         raise InputRejected(f"Line {number} of the catalogue: the text must have 1 to {_MAX_TEXT} characters.")
     if severity not in SEVERITIES:

@@ -23,7 +23,7 @@ def prepare(plan: Plan, settings: Settings, say: Callable[[str], None]) -> datet
     """
     with open_stores(settings) as stores:
         stores.catalogue.merge(parse_catalogue(_catalogue()))
-        last = stores.machines.last_event_at()
+        last = stores.machines.latest_moment()
         start = max(last, datetime.now(UTC)) if last else datetime.now(UTC)
         known = {machine.id for machine in stores.machines.all()}
         new = [machine for machine in plan.fleet() if machine.id not in known]

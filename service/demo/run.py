@@ -18,7 +18,7 @@ import uvicorn
 from rich.console import Console
 from rich.live import Live
 
-from service.bootstrap import Service, listen, load_settings, open_stores
+from service.bootstrap import Service, listen, load_settings, open_stores, url_of
 from service.broker.embedded import EmbeddedBroker
 from service.demo.fleet import Fleet
 from service.demo.plan import Plan
@@ -38,6 +38,7 @@ class Stage:
     service: Service
     fleet: Fleet
     address: str
+    started: datetime
 
 
 def show(plan: Plan) -> None:
@@ -102,7 +103,7 @@ def _stage(plan: Plan, data_dir: Path, say: Callable[[str], None]) -> Iterator[S
                 with _serving(service, listener) as address:
                     fleet.start()
                     try:
-                        yield Stage(service, fleet, address)
+                        yield Stage(service, fleet, address, start)
                     finally:
                         fleet.stop()
         finally:
@@ -112,7 +113,7 @@ def _stage(plan: Plan, data_dir: Path, say: Callable[[str], None]) -> Iterator[S
 @contextmanager
 def _serving(service: Service, listener: socket.socket) -> Iterator[str]:
     """Serve the API from a thread; the main one draws or checks."""
-    address = "http://{}:{}".format(*listener.getsockname()[:2])
+    address = url_of(listener)
     service.stores.lock.announce(address)
     server = uvicorn.Server(uvicorn.Config(service.app, log_config=None, access_log=False))
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="api", daemon=True)
@@ -131,10 +132,10 @@ def _without_live_forecast(stage: Stage) -> list[str]:
     stores = stage.service.stores
     missing = []
     agents = stores.machines.agents()
-    for machine in stores.machines.all():
+    for machine in (stores.machines.get(one.id) for one in stage.fleet.machines):
         agent = agents.get(machine.id)
-        first = stores.events.first_of_epoch(machine, agent.epoch) if agent and agent.epoch else None
-        if first is None or not stores.forecasts.any_with_evidence(machine, after=first):
+        spoken = agent and agent.epoch and stores.events.heard_since(machine, agent.epoch, stage.started)
+        if not spoken or not stores.forecasts.any_with_evidence(machine, after=stage.started):
             missing.append(str(machine.id))
     return missing
 

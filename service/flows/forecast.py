@@ -21,8 +21,16 @@ from service.flows.ports import Catalogue, EventLog, Machines
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus, LikelyAlarm
 from wire.identity import MachineId
+from wire.moment import EARLIEST
 
 ENOUGH_COVERAGE = 0.5
+
+
+class Heard(NamedTuple):
+    """Up to when a machine was heard, if ever, and whether its agent is online and speaking."""
+
+    until: datetime | None
+    well: bool
 
 
 class Made(NamedTuple):
@@ -48,16 +56,20 @@ class ForecastDesk:
         """Forecast machines as of ``at``, this moment or the grid's last, with the champion, all in one pass."""
         serving = self.champion.current()
         agents = self.machines.agents()
-        return self._make(machines, at, serving, [agents.get(machine.id) for machine in machines])
+        heard = [self._heard(machine, at, agents.get(machine.id)) for machine in machines]
+        return self._make(machines, at, serving, heard)
 
     def past(self, machine: MachineId, at: datetime) -> Forecast:
         """Forecast as of a past moment, with the version that served then, or with the champion in hindsight."""
         if at > self.clock.now():
             raise InputRejected(f"{at.isoformat()} has not come yet; ask for a moment up to now.")
         known = self.machines.get(machine)
-        serving = self.champion.at(at)
-        hindsight = serving is None
-        made = self._make([known], at, serving or self.champion.current(), [None], hindsight=hindsight)
+        then = self.champion.at(at)
+        serving = then or self.champion.current()
+        if at < EARLIEST + serving.forecaster.spec.lookback:
+            raise InputRejected(f"{at.isoformat()} is too long ago; ask for a moment after {EARLIEST.year}.")
+        # How the agent is now says nothing about then; what is stored is what was heard.
+        made = self._make([known], at, serving, [Heard(at, well=True)], hindsight=then is None)
         return made[0].forecast
 
     def _make(
@@ -65,7 +77,7 @@ class ForecastDesk:
         machines: Sequence[Machine],
         at: datetime,
         serving: Serving,
-        agents: Sequence[Agent | None],
+        heard: Sequence[Heard],
         *,
         hindsight: bool = False,
     ) -> list[Made]:
@@ -76,8 +88,8 @@ class ForecastDesk:
         probabilities = model.probabilities(seen)
         entries = self.catalogue.entries()
         return [
-            self._one(machine, at, serving, window, row, agent, entries, hindsight=hindsight)
-            for machine, window, row, agent in zip(machines, seen, probabilities, agents, strict=True)
+            self._one(machine, at, serving, window, row, one, entries, hindsight=hindsight)
+            for machine, window, row, one in zip(machines, seen, probabilities, heard, strict=True)
         ]
 
     def _one(
@@ -87,14 +99,13 @@ class ForecastDesk:
         serving: Serving,
         seen: AlarmSeries,
         probabilities: Matrix,
-        agent: Agent | None,
+        heard: Heard,
         entries: dict[int, CatalogueEntry],
         *,
         hindsight: bool,
     ) -> Made:
         spec = serving.forecaster.spec
-        covered = self._coverage(machine, at, spec, agent)
-        status = self._status(at, covered, agent)
+        covered, status = self._trust(machine, at, spec, heard)
         forecast = Forecast(
             site=machine.id.site,
             machine=machine.id.machine,
@@ -119,22 +130,25 @@ class ForecastDesk:
         )
         return Made(forecast, stored)
 
-    def _coverage(self, machine: Machine, at: datetime, spec: WindowSpec, agent: Agent | None) -> float:
-        first = self.log.first_at(machine)
-        if first is None:
-            return 0.0
-        # Asked about the past, the agent's present state says nothing; what is stored is what was heard.
-        last = max(agent.heard_at, first) if agent else at
-        deaf = [(gap.first_at, gap.last_at) for gap in self.log.gaps(machine, at - spec.lookback, at)]
-        silent_but_well = agent is not None and agent.online and at - agent.heard_at <= self.stale_after
-        return coverage(at, spec, heard=(first, at if silent_but_well else last), deaf=deaf)
+    def _heard(self, machine: Machine, at: datetime, agent: Agent | None) -> "Heard":
+        """Say up to when the machine was heard, and whether its agent is well now."""
+        if agent is None:
+            return Heard(self.log.last_at(machine), well=False)
+        well = agent.online and at - agent.heard_at <= self.stale_after
+        return Heard(at if well else agent.heard_at, well=well)
 
-    def _status(self, at: datetime, covered: float, agent: Agent | None) -> ForecastStatus:
-        if covered < ENOUGH_COVERAGE:
-            return ForecastStatus.WARMING_UP
-        if agent is not None and (not agent.online or at - agent.heard_at > self.stale_after):
-            return ForecastStatus.STALE
-        return ForecastStatus.OK
+    def _trust(
+        self, machine: Machine, at: datetime, spec: WindowSpec, heard: "Heard"
+    ) -> tuple[float, ForecastStatus]:
+        """Return the coverage of the evidence window and what it makes of the forecast."""
+        first = self.log.first_at(machine)
+        if first is None or heard.until is None:
+            return 0.0, ForecastStatus.WARMING_UP
+        deaf = [(gap.first_at, gap.last_at) for gap in self.log.gaps(machine, at - spec.lookback, at)]
+        covered = coverage(at, spec, heard=(first, max(heard.until, first)), deaf=deaf)
+        if not heard.well:
+            return covered, ForecastStatus.STALE
+        return covered, ForecastStatus.OK if covered >= ENOUGH_COVERAGE else ForecastStatus.WARMING_UP
 
 
 def likely_alarms(

@@ -1,6 +1,7 @@
 """A machine's past in bulk: a log file to committed events, judged row by row like live ones."""
 
 import gzip
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
@@ -28,6 +29,7 @@ class Loaded:
     duplicates: int = 0
     flagged: int = 0
     rejected: int = 0
+    last_us: int | None = None
 
 
 def load_history(
@@ -60,11 +62,11 @@ def load_history(
             topic, body = f"history:{file.name}"[:1000], line.encode()[:64_000]
             detail = f"line {number}: {error}"
             recording.quarantined.append(Quarantined(machine.row, topic, "bad_row", detail, body))
-            continue
+            alarm = None
         if alarm is not None:
             at_us = micros(alarm.at)
             recording.events.append(EventRow(machine.row, epoch, number, alarm.code, at_us, judge(at_us)))
-        if len(recording.events) >= _BATCH:
+        if len(recording.events) >= _BATCH or len(recording.quarantined) >= _BATCH:
             commit()
             progress(number)
     commit()
@@ -88,7 +90,7 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
     try:
         with opener(file, "rt", encoding="utf-8", errors="replace") as lines:
             yield from enumerate(lines, start=1)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputRejected(f"Cannot read {file}: {error}.") from None
 
 
@@ -97,3 +99,5 @@ def _count(loaded: Loaded, recording: Recording, recorded: Recorded) -> None:
     loaded.duplicates += recorded.duplicates
     loaded.flagged += sum(row.flag != IN_TIME for row in recording.events)
     loaded.rejected += len(recording.quarantined) + recorded.conflicts
+    times = [row.at_us for row in recording.events]
+    loaded.last_us = max([*times, loaded.last_us or times[0]]) if times else loaded.last_us

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from threading import Event, Lock
 
 from service.core.machine import Machine
@@ -30,16 +30,19 @@ class NewestForecasts:
         self._lock = Lock()
         self._kept: dict[MachineId, Newest] = {}
         self._touched: set[MachineId] = set()
+        self._arrivals = 0
+        self._last_arrival: dict[MachineId, int] = {}
         self.arrived = Event()  # set while some machine is touched
 
     def touch(self, machines: Iterable[MachineId]) -> None:
         """Note that something arrived for these machines."""
         with self._lock:
-            self._touched.update(machines)
-            if self._touched:
-                self.arrived.set()
+            self._arrivals += 1
             for machine in machines:
+                self._touched.add(machine)
+                self._last_arrival[machine] = self._arrivals
                 self._kept.pop(machine, None)
+                self.arrived.set()
 
     def take_touched(self) -> set[MachineId]:
         """Return and forget which machines were touched since the last time."""
@@ -60,22 +63,29 @@ class NewestForecasts:
         found = {machine.id: self.fresh(machine.id) for machine in machines}
         missing = [machine for machine in machines if found[machine.id] is None]
         if missing:
+            seen = self.arrivals
             made = self._desk.now(missing, self._clock.now())
-            found |= {machine.id: self.keep(one) for machine, one in zip(missing, made, strict=True)}
+            found |= {machine.id: self.keep(one, seen) for machine, one in zip(missing, made, strict=True)}
         return [newest for machine in machines if (newest := found[machine.id])]
 
-    def keep(self, made: Made) -> Newest:
-        """Remember a forecast that was just made, unless a newer one is kept already."""
+    @property
+    def arrivals(self) -> int:
+        """How often something has arrived: read before a forecast is made, given back when it is kept."""
+        return self._arrivals
+
+    def keep(self, made: Made, seen: int) -> Newest:
+        """Remember a forecast that was just made and return the newest there is.
+
+        One that was begun before its machine's last arrival is served to whoever asked for it, but not kept:
+        it cannot know what has arrived since.
+        """
         forecast = made.forecast
         machine = MachineId(forecast.site, forecast.machine)
         newest = Newest(machine, forecast, encode(forecast))
         with self._lock:
             kept = self._kept.get(machine)
-            if kept is None or kept.forecast.as_of <= forecast.as_of:
+            if kept is not None and kept.forecast.as_of > forecast.as_of:
+                return kept
+            if self._last_arrival.get(machine, 0) <= seen:
                 self._kept[machine] = newest
         return newest
-
-    def as_of(self, machine: MachineId) -> datetime | None:
-        """Return when the kept forecast was made."""
-        kept = self._kept.get(machine)
-        return kept.forecast.as_of if kept else None

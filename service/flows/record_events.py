@@ -1,6 +1,5 @@
 """Messages to committed events and acks: judge each event alone, commit once, then say what is committed."""
 
-import logging
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,7 +30,6 @@ from wire.micros import micros
 from wire.state import AgentState
 from wire.topics import Channel, parse_topic
 
-log = logging.getLogger(__name__)
 _parse_topic = lru_cache(maxsize=10_000)(parse_topic)
 
 
@@ -79,7 +77,7 @@ class Intake:
         self._flag = self.policy.judge(self.now)
 
     def take(self, message: Incoming) -> None:
-        """Judge one message; whatever it holds, this neither raises nor loses it."""
+        """Judge one message, whatever it holds; raises only if the store that knows the machines is away."""
         try:
             topic = _parse_topic(message.topic)
         except TopicRejected as error:
@@ -98,9 +96,10 @@ class Intake:
                 self._take_state(machine, message)
         except PayloadRejected as error:
             self._quarantine(machine, message, error.reason, error.detail)
-        except Exception as error:  # a defect of ours must not stop the stream for everyone
-            log.exception("could not judge a message on %s", message.topic)
-            self._quarantine(machine, message, "internal", repr(error))
+
+    def refuse(self, message: Incoming, reason: str, detail: str) -> None:
+        """Quarantine a message without looking into it."""
+        self._quarantine(None, message, reason, detail)
 
     def acks(self) -> list[tuple[MachineId, Ack]]:
         """Return what may be said to the agents once the recording is committed."""
@@ -145,7 +144,7 @@ class Intake:
         self.counts[f"quarantined:{reason}"] += 1
         row = machine.row if machine else None
         self.recording.quarantined.append(
-            Quarantined(row, message.topic[:1000], reason, detail[:1000], message.payload[:MAX_BODY])
+            Quarantined(row, _storable(message.topic), reason, _storable(detail), message.payload[:MAX_BODY])
         )
 
 
@@ -166,3 +165,8 @@ def record(intake: Intake, *, recorder: Recorder) -> Receipt:
         stored=recorded.stored, duplicate=recorded.duplicates, **{"quarantined:conflict": recorded.conflicts}
     )
     return Receipt(intake.acks(), set(intake.machines), recorded, counts)
+
+
+def _storable(text: str) -> str:
+    """Return text that every database takes: bounded, without the NUL that PostgreSQL refuses."""
+    return text[:1000].replace("\0", "\ufffd")

@@ -33,10 +33,11 @@ class Refresh:
             return 0
         already = self.stored.made_at(at)
         due = [machine for machine in self.machines.all() if machine.row not in already]
+        seen = self.newest.arrivals
         made = self.desk.now(due, at)
         self.stored.add([one.stored for one in made])
         for one in made:
-            kept = self.newest.keep(one)
+            kept = self.newest.keep(one, seen)
             self.announcer.announce(kept.machine, kept.encoded)
         self._done = at
         return len(made)
@@ -44,7 +45,12 @@ class Refresh:
     def in_between(self) -> int:
         """Announce new forecasts of the machines that something arrived for; return how many."""
         touched = self.newest.take_touched()
-        machines = [machine for machine in self.machines.all() if machine.id in touched] if touched else []
-        for newest in self.newest.of(machines):
+        try:
+            machines = [machine for machine in self.machines.all() if machine.id in touched] if touched else []
+            forecasts = self.newest.of(machines)
+        except Exception:
+            self.newest.touch(touched)  # they still want a forecast when the trouble is over
+            raise
+        for newest in forecasts:
             self.announcer.announce(newest.machine, newest.encoded)
         return len(machines)

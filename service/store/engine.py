@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from service.errors import InputRejected, Unavailable
 
 BUSY_SECONDS = 30
+_WRONG_URL = "The database URL cannot be used; write sqlite:////path/to/file or postgresql+psycopg://…"
 
 
 class Database:
@@ -27,11 +28,11 @@ class Database:
         try:
             parsed = make_url(url)
         except ArgumentError:
-            raise InputRejected(
-                "The database URL cannot be read; write sqlite:////path/to/file or postgresql+psycopg://…"
-            ) from None
+            raise InputRejected(_WRONG_URL) from None
         self.url = url
-        self.is_sqlite = parsed.get_backend_name() == "sqlite"
+        self.is_sqlite = parsed.drivername == "sqlite" and bool(parsed.database) and parsed.database != ":memory:"
+        if not self.is_sqlite and parsed.drivername != "postgresql+psycopg":
+            raise InputRejected(_WRONG_URL)
         if self.is_sqlite:
             self._writer = _sqlite_engine(url, writes=True, connections=1)
             self._reader = _sqlite_engine(url, writes=False, connections=20)

@@ -9,7 +9,7 @@ from operator import itemgetter
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import Boolean, ColumnElement, Connection, func, literal_column, select, text, tuple_
+from sqlalchemy import Boolean, ColumnElement, Connection, TextClause, literal_column, select, text, tuple_
 
 from forecasting.series import AlarmSeries
 from service.core.history import AlarmPage, Cursor, GapRecord, PageQuery, StoredAlarm
@@ -40,6 +40,7 @@ _WINDOW = text(
     " ORDER BY at_us, code"
 )
 _FIRST = text("SELECT min(at_us) FROM events WHERE machine_id = :machine AND flag = 0")
+_LAST = text("SELECT max(at_us) FROM events WHERE machine_id = :machine AND flag = 0")
 
 
 @dataclass
@@ -72,20 +73,28 @@ class EventStore:
 
     def first_at(self, machine: Machine) -> datetime | None:
         """Return when the machine's trustworthy history begins."""
-        with self.database.read() as connection:
-            first = connection.execute(_FIRST, {"machine": machine.row}).scalar()
-        return moment(first) if first is not None else None
+        return self._moment(_FIRST, machine)
 
-    def first_of_epoch(self, machine: Machine, epoch: UUID) -> datetime | None:
-        """Return when the first event of one spool or history file was raised."""
+    def last_at(self, machine: Machine) -> datetime | None:
+        """Return when the machine's trustworthy history ends."""
+        return self._moment(_LAST, machine)
+
+    def _moment(self, query: TextClause, machine: Machine) -> datetime | None:
+        with self.database.read() as connection:
+            found = connection.execute(query, {"machine": machine.row}).scalar()
+        return moment(found) if found is not None else None
+
+    def heard_since(self, machine: Machine, epoch: UUID, since: datetime) -> bool:
+        """Say whether an event of this spool was received at or after a moment."""
         query = (
-            select(func.min(events.c.at_us))
+            select(events.c.seq)
             .join(epochs, epochs.c.id == events.c.epoch_id)
-            .where(epochs.c.machine_id == machine.row, epochs.c.epoch == epoch)
+            .where(
+                epochs.c.machine_id == machine.row, epochs.c.epoch == epoch, events.c.received_us >= micros(since)
+            )
         )
         with self.database.read() as connection:
-            first = connection.execute(query).scalar()
-        return moment(first) if first is not None else None
+            return connection.execute(query.limit(1)).scalar() is not None
 
     def gaps(self, machine: Machine, start: datetime, end: datetime) -> list[GapRecord]:
         """Return the gaps that touch ``[start, end)``, in time order."""

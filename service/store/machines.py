@@ -12,7 +12,7 @@ from service.core.machine import Agent, Knock, Machine
 from service.errors import Conflict, NotFound
 from service.store.dialect import upsert
 from service.store.engine import Database
-from service.store.tables import agents, epochs, events, knocks, machines
+from service.store.tables import agents, epochs, events, forecasts, knocks, machines
 from wire.identity import MachineId
 from wire.micros import micros, moment
 
@@ -83,11 +83,16 @@ class MachineStore:
                 Knock(MachineId(row.site, row.machine), moment(row.first_us), moment(row.last_us)) for row in rows
             ]
 
-    def last_event_at(self) -> datetime | None:
-        """Return the newest trustworthy event time in the whole store."""
+    def latest_moment(self) -> datetime | None:
+        """Return the latest plant time that the store knows of: an event, a sign of life or a forecast."""
+        latest = (
+            select(func.max(events.c.at_us)).where(events.c.flag == 0),
+            select(func.max(agents.c.heard_us)),
+            select(func.max(forecasts.c.as_of_us)),
+        )
         with self.database.read() as connection:
-            newest = connection.execute(select(func.max(events.c.at_us)).where(events.c.flag == 0)).scalar()
-        return moment(newest) if newest is not None else None
+            moments = [at for query in latest if (at := connection.execute(query).scalar()) is not None]
+        return moment(max(moments)) if moments else None
 
 
 def record_signs_of_life(connection: Connection, rows: Iterable[tuple[int, Agent]]) -> None:

@@ -34,11 +34,13 @@ def router(parts: Parts) -> APIRouter:
     """Return the routes of health."""
     routes = APIRouter(tags=["health"])
 
+    @routes.head("/livez", include_in_schema=False)
     @routes.get("/livez")
     async def livez() -> Alive:
         """Answers as long as the process does."""
         return Alive()
 
+    @routes.head("/readyz", include_in_schema=False)
     @routes.get("/readyz", responses={503: {"model": Readiness, "description": "Not ready; `troubles` says why."}})
     def readyz(response: Response) -> Readiness:
         """200 if events can be taken and forecasts given, otherwise 503 with what is wrong."""

@@ -107,6 +107,8 @@ def router(parts: Parts) -> APIRouter:
     def register_machine(new: NewMachine, response: Response) -> MachineView:
         """Register a machine: 201 if it is new, 200 if it was registered just like this already."""
         _check_zone(new.time_zone)
+        if not new.name.isprintable():
+            raise InputRejected("A name must consist of printable characters.")
         machine = MachineId(new.site, new.machine)
         added = parts.machines.add(machine, name=new.name, time_zone=new.time_zone, at=parts.clock.now())
         if not added:

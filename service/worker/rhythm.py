@@ -41,6 +41,7 @@ class Rhythm:
         rested = 0.0
         while not self._stopping.is_set():
             arrived = self._refresh.newest.arrived.wait(_PULSE)
+            pause = 0.0
             try:
                 self.made += self._refresh.on_the_grid()
                 if arrived and time.monotonic() >= rested:
@@ -49,11 +50,11 @@ class Rhythm:
                     rested = time.monotonic() + _REST * (time.monotonic() - started)
                 self.complaint = None
             except NoChampion:
-                self.complaint = None  # nothing to do until something has been learned
+                self.complaint, pause = None, _PULSE  # nothing to do until something has been learned
             except Unavailable as error:
-                self.complaint = str(error)
+                self.complaint, pause = str(error), _PULSE
             except Exception as error:  # the next round may succeed, and must be tried
-                self.complaint = repr(error)
+                self.complaint, pause = repr(error), 1.0
                 log.exception("could not make forecasts")
             if arrived:
-                self._stopping.wait(max(0.005, min(rested - time.monotonic(), _PULSE)))
+                self._stopping.wait(max(0.005, pause, min(rested - time.monotonic(), _PULSE)))

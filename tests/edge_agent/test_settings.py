@@ -43,6 +43,7 @@ def test_a_flag_wins_over_a_variable_and_that_over_the_file(tmp_path: Path) -> N
         ({"source_kind": "tail"}, {}, "needs source_path"),
         ({"source_timezone": "Rome"}, {}, "write one like Europe/Rome"),
         ({"clock_speed": "-1"}, {}, "setting clock_speed"),
+        ({"clock_speed": "60"}, {}, "needs clock_wall_origin"),
         ({}, {"ALARMCAST_EDGE_COLOUR": "red"}, "There is no setting colour"),
     ],
 )

@@ -117,6 +117,23 @@ def test_every_event_is_pending_acked_or_inside_a_gap(
     assert len(waiting) == spool.depth().events <= 1000
 
 
+def test_a_second_agent_on_the_same_spool_is_refused(tmp_path: Path) -> None:
+    first = Spool(tmp_path / "spool")
+    with pytest.raises(SpoolUnusable, match="another agent is using it"):
+        Spool(tmp_path / "spool")
+    first.close()
+    Spool(tmp_path / "spool").close()
+
+
+def test_the_oldest_number_is_of_an_event_or_of_a_gap(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", max_events=1000)
+    assert spool.oldest_seq() is None
+    spool.append(alarms(1010), "")
+    assert spool.oldest_seq() == 1
+    spool.forget(spool.epoch, [(1, 10)])
+    assert spool.oldest_seq() == 11
+
+
 def test_a_file_that_is_no_spool_is_refused_with_a_sentence(tmp_path: Path) -> None:
     file = tmp_path / "spool"
     file.write_bytes(b"this is not a database, it is a letter" * 100)

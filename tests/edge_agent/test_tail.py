@@ -1,5 +1,6 @@
 """Following a log file: each line once, through rotation, truncation and restarts."""
 
+import os
 from pathlib import Path
 from threading import Event, Thread
 
@@ -93,6 +94,20 @@ def test_rotation_while_the_agent_was_away_loses_nothing(tmp_path: Path) -> None
     path.rename(tmp_path / "alarms.csv.1")
     append(path, 4, 5)
     assert Reader(path, first.bookmark).until(3).stop().codes == [3, 4, 5]
+
+
+def test_several_rotations_while_the_agent_was_away_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "alarms.csv"
+    append(path, 1, 2)
+    first = Reader(path).until(2).stop()
+    append(path, 3)
+    path.rename(tmp_path / "alarms.csv.2")
+    os.utime(tmp_path / "alarms.csv.2", (1_000, 1_000))
+    append(tmp_path / "alarms.csv.1", 4, 5)
+    os.utime(tmp_path / "alarms.csv.1", (2_000, 2_000))
+    append(tmp_path / "alarms.csv.bak", 99)  # a copy, not a rotation
+    append(path, 6)
+    assert Reader(path, first.bookmark).until(4).stop().codes == [3, 4, 5, 6]
 
 
 def test_truncation_starts_the_file_again(tmp_path: Path) -> None:

@@ -51,6 +51,9 @@ def test_the_demo_works_to_the_end_and_says_so_in_one_line(tmp_path: Path) -> No
     assert (result["machines"], result["model_version"]) == (3, "v1")
     assert result["events"] > 0
     assert result["forecasts"] >= 3
+    again = alarmcast("demo", "--check", "--machines", 3, "--port", 0, "--data-dir", tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["events"] > 0, "a demo that goes on must not be content with its past"
 
 
 def test_a_demo_that_cannot_finish_in_time_says_what_is_missing(tmp_path: Path) -> None:
@@ -90,7 +93,9 @@ def test_a_mistake_in_an_admin_command_is_one_sentence(
 def test_an_unknown_or_wrong_variable_is_one_sentence(tmp_path: Path) -> None:
     is_one_sentence(alarmcast("serve", "--data-dir", tmp_path, ALARMCAST_COLOUR="red"), "ALARMCAST_COLOUR")
     is_one_sentence(alarmcast("serve", "--data-dir", tmp_path, ALARMCAST_BROKER_PORT="x"), "ALARMCAST_BROKER_PORT")
-    is_one_sentence(alarmcast("serve", "--data-dir", tmp_path, ALARMCAST_DATABASE_URL="no url"), "database URL")
+    for url in ("no url", "mysql://x", "sqlite://"):
+        is_one_sentence(alarmcast("serve", "--data-dir", tmp_path, ALARMCAST_DATABASE_URL=url), "database URL")
+    is_one_sentence(alarmcast("serve", "--data-dir", "/dev/null/x", "--port", 0), "/dev/null/x")
 
 
 @pytest.mark.parametrize(
@@ -102,6 +107,11 @@ def test_an_unknown_or_wrong_variable_is_one_sentence(tmp_path: Path) -> None:
             ["run", "--site", "a", "--machine", "b", "--source-kind", "replay", "--source-path", "/nowhere.csv"],
             ["no file /nowhere.csv"],
         ),
+        (
+            ["run", "--site", "a", "--machine", "b", "--source-kind", "tail", "--source-path", "/"],
+            ["/ is a folder"],
+        ),
+        (["simulate", "--out", "/nowhere/x.csv"], ["Cannot write /nowhere/x.csv"]),
         (
             [
                 "run",

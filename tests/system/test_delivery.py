@@ -126,6 +126,40 @@ def test_a_machine_that_is_not_registered_knocks_and_loses_nothing(plant: Plant,
     assert plant.get("/v1/machines").json()["knocking"] == []
 
 
+def test_events_lost_on_the_way_are_sent_again_though_newer_ones_are_acked(plant: Plant, tmp_path: Path) -> None:
+    log = tmp_path / "alarms.jsonl"
+    plant.start_service()
+    plant.agent(MACHINE, log).start()
+    write_alarms(log, 0, 20)
+    wait_until(
+        lambda: plant.get("/v1/machines").json()["knocking"], "the machine knocks; its first events are gone"
+    )
+    plant.admin("machine", "add", MACHINE)
+    written = 20
+
+    def the_old_ones_are_stored_while_new_ones_keep_coming() -> bool:
+        nonlocal written
+        write_alarms(log, written, 1)
+        written += 1
+        time.sleep(0.5)
+        return set(range(20)) <= set(codes(plant))
+
+    wait_until(the_old_ones_are_stored_while_new_ones_keep_coming, "the first events are stored", 60)
+    everything_is_stored_once(plant, written)
+
+
+def test_agents_of_lookalike_names_do_not_drive_each_other_out(plant: Plant, tmp_path: Path) -> None:
+    plant.start_service()
+    agents = []
+    for machine in ("x-y/z", "x/y-z"):
+        plant.admin("machine", "add", machine)
+        agents.append(plant.agent(machine, tmp_path / "none.jsonl"))
+        agents[-1].start()
+    wait_until(lambda: all("connected to" in agent.words() for agent in agents), "both are connected")
+    time.sleep(3)  # long enough for the broker to have thrown one of them out
+    assert not any("lost the broker" in agent.words() for agent in agents)
+
+
 def test_a_stopped_agent_says_goodbye_and_a_killed_one_leaves_its_will(plant: Plant, tmp_path: Path) -> None:
     plant.admin("machine", "add", MACHINE)
     plant.start_service()

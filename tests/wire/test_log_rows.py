@@ -38,6 +38,12 @@ def test_rows_of_another_serial_are_passed_over() -> None:
     assert RowReader(serial="3").read("2019-02-21 10:16:18,139,3") is not None
 
 
+def test_rows_before_a_moment_are_passed_over_and_the_moment_itself_is_not() -> None:
+    reader = RowReader(since=AT)
+    assert reader.read("2019-02-21 10:16:18.129,139,3") is None
+    assert reader.read("2019-02-21 10:16:18.130,139,3") == (AT, 139)
+
+
 def test_a_naive_time_is_read_in_the_plants_zone() -> None:
     alarm = RowReader(zone=ZoneInfo("Europe/Rome")).read("2019-02-21 11:16:18.130,139")
     assert alarm == (AT, 139)

@@ -88,6 +88,26 @@ def test_a_machine_never_heard_is_warming_up(service: Service, filler: Machine) 
 
 
 @pytest.mark.usefixtures("champion")
+def test_a_machine_with_a_past_but_no_agent_is_stale_and_its_silence_is_no_evidence(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    raise_alarms(stores, filler, (NOW - timedelta(days=100), 139), (NOW - timedelta(days=99), 139))
+    forecast = desk(service).now([filler], NOW)[0].forecast
+    assert (forecast.status, forecast.coverage) == (ForecastStatus.STALE, 0.0)
+
+
+@pytest.mark.usefixtures("champion")
+def test_a_forecast_begun_before_an_arrival_is_not_kept(service: Service, filler: Machine) -> None:
+    begun = service.newest.arrivals
+    made = desk(service).now([filler], NOW)[0]
+    service.newest.touch([FILLER])  # while it was being made
+    service.newest.keep(made, begun)
+    assert service.newest.fresh(FILLER) is None
+    service.newest.keep(made, service.newest.arrivals)
+    assert service.newest.fresh(FILLER) is not None
+
+
+@pytest.mark.usefixtures("champion")
 def test_the_base_rate_is_how_often_past_horizons_held_the_code(
     service: Service, stores: Stores, filler: Machine
 ) -> None:

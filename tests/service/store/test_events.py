@@ -200,5 +200,7 @@ def test_the_history_of_a_machine_begins_with_its_first_trustworthy_event(
     epoch = uuid4()
     store.commit(recording(row(machine, epoch, 5), row(machine, epoch, 1, flag=FROM_THE_FUTURE)))
     assert store.first_at(machine) == AT + timedelta(seconds=5)
-    assert store.first_of_epoch(machine, epoch) == AT + timedelta(seconds=1)
-    assert store.first_of_epoch(machine, uuid4()) is None
+    assert store.last_at(machine) == AT + timedelta(seconds=5)
+    assert store.heard_since(machine, epoch, AT)
+    assert not store.heard_since(machine, epoch, AT + timedelta(seconds=1))
+    assert not store.heard_since(machine, uuid4(), AT)

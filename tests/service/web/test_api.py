@@ -68,6 +68,7 @@ def test_a_machine_is_registered_once_and_the_same_again_is_fine(client: Client)
         {"time_zone": "Mars/Olympus"},
         {"colour": "red"},
         {"site": 5},
+        {"name": "a\0b"},
     ],
 )
 def test_a_machine_that_cannot_be_is_refused(client: Client, change: dict[str, Any]) -> None:
@@ -118,10 +119,13 @@ def test_a_past_moment_can_be_asked_about_and_the_future_cannot(client: Client) 
     past = client.get(f"{BASE}/forecast", at=isoformat(NOW - timedelta(hours=3))).json()
     assert (past["as_of"], past["hindsight"]) == (isoformat(NOW - timedelta(hours=3)), False)
     problem(client.get(f"{BASE}/forecast", at=isoformat(NOW + timedelta(hours=3))), 422)
+    problem(client.get(f"{BASE}/forecast", at="2000-01-01T12:00:00Z"), 422)
 
 
 @pytest.mark.usefixtures("champion", "filler")
-@pytest.mark.parametrize("at", ["yesterday", "2026-11-16T00:00:00", "9999-01-01T00:00:00Z", "", "\x00"])
+@pytest.mark.parametrize(
+    "at", ["yesterday", "2026-11-16T00:00:00", "1999-12-31T00:00:00Z", "9999-01-01T00:00:00Z", "", "\x00"]
+)
 def test_a_moment_that_is_none_is_refused(client: Client, at: str) -> None:
     assert problem(client.get(f"{BASE}/forecast", at=at), 422)["errors"][0]["pointer"] == "query/at"
 
@@ -182,14 +186,19 @@ def test_the_catalogue_is_given_as_csv_and_a_conflict_changes_nothing(client: Cl
     assert give(head + "7,Jaw cold,high,yes\n").json() == {"entries": 1, "new": 1}
     problem(give(head + "8,New,low,no\n7,Jaw hot,high,yes\n"), 409)
     problem(give("nonsense"), 422)
+    problem(give(head + f'1,"{"x" * 200_000}",low,no\n'), 422)
+    problem(give(head + f"{'9' * 5000},Long,low,no\n"), 422)
+    problem(give(head + "1,Jam, in the folder,low,no\n"), 422)
+    assert give("code,text,severity,target\r9,Old line ends,low,no\r").json() == {"entries": 1, "new": 1}
     problem(give(""), 422)
-    assert client.get("/v1/catalogue").json()["entries"] == [
+    assert client.get("/v1/catalogue").json()["entries"][:1] == [
         {"code": 7, "text": "Jaw cold", "severity": "high", "target": True}
     ]
 
 
 def test_without_a_broker_the_service_lives_but_is_not_ready_and_says_why(client: Client) -> None:
     assert client.get("/livez").json() == {"status": "alive"}
+    assert client.request("HEAD", "/livez").status_code == 200
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert "broker" in answer.json()["troubles"]

@@ -1,0 +1,123 @@
+"""The ingester: no message is left without an end, whatever the store or our own code does."""
+
+from collections.abc import Iterable
+
+import pytest
+from sqlalchemy import select
+
+from service.bootstrap import Stores
+from service.broker.ingester import BatchLimits, Ingester
+from service.broker.link import Delivery
+from service.core.machine import Machine
+from service.core.recording import Recorded, Recording
+from service.errors import Unavailable
+from service.flows.record_events import TimePolicy
+from service.flows.registry import Registry
+from service.store.tables import quarantine
+from tests.conftest import wait_until
+from tests.service.conftest import EPOCH, NOW
+from wire.clock import PlantClock
+from wire.identity import MachineId
+from wire.moment import isoformat
+
+TOPIC = "alarmcast/v1/padova/filler-1/events"
+
+
+class RecordingLink:
+    """Stands where the broker's connection stands, and remembers what was said over it."""
+
+    def __init__(self) -> None:
+        self.acked: list[int] = []
+        self.published: list[str] = []
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
+        assert payload
+        assert not retain
+        self.published.append(topic)
+
+    def ack(self, delivery: Delivery) -> None:
+        self.acked.append(delivery.mid)
+
+
+class BreakingStore:
+    """The real store, but for the codes that break it and the times that it is away."""
+
+    def __init__(self, stores: Stores, *, breaks_on: int = -1, away: int = 0) -> None:
+        self._stores, self._breaks_on, self._away = stores, breaks_on, away
+
+    def commit(self, recording: Recording) -> Recorded:
+        if any(row.code == self._breaks_on for row in recording.events):
+            raise OverflowError("no such integer")
+        if self._away:
+            self._away -= 1
+            raise Unavailable("The database is away.")
+        return self._stores.events.commit(recording)
+
+
+class AwayAtFirst(Registry):
+    """A registry whose store does not answer at first."""
+
+    failures = 3
+
+    def find(self, machine: MachineId) -> Machine | None:
+        if self.failures:
+            self.failures -= 1
+            raise Unavailable("The database is away.")
+        return super().find(machine)
+
+
+def touched(_machines: Iterable[MachineId]) -> None:
+    """Nobody waits for forecasts here."""
+
+
+def event(mid: int, code: int) -> Delivery:
+    at = isoformat(NOW)
+    body = f'{{"epoch":"{EPOCH}","events":[{{"seq":{mid},"code":{code},"at":"{at}"}}]}}'
+    return Delivery(0, mid, 1, TOPIC, body.encode(), retained=False)
+
+
+def ingest(stores: Stores, registry: Registry, recorder: BreakingStore, *deliveries: Delivery) -> RecordingLink:
+    ingester = Ingester(
+        registry=registry,
+        recorder=recorder,
+        clock=PlantClock(NOW, NOW, 1.0, wall=NOW.timestamp),
+        policy=TimePolicy(),
+        limits=BatchLimits(),
+        touched=touched,
+    )
+    link = RecordingLink()
+    for delivery in deliveries:
+        ingester.deliver(delivery)
+    ingester.start(link)  # type: ignore[arg-type]
+    wait_until(lambda: len(link.acked) == len(deliveries), "every message is acked to the broker")
+    ingester.stop()
+    assert ingester.complaint is None
+    assert stores
+    return link
+
+
+def reasons(stores: Stores) -> list[str]:
+    with stores.database.read() as connection:
+        return list(connection.execute(select(quarantine.c.reason)).scalars())
+
+
+@pytest.mark.usefixtures("filler")
+def test_a_message_that_breaks_us_is_quarantined_alone_and_the_rest_is_stored(
+    stores: Stores, filler: Machine
+) -> None:
+    store = BreakingStore(stores, breaks_on=666)
+    link = ingest(stores, Registry(stores.machines), store, event(1, 5), event(2, 666), event(3, 7))
+    assert sorted(link.acked) == [1, 2, 3]
+    assert stores.events.series(filler, NOW.replace(hour=0), NOW.replace(hour=23)).codes.tolist() == [5, 7]
+    assert reasons(stores) == ["internal"]
+
+
+def test_a_store_that_is_away_is_waited_for(stores: Stores, filler: Machine) -> None:
+    ingest(stores, Registry(stores.machines), BreakingStore(stores, away=2), event(1, 5))
+    assert stores.events.first_at(filler) == NOW
+
+
+def test_not_knowing_who_is_registered_is_waited_out_too(stores: Stores, filler: Machine) -> None:
+    ingest(stores, AwayAtFirst(stores.machines), BreakingStore(stores), event(1, 5), event(2, 6))
+    assert stores.events.first_at(filler) == NOW
+    assert stores.machines.knocks() == []
