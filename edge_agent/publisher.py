@@ -87,6 +87,7 @@ class Publisher:
             self._sender.join()
         if self._connected:
             self._publish_state(online=False).wait_for_publish(timeout=2)
+        self._connected = False
         self._client.disconnect()
         self._client.loop_stop()
 

@@ -114,7 +114,7 @@ def test_the_edge_target_speaks_to_the_deployed_broker_until_it_is_asked_to_stop
     agent = subprocess.Popen(edge.command([*entry, "run"]), env=edge.environment() | settings, cwd=edge.root)
     try:
         wait_until(
-            lambda: "as alarmcast-edge-padova-filler-1 (p5" in broker.log.read_text(encoding="utf-8"),
+            lambda: "as alarmcast-edge/padova/filler-1 (p5" in broker.log.read_text(encoding="utf-8"),
             "the agent has connected over MQTT 5",
         )
     finally:

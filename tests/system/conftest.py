@@ -112,7 +112,7 @@ class Plant:
         return self._process(["-m", "edge_agent", "run", *flags], f"agent-{name}")
 
     def spool(self, machine: str) -> Path:
-        return self.folder / f"{machine.replace('/', '-')}.spool"
+        return self.folder / f"{machine.replace('/', '+')}.spool"
 
     def spooled(self, machine: str) -> int:
         """Return how many events of a machine still wait for an ack; -1 while the agent has made no spool."""
