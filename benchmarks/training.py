@@ -93,7 +93,7 @@ def _module() -> Module:
 
 
 def _step(module: Module, optimiser: Adam, inputs: Tensor, labels: Tensor) -> None:
-    loss = focal_loss(module(inputs, None), labels, alpha=SPEC.alpha, gamma=SPEC.gamma)
+    loss = focal_loss(module(inputs, None), labels, alpha=SPEC.alpha, gamma=SPEC.gamma).mean()
     optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     optimiser.step()

@@ -8,6 +8,7 @@ import typer
 from service import __version__
 from service.cli import admin, serve
 from service.errors import ServiceError
+from service.experiment.command import command as experiment
 
 app = typer.Typer(
     name="alarmcast",
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 app.command("serve")(serve.serve)
 app.command("demo")(serve.demo)
+app.command("experiment")(experiment)
 app.add_typer(admin.app, name="admin")
 
 

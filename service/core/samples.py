@@ -12,16 +12,20 @@ from service.core.windows import Windows
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The paper's x and y, row by row; ``history`` is rows by targets by figures, for models that read it."""
+    """The paper's x and y, row by row; ``history`` is rows by targets by figures, for models that read it.
+
+    ``weights`` say how much each label of each row counts in training; without them, all the same.
+    """
 
     inputs: NDArray[np.float32]
     labels: NDArray[np.bool_]
     history: NDArray[np.float32] | None = None
+    weights: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
-        rows = len(self.inputs)
-        if len(self.labels) != rows or (self.history is not None and len(self.history) != rows):
-            raise ValueError("Inputs, labels and history need the same number of rows.")
+        parts = (self.labels, self.history, self.weights)
+        if any(part is not None and len(part) != len(self.inputs) for part in parts):
+            raise ValueError("Inputs, labels, history and weights need the same number of rows.")
 
     @classmethod
     def of(cls, windows: Windows, vocabulary: Vocabulary, *, history: bool = False) -> "Samples":
@@ -38,19 +42,20 @@ class Samples:
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def take(self, indices: NDArray[np.intp] | NDArray[np.bool_]) -> "Samples":
-        """Return some of the samples, in the order asked for."""
-        history = None if self.history is None else self.history[indices]
-        return Samples(self.inputs[indices], self.labels[indices], history)
-
 
 def stacked(parts: Sequence[Samples]) -> Samples:
     """Return all samples of several parts, one part after the other; all with history or none."""
     histories = [part.history for part in parts if part.history is not None]
     if len(histories) not in (0, len(parts)):
         raise ValueError("Samples with and without own history cannot be stacked.")
+    weighted = any(part.weights is not None for part in parts)
     return Samples(
         np.concatenate([part.inputs for part in parts]),
         np.concatenate([part.labels for part in parts]),
         np.concatenate(histories) if histories else None,
+        np.concatenate([_weights(part) for part in parts]) if weighted else None,
     )
+
+
+def _weights(part: Samples) -> NDArray[np.float32]:
+    return np.ones(part.labels.shape, dtype=np.float32) if part.weights is None else part.weights

@@ -6,7 +6,7 @@ drawn by index from tensors that are built once; a loader of single samples woul
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -16,25 +16,28 @@ from torch.optim import Adam
 
 from forecasting.network import Network
 from service.core.samples import Samples, stacked
+from service.core.weights import grown
 from service.learning.loss import cross_entropy, focal_loss
-from service.learning.module import Module
-from service.learning.weights import grown, to_module, to_network
+from service.learning.module import Dropout, Module
+from service.learning.weights import to_module, to_network
 
 
 @dataclass(frozen=True)
 class TrainingSpec:
     """How to train; the paper's way by default.
 
-    ``own_hidden`` are the widths of the own-history path, used when samples carry history.
+    ``own_hidden`` are the widths of the own-history path, used when samples carry history. A machine with
+    few windows is gone through more often than ``epochs``, until there were ``least_steps``.
     """
 
     hidden: tuple[int, ...] = (512, 256, 128)
-    own_hidden: tuple[int, ...] = (32,)
-    dropout: float = 0.5
+    own_hidden: tuple[int, ...] = (64, 32)
+    dropout: Dropout = field(default_factory=Dropout)
     epochs: int = 10
     batch: int = 64
     replay_batch: int = 64
     learning_rate: float = 1e-3
+    least_steps: int = 0
     loss: Literal["focal", "cross-entropy"] = "focal"
     alpha: float = 0.8
     gamma: float = 2.0
@@ -89,22 +92,22 @@ def _module(network: Network | None, new: Samples, spec: TrainingSpec) -> Module
 
 def _fit(module: Module, batches: "_Batches", spec: TrainingSpec, progress: Callable[[Progress], None]) -> None:
     optimiser = Adam(module.parameters(), lr=spec.learning_rate, fused=True)
+    epochs = max(spec.epochs, -(-spec.least_steps // batches.rounds))
     module.train()
-    for epoch in range(1, spec.epochs + 1):
+    for epoch in range(1, epochs + 1):
         total = torch.zeros(())
-        steps = 0
-        for inputs, history, labels in batches.epoch():
+        for inputs, history, labels, weights in batches.epoch():
             logits = module(inputs, history)
             if spec.loss == "focal":
-                loss = focal_loss(logits, labels, alpha=spec.alpha, gamma=spec.gamma)
+                losses = focal_loss(logits, labels, alpha=spec.alpha, gamma=spec.gamma)
             else:
-                loss = cross_entropy(logits, labels)
+                losses = cross_entropy(logits, labels)
+            loss = (losses if weights is None else losses * weights).mean()
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             total += loss.detach()
-            steps += 1
-        progress(Progress(epoch, spec.epochs, float(total) / steps))
+        progress(Progress(epoch, epochs, float(total) / batches.rounds))
 
 
 class _Batches:
@@ -115,18 +118,20 @@ class _Batches:
         self._inputs = torch.from_numpy(both.inputs)
         self._history = None if both.history is None else torch.from_numpy(both.history)
         self._labels = torch.from_numpy(both.labels).float()
+        self._weights = None if both.weights is None else torch.from_numpy(both.weights)
         self._new, self._replayed = len(new), len(both) - len(new)
         self._batch, self._replay_batch = spec.batch, spec.replay_batch if self._replayed else 0
+        self.rounds = -(-self._new // self._batch)
 
-    def epoch(self) -> Iterator[tuple[Tensor, Tensor | None, Tensor]]:
-        """Yield batches in which every new sample comes once."""
-        rounds = -(-self._new // self._batch)
+    def epoch(self) -> Iterator[tuple[Tensor, Tensor | None, Tensor, Tensor | None]]:
+        """Yield inputs, history, labels and weights of batches in which every new sample comes once."""
         order = torch.randperm(self._new)
-        drawn = self._new + torch.randint(max(self._replayed, 1), (rounds, self._replay_batch))
+        drawn = self._new + torch.randint(max(self._replayed, 1), (self.rounds, self._replay_batch))
         for place, new in enumerate(torch.split(order, self._batch)):
             rows = torch.cat([new, drawn[place]])
             history = None if self._history is None else self._history[rows]
-            yield self._inputs[rows], history, self._labels[rows]
+            weights = None if self._weights is None else self._weights[rows]
+            yield self._inputs[rows], history, self._labels[rows], weights
 
 
 @contextmanager

@@ -1,0 +1,141 @@
+"""Learn arrow, whole: one more machine is learned, and what comes out is a model and a memory.
+
+The same steps for every strategy and preset, in the experiment and in the service: replay training, the new
+memory, calibration and thresholds from windows that were not learned from. Training itself is passed in.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+from numpy.random import Generator
+
+from forecasting.calibration import Calibration
+from forecasting.network import Matrix, Network
+from forecasting.vocabulary import Vocabulary
+from service.core.calibration import fit, thresholds
+from service.core.memory import Memory
+from service.core.samples import Samples, stacked
+from service.core.strategies.strategy import Strategy
+from service.core.weights import averaged
+from service.core.windows import Windows
+
+Train = Callable[[Network | None, Samples, Samples | None], Network]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is decided beside training: who is remembered, what is read, and how probabilities are made.
+
+    ``memory`` is the paper's M. Of it the share ``held_out`` is kept for calibration instead of replay; at
+    nought, as in the paper, nothing is calibrated and every code is announced from a half on.
+
+    ``unbalancing`` weighs replayed labels towards how often they came (``TaskMemory.weights``), and
+    ``averaging`` moves the weights only 1 / sqrt(T) of the way after T machines: what one more machine
+    teaches may change a fleet's model less the more machines have taught it.
+    """
+
+    strategy: Strategy
+    memory: int = 2000
+    history: bool = False
+    held_out: float = 0.0
+    unbalancing: float = 0.0
+    averaging: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Everything a forecast needs beside the evidence."""
+
+    vocabulary: Vocabulary
+    network: Network
+    calibration: Calibration
+    thresholds: Matrix
+
+    def logits(self, samples: Samples) -> Matrix:
+        """Return the network's logits of samples in this model's vocabulary."""
+        return self.network.logits(samples.inputs, samples.history)
+
+    def probabilities(self, samples: Samples) -> Matrix:
+        """Return calibrated probabilities of samples in this model's vocabulary."""
+        return self.calibration.probabilities(self.logits(samples))
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """A machine to learn: windows to learn from, and later ones to calibrate on."""
+
+    task: str
+    train: Windows
+    calibration: Windows
+
+
+def learn(
+    lesson: Lesson,
+    *,
+    network: Network | None,
+    memory: Memory,
+    vocabulary: Vocabulary,
+    recipe: Recipe,
+    train: Train,
+    rng: Generator,
+) -> tuple[Model, Memory]:
+    """Return the model and the memory after one more machine; neither of those given is changed."""
+    network = _trained(lesson, network, memory, vocabulary, recipe, train)
+    targets = vocabulary.target_columns
+    held_out = round(recipe.memory * recipe.held_out)
+    updated = memory.updated(
+        lesson.task,
+        lesson.train,
+        size=recipe.memory - held_out,
+        strategy=recipe.strategy,
+        targets=targets,
+        rng=rng,
+    ).holding_out(lesson.task, lesson.calibration, size=held_out, rng=rng)
+    plain = Model(
+        vocabulary,
+        network,
+        Calibration.identity(targets.size),
+        np.full(targets.size, 0.5, dtype=np.float32),
+    )
+    checks = [task.held_out for name, task in updated.tasks.items() if name != lesson.task]
+    checks = [part for part in (*checks, lesson.calibration) if len(part)]
+    return (calibrated(plain, checks, history=recipe.history) if held_out and checks else plain), updated
+
+
+def calibrated(model: Model, checks: Sequence[Windows], *, history: bool) -> Model:
+    """Return the model with curves and thresholds fitted on windows of several machines, each as weighty."""
+    samples = [Samples.of(part, model.vocabulary, history=history) for part in checks]
+    logits = [model.logits(part) for part in samples]
+    mean = sum(map(len, samples)) / len(samples)
+    weights = np.concatenate([np.full((len(part), 1), mean / len(part)) for part in samples])
+    labels = [part.labels for part in samples]
+    calibration = fit(np.concatenate(logits), np.concatenate(labels), weights=weights)
+    said = [calibration.probabilities(part) for part in logits]
+    # Few windows leave what came to chance, and calibration is never perfect: trust each by half.
+    likely = [(probability + label) / 2 for probability, label in zip(said, labels, strict=True)]
+    chosen = thresholds(said, likely)
+    return replace(model, calibration=calibration, thresholds=chosen)
+
+
+def _trained(
+    lesson: Lesson,
+    network: Network | None,
+    memory: Memory,
+    vocabulary: Vocabulary,
+    recipe: Recipe,
+    train: Train,
+) -> Network:
+    new = Samples.of(lesson.train, vocabulary, history=recipe.history)
+    kept = [task for name, task in memory.tasks.items() if name != lesson.task and len(task.windows)]
+    old = [Samples.of(task.windows, vocabulary, history=recipe.history) for task in kept]
+    if recipe.strategy.from_scratch:
+        return train(None, stacked([*old, new]), None)
+    if recipe.unbalancing:
+        weights = [task.weights(vocabulary.target_columns, power=recipe.unbalancing) for task in kept]
+        old = [replace(part, weights=weight) for part, weight in zip(old, weights, strict=True)]
+    trained = train(network, new, stacked(old) if old else None)
+    if network is None or not recipe.averaging:
+        return trained
+    return averaged(network, trained, share=1 / sqrt(max(len(memory.tasks), 1)))

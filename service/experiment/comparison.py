@@ -1,0 +1,113 @@
+"""Experiment, second step: every strategy and seed asked for, those already finished read back from disk."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forecasting import history
+from service.core.ocdm import keep
+from service.experiment.baselines import baselines
+from service.experiment.exam import exams
+from service.experiment.fleet import Cut, Fleet
+from service.experiment.results import Marking, Row, Run, groups, row
+from service.experiment.run import Clock, Stage, run
+from service.learning.presets import Preset
+from service.learning.trainer import TrainingSpec
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to compare: strategies of a preset, at one size of memory, each with seeds 0 to ``seeds`` - 1."""
+
+    preset: str
+    strategies: tuple[str, ...]
+    memory: int
+    seeds: int
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """All runs, baselines first, and what they are judged by; ``rates`` are machines by codes in training."""
+
+    plan: Plan
+    machines: tuple[str, ...]
+    codes: tuple[int, ...]
+    sizes: tuple[int, ...]
+    rates: NDArray[np.float64]
+    marking: Marking
+    runs: Mapping[str, Sequence[Run]]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The table, line by line."""
+        return [row(runs, self.marking) for runs in self.runs.values()]
+
+
+def fingerprint(data: bytes, cut: Cut, plan: Plan, preset: Preset, training: TrainingSpec) -> str:
+    """Return what a finished run is filed under: it stays valid while data, cut and settings are the same."""
+    settings = (cut, plan.memory, preset, training, history.VERSION)
+    return sha256(data + repr(settings).encode()).hexdigest()[:16]
+
+
+def compare(
+    fleet: Fleet,
+    plan: Plan,
+    *,
+    preset: Preset,
+    training: TrainingSpec,
+    store: Path,
+    clock: Clock,
+    told: Callable[[str, int, Stage], None],
+) -> Comparison:
+    """Run what is missing in ``store``, leave it there, and return everything.
+
+    Interrupted at any moment, only the run under way is lost.
+    """
+    with_history = preset.history and fleet.has_history
+    papers = exams(fleet, history=with_history)
+    keep(np.eye(2, dtype=np.bool_), 1)  # compiles, which is no part of any memory update
+    runs: dict[str, list[Run]] = {line.name: [line] for line in baselines(fleet, papers)}
+    for name in plan.strategies:
+        runs[name] = []
+        for seed in range(plan.seeds):
+            file = store / f"{name}-{seed}.json"
+            if not file.exists():
+                finished = run(
+                    name,
+                    fleet,
+                    papers,
+                    recipe=preset.recipe(name, memory=plan.memory, history=with_history),
+                    training=training,
+                    seed=seed,
+                    clock=clock,
+                    told=lambda stage, name=name, seed=seed: told(name, seed, stage),  # type: ignore[misc]
+                )
+                _save(file, finished)
+            runs[name].append(Run.from_json(json.loads(file.read_text())))
+    columns = fleet.vocabulary.target_columns
+    labels = [machine.train.labels(columns) for machine in fleet.machines]
+    return Comparison(
+        plan=plan,
+        machines=tuple(machine.name for machine in fleet.machines),
+        codes=fleet.vocabulary.targets,
+        sizes=tuple(len(part) for part in labels),
+        rates=np.array([part.mean(axis=0) for part in labels]),
+        marking=Marking(
+            support=np.array([exam.samples.labels.any(axis=0) for exam in papers]),
+            groups=groups(np.concatenate(labels).mean(axis=0)),
+        ),
+        runs=runs,
+    )
+
+
+def _save(file: Path, finished: Run) -> None:
+    """Write beside and rename, so that a file that is there is whole."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".part")
+    beside.write_text(json.dumps(finished.as_json()))
+    beside.replace(file)

@@ -1,0 +1,126 @@
+"""Experiment, first step: a file of windows or of raw alarms becomes each machine's windows, cut in time."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forecasting.history import HistorySpec
+from forecasting.series import AlarmSeries
+from forecasting.vocabulary import Vocabulary
+from forecasting.window import WindowSpec
+from service.core.dataset import covered_moments, split, windows
+from service.core.windows import Windows
+from service.errors import InputRejected
+from wire.micros import micros, moment
+
+EXAM: Final = 0.3  # the last share of a machine's windows, in time, that no model ever learns from
+FEWEST: Final = 336  # training windows of two weeks; a machine with fewer keeps collecting
+
+
+@dataclass(frozen=True, eq=False)
+class MachineWindows:
+    """One machine: windows to learn from, later ones to calibrate on, and the last ones for the exam."""
+
+    name: str
+    train: Windows
+    calibration: Windows
+    exam: Windows
+
+
+@dataclass(frozen=True, eq=False)
+class Fleet:
+    """All machines in the order in which they are learned, and the codes their models know."""
+
+    machines: tuple[MachineWindows, ...]
+    vocabulary: Vocabulary
+    skipped: tuple[str, ...]
+
+    @property
+    def has_history(self) -> bool:
+        """Whether the windows were cut from an event log and so carry each code's own history."""
+        return all(machine.exam.context.shape[1] > 0 for machine in self.machines)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How to cut: which codes are forecast, and what must be in a window for it to count.
+
+    ``min_in`` and ``min_out`` are the fewest raw alarms in evidence and horizon. The publisher asked for 20
+    each; a filter on the horizon looks into the future and cannot be applied live.
+    """
+
+    targets: tuple[int, ...]
+    machines: tuple[str, ...] | None
+    calibration: float
+    min_in: int = 0
+    min_out: int = 0
+    history: HistorySpec | None = None
+
+
+def from_log(log: Mapping[str, AlarmSeries], cut: Cut) -> Fleet:
+    """Cut hourly windows from each machine's raw alarms."""
+    spec = WindowSpec()
+    chosen = _chosen(log, cut.machines)
+    parts = {}
+    for name in chosen:
+        series = log[name]
+        heard = moment(series.times[0]), moment(series.times[-1])
+        at = covered_moments(heard, spec)
+        busy = _busy(series, np.array([micros(asked) for asked in at], dtype=np.int64), spec, cut)
+        at = [asked for asked, enough in zip(at, busy, strict=True) if enough]
+        whole = windows(series, at, spec, since=heard[0], history=cut.history, tracked=cut.targets)
+        places = split(whole.at, spec.horizon, calibration=cut.calibration * (1 - EXAM), exam=EXAM)
+        parts[name] = MachineWindows(
+            name, whole.take(places.train), whole.take(places.calibration), whole.take(places.exam)
+        )
+    return _fleet(parts, cut)
+
+
+def from_windows(train: Mapping[str, Windows], exam: Mapping[str, Windows], cut: Cut) -> Fleet:
+    """Take windows that the publisher has already cut, filtered and split."""
+    horizon = WindowSpec().horizon
+    parts = {}
+    for name in _chosen(train, cut.machines):
+        if name not in exam:
+            raise InputRejected(f"Machine {name} has windows to learn from but none to be tested on.")
+        places = split(train[name].at, horizon, calibration=cut.calibration, exam=0.0)
+        learned, checked = train[name].take(places.train), train[name].take(places.calibration)
+        parts[name] = MachineWindows(name, learned, checked, exam[name])
+    return _fleet(parts, cut)
+
+
+def _busy(series: AlarmSeries, at: NDArray[np.int64], spec: WindowSpec, cut: Cut) -> NDArray[np.bool_]:
+    lookback, horizon = (span // timedelta(microseconds=1) for span in (spec.lookback, spec.horizon))
+    start, now, end = (np.searchsorted(series.times, edge) for edge in (at - lookback, at, at + horizon))
+    return (now - start >= cut.min_in) & (end - now >= cut.min_out)
+
+
+def _chosen(known: Iterable[str], asked: tuple[str, ...] | None) -> list[str]:
+    names = sorted(known, key=lambda name: (len(name), name))
+    if asked is None:
+        return names
+    missing = sorted(set(asked) - set(names))
+    if missing:
+        raise InputRejected(f"The file has no machine {', '.join(missing)}; it has {', '.join(names)}.")
+    return list(asked)
+
+
+def _fleet(parts: Mapping[str, MachineWindows], cut: Cut) -> Fleet:
+    learnable = {name: part for name, part in parts.items() if len(part.train) >= FEWEST and len(part.exam) > 0}
+    if cut.machines is not None and len(learnable) < len(parts):
+        short = ", ".join(name for name in parts if name not in learnable)
+        raise InputRejected(f"Machine {short} has fewer than {FEWEST} windows to learn from.")
+    if not learnable:
+        raise InputRejected(f"No machine has {FEWEST} windows to learn from.")
+    codes = np.unique(np.concatenate([part.train.codes for part in learnable.values()]))
+    if not set(cut.targets) & set(codes.tolist()):
+        raise InputRejected(f"None of the target codes {', '.join(map(str, cut.targets))} occurs in the file.")
+    return Fleet(
+        machines=tuple(learnable.values()),
+        vocabulary=Vocabulary(tuple(codes.tolist()), cut.targets),
+        skipped=tuple(name for name in parts if name not in learnable),
+    )

@@ -1,0 +1,24 @@
+"""Experiment, first step: what is asked for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.core.strategies.catalogue import STRATEGIES
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked for; ``None`` leaves the choice to the preset, or takes all machines."""
+
+    out: Path
+    targets: tuple[int, ...]
+    windows: Path | None = None
+    log: Path | None = None
+    machines: tuple[str, ...] | None = None
+    strategies: tuple[str, ...] = tuple(STRATEGIES)
+    preset: str = "product"
+    memory: int = 2000
+    epochs: int | None = None
+    seeds: int = 3
+    min_in: int | None = None
+    min_out: int | None = None

@@ -1,0 +1,79 @@
+"""Experiment, last step: the paper's table, with the baselines' rows, on a screen and as JSON."""
+
+from collections.abc import Sequence
+from math import isnan
+from typing import Any
+
+from rich.table import Table
+
+from service.experiment.results import GROUPS, Figure, Row
+
+
+def table(rows: Sequence[Row], *, title: str) -> Table:
+    """Return S_T and below it F_T for all codes and by group, then what F1 does not tell."""
+    drawn = Table(title=title, caption=_CAPTION, caption_justify="left", show_lines=True)
+    drawn.add_column("forecaster")
+    for group in (*GROUPS, "precision", "Brier skill", "cal. error", "memory (s)"):
+        drawn.add_column(group, justify="right")
+    for line in rows:
+        drawn.add_row(
+            line.name,
+            *(_pair(line.macro_f1[group], line.forgetting.get(group)) for group in GROUPS),
+            _pair(line.average_precision, line.forgetting_of_precision),
+            _signed(line.brier_skill),
+            f"{line.calibration_error.mean:.3f}",
+            "" if line.memory_seconds is None else f"{line.memory_seconds.mean:.2f}",
+        )
+    return drawn
+
+
+_CAPTION = (
+    "Mean over machines of macro F1, codes without a positive in a machine's exam left out; in brackets the "
+    "average forgetting F_T; ± is the spread between seeds. Precision is average precision. Brier skill is "
+    "over the machine's own base rate so far. Groups are by how often a code comes."
+)
+
+
+def json_rows(rows: Sequence[Row], *, preset: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the table for programs: means, and beside them the spreads between seeds."""
+    return {"rows": [_json_row(line, preset) for line in rows]}
+
+
+def _json_row(line: Row, preset: str) -> dict[str, Any]:
+    return {
+        "name": line.name,
+        "preset": preset,
+        "seeds": line.seeds,
+        "macro_f1": {group: _mean(line.macro_f1[group]) for group in GROUPS},
+        "macro_f1_all_labels": _mean(line.macro_f1_all_labels),
+        "forgetting": _mean(line.forgetting.get("total")),
+        "forgetting_by_group": {group: _mean(line.forgetting.get(group)) for group in GROUPS},
+        "average_precision": _mean(line.average_precision),
+        "average_precision_forgetting": _mean(line.forgetting_of_precision),
+        "brier_skill": _mean(line.brier_skill),
+        "calibration_error": _mean(line.calibration_error),
+        "memory_seconds": _mean(line.memory_seconds),
+        "spread": {
+            "macro_f1": {group: _spread(line.macro_f1[group]) for group in GROUPS},
+            "forgetting": _spread(line.forgetting.get("total")),
+            "average_precision": _spread(line.average_precision),
+            "brier_skill": _spread(line.brier_skill),
+        },
+    }
+
+
+def _pair(score: Figure, lost: Figure | None) -> str:
+    shown = f"{score.mean:.3f}" + (f" ±{score.spread:.3f}" if score.spread else "")
+    return shown if lost is None else f"{shown}\n({lost.mean:.3f})"
+
+
+def _signed(figure: Figure) -> str:
+    return f"{figure.mean:+.3f}" + (f" ±{figure.spread:.3f}" if figure.spread else "")
+
+
+def _mean(figure: Figure | None) -> float | None:
+    return None if figure is None or isnan(figure.mean) else round(figure.mean, 6)
+
+
+def _spread(figure: Figure | None) -> float | None:
+    return None if figure is None or isnan(figure.spread) else round(figure.spread, 6)

@@ -1,0 +1,60 @@
+"""Learn arrow, whole: the two ways to learn, the paper's and the product's, on one code path."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from service.core.strategies.bat_ocdm import BatOcdm
+from service.core.strategies.catalogue import STRATEGIES
+from service.core.strategies.strategy import Strategy
+from service.core.update import Recipe
+from service.learning.module import Dropout
+from service.learning.trainer import TrainingSpec
+
+
+@dataclass(frozen=True)
+class Preset:
+    """How to train, what to remember and what to calibrate, for whichever strategy is asked for.
+
+    ``calibration`` is the share of a machine's windows before its exam, the last ones, that is not learned
+    from; ``min_alarms`` the fewest raw alarms in evidence and in horizon for a window to count.
+    """
+
+    training: TrainingSpec
+    strategies: Mapping[str, Strategy]
+    calibration: float = 0.0
+    held_out: float = 0.0
+    history: bool = False
+    unbalancing: float = 0.0
+    averaging: bool = False
+    min_alarms: int = 0
+
+    def recipe(self, strategy: str, *, memory: int, history: bool = True) -> Recipe:
+        """Return what a strategy needs beside training; ``history`` is whether windows carry any."""
+        return Recipe(
+            strategy=self.strategies[strategy],
+            memory=memory,
+            history=self.history and history,
+            held_out=self.held_out,
+            unbalancing=self.unbalancing,
+            averaging=self.averaging,
+        )
+
+
+PRESETS: Final[Mapping[str, Preset]] = {
+    "paper": Preset(training=TrainingSpec(), strategies=STRATEGIES, min_alarms=20),
+    "product": Preset(
+        training=TrainingSpec(
+            dropout=Dropout(hidden=0.5, inputs=0.5, history=0.1),
+            epochs=3,
+            least_steps=300,
+            loss="cross-entropy",
+        ),
+        strategies={**STRATEGIES, "bat-ocdm": BatOcdm(batch=None)},
+        calibration=0.15,
+        held_out=0.25,
+        history=True,
+        unbalancing=0.5,
+        averaging=True,
+    ),
+}
