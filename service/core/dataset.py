@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.features import counts_between
-from forecasting.history import HistorySpec, machine_history, own_history
+from forecasting.history import HistorySpec, Past, machine_history, own_history
 from forecasting.series import AlarmSeries, micros
 from forecasting.window import Span, WindowSpec, coverage, grid
 from service.core.labels import held_between
@@ -62,9 +62,9 @@ def windows(
     own = np.zeros((len(moments), 0, 0), dtype=np.float32)
     shared = np.zeros((len(moments), 0), dtype=np.float32)
     if history is not None:
-        first = micros(since)
-        own = own_history(series, moments, followed, since=first, horizon=spec.horizon, spec=history)
-        shared = machine_history(series, moments, since=first, horizon=spec.horizon, spec=history)
+        past = Past(moments, since=micros(since), horizon=spec.horizon, spec=history)
+        own = own_history(series, past, followed)
+        shared = machine_history(series, past)
     return Windows(
         at=moments,
         codes=codes,

@@ -8,92 +8,126 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from forecasting.history import HistorySpec, machine_history, own_history
-from forecasting.series import AlarmSeries, micros
+from forecasting.history import HistorySpec, Past, machine_history, own_history
+from forecasting.series import AlarmSeries
+from wire.micros import micros
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 HORIZON = timedelta(hours=8)
 SPEC = HistorySpec()
+Alarms = list[tuple[datetime, int]]
 ALARMS = st.lists(
-    st.tuples(st.integers(0, 40 * 1440).map(lambda m: START + timedelta(minutes=m)), st.integers(1, 3)),
+    st.tuples(st.integers(0, 40 * 1440).map(lambda minute: START + timedelta(minutes=minute)), st.integers(1, 3)),
     max_size=60,
 )
 
 
-def figures(
-    alarms: list[tuple[datetime, int]], at: datetime, codes: list[int], since: datetime = START
-) -> NDArray[np.float32]:
-    rows: NDArray[np.float32] = own_history(
-        AlarmSeries.of(alarms),
-        np.array([micros(at)]),
-        np.array(codes),
-        since=micros(since),
-        horizon=HORIZON,
-        spec=SPEC,
+def past(at: datetime, since: datetime = START) -> Past:
+    return Past(np.array([micros(at)]), since=micros(since), horizon=HORIZON, spec=SPEC)
+
+
+def figures(alarms: Alarms, at: datetime, codes: list[int]) -> NDArray[np.float32]:
+    return np.asarray(own_history(AlarmSeries.of(alarms), past(at), np.array(codes))[0])
+
+
+def machine(alarms: Alarms, at: datetime) -> NDArray[np.float32]:
+    return np.asarray(machine_history(AlarmSeries.of(alarms), past(at))[0])
+
+
+def named(row: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+    edges = np.cumsum(
+        [0, len(SPEC.decays), len(SPEC.alarms), len(SPEC.rates), len(SPEC.days), len(SPEC.weeks) + 1]
     )
-    return np.asarray(rows[0])
+    names = ("decays", "alarms", "rates", "days", "shares")
+    return {name: row[a:b] for name, a, b in zip(names, edges[:-1], edges[1:], strict=True)}
 
 
 @settings(max_examples=200, deadline=None)
 @given(alarms=ALARMS, hour=st.integers(1, 40 * 24), later=ALARMS)
-def test_figures_never_look_ahead(
-    alarms: list[tuple[datetime, int]], hour: int, later: list[tuple[datetime, int]]
-) -> None:
+def test_figures_never_look_ahead(alarms: Alarms, hour: int, later: Alarms) -> None:
     at = START + timedelta(hours=hour)
-    past = [alarm for alarm in alarms if alarm[0] < at]
+    seen = [alarm for alarm in alarms if alarm[0] < at]
     future = [alarm for alarm in later if alarm[0] >= at]
-    assert np.array_equal(figures(past, at, [1, 2]), figures(past + future, at, [1, 2]))
+    assert np.array_equal(figures(seen, at, [1, 2]), figures(seen + future, at, [1, 2]))
+    assert np.array_equal(machine(seen, at), machine(seen + future, at))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(alarms=ALARMS, hour=st.integers(1, 40 * 24))
-def test_figures_need_no_more_than_their_lookback(alarms: list[tuple[datetime, int]], hour: int) -> None:
+def test_figures_need_no_more_than_their_lookback(alarms: Alarms, hour: int) -> None:
     at = START + timedelta(hours=hour)
     recent = [alarm for alarm in alarms if alarm[0] >= at - SPEC.lookback]
     assert np.array_equal(figures(alarms, at, [1, 2]), figures(recent, at, [1, 2]))
+    assert np.array_equal(machine(alarms, at), machine(recent, at))
+
+
+@settings(max_examples=100, deadline=None)
+@given(alarms=ALARMS, hours=st.lists(st.integers(1, 40 * 24), min_size=1, max_size=5))
+def test_many_moments_at_once_are_each_alone(alarms: Alarms, hours: list[int]) -> None:
+    at = [START + timedelta(hours=hour) for hour in hours]
+    together = Past(np.array([micros(moment) for moment in at]), micros(START), HORIZON, SPEC)
+    series = AlarmSeries.of(alarms)
+    for place, moment in enumerate(at):
+        assert np.array_equal(
+            own_history(series, together, np.array([1, 3]))[place], figures(alarms, moment, [1, 3])
+        )
+        assert np.array_equal(machine_history(series, together)[place], machine(alarms, moment))
 
 
 def test_code_never_seen_has_only_noughts() -> None:
     assert not figures([(START, 1)], START + timedelta(days=1), [2]).any()
+    assert figures([(START, 1)], START + timedelta(days=1), [2]).shape == (1, SPEC.width)
 
 
-def test_recency_decays_from_one_and_counts_grow() -> None:
+def test_recency_fades_in_time() -> None:
     at = START + timedelta(days=2)
-    row = figures([(at - timedelta(hours=8), 1), (at - timedelta(hours=30), 1)], at, [1])[0]
-    decays, spans = row[: len(SPEC.decays)], row[len(SPEC.decays) :][: len(SPEC.spans)]
-    assert decays[2] == pytest.approx(np.exp(-1))
-    assert np.all(np.diff(decays) > 0)
-    assert spans == pytest.approx(np.log1p([0, 1, 1, 2, 2]))
+    fading = named(figures([(at - timedelta(hours=8), 1), (at - timedelta(hours=30), 1)], at, [1])[0])["decays"]
+    assert fading[2] == pytest.approx(np.exp(-1))
+    assert np.all(np.diff(fading) > 0)
+
+
+def test_recency_fades_in_alarms_of_other_codes_repeats_collapsed() -> None:
+    at = START + timedelta(days=2)
+    others = [(at - timedelta(minutes=60 - minute), 2 + (minute // 4) % 2) for minute in range(20)]
+    row = named(figures([(at - timedelta(hours=8), 1), *others], at, [1])[0])
+    assert row["alarms"] == pytest.approx(np.exp(-5 / np.array(SPEC.alarms)))
 
 
 @settings(max_examples=100, deadline=None)
 @given(alarms=ALARMS, hour=st.integers(9, 40 * 24))
-def test_rate_is_the_share_of_past_horizons_that_held_the_code(
-    alarms: list[tuple[datetime, int]], hour: int
-) -> None:
+def test_rate_is_the_share_of_past_horizons_that_held_the_code(alarms: Alarms, hour: int) -> None:
     at = START + timedelta(hours=hour)
     times = np.array([micros(moment) for moment, code in alarms if code == 1], dtype=np.int64)
     begin = max(micros(at - timedelta(days=7)), micros(START))
     starts = np.linspace(begin, micros(at - HORIZON), 4001)
     held = [np.any((times >= start) & (times < start + HORIZON / timedelta(microseconds=1))) for start in starts]
-    rate = figures(alarms, at, [1])[0][len(SPEC.decays) + len(SPEC.spans)]
-    assert rate == pytest.approx(np.mean(held), abs=0.02)
+    assert named(figures(alarms, at, [1])[0])["rates"][0] == pytest.approx(np.mean(held), abs=0.02)
 
 
-def test_seasons_say_whether_the_same_horizon_of_earlier_days_held_the_code() -> None:
+def test_same_horizon_of_earlier_days_is_remembered() -> None:
     at = START + timedelta(days=30)
     yesterday, last_week = at - timedelta(days=1) + timedelta(hours=7), at - timedelta(days=7)
-    row = figures([(yesterday, 1), (last_week, 1), (at - timedelta(days=14, minutes=1), 1)], at, [1])[0]
-    assert row[-len(SPEC.seasons) :].tolist() == [1, 1, 0, 0, 0]
+    row = named(figures([(yesterday, 1), (last_week, 1), (at - timedelta(days=14, minutes=1), 1)], at, [1])[0])
+    assert row["days"].tolist() == [1, 1, 0, 0, 0]
+    assert row["shares"][:2] == pytest.approx([2 / 7, 2 / 28])
 
 
-def test_machine_history_adds_all_codes_up_and_says_how_much_was_heard() -> None:
+def test_shares_count_only_days_that_were_heard() -> None:
+    at = START + timedelta(days=3)
+    row = named(figures([(at - timedelta(days=1), 1)], at, [1])[0])
+    assert row["shares"][:2] == pytest.approx([1 / 3, 1 / 3])
+
+
+def test_machine_history_counts_all_codes_and_says_how_much_was_heard() -> None:
     at = START + timedelta(days=15)
-    series = AlarmSeries.of([(at - timedelta(hours=2), 1), (at - timedelta(hours=1), 2)])
-    together = machine_history(series, np.array([micros(at)]), since=micros(START), horizon=HORIZON, spec=SPEC)[0]
-    merged = AlarmSeries(series.times, np.ones(2, dtype=np.int64))
-    same = own_history(
-        merged, np.array([micros(at)]), np.array([1]), since=micros(START), horizon=HORIZON, spec=SPEC
-    )
-    assert np.array_equal(together[:-1], same[0, 0])
-    assert together[-1] == pytest.approx(0.5)
+    row = machine([(at - timedelta(hours=2), 1), (at - timedelta(hours=1), 2)], at)
+    counts = row[len(SPEC.decays) :][: len(SPEC.spans)]
+    assert counts == pytest.approx(np.log1p([1, 2, 2, 2, 2]))
+    assert row[-1] == pytest.approx(0.5)
+
+
+def test_machine_works_since_its_last_pause_and_not_while_it_pauses() -> None:
+    at = START + timedelta(days=2)
+    alarms = [(at - timedelta(hours=hours), 1) for hours in (20, 6, 3, 1)]
+    assert machine(alarms, at)[-4:-1] == pytest.approx([np.exp(-6 / 8), np.log1p(6), np.log1p(3)])
+    assert machine(alarms, at + timedelta(hours=5))[-4:-1].tolist() == [0, 0, 0]
