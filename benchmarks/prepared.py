@@ -19,7 +19,8 @@ from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
 from service.bootstrap import Stores, load_settings, open_stores
 from service.core.catalogue import CatalogueEntry, parse_catalogue
-from service.flows.load_history import load_history
+from service.core.enrolment import NewMachine
+from service.flows.load_history import LogFile, load_history
 from service.flows.record_events import TimePolicy
 from wire.identity import MachineId
 
@@ -39,7 +40,8 @@ def prepare(data_dir: Path, *, machines: int, days: float = 0) -> None:
     with open_stores(load_settings(data_dir=data_dir)) as stores:
         stores.catalogue.merge(entries)
         for machine in machine_ids(machines):
-            stores.machines.add(machine, name=machine.machine, time_zone="UTC", at=now)
+            wish = NewMachine(machine, machine.machine, "UTC")
+            stores.enrolments.enrol(wish, key=None, who="benchmark", at=now, plant_at=now)
         if days:
             _load(stores, machines, days, now)
         stores.versions.add_and_promote(_random_model(entries), report={}, at=now - timedelta(days=1))
@@ -52,9 +54,7 @@ def _load(stores: Stores, machines: int, days: float, now: datetime) -> None:
         for index, machine in enumerate(machine_ids(machines)):
             load_history(
                 stores.machines.get(machine),
-                log,
-                serial=str(index),
-                zone=UTC,
+                LogFile(log, serial=str(index)),
                 recorder=stores.events,
                 now=now,
                 policy=TimePolicy(),

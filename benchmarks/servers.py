@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -36,10 +36,13 @@ def wait_until(condition: Callable[[], object], what: str, seconds: float = 60) 
 
 
 @contextmanager
-def process(command: Sequence[object], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def process(
+    command: Sequence[object], log: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program from the repository; ask it to end when done, and insist after five seconds."""
+    words, more = [str(part) for part in command], os.environ | dict(environment or {})
     with log.open("ab") as output:
-        started = subprocess.Popen([str(part) for part in command], cwd=REPOSITORY, stdout=output, stderr=output)
+        started = subprocess.Popen(words, cwd=REPOSITORY, stdout=output, stderr=output, env=more)
     try:
         yield started
     finally:
@@ -78,14 +81,18 @@ class Serving:
 
 @contextmanager
 def alarmcast(
-    data_dir: Path, broker_port: int, *, command: Sequence[str] = ("service", "serve")
+    data_dir: Path,
+    broker_port: int,
+    *,
+    command: Sequence[str] = ("service", "serve"),
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Serving]:
     """Run ``alarmcast serve``, or another module that takes its flags, until it says that it is ready."""
     port = free_port()
     flags = ["--data-dir", data_dir, "--port", port, "--broker-port", broker_port]
     module, *words = command
     log = data_dir / "service.log"
-    with process([sys.executable, "-m", module, *words, *flags], log) as started:
+    with process([sys.executable, "-m", module, *words, *flags], log, environment) as started:
         serving = Serving(started.pid, port)
 
         def ready() -> bool:

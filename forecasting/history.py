@@ -95,6 +95,12 @@ def machine_history(series: AlarmSeries, past: Past) -> Figures:
     return np.stack(columns, axis=1).astype(np.float32)
 
 
+def with_machine(own: Figures, machine: Figures) -> Figures:
+    """Return moments by codes by figures: each code's own, followed by those of its machine."""
+    shared = np.broadcast_to(machine[:, None, :], (*own.shape[:2], machine.shape[1]))
+    return np.concatenate([own, shared], axis=2)
+
+
 def _fading(times: Moments, past: Past) -> list[Reals]:
     """How long ago the last alarm was: 1 for now, nought for never."""
     before, last = _last(times, past)

@@ -1,49 +1,70 @@
 """The only place that builds objects: settings in, a running service or an open store out."""
 
+import json
 import logging
 import signal
 import socket
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import uvicorn
 from paho.mqtt.enums import MQTTProtocolVersion
 from pydantic import ValidationError
 
+from forecasting.history import HistorySpec
 from forecasting.network import Network
 from forecasting.window import WindowSpec
+from service import __version__
 from service.broker.announcer import ForecastAnnouncer
 from service.broker.ingester import BatchLimits, Ingester
 from service.broker.link import BrokerAddress, Link
+from service.core.enrolment import Curriculum
+from service.core.gate import Limits
 from service.core.health import Health
+from service.core.job import Job, Progress
 from service.core.samples import Samples
-from service.core.version import Version
 from service.errors import InputRejected, NoChampion, Unavailable
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
+from service.flows.enrol import Enrolment, wall_now
 from service.flows.forecast import ForecastDesk
-from service.flows.learn import Learning
+from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
 from service.flows.record_events import TimePolicy
 from service.flows.refresh import Refresh
 from service.flows.registry import Registry
+from service.flows.schooling import School
+from service.flows.versions import VersionDesk
 from service.settings import MqttVersion, Settings, unknown_variables
+from service.store.audit import AuditStore
 from service.store.catalogue import CatalogueStore
 from service.store.engine import Database
+from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
+from service.store.exams import ExamStore
 from service.store.forecasts import ForecastStore
+from service.store.handover import hand_over, take_over
+from service.store.jobs import JobStore
 from service.store.lock import WriterLock
 from service.store.machines import MachineStore
+from service.store.memories import MemoryStore
+from service.store.updates import UpdateStore
 from service.store.versions import VersionStore
 from service.store.weights import WeightsFolder
 from service.web.app import create_app
 from service.web.parts import Parts
+from service.worker.apprentice import HANDOVER, Apprentice
 from service.worker.rhythm import Rhythm
+from service.worker.worker import Duties, Worker
 from wire.clock import PlantClock
+from wire.identity import MachineId
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +92,11 @@ def window_spec(settings: Settings) -> WindowSpec:
     return WindowSpec(timedelta(minutes=settings.lookback_minutes), timedelta(minutes=settings.horizon_minutes))
 
 
+def curriculum(settings: Settings) -> Curriculum:
+    """Return how a machine's windows are shared out, and how many there must be."""
+    return Curriculum(fewest=settings.min_training_windows, keep=timedelta(days=settings.retention_days))
+
+
 def time_policy(settings: Settings) -> TimePolicy:
     """Return which event times are believed."""
     return TimePolicy(timedelta(minutes=settings.future_minutes), timedelta(days=settings.retention_days))
@@ -86,6 +112,12 @@ class Stores:
     catalogue: CatalogueStore
     versions: VersionStore
     forecasts: ForecastStore
+    jobs: JobStore
+    enrolments: EnrolmentStore
+    exams: ExamStore
+    memories: MemoryStore
+    updates: UpdateStore
+    audit: AuditStore
     lock: WriterLock
 
 
@@ -111,6 +143,12 @@ def open_stores(settings: Settings) -> Iterator[Stores]:
             CatalogueStore(database),
             VersionStore(database, WeightsFolder(settings.data_dir / "weights")),
             ForecastStore(database),
+            JobStore(database),
+            EnrolmentStore(database),
+            ExamStore(database),
+            MemoryStore(database),
+            UpdateStore(database),
+            AuditStore(database),
             lock,
         )
     finally:
@@ -160,6 +198,27 @@ class Service:
                 step=timedelta(minutes=settings.grid_minutes),
             )
         )
+        self.enrolment = Enrolment(
+            machines=stores.machines,
+            enrolments=stores.enrolments,
+            jobs=stores.jobs,
+            log=stores.events,
+            catalogue=stores.catalogue,
+            school=School(stores.machines, stores.events, window_spec(settings), curriculum(settings)),
+            clock=self.clock,
+            refresh_after=timedelta(days=settings.refresh_days) if settings.refresh_days else None,
+        )
+        self.worker = Worker(
+            jobs=stores.jobs,
+            updates=stores.updates,
+            duties=Duties(admit=self.enrolment.admit, keep_house=self._keep_house),
+            apprentice=self._apprentice,
+            take_over=take_over,
+            wall=wall_now,
+            plant=self.clock.now,
+            folder=settings.data_dir / "learning",
+            learned=self._champion.look_again,
+        )
         self.app = create_app(
             Parts(
                 machines=stores.machines,
@@ -169,6 +228,18 @@ class Service:
                 newest=self.newest,
                 clock=self.clock,
                 health=self.health,
+                enrolment=self.enrolment,
+                jobs=stores.jobs,
+                versions=stores.versions,
+                version_desk=VersionDesk(stores.versions, self.clock),
+                exams=stores.exams,
+                history=HistoryLoader(
+                    stores.events,
+                    self.clock,
+                    time_policy(settings),
+                    folder=settings.data_dir / "uploads",
+                    most_bytes=settings.history_max_mb * 1_000_000,
+                ),
             )
         )
 
@@ -177,9 +248,13 @@ class Service:
         self.ingester.start(self.link)
         self.link.start()
         self.rhythm.start()
+        if self.stores.database.is_sqlite:
+            self.stores.jobs.recover()
+        self.worker.start()
 
     def stop(self) -> None:
         """Stop taking messages, finish the batch at hand, end."""
+        self.worker.stop()
         self.rhythm.stop()
         self.ingester.stop()
         self.link.stop()
@@ -204,6 +279,7 @@ class Service:
             "broker_thread": None if self.link.is_alive else "the network thread has ended",
             "ingest": self.ingester.complaint or (None if self.ingester.is_alive else "the ingester has ended"),
             "forecasts": self.rhythm.complaint or (None if self.rhythm.is_alive else "the rhythm has ended"),
+            "learning": self.worker.complaint or (None if self.worker.is_alive else "the worker has ended"),
             "database": self._database_trouble(),
         }
         version, trouble = self._model()
@@ -214,6 +290,19 @@ class Service:
             version,
         )
 
+    def _apprentice(self, job: Job, folder: Path) -> Apprentice:
+        orders = {
+            "settings": json.loads(self._settings.model_dump_json()),
+            "machine": str(job.machine),
+            "now": self.clock.now().isoformat(),
+        }
+        return Apprentice([sys.executable, "-m", "service", "apprentice"], orders, folder)
+
+    def _keep_house(self) -> None:
+        """Do what is due now and then: relearn what was learned long ago, let go of what nobody needs."""
+        self.enrolment.schedule()
+        self.stores.versions.prune(keep=self._settings.keep_versions)
+
     def _database_trouble(self) -> str | None:
         try:
             self.stores.database.ping()
@@ -223,41 +312,60 @@ class Service:
 
     def _model(self) -> tuple[str | None, str | None]:
         try:
-            return self._champion.current().version.name, None
-        except NoChampion:
-            return (
-                None,
-                None,
-            )  # young, not ill: events are taken, and the forecast endpoint says what is missing
+            return self._champion.current().version.name, self._champion.complaint
+        except NoChampion:  # young, not ill: events are taken, and the forecast endpoint says what is missing
+            return None, None
         except Unavailable as error:
             return None, str(error)
 
 
-def learn_first_model(settings: Settings, *, epochs: int, seed: int, progress: Callable[[int], None]) -> Version:
-    """Learn from all stored history in this process, which loads torch; the serving one never calls this."""
-    import numpy as np  # noqa: PLC0415
+def learn_job(
+    settings: Settings, *, machine: MachineId, now: datetime, folder: Path, told: Callable[[Progress], None]
+) -> None:
+    """Learn a machine in this process, which loads torch and never writes to the database; leave the result."""
+    from service.flows.learn import Learning  # noqa: PLC0415 - the serving process never comes here
+    from service.learning.presets import PRESETS  # noqa: PLC0415
+    from service.learning.trainer import Progress as Epoch  # noqa: PLC0415
+    from service.learning.trainer import train  # noqa: PLC0415
 
-    from service.learning.trainer import TrainingSpec, train  # noqa: PLC0415
+    preset = PRESETS["product"]
 
-    def trainer(samples: Samples, tell: Callable[[int], None]) -> Network:
-        return train(
-            None,
-            samples,
-            spec=TrainingSpec(epochs=epochs),
-            rng=np.random.default_rng(seed),
-            progress=lambda made: tell(made.epoch),
-        )
+    def fit(
+        start: Network | None,
+        new: Samples,
+        replay: Samples | None,
+        *,
+        rng: np.random.Generator,
+        told: Callable[[Progress], None],
+    ) -> Network:
+        began = time.monotonic()
 
-    with open_stores(settings) as stores:
+        def tell(epoch: Epoch) -> None:
+            left = (time.monotonic() - began) / epoch.epoch * (epoch.epochs - epoch.epoch)
+            told(Progress("training", epoch.epoch, epoch.epochs, round(epoch.loss, 5), round(left, 1)))
+
+        return train(start, new, replay=replay, spec=preset.training, rng=rng, progress=tell)
+
+    database = Database(settings.database_url or _sqlite_url(settings.data_dir), read_only=True)
+    weights = WeightsFolder(settings.data_dir / "weights")
+    try:
+        machines, events = MachineStore(database), EventStore(database)
         learning = Learning(
-            machines=stores.machines,
-            log=stores.events,
-            catalogue=stores.catalogue,
-            versions=stores.versions,
-            spec=window_spec(settings),
-            keep=timedelta(days=settings.retention_days),
+            school=School(machines, events, window_spec(settings), curriculum(settings)),
+            catalogue=CatalogueStore(database),
+            versions=VersionStore(database, weights),
+            memories=MemoryStore(database),
+            exams=ExamStore(database),
+            weights=weights,
+            recipe=preset.recipe("bat-ocdm", memory=settings.memory_windows),
+            history=HistorySpec(),
+            limits=Limits(max_forgetting=settings.max_forgetting),
+            code_version=__version__,
         )
-        return learning.first_model(trainer, now=plant_clock(settings).now(), progress=progress)
+        candidate = learning.learn(machines.get(machine), now=now, train=fit, told=told)
+    finally:
+        database.close()
+    hand_over(candidate, folder / HANDOVER)
 
 
 def listen(host: str, port: int) -> socket.socket:

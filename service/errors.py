@@ -3,11 +3,14 @@
 ServiceError
 ├── InputRejected        wrong, and will stay wrong            422 / quarantine
 │   ├── NotFound         no such machine, version or page      404
-│   └── Conflict         contradicts what is known already     409
+│   ├── Conflict         contradicts what is known already     409
+│   └── TooLarge         more than may be sent at once         413
 ├── Unavailable          try again later                       503 / retry
 │   └── NoChampion       no model has been learned yet         503
 ├── DatabaseInUse        another process holds the database    (command line)
-└── TrainingFailed       the update broke, the old model serves
+├── TrainingFailed       the update broke, the old model serves
+├── LeaseLost            another worker has the job now        (worker)
+└── ChampionChanged      learned on what no longer serves      (worker)
 """
 
 from typing import ClassVar
@@ -41,6 +44,13 @@ class Conflict(InputRejected):
     title = "Conflict"
 
 
+class TooLarge(InputRejected):
+    """More was sent than is taken at once."""
+
+    status = 413
+    title = "Too large"
+
+
 class Unavailable(ServiceError):
     """It may work later; ``retry_after`` seconds is a fair guess at when."""
 
@@ -70,3 +80,15 @@ class TrainingFailed(ServiceError):
     """The update broke; what served before serves on."""
 
     title = "Training failed"
+
+
+class LeaseLost(ServiceError):
+    """The job is no longer this worker's; nothing it does may be kept."""
+
+    title = "Lease lost"
+
+
+class ChampionChanged(ServiceError):
+    """The model that was learned on no longer serves; the job must learn again."""
+
+    title = "Champion changed"

@@ -50,6 +50,22 @@ class Settings(BaseSettings):
         default=5, ge=0, description="Events further ahead of the plant clock are flagged."
     )
     retention_days: int = Field(default=400, ge=1, description="Events older than this are flagged on arrival.")
+    memory_windows: int = Field(
+        default=2000, ge=2, description="Windows kept in all for replay and calibration, the paper's M."
+    )
+    min_training_windows: int = Field(
+        default=336, ge=1, description="Hourly windows a machine needs to learn from before it is learned."
+    )
+    max_forgetting: float = Field(
+        default=0.05, gt=0, le=1, description="What one machine may lose since its best before the gate closes."
+    )
+    refresh_days: int = Field(
+        default=30, ge=0, description="A machine is learned again after this many plant days; 0 means never."
+    )
+    keep_versions: int = Field(
+        default=10, ge=1, description="Newest versions whose weights are kept, needed by a forecast or not."
+    )
+    history_max_mb: int = Field(default=512, ge=1, description="Largest history file that may be uploaded.")
     clock_wall_origin: AwareDatetime = Field(
         default=datetime(2000, 1, 1, tzinfo=UTC), description="Wall time at which the plant clock was set."
     )

@@ -46,6 +46,10 @@ class Forecast(WireModel):
     events_seen: int = Field(ge=0, description="Events in the evidence window.")
     coverage: Share = Field(description="Share of the evidence window in which the machine was heard.")
     model_version: str
+    learned: bool = Field(
+        default=True,
+        description="False while the model has not learned this machine: the fleet's model speaks for it.",
+    )
     hindsight: bool = Field(
         default=False,
         description="True if the model was not yet serving at as_of, so it may know the future.",

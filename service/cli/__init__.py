@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from service import __version__
-from service.cli import admin, serve
+from service.cli import admin, apprentice, serve
 from service.errors import ServiceError
 from service.experiment.command import command as experiment
 
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command("serve")(serve.serve)
 app.command("demo")(serve.demo)
 app.command("experiment")(experiment)
+app.command("apprentice", hidden=True)(apprentice.apprentice)
 app.add_typer(admin.app, name="admin")
 
 

@@ -1,6 +1,9 @@
 """The API, wherever it is: in the service that holds the database, or in this process if nobody does."""
 
 import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,27 +12,84 @@ from service.bootstrap import Service, open_stores
 from service.errors import DatabaseInUse, InputRejected, Unavailable
 from service.settings import Settings
 
+_PATIENCE = httpx.Timeout(60.0, read=600.0)  # a year of history takes a while to be stored
+_CHUNK = 1 << 20
 
-def call(settings: Settings, method: str, path: str, **request: Any) -> httpx.Response:
-    """Send one request and return its answer; a problem becomes the error it describes."""
+
+def call(
+    settings: Settings, method: str, path: str, *, file: "Sent | None" = None, **request: Any
+) -> httpx.Response:
+    """Send one request, with a file as its body if there is one, and return its answer.
+
+    A problem becomes the error it describes.
+    """
     try:
         with open_stores(settings) as stores:
-            answer = asyncio.run(_call_here(Service(settings, stores), method, path, request))
+            transport = httpx.ASGITransport(Service(settings, stores).app)
+            answer = asyncio.run(_send(transport, "http://here", method, path, file, request))
     except DatabaseInUse as error:
         if error.url is None:
             raise
         try:
-            answer = httpx.request(method, f"{error.url}{path}", timeout=60, **request)
+            answer = asyncio.run(_send(None, error.url, method, path, file, request))
         except httpx.HTTPError as failure:
-            raise Unavailable(f"The service at {error.url} does not answer: {failure}.") from None
+            raise Unavailable(f"The service at {error.url} does not answer: {failure!r}.") from None
     if answer.is_error:
         raise InputRejected(_detail(answer))
     return answer
 
 
-async def _call_here(service: Service, method: str, path: str, request: dict[str, Any]) -> httpx.Response:
-    transport = httpx.ASGITransport(service.app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+class Sent:
+    """A file that is sent piece by piece, telling how many bytes have gone."""
+
+    def __init__(self, file: Path, told: Callable[[int], None]) -> None:
+        try:
+            self._file = file.open("rb")
+        except OSError as error:
+            raise InputRejected(f"Cannot read {file}: {error.strerror}.") from None
+        self.size, self._told = file.stat().st_size, told
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield the file's bytes from its start."""
+        self._file.seek(0)
+        with self._file:
+            while piece := self._file.read(_CHUNK):
+                yield piece
+                self._told(self._file.tell())
+
+
+def follow(settings: Settings, path: str) -> Iterator[dict[str, Any]]:
+    """Yield what a running service says in a stream of server-sent events."""
+    try:
+        with open_stores(settings):
+            raise Unavailable("No service is running, and only a running one learns. Start it: alarmcast serve")
+    except DatabaseInUse as error:
+        if error.url is None:
+            raise
+        address = error.url
+    try:
+        with httpx.stream("GET", f"{address}{path}", timeout=_PATIENCE) as answer:
+            if answer.is_error:
+                answer.read()
+                raise InputRejected(_detail(answer))
+            for line in answer.iter_lines():
+                if line.startswith("data: "):
+                    yield json.loads(line.removeprefix("data: "))
+    except httpx.HTTPError as failure:
+        raise Unavailable(f"The service at {address} no longer answers: {failure!r}.") from None
+
+
+async def _send(
+    transport: httpx.ASGITransport | None,
+    address: str,
+    method: str,
+    path: str,
+    file: Sent | None,
+    request: dict[str, Any],
+) -> httpx.Response:
+    if file is not None:
+        request = request | {"content": file.pieces()}
+    async with httpx.AsyncClient(transport=transport, base_url=address, timeout=_PATIENCE) as client:
         return await client.request(method, path, **request)
 
 

@@ -17,7 +17,10 @@ from service.core.ocdm import Labels
 
 Reals = NDArray[np.float64]
 
-SHRINKAGE: Final = 5.0  # how many windows' worth of evidence hold a code's curve to that of all codes
+# Hourly windows whose horizons last eight hours share seven of them: one says an eighth of what it would alone.
+OVERLAP: Final = 8.0
+SHRINKAGE: Final = 20.0  # how many lone windows' worth of evidence hold a code's curve to that of all codes,
+TRUST: Final = 5.0  # and that one to what the model says itself
 _FLATTEST: Final = 0.05  # a curve may not turn ranks around
 _GRID: Final = np.concatenate([np.linspace(0.001, 0.05, 50), np.linspace(0.06, 0.98, 93)])
 
@@ -30,9 +33,9 @@ def fit(
     if count == 0 or labels.all() or not labels.any():
         return Calibration.identity(targets)
     x, y = logits.astype(np.float64), labels.astype(np.float64)
-    importance = np.ones_like(x) if weights is None else np.broadcast_to(weights, x.shape)
+    importance = (np.ones_like(x) if weights is None else np.broadcast_to(weights, x.shape)) / OVERLAP
     start = np.array([[1.0, 0.0]])
-    shared = _logistic(x.reshape(-1, 1), y.reshape(-1, 1), importance.reshape(-1, 1), start, 1e-6)
+    shared = _logistic(x.reshape(-1, 1), y.reshape(-1, 1), importance.reshape(-1, 1), start, TRUST)
     own = _logistic(x, y, importance, np.repeat(shared, targets, axis=0), shrinkage)
     return Calibration(own[:, 0].astype(np.float32), own[:, 1].astype(np.float32))
 

@@ -2,9 +2,21 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 from wire.identity import MachineId
+
+
+class MachineState(StrEnum):
+    """How far a machine is on the way to a model that knows it; until it is live the fleet's model serves it."""
+
+    REGISTERED = "registered"  # nothing has been heard of it yet
+    COLLECTING = "collecting"  # heard, but not yet for long enough to learn from
+    LEARNING = "learning"
+    LIVE = "live"
+    FAILED = "failed"  # with a reason; the fleet's model serves it, if there is one
+    RETIRED = "retired"
 
 
 @dataclass(frozen=True)
@@ -16,11 +28,14 @@ class Machine:
     name: str
     time_zone: str
     registered_at: datetime
+    state: MachineState = MachineState.REGISTERED
+    reason: str | None = None
+    learned_at: datetime | None = None
 
 
 @dataclass(frozen=True)
 class Agent:
-    """How an agent was when last heard, in plant time."""
+    """How an agent was when last heard, in plant time; ``since`` is its first sign of life."""
 
     online: bool
     heard_at: datetime
@@ -28,6 +43,7 @@ class Agent:
     epoch: UUID | None = None
     spooled: int | None = None
     skew_ms: int | None = None
+    since: datetime | None = None
 
 
 @dataclass(frozen=True)

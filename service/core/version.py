@@ -2,21 +2,37 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 
+class Standing(StrEnum):
+    """What became of a version."""
+
+    CHAMPION = "champion"  # it serves
+    PROMOTED = "promoted"  # it has served
+    REJECTED = "rejected"  # the gate kept it out, with its reasons
+
+
 @dataclass(frozen=True)
 class Version:
-    """One learned model; ``weights`` is the sha256 that names its file."""
+    """One learned model; ``weights`` is the sha256 that names its file, ``parent`` the one it started from.
+
+    ``learned`` are the machines it knows, oldest first, ``targets`` the codes it forecasts, in order.
+    """
 
     number: int
     created_at: datetime
     weights: str
     report: dict[str, Any]
     promoted_at: datetime | None = None
+    parent: int | None = None
+    learned: tuple[str, ...] = ()
+    targets: tuple[int, ...] = ()
+    pruned: bool = False
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from forecasting.history import with_machine
 from forecasting.vocabulary import Columns
 
 Codes = NDArray[np.int64]
@@ -62,9 +63,7 @@ class Windows:
 
     def own_history(self, columns: Columns) -> NDArray[np.float32]:
         """Return windows by codes by figures: each target code's own, followed by the machine's."""
-        own = _placed(self.history, self.tracked, columns)
-        shared = np.broadcast_to(self.context[:, None, :], (len(self), columns.size, self.context.shape[1]))
-        return np.concatenate([own, shared], axis=2)
+        return with_machine(_placed(self.history, self.tracked, columns), self.context)
 
 
 def joined(parts: Sequence[Windows]) -> Windows:

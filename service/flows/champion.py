@@ -9,7 +9,7 @@ from threading import Lock
 
 from forecasting.forecaster import Forecaster
 from service.core.version import Version
-from service.errors import NoChampion
+from service.errors import NoChampion, Unavailable
 from service.flows.ports import Versions
 
 _LOOK_AGAIN = 0.5  # seconds: a new champion is noticed this soon
@@ -33,25 +33,43 @@ class Champion:
         self._loaded: OrderedDict[str, Serving] = OrderedDict()
         self._current: Serving | None = None
         self._looked = float("-inf")
+        self.complaint: str | None = None
 
     def current(self) -> Serving:
         """Return what serves now, or raise :class:`NoChampion` if nothing has been learned yet."""
         with self._lock:
             if self._monotonic() - self._looked >= _LOOK_AGAIN:
-                version = self._versions.champion()
-                self._current = self._load(version) if version else None
+                self._look()
                 self._looked = self._monotonic()
             if self._current is None:
-                raise NoChampion("No model has been learned yet. Load history and run: alarmcast admin learn")
+                raise NoChampion(
+                    "No model has been learned yet. Enrol a machine and load its past: "
+                    "alarmcast admin enrol SITE/MACHINE --history FILE"
+                )
             return self._current
 
+    def look_again(self) -> None:
+        """Look for a new champion at the next chance."""
+        self._looked = float("-inf")
+
     def at(self, at: datetime) -> Serving | None:
-        """Return what served at a past moment, or None if nothing did."""
+        """Return what served at a past moment, or None if nothing did or its weights have been let go."""
         version = self._versions.serving_at(at)
-        if version is None:
+        if version is None or version.pruned:
             return None
         with self._lock:
             return self._load(version)
+
+    def _look(self) -> None:
+        version = self._versions.champion()
+        try:
+            self._current = self._load(version) if version else None
+            self.complaint = None
+        except Unavailable as error:
+            # What serves goes on serving; only a process that has nothing in memory cannot answer.
+            self.complaint = str(error)
+            if self._current is None:
+                raise
 
     def _load(self, version: Version) -> Serving:
         serving = self._loaded.get(version.weights)

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecasting.forecaster import Forecaster
+from forecasting.forecaster import Forecaster, Record
 from forecasting.network import Matrix
-from forecasting.series import AlarmSeries
 from forecasting.window import WindowSpec, coverage, evidence
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.machine import Agent, Machine
@@ -27,8 +26,9 @@ ENOUGH_COVERAGE = 0.5
 
 
 class Heard(NamedTuple):
-    """Up to when a machine was heard, if ever, and whether its agent is online and speaking."""
+    """Since when and up to when a machine was heard, if ever, and whether its agent is online and speaking."""
 
+    since: datetime | None
     until: datetime | None
     well: bool
 
@@ -66,10 +66,11 @@ class ForecastDesk:
         known = self.machines.get(machine)
         then = self.champion.at(at)
         serving = then or self.champion.current()
-        if at < EARLIEST + serving.forecaster.spec.lookback:
+        if at < EARLIEST + serving.forecaster.reach:
             raise InputRejected(f"{at.isoformat()} is too long ago; ask for a moment after {EARLIEST.year}.")
         # How the agent is now says nothing about then; what is stored is what was heard.
-        made = self._make([known], at, serving, [Heard(at, well=True)], hindsight=then is None)
+        heard = Heard(self.log.first_at(known), at, well=True)
+        made = self._make([known], at, serving, [heard], hindsight=then is None)
         return made[0].forecast
 
     def _make(
@@ -83,13 +84,17 @@ class ForecastDesk:
     ) -> list[Made]:
         if not machines:
             return []
-        model, spec = serving.forecaster, serving.forecaster.spec
-        seen = [evidence(self.log.series(machine, at - spec.lookback, at), at, spec) for machine in machines]
-        probabilities = model.probabilities(seen)
+        model = serving.forecaster
+        records = [
+            Record(self.log.series(machine, at - model.reach, at), one.since or at)
+            for machine, one in zip(machines, heard, strict=True)
+        ]
+        seen = [len(evidence(record.series, at, model.spec)) for record in records]
+        probabilities = model.probabilities(records, at)
         entries = self.catalogue.entries()
         return [
-            self._one(machine, at, serving, window, row, one, entries, hindsight=hindsight)
-            for machine, window, row, one in zip(machines, seen, probabilities, heard, strict=True)
+            self._one(machine, at, serving, count, row, one, entries, hindsight=hindsight)
+            for machine, count, row, one in zip(machines, seen, probabilities, heard, strict=True)
         ]
 
     def _one(
@@ -97,7 +102,7 @@ class ForecastDesk:
         machine: Machine,
         at: datetime,
         serving: Serving,
-        seen: AlarmSeries,
+        seen: int,
         probabilities: Matrix,
         heard: Heard,
         entries: dict[int, CatalogueEntry],
@@ -113,9 +118,10 @@ class ForecastDesk:
             window_start=at - spec.lookback,
             window_end=at,
             horizon_end=at + spec.horizon,
-            events_seen=len(seen),
+            events_seen=seen,
             coverage=round(covered, 4),
             model_version=serving.version.name,
+            learned=str(machine.id) in serving.version.learned,
             hindsight=hindsight,
             status=status,
             alarms=likely_alarms(
@@ -126,26 +132,26 @@ class ForecastDesk:
             ),
         )
         stored = StoredForecast(
-            machine.row, at, serving.version.number, status.value, len(seen), covered, probabilities
+            machine.row, at, serving.version.number, status.value, seen, covered, probabilities
         )
         return Made(forecast, stored)
 
-    def _heard(self, machine: Machine, at: datetime, agent: Agent | None) -> "Heard":
-        """Say up to when the machine was heard, and whether its agent is well now."""
+    def _heard(self, machine: Machine, at: datetime, agent: Agent | None) -> Heard:
+        """Say since when and up to when the machine was heard, and whether its agent is well now."""
+        since = self.log.first_at(machine)
         if agent is None:
-            return Heard(self.log.last_at(machine), well=False)
+            return Heard(since, self.log.last_at(machine), well=False)
         well = agent.online and at - agent.heard_at <= self.stale_after
-        return Heard(at if well else agent.heard_at, well=well)
+        return Heard(since, at if well else agent.heard_at, well=well)
 
     def _trust(
-        self, machine: Machine, at: datetime, spec: WindowSpec, heard: "Heard"
+        self, machine: Machine, at: datetime, spec: WindowSpec, heard: Heard
     ) -> tuple[float, ForecastStatus]:
         """Return the coverage of the evidence window and what it makes of the forecast."""
-        first = self.log.first_at(machine)
-        if first is None or heard.until is None:
+        if heard.since is None or heard.until is None:
             return 0.0, ForecastStatus.WARMING_UP
         deaf = [(gap.first_at, gap.last_at) for gap in self.log.gaps(machine, at - spec.lookback, at)]
-        covered = coverage(at, spec, heard=(first, max(heard.until, first)), deaf=deaf)
+        covered = coverage(at, spec, heard=(heard.since, max(heard.until, heard.since)), deaf=deaf)
         if not heard.well:
             return covered, ForecastStatus.STALE
         return covered, ForecastStatus.OK if covered >= ENOUGH_COVERAGE else ForecastStatus.WARMING_UP

@@ -22,6 +22,7 @@ class Refresh:
     clock: PlantClock
     step: timedelta
     _done: datetime | None = None
+    _spoken: int | None = None
 
     def on_the_grid(self) -> int:
         """Make, store and announce the forecasts of the grid's last moment, once; return how many.
@@ -41,6 +42,13 @@ class Refresh:
             self.announcer.announce(kept.machine, kept.encoded)
         self._done = at
         return len(made)
+
+    def on_promotion(self) -> None:
+        """Have every machine's forecast made anew when another version has begun to serve."""
+        version = self.desk.champion.current().version.number
+        if version != self._spoken:
+            self.newest.touch(machine.id for machine in self.machines.all())
+            self._spoken = version
 
     def in_between(self) -> int:
         """Announce new forecasts of the machines that something arrived for; return how many."""

@@ -47,7 +47,7 @@ PRESETS: Final[Mapping[str, Preset]] = {
         training=TrainingSpec(
             dropout=Dropout(hidden=0.5, inputs=0.5, history=0.1),
             epochs=3,
-            least_steps=300,
+            first_steps=300,
             loss="cross-entropy",
         ),
         strategies={**STRATEGIES, "bat-ocdm": BatOcdm(batch=None)},

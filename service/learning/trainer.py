@@ -26,8 +26,9 @@ from service.learning.weights import to_module, to_network
 class TrainingSpec:
     """How to train; the paper's way by default.
 
-    ``own_hidden`` are the widths of the own-history path, used when samples carry history. A machine with
-    few windows is gone through more often than ``epochs``, until there were ``least_steps``.
+    ``own_hidden`` are the widths of the own-history path, used when samples carry history. Fresh weights go
+    through their windows more often than ``epochs``, until there were ``first_steps``; learned ones do not,
+    because a machine with few windows would bend the whole fleet's model to itself.
     """
 
     hidden: tuple[int, ...] = (512, 256, 128)
@@ -37,7 +38,7 @@ class TrainingSpec:
     batch: int = 64
     replay_batch: int = 64
     learning_rate: float = 1e-3
-    least_steps: int = 0
+    first_steps: int = 0
     loss: Literal["focal", "cross-entropy"] = "focal"
     alpha: float = 0.8
     gamma: float = 2.0
@@ -75,7 +76,9 @@ def train(
         raise ValueError("There is nothing to learn from: no windows were given.")
     with _reproducibly(int(rng.integers(2**63))):
         module = _module(network, new, spec)
-        _fit(module, _Batches(new, replay, spec), spec, progress)
+        batches = _Batches(new, replay, spec)
+        least = spec.first_steps if network is None else 0
+        _fit(module, batches, spec, progress, epochs=max(spec.epochs, -(-least // batches.rounds)))
         return to_network(module)
 
 
@@ -90,9 +93,15 @@ def _module(network: Network | None, new: Samples, spec: TrainingSpec) -> Module
     return to_module(grown(network, inputs=inputs, outputs=outputs), dropout=spec.dropout)
 
 
-def _fit(module: Module, batches: "_Batches", spec: TrainingSpec, progress: Callable[[Progress], None]) -> None:
+def _fit(
+    module: Module,
+    batches: "_Batches",
+    spec: TrainingSpec,
+    progress: Callable[[Progress], None],
+    *,
+    epochs: int,
+) -> None:
     optimiser = Adam(module.parameters(), lr=spec.learning_rate, fused=True)
-    epochs = max(spec.epochs, -(-spec.least_steps // batches.rounds))
     module.train()
     for epoch in range(1, epochs + 1):
         total = torch.zeros(())

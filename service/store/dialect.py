@@ -14,10 +14,12 @@ Rows = Sequence[tuple[Any, ...]]
 _ROWS_A_STATEMENT = (500, 100, 20, 5, 1)
 
 
-def upsert(connection: Connection, table: Table, row: dict[str, Any], *, keys: list[str]) -> Any:
-    """Return a statement that inserts ``row`` or, where its keys exist, updates the rest of it."""
+def upsert(
+    connection: Connection, table: Table, row: dict[str, Any], *, keys: list[str], once: list[str] | None = None
+) -> Any:
+    """Return a statement that inserts ``row`` or, where its keys exist, updates the rest, except ``once``."""
     insert = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
-    rest = {name: value for name, value in row.items() if name not in keys}
+    rest = {name: value for name, value in row.items() if name not in (*keys, *(once or ()))}
     return insert(table).values(**row).on_conflict_do_update(index_elements=keys, set_=rest)
 
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from alembic import command
 from alembic.config import Config
@@ -21,10 +22,11 @@ class Database:
     """``read()`` and ``write()`` are the only ways in.
 
     On SQLite all writers of the process queue for one connection, and every write transaction begins
-    IMMEDIATE: it never has to be upgraded half-way, which is what "database is locked" is made of.
+    IMMEDIATE: it never has to be upgraded half-way, which is what "database is locked" is made of. A process
+    beside the writer opens the file ``read_only``.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, read_only: bool = False) -> None:
         try:
             parsed = make_url(url)
         except ArgumentError:
@@ -33,7 +35,13 @@ class Database:
         self.is_sqlite = parsed.drivername == "sqlite" and bool(parsed.database) and parsed.database != ":memory:"
         if not self.is_sqlite and parsed.drivername != "postgresql+psycopg":
             raise InputRejected(_WRONG_URL)
-        if self.is_sqlite:
+        if self.is_sqlite and read_only:
+            # Such a connection never checkpoints, not even as the last one to close: that is the writer's to do.
+            file = quote(str(parsed.database))
+            self._writer = self._reader = _sqlite_engine(
+                f"sqlite:///file:{file}?mode=ro&uri=true", writes=False, connections=2
+            )
+        elif self.is_sqlite:
             self._writer = _sqlite_engine(url, writes=True, connections=1)
             self._reader = _sqlite_engine(url, writes=False, connections=20)
         else:

@@ -40,6 +40,8 @@ _WINDOW = text(
     " ORDER BY at_us, code"
 )
 _FIRST = text("SELECT min(at_us) FROM events WHERE machine_id = :machine AND flag = 0")
+_FLAGGED = text("SELECT count(*) FROM events WHERE machine_id = :machine AND flag <> 0")
+_LAST_BEFORE = text("SELECT max(at_us) FROM events WHERE machine_id = :machine AND at_us < :before AND flag = 0")
 _LAST = text("SELECT max(at_us) FROM events WHERE machine_id = :machine AND flag = 0")
 
 
@@ -79,10 +81,19 @@ class EventStore:
         """Return when the machine's trustworthy history ends."""
         return self._moment(_LAST, machine)
 
-    def _moment(self, query: TextClause, machine: Machine) -> datetime | None:
+    def _moment(self, query: TextClause, machine: Machine, **bounds: int) -> datetime | None:
         with self.database.read() as connection:
-            found = connection.execute(query, {"machine": machine.row}).scalar()
+            found = connection.execute(query, {"machine": machine.row, **bounds}).scalar()
         return moment(found) if found is not None else None
+
+    def last_before(self, machine: Machine, at: datetime) -> datetime | None:
+        """Return when the last trustworthy alarm before a moment was."""
+        return self._moment(_LAST_BEFORE, machine, before=micros(at))
+
+    def flagged(self, machine: Machine) -> int:
+        """Return how many of a machine's events are kept out of windows for their time."""
+        with self.database.read() as connection:
+            return int(connection.execute(_FLAGGED, {"machine": machine.row}).scalar_one())
 
     def heard_since(self, machine: Machine, epoch: UUID, since: datetime) -> bool:
         """Say whether an event of this spool was received at or after a moment."""
@@ -225,8 +236,9 @@ def _insert_quarantined(connection: Connection, rows: list[Quarantined], receive
 
 def _note_heard(connection: Connection, recording: Recording) -> None:
     """Events are a sign of life too, but once an agent has told its state, only a state says it is online."""
-    rows = [(machine, True, recording.received_us) for machine in recording.heard - recording.told.keys()]
+    at = recording.received_us
+    rows = [(machine, True, at, at) for machine in recording.heard - recording.told.keys()]
     if rows:
         heard = "(machine_id) DO UPDATE SET heard_us = excluded.heard_us"
-        columns = ("machine_id", "online", "heard_us")
+        columns = ("machine_id", "online", "heard_us", "since_us")
         insert_rows(connection, agents, columns, rows, on_conflict=heard)

@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
-from service.core.machine import Agent, Knock, Machine
-from service.errors import Conflict, NotFound
+from service.core.machine import Agent, Knock, Machine, MachineState
+from service.errors import NotFound
 from service.store.dialect import upsert
 from service.store.engine import Database
 from service.store.tables import agents, epochs, events, forecasts, knocks, machines
@@ -23,31 +22,11 @@ class MachineStore:
 
     database: Database
 
-    def add(self, machine: MachineId, *, name: str, time_zone: str, at: datetime) -> bool:
-        """Register a machine; say whether it is new. The same again is fine, another name or zone is not."""
-        row = {"site": machine.site, "machine": machine.machine, "name": name, "time_zone": time_zone}
-        try:
-            with self.database.write() as connection:
-                connection.execute(insert(machines).values(**row, registered_us=micros(at)))
-                connection.execute(
-                    knocks.delete().where(knocks.c.site == machine.site, knocks.c.machine == machine.machine)
-                )
-        except IntegrityError:
-            known = self.get(machine)
-            if (known.name, known.time_zone) != (name, time_zone):
-                raise Conflict(
-                    f"{machine} is registered already, as {known.name!r} in {known.time_zone}."
-                ) from None
-            return False
-        return True
-
     def get(self, machine: MachineId) -> Machine:
         """Return a machine, or raise :class:`NotFound` saying how to register it."""
         found = self.find(machine)
         if found is None:
-            raise NotFound(
-                f"There is no machine {machine}. Register it with: alarmcast admin machine add {machine}"
-            )
+            raise NotFound(f"There is no machine {machine}. Enrol it with: alarmcast admin enrol {machine}")
         return found
 
     def find(self, machine: MachineId) -> Machine | None:
@@ -57,9 +36,11 @@ class MachineStore:
             row = connection.execute(query).one_or_none()
         return _machine(row) if row else None
 
-    def all(self) -> list[Machine]:
-        """Return every machine, by site and name."""
+    def all(self, *, retired: bool = False) -> list[Machine]:
+        """Return every machine by site and name, with ``retired`` those too that have been let go."""
         query = select(machines).order_by(machines.c.site, machines.c.machine)
+        if not retired:
+            query = query.where(machines.c.state != MachineState.RETIRED.value)
         with self.database.read() as connection:
             return [_machine(row) for row in connection.execute(query)]
 
@@ -98,17 +79,16 @@ class MachineStore:
 def record_signs_of_life(connection: Connection, rows: Iterable[tuple[int, Agent]]) -> None:
     """Note inside a transaction how agents are; one that spoke without telling keeps what it told before."""
     for machine_id, agent in rows:
-        heard = {"machine_id": machine_id, "online": agent.online, "heard_us": micros(agent.heard_at)}
-        if agent.version is None:
-            connection.execute(upsert(connection, agents, heard, keys=["machine_id"]))
-            continue
-        told = {
-            "agent": agent.version,
-            "epoch": agent.epoch,
-            "spooled": agent.spooled,
-            "skew_ms": agent.skew_ms,
-        }
-        connection.execute(upsert(connection, agents, heard | told, keys=["machine_id"]))
+        heard: dict[str, Any] = {"online": agent.online, "heard_us": micros(agent.heard_at)}
+        if agent.version is not None:
+            heard |= {
+                "agent": agent.version,
+                "epoch": agent.epoch,
+                "spooled": agent.spooled,
+                "skew_ms": agent.skew_ms,
+            }
+        first = {"machine_id": machine_id, "since_us": heard["heard_us"], **heard}
+        connection.execute(upsert(connection, agents, first, keys=["machine_id"], once=["since_us"]))
 
 
 def record_knocks(connection: Connection, knocking: Iterable[MachineId], at_us: int) -> None:
@@ -136,7 +116,16 @@ def epoch_number(connection: Connection, machine_id: int, epoch: object) -> int:
 
 
 def _machine(row: Row[Any]) -> Machine:
-    return Machine(row.id, MachineId(row.site, row.machine), row.name, row.time_zone, moment(row.registered_us))
+    return Machine(
+        row=row.id,
+        id=MachineId(row.site, row.machine),
+        name=row.name,
+        time_zone=row.time_zone,
+        registered_at=moment(row.registered_us),
+        state=MachineState(row.state),
+        reason=row.reason,
+        learned_at=moment(row.learned_us) if row.learned_us is not None else None,
+    )
 
 
 def _agent(row: Row[Any]) -> Agent:
@@ -147,4 +136,5 @@ def _agent(row: Row[Any]) -> Agent:
         epoch=row.epoch,
         spooled=row.spooled,
         skew_ms=row.skew_ms,
+        since=moment(row.since_us) if row.since_us is not None else None,
     )

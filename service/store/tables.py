@@ -16,6 +16,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
+    false,
     text,
 )
 
@@ -41,6 +42,9 @@ machines = Table(
     Column("name", Text, nullable=False),
     Column("time_zone", Text, nullable=False),
     Column("registered_us", BigInteger, nullable=False),
+    Column("state", Text, nullable=False, server_default="registered"),
+    Column("reason", Text, nullable=True),  # of a failure, in a sentence
+    Column("learned_us", BigInteger, nullable=True),  # when it was last learned, in plant time
     UniqueConstraint("site", "machine"),
 )
 
@@ -112,6 +116,7 @@ agents = Table(
     Column("spooled", BigInteger, nullable=True),
     Column("skew_ms", BigInteger, nullable=True),
     Column("heard_us", BigInteger, nullable=False),
+    Column("since_us", BigInteger, nullable=True),  # the first sign of life
 )
 
 knocks = Table(
@@ -156,6 +161,9 @@ model_versions = Table(
     Column("created_us", BigInteger, nullable=False),
     Column("weights", Text, nullable=False),
     Column("report", Text, nullable=False),
+    Column("parent_id", Integer, nullable=True),
+    Column("targets", Text, nullable=False, server_default="[]"),
+    Column("pruned", Boolean, nullable=False, server_default=false()),  # its weights file is gone
 )
 
 # The champion is the version promoted last; the one that served at a moment is the last promoted by then.
@@ -165,7 +173,126 @@ promotions = Table(
     Column("id", Integer, primary_key=True),
     Column("version_id", ForeignKey("model_versions.id"), nullable=False),
     Column("at_us", BigInteger, nullable=False),
+    Column("reason", Text, nullable=True),
     Index("ix_promotions_at", "at_us"),
+)
+
+# One learning of one machine. Times are wall time, because leases are; ``attempt`` fences: whoever holds an
+# older one has lost the job and can commit nothing.
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("machine_id", ForeignKey("machines.id"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("started_us", BigInteger, nullable=True),
+    Column("finished_us", BigInteger, nullable=True),
+    Column("owner", Text, nullable=True),
+    Column("lease_us", BigInteger, nullable=True),
+    Column("attempt", Integer, nullable=False),
+    Column("progress", Text, nullable=False),
+    Column("message", Text, nullable=True),
+    Column("version_id", ForeignKey("model_versions.id"), nullable=True),
+    # A machine has one open job at a time, however often and from wherever it is asked for.
+    Index(
+        "uq_jobs_open",
+        "machine_id",
+        unique=True,
+        sqlite_where=text("state IN ('collecting', 'queued', 'running')"),
+        postgresql_where=text("state IN ('collecting', 'queued', 'running')"),
+    ),
+    CheckConstraint(
+        "state IN ('collecting', 'queued', 'running', 'promoted', 'rejected', 'failed', 'cancelled')",
+        name="state",
+    ),
+)
+
+# The answer a request with this key got, so that a repeated one gets the same.
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("request", Text, nullable=False),  # sha256
+    Column("job_id", ForeignKey("jobs.id"), nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+)
+
+# Windows that were chosen to be remembered, keyed by code. They never change; versions share them.
+samples = Table(
+    "samples",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("machine_id", ForeignKey("machines.id"), nullable=False),
+    Column("at_us", BigInteger, nullable=False),
+    Column("features", Integer, nullable=False),  # version of the definition of the figures
+    Column("codes", LargeBinary, nullable=False),
+    Column("counts", LargeBinary, nullable=False),
+    Column("outcomes", LargeBinary, nullable=False),  # the codes that came
+    Column("tracked", LargeBinary, nullable=False),
+    Column("history", LargeBinary, nullable=False),
+    Column("context", LargeBinary, nullable=False),
+    Index("ix_samples_machine", "machine_id"),
+)
+
+# What each version has learned, and in which order.
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("version_id", ForeignKey("model_versions.id"), primary_key=True, autoincrement=False),
+    Column("machine_id", ForeignKey("machines.id"), primary_key=True, autoincrement=False),
+    Column("place", Integer, nullable=False),
+    Column("offered", Integer, nullable=False),
+    Column("frequency", Text, nullable=False),
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    Column("version_id", ForeignKey("model_versions.id"), primary_key=True, autoincrement=False),
+    Column("sample_id", ForeignKey("samples.id"), primary_key=True, autoincrement=False),
+    Column("held_out", Boolean, nullable=False),
+    Index("ix_memories_sample", "sample_id"),
+    sqlite_with_rowid=False,
+)
+
+# A machine's held-out later windows; the newest exam of a machine is the one that counts.
+exams = Table(
+    "exams",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("machine_id", ForeignKey("machines.id"), nullable=False),
+    Column("made_us", BigInteger, nullable=False),
+    Column("features", Integer, nullable=False),
+    Column("base_rate", Text, nullable=False),
+    Column("windows", LargeBinary, nullable=False),
+    Index("ix_exams_machine", "machine_id", "id"),
+)
+
+marks = Table(
+    "marks",
+    metadata,
+    Column("version_id", ForeignKey("model_versions.id"), primary_key=True, autoincrement=False),
+    Column("exam_id", ForeignKey("exams.id"), primary_key=True, autoincrement=False),
+    Column("average_precision", Float, nullable=True),
+    Column("brier_skill", Float, nullable=True),
+    Column("macro_f1", Float, nullable=True),
+    Column("by_code", Text, nullable=False),
+    Column("probabilities", LargeBinary, nullable=True),
+    Index("ix_marks_exam", "exam_id"),
+)
+
+# Only ever added to: who changed what, when and why.
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("at_us", BigInteger, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("reason", Text, nullable=True),
 )
 
 # Immutable once written: what was served is what gets scored.

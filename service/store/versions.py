@@ -1,16 +1,21 @@
-"""Model versions, and which of them served when."""
+"""Model versions, which of them served when, and whose weights may go."""
 
 import json
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, func, insert, select
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from forecasting.forecaster import Forecaster
 from service.core.version import Version
+from service.errors import Conflict, NotFound
+from service.store.audit import note
 from service.store.engine import Database
-from service.store.tables import model_versions, promotions
+from service.store.exams import forget_answers
+from service.store.tables import forecasts, machines, memories, model_versions, promotions, samples, tasks
 from service.store.weights import WeightsFolder
 from wire.micros import micros, moment
 
@@ -32,41 +37,129 @@ class VersionStore:
     weights: WeightsFolder
 
     def add_and_promote(self, forecaster: Forecaster, *, report: dict[str, Any], at: datetime) -> Version:
-        """Store a learned model and let it serve from ``at`` on, in one transaction."""
+        """Store a model that was learned elsewhere and let it serve from ``at`` on, in one transaction."""
         name = self.weights.save(forecaster)
         with self.database.write() as connection:
-            row = insert(model_versions).values(created_us=micros(at), weights=name, report=json.dumps(report))
-            number = connection.execute(row).inserted_primary_key[0]  # type: ignore[index]
-            connection.execute(insert(promotions).values(version_id=number, at_us=micros(at)))
-        return Version(number, at, name, report, at)
+            row = insert(model_versions).values(
+                created_us=micros(at),
+                weights=name,
+                report=json.dumps(report),
+                targets=json.dumps(forecaster.vocabulary.targets),
+            )
+            number = int(connection.execute(row).inserted_primary_key[0])  # type: ignore[index]
+            promote(connection, number, at=at, reason=None)
+        return self.get(number)
+
+    def promote(self, version: Version, *, at: datetime, who: str, reason: str) -> None:
+        """Let a version serve from now on; who wished it and why is written down with it."""
+        if version.pruned:
+            raise Conflict(f"The weights of {version.name} have been deleted; choose a version that has its own.")
+        self.load(version)  # damaged weights must not begin to serve
+        with self.database.write() as connection:
+            promote(connection, version.number, at=at, reason=reason)
+            note(connection, at=at, who=who, action="promote", subject=version.name, reason=reason)
 
     def champion(self) -> Version | None:
         """Return the version promoted last."""
-        return self._promoted_last()
+        return self._one(_promoted_last())
 
     def serving_at(self, at: datetime) -> Version | None:
         """Return the version that served at a moment, if any did."""
-        return self._promoted_last(before_us=micros(at))
+        return self._one(_promoted_last(before_us=micros(at)))
+
+    def get(self, number: int) -> Version:
+        """Return a version, or raise :class:`NotFound`."""
+        found = self._one(_VERSION.where(model_versions.c.id == number))
+        if found is None:
+            raise NotFound(f"There is no version v{number}.")
+        return found
 
     def all(self) -> list[Version]:
         """Return every version, newest first."""
-        with self.database.read() as connection:
-            return [_version(row) for row in connection.execute(_VERSION.order_by(model_versions.c.id.desc()))]
+        return self._read(_VERSION.order_by(model_versions.c.id.desc()))
 
     def load(self, version: Version) -> Forecaster:
         """Return a version's model, its weights checked against their name."""
         return self.weights.load(version.weights)
 
-    def _promoted_last(self, before_us: int | None = None) -> Version | None:
-        query = _VERSION.join(promotions, promotions.c.version_id == model_versions.c.id)
-        if before_us is not None:
-            query = query.where(promotions.c.at_us <= before_us)
-        query = query.order_by(promotions.c.at_us.desc(), promotions.c.id.desc()).limit(1)
+    def prune(self, *, keep: int) -> list[str]:
+        """Delete weights and answers of all but the newest ``keep`` versions; return their names.
+
+        Never those of the champion, of its parent, or of a version that a stored forecast was made with.
+        """
+        versions = self.all()
+        champion = self.champion()
         with self.database.read() as connection:
-            row = connection.execute(query).one_or_none()
-        return _version(row) if row else None
+            needed = set(connection.execute(select(forecasts.c.version_id).distinct()).scalars())
+        needed |= {champion.number, champion.parent} if champion else set()
+        old = [one for one in versions[keep:] if one.number not in needed and not one.pruned]
+        with self.database.write() as connection:
+            for version in old:
+                connection.execute(
+                    update(model_versions).where(model_versions.c.id == version.number).values(pruned=True)
+                )
+                connection.execute(delete(memories).where(memories.c.version_id == version.number))
+                forget_answers(connection, version.number)
+            if old:
+                connection.execute(delete(samples).where(samples.c.id.not_in(select(memories.c.sample_id))))
+        pruned = {one.number for one in old}
+        used = {one.weights for one in versions if one.number not in pruned and not one.pruned}
+        for version in old:
+            if version.weights not in used:
+                self.weights.delete(version.weights)
+        return [version.name for version in old]
+
+    def _one(self, query: Select[Any]) -> Version | None:
+        found = self._read(query)
+        return found[0] if found else None
+
+    def _read(self, query: Select[Any]) -> list[Version]:
+        with self.database.read() as connection:
+            rows = connection.execute(query).all()
+            learned = _learned(connection, [row.id for row in rows])
+        return [_version(row, learned[row.id]) for row in rows]
 
 
-def _version(row: Row[Any]) -> Version:
-    promoted = moment(row.promoted_us) if row.promoted_us is not None else None
-    return Version(row.id, moment(row.created_us), row.weights, json.loads(row.report), promoted)
+def promote(connection: Connection, version: int, *, at: datetime, reason: str | None) -> None:
+    """Let a version serve, inside a transaction."""
+    connection.execute(insert(promotions).values(version_id=version, at_us=micros(at), reason=reason))
+
+
+def champion_number(connection: Connection) -> int | None:
+    """Return the number of the version that serves, inside a transaction."""
+    row = connection.execute(_promoted_last()).one_or_none()
+    return row.id if row else None
+
+
+def _promoted_last(before_us: int | None = None) -> Select[Any]:
+    query = _VERSION.join(promotions, promotions.c.version_id == model_versions.c.id)
+    if before_us is not None:
+        query = query.where(promotions.c.at_us <= before_us)
+    return query.order_by(promotions.c.at_us.desc(), promotions.c.id.desc()).limit(1)
+
+
+def _learned(connection: Connection, versions: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    query = (
+        select(tasks.c.version_id, machines.c.site, machines.c.machine)
+        .join(machines, machines.c.id == tasks.c.machine_id)
+        .where(tasks.c.version_id.in_(versions))
+        .order_by(tasks.c.version_id, tasks.c.place)
+    )
+    learned: dict[int, tuple[str, ...]] = defaultdict(tuple)
+    for version, site, machine in connection.execute(query):
+        learned[version] += (f"{site}/{machine}",)
+    return learned
+
+
+def _version(row: Row[Any], learned: tuple[str, ...]) -> Version:
+    return Version(
+        number=row.id,
+        created_at=moment(row.created_us),
+        weights=row.weights,
+        report=json.loads(row.report),
+        promoted_at=moment(row.promoted_us) if row.promoted_us is not None else None,
+        parent=row.parent_id,
+        learned=learned,
+        targets=tuple(json.loads(row.targets)),
+        pruned=row.pruned,
+    )

@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load, save
 
+from forecasting import history
 from forecasting.calibration import Calibration
 from forecasting.forecaster import Forecaster
+from forecasting.history import HistorySpec
 from forecasting.network import Network
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
 from service.errors import Unavailable
 
-_FORMAT = "alarmcast-1"
+_FORMAT = "alarmcast-2"
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,14 @@ class WeightsFolder:
         except (SafetensorError, KeyError, ValueError) as error:
             raise Unavailable(f"The weights {file} were written by another version: {error}.") from None
 
+    def delete(self, name: str) -> None:
+        """Delete a file that no version needs any more; harmless if it is gone."""
+        self._file(name).unlink(missing_ok=True)
+
+    def names(self) -> dict[str, float]:
+        """Return what lies in the folder, finished or not, and when each file was last changed, in Unix time."""
+        return {file.name: file.stat().st_mtime for file in self.path.iterdir()} if self.path.is_dir() else {}
+
     def _file(self, name: str) -> Path:
         return self.path / f"{name}.safetensors"
 
@@ -82,6 +94,7 @@ def _about(forecaster: Forecaster) -> dict[str, Any]:
         "targets": forecaster.vocabulary.targets,
         "lookback_minutes": forecaster.spec.lookback / timedelta(minutes=1),
         "horizon_minutes": forecaster.spec.horizon / timedelta(minutes=1),
+        "history": None if forecaster.history is None else _history(forecaster.history),
     }
 
 
@@ -95,7 +108,19 @@ def _forecaster(tensors: dict[str, np.ndarray[Any, Any]], about: dict[str, Any])
         network=Network.of(arrays),
         calibration=Calibration(tensors["calibration.scale"], tensors["calibration.shift"]),
         thresholds=tensors["thresholds"],
+        history=None if about["history"] is None else _history_spec(about["history"]),
     )
+
+
+def _history(spec: HistorySpec) -> dict[str, Any]:
+    seconds: dict[str, Any] = to_jsonable_python(spec, timedelta_mode="float")
+    return {"features": history.VERSION, **seconds}
+
+
+def _history_spec(about: dict[str, Any]) -> HistorySpec:
+    if about.pop("features") != history.VERSION:
+        raise ValueError("it reads the past by other figures")
+    return TypeAdapter(HistorySpec).validate_python(about)
 
 
 def _sync_directory(path: Path) -> None:

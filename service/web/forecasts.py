@@ -6,6 +6,8 @@ from fastapi import APIRouter, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 
+from service.core.machine import MachineState
+from service.errors import NotFound
 from service.flows.forecast import urgency
 from service.flows.newest import Newest
 from service.web.parts import MachineName, Parts, Site
@@ -55,4 +57,7 @@ def router(parts: Parts) -> APIRouter:
 
 
 def _newest(parts: Parts, machine: MachineId) -> Newest:
-    return parts.newest.of([parts.machines.get(machine)])[0]
+    known = parts.machines.get(machine)
+    if known.state is MachineState.RETIRED:
+        raise NotFound(f"{machine} has been retired. Enrol it again with: alarmcast admin enrol {machine}")
+    return parts.newest.of([known])[0]

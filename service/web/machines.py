@@ -2,14 +2,13 @@
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Annotated
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
 
 from service.core.catalogue import unknown_code
 from service.core.history import Cursor, PageQuery
-from service.core.machine import Agent, Knock, Machine
+from service.core.machine import Agent, Knock, Machine, MachineState
 from service.errors import InputRejected
 from service.web.parts import MachineName, Parts, Site
 from service.web.problems import responses
@@ -37,6 +36,9 @@ class MachineView(BaseModel):
     name: str
     time_zone: str
     registered_at: Moment
+    state: MachineState = Field(description="How far it is on the way to a model that knows it.")
+    reason: str | None = Field(description="Why it failed, or why the last learning was not taken.")
+    learned_at: Moment | None = Field(description="When it was last learned.")
     agent: AgentView | None = Field(description="Null until the agent is heard for the first time.")
 
 
@@ -54,22 +56,6 @@ class Fleet(BaseModel):
 
     machines: list[MachineView]
     knocking: list[KnockView]
-
-
-class NewMachine(BaseModel):
-    """A machine to register."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [{"site": "padova", "machine": "filler-1", "name": "Filler 1", "time_zone": "Europe/Rome"}]
-        },
-    )
-
-    site: Identifier
-    machine: Identifier
-    name: str = Field(min_length=1, max_length=200, description="What people call it.")
-    time_zone: str = Field(default="UTC", max_length=64, description="The plant's zone, like Europe/Rome.")
 
 
 class AlarmView(BaseModel):
@@ -95,33 +81,21 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1/machines", tags=["machines"])
 
     @routes.get("")
-    def list_machines() -> Fleet:
-        """All registered machines, and who knocks without being registered."""
+    def list_machines(
+        retired: Annotated[bool, Query(description="Those too that have been let go.")] = False,  # noqa: FBT002
+    ) -> Fleet:
+        """All enrolled machines, and who knocks without being enrolled."""
         agents = parts.machines.agents()
         return Fleet(
-            machines=[_view(machine, agents.get(machine.id)) for machine in parts.machines.all()],
+            machines=[view(one, agents.get(one.id)) for one in parts.machines.all(retired=retired)],
             knocking=[_knock(knock) for knock in parts.machines.knocks()],
         )
-
-    @routes.post("", status_code=201, responses={200: {"model": MachineView}, **responses(409, 422)})
-    def register_machine(new: NewMachine, response: Response) -> MachineView:
-        """Register a machine: 201 if it is new, 200 if it was registered just like this already."""
-        _check_zone(new.time_zone)
-        if not new.name.isprintable():
-            raise InputRejected("A name must consist of printable characters.")
-        machine = MachineId(new.site, new.machine)
-        added = parts.machines.add(machine, name=new.name, time_zone=new.time_zone, at=parts.clock.now())
-        if not added:
-            response.status_code = 200
-        response.headers["Location"] = f"/v1/machines/{new.site}/{new.machine}"
-        known = parts.machines.get(machine)
-        return _view(known, parts.machines.agent(known))
 
     @routes.get("/{site}/{machine}", responses=responses(404, 422))
     def one_machine(site: Site, machine: MachineName) -> MachineView:
         """One machine and how its agent is."""
         known = parts.machines.get(MachineId(site, machine))
-        return _view(known, parts.machines.agent(known))
+        return view(known, parts.machines.agent(known))
 
     @routes.get("/{site}/{machine}/alarms", responses=responses(404, 422))
     def alarms(
@@ -148,13 +122,17 @@ def router(parts: Parts) -> APIRouter:
     return routes
 
 
-def _view(machine: Machine, agent: Agent | None) -> MachineView:
+def view(machine: Machine, agent: Agent | None) -> MachineView:
+    """Return a machine as the API shows it."""
     return MachineView(
         site=machine.id.site,
         machine=machine.id.machine,
         name=machine.name,
         time_zone=machine.time_zone,
         registered_at=machine.registered_at,
+        state=machine.state,
+        reason=machine.reason,
+        learned_at=machine.learned_at,
         agent=None
         if agent is None
         else AgentView(
@@ -170,13 +148,6 @@ def _view(machine: Machine, agent: Agent | None) -> MachineView:
 def _knock(knock: Knock) -> KnockView:
     site, machine = knock.machine
     return KnockView(site=site, machine=machine, first_at=knock.first_at, last_at=knock.last_at)
-
-
-def _check_zone(name: str) -> None:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InputRejected(f"{name!r} is no time zone; write one like Europe/Rome.") from None
 
 
 def _write_cursor(cursor: Cursor) -> str:

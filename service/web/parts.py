@@ -4,12 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Path
+from fastapi import Path, Request
 
 from service.core.health import Health
+from service.flows.enrol import Enrolment
 from service.flows.forecast import ForecastDesk
+from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
-from service.flows.ports import Catalogue, EventLog, Machines
+from service.flows.ports import Catalogue, EventLog, Exams, Jobs, Machines, Versions
+from service.flows.versions import VersionDesk
 from wire.clock import PlantClock
 from wire.identity import ID_PATTERN
 
@@ -28,3 +31,14 @@ class Parts:
     newest: NewestForecasts
     clock: PlantClock
     health: Callable[[], Health]
+    enrolment: Enrolment
+    jobs: Jobs
+    versions: Versions
+    version_desk: VersionDesk
+    exams: Exams
+    history: HistoryLoader
+
+
+def who(request: Request) -> str:
+    """Say who asks, as the book of changes names them."""
+    return f"api:{request.client.host}" if request.client else "api"

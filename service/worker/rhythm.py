@@ -43,6 +43,7 @@ class Rhythm:
             arrived = self._refresh.newest.arrived.wait(_PULSE)
             pause = 0.0
             try:
+                self._refresh.on_promotion()
                 self.made += self._refresh.on_the_grid()
                 if arrived and time.monotonic() >= rested:
                     started = time.monotonic()

@@ -15,9 +15,12 @@ from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
 from service.bootstrap import Service, Stores, load_settings, open_stores
 from service.core.catalogue import CatalogueEntry
+from service.core.enrolment import NewMachine
 from service.core.machine import Agent, Machine
 from service.core.recording import EventRow, Recording
 from service.settings import Settings
+from service.store.enrolments import EnrolmentStore
+from service.store.machines import MachineStore
 from wire.identity import MachineId
 from wire.micros import micros
 
@@ -42,8 +45,7 @@ def stores(settings: Settings) -> Iterator[Stores]:
 
 @pytest.fixture
 def filler(stores: Stores) -> Machine:
-    stores.machines.add(FILLER, name="Filler 1", time_zone="Europe/Rome", at=NOW - timedelta(days=3))
-    return stores.machines.get(FILLER)
+    return enrolled(stores.enrolments, FILLER, name="Filler 1", time_zone="Europe/Rome")
 
 
 @pytest.fixture
@@ -80,6 +82,14 @@ def champion(stores: Stores) -> Forecaster:
     model = small_model()
     stores.versions.add_and_promote(model, report={"summary": "small"}, at=NOW - timedelta(days=1))
     return model
+
+
+def enrolled(
+    enrolments: EnrolmentStore, machine: MachineId, *, name: str = "Filler", time_zone: str = "UTC"
+) -> Machine:
+    """Enrol a machine and return it."""
+    enrolments.enrol(NewMachine(machine, name, time_zone), key=None, who="test", at=NOW, plant_at=NOW)
+    return MachineStore(enrolments.database).get(machine)
 
 
 def raise_alarms(

@@ -48,7 +48,8 @@ def test_the_demo_works_to_the_end_and_says_so_in_one_line(tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert set(result) == {"machines", "events", "forecasts", "model_version", "seconds"}
-    assert (result["machines"], result["model_version"]) == (3, "v1")
+    assert result["machines"] == 3
+    assert result["model_version"]
     assert result["events"] > 0
     assert result["forecasts"] >= 3
     again = alarmcast("demo", "--check", "--machines", 3, "--port", 0, "--data-dir", tmp_path)
@@ -77,11 +78,13 @@ def test_a_port_in_use_is_one_sentence(tmp_path: Path, command: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["admin", "machine", "add", "Padova"], ["write site/machine"]),
-        (["admin", "machine", "add", "padova/x", "--time-zone", "Mars"], ["Mars", "Europe/Rome"]),
+        (["admin", "enrol", "Padova"], ["write site/machine"]),
+        (["admin", "enrol", "padova/x", "--time-zone", "Mars"], ["Mars", "Europe/Rome"]),
         (["admin", "catalogue", "load", "/nowhere.csv"], ["Cannot read", "/nowhere.csv"]),
-        (["admin", "history", "load", "padova/x", "/nowhere.csv"], ["no machine padova/x", "machine add"]),
-        (["admin", "learn"], ["no target code", "catalogue load"]),
+        (["admin", "enrol", "padova/x", "--history", "/nowhere.csv"], ["no file /nowhere.csv"]),
+        (["admin", "history", "load", "padova/x", "/dev/null"], ["no machine padova/x", "admin enrol"]),
+        (["admin", "watch", "1"], ["No service is running", "alarmcast serve"]),
+        (["admin", "model", "rollback", "--reason", "x"], ["no earlier version"]),
     ],
 )
 def test_a_mistake_in_an_admin_command_is_one_sentence(

@@ -33,7 +33,7 @@ def everything_is_stored_once(plant: Plant, count: int) -> None:
 
 def test_alarms_travel_from_a_log_file_to_rest(plant: Plant, tmp_path: Path) -> None:
     log = tmp_path / "alarms.jsonl"
-    plant.admin("machine", "add", MACHINE, "--time-zone", "Europe/Rome")
+    plant.admin("enrol", MACHINE, "--time-zone", "Europe/Rome")
     plant.start_service()
     wait_until(plant.is_ready, "the service is ready")
     plant.agent(MACHINE, log).start()
@@ -48,7 +48,7 @@ def test_alarms_travel_from_a_log_file_to_rest(plant: Plant, tmp_path: Path) -> 
 def test_a_service_killed_at_any_time_loses_nothing_that_it_acked(plant: Plant, tmp_path: Path) -> None:
     chance = random.Random(11)  # noqa: S311
     log = tmp_path / "alarms.jsonl"
-    plant.admin("machine", "add", MACHINE)
+    plant.admin("enrol", MACHINE)
     plant.start_service()
     plant.agent(MACHINE, log).start()
     written = 0
@@ -66,7 +66,7 @@ def test_a_service_killed_at_any_time_loses_nothing_that_it_acked(plant: Plant, 
 def test_an_agent_killed_at_any_time_leaves_no_gap(plant: Plant, tmp_path: Path) -> None:
     chance = random.Random(12)  # noqa: S311
     log = tmp_path / "alarms.jsonl"
-    plant.admin("machine", "add", MACHINE)
+    plant.admin("enrol", MACHINE)
     plant.start_service()
     agent = plant.agent(MACHINE, log)
     written = 0
@@ -82,7 +82,7 @@ def test_an_agent_killed_at_any_time_leaves_no_gap(plant: Plant, tmp_path: Path)
 
 def test_a_broker_killed_and_emptied_loses_nothing(plant: Plant, tmp_path: Path) -> None:
     log = tmp_path / "alarms.jsonl"
-    plant.admin("machine", "add", MACHINE)
+    plant.admin("enrol", MACHINE)
     plant.start_service()
     plant.agent(MACHINE, log).start()
     for round_number in range(3):
@@ -95,7 +95,7 @@ def test_a_broker_killed_and_emptied_loses_nothing(plant: Plant, tmp_path: Path)
 
 def test_with_the_broker_away_both_sides_wait_and_recover_by_themselves(plant: Plant, tmp_path: Path) -> None:
     log = tmp_path / "alarms.jsonl"
-    plant.admin("machine", "add", MACHINE)
+    plant.admin("enrol", MACHINE)
     plant.broker.kill()
     plant.start_service()
     plant.agent(MACHINE, log).start()
@@ -120,8 +120,9 @@ def test_a_machine_that_is_not_registered_knocks_and_loses_nothing(plant: Plant,
 
     wait_until(knocks, "the machine is seen knocking")
     wait_until(lambda: plant.spooled(MACHINE) == 20, "all is spooled")
-    added = plant.admin("machine", "add", MACHINE)
-    assert (added.returncode, added.stdout) == (0, f"{MACHINE} is registered.\n")
+    added = plant.admin("enrol", MACHINE)
+    assert added.returncode == 0
+    assert added.stdout.startswith(f"{MACHINE} is enrolled; job 1 is collecting.\n")
     everything_is_stored_once(plant, 20)
     assert plant.get("/v1/machines").json()["knocking"] == []
 
@@ -134,7 +135,7 @@ def test_events_lost_on_the_way_are_sent_again_though_newer_ones_are_acked(plant
     wait_until(
         lambda: plant.get("/v1/machines").json()["knocking"], "the machine knocks; its first events are gone"
     )
-    plant.admin("machine", "add", MACHINE)
+    plant.admin("enrol", MACHINE)
     written = 20
 
     def the_old_ones_are_stored_while_new_ones_keep_coming() -> bool:
@@ -152,7 +153,7 @@ def test_agents_of_lookalike_names_do_not_drive_each_other_out(plant: Plant, tmp
     plant.start_service()
     agents = []
     for machine in ("x-y/z", "x/y-z"):
-        plant.admin("machine", "add", machine)
+        plant.admin("enrol", machine)
         agents.append(plant.agent(machine, tmp_path / "none.jsonl"))
         agents[-1].start()
     wait_until(lambda: all("connected to" in agent.words() for agent in agents), "both are connected")
@@ -161,7 +162,7 @@ def test_agents_of_lookalike_names_do_not_drive_each_other_out(plant: Plant, tmp
 
 
 def test_a_stopped_agent_says_goodbye_and_a_killed_one_leaves_its_will(plant: Plant, tmp_path: Path) -> None:
-    plant.admin("machine", "add", MACHINE)
+    plant.admin("enrol", MACHINE)
     plant.start_service()
     agent = plant.agent(MACHINE, tmp_path / "alarms.jsonl")
 
@@ -183,7 +184,7 @@ def test_a_service_told_to_stop_ends_cleanly_and_lets_go_of_the_database(plant: 
     plant.service.stop()
     assert running.returncode == 0, plant.service.words()
     assert "Traceback" not in plant.service.words()
-    assert plant.admin("machine", "add", MACHINE).returncode == 0, "the lock is free again"
+    assert plant.admin("enrol", MACHINE).returncode == 0, "the lock is free again"
 
 
 def raw_client(plant: Plant) -> mqtt.Client:
@@ -194,7 +195,7 @@ def raw_client(plant: Plant) -> mqtt.Client:
 
 
 def test_bad_messages_are_quarantined_counted_and_stop_nobody(plant: Plant, tmp_path: Path) -> None:
-    plant.admin("machine", "add", MACHINE)
+    plant.admin("enrol", MACHINE)
     plant.start_service()
     wait_until(plant.is_ready, "the service is ready")
     client = raw_client(plant)
@@ -221,17 +222,12 @@ def test_the_forecast_beside_the_machine_is_the_one_over_rest(plant: Plant, tmp_
     machine = "padova/filler-0"
     history, catalogue = tmp_path / "history.csv", tmp_path / "catalogue.csv"
     now = datetime.now(UTC)
-    write_log(history, machines=1, days=30, end=now - timedelta(minutes=1), seed=19)
+    write_log(history, machines=1, days=40, end=now - timedelta(minutes=1), seed=19)
     catalogue.write_text(catalogue_csv())
-    for command in (
-        ("machine", "add", machine),
-        ("catalogue", "load", str(catalogue)),
-        ("history", "load", machine, str(history)),
-        ("learn", "--epochs", "1"),
-    ):
-        done = plant.admin(*command)
-        assert done.returncode == 0, done.stderr
     plant.start_service()
+    done = plant.admin("enrol", machine, "--catalogue", str(catalogue), "--history", str(history), "--watch")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "promoted as v1" in done.stdout
     received: list[bytes] = []
     client = raw_client(plant)
     client.on_message = lambda _client, _data, message: received.append(bytes(message.payload))

@@ -18,7 +18,7 @@ def drawn(seed: int, count: int = 4000, codes: int = 3) -> tuple[np.ndarray, np.
 
 
 def test_bent_probabilities_become_honest() -> None:
-    logits, labels = drawn(0)
+    logits, labels = drawn(0, count=100_000)
     bent = (0.3 * logits + 1.2).astype(np.float32)
     before, after = sigmoid(bent), fit(bent, labels).probabilities(bent)
     assert reliability(labels, before).expected_calibration_error > 0.1
@@ -27,10 +27,20 @@ def test_bent_probabilities_become_honest() -> None:
 
 
 def test_each_code_gets_its_own_curve() -> None:
-    logits, labels = drawn(1)
+    logits, labels = drawn(1, count=100_000)
     bent = (logits * [0.3, 1.0, 3.0] + [2.0, 0.0, -1.0]).astype(np.float32)
     curve = fit(bent, labels)
     assert np.allclose(curve.scale, [1 / 0.3, 1.0, 1 / 3.0], rtol=0.25)
+
+
+def test_a_few_days_do_not_talk_a_good_model_out_of_what_it_says() -> None:
+    rng = np.random.default_rng(4)
+    logits = rng.normal(-1.0, 1.5, (100, 15)).astype(np.float32)
+    days = np.repeat(rng.random((13, 15)), 8, axis=0)[:100]  # what came in one hour came in the next ones too
+    labels = days < sigmoid(logits)
+    curve = fit(logits, labels)
+    assert np.all(np.abs(curve.scale - 1) < 0.5)
+    assert np.all(np.abs(curve.shift) < 0.8)
 
 
 def test_code_with_few_windows_stays_close_to_the_curve_of_all_codes() -> None:

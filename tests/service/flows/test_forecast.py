@@ -50,7 +50,7 @@ def test_a_forecast_is_the_networks_word_on_the_evidence_window(
 
 
 def test_without_a_model_the_error_says_what_to_do(service: Service, filler: Machine) -> None:
-    with pytest.raises(NoChampion, match="alarmcast admin learn"):
+    with pytest.raises(NoChampion, match="alarmcast admin enrol"):
         desk(service).now([filler], NOW)
 
 

@@ -1,8 +1,9 @@
-"""The first model: learned from stored events, calibrated, examined, promoted; served as it was trained."""
+"""Learning, as the process that trains does it: from stored events to a candidate that the gate has judged."""
 
 import subprocess
 import sys
-from datetime import UTC, timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -10,84 +11,210 @@ import pytest
 
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
-from forecasting.window import evidence
-from service.bootstrap import Service, Stores, learn_first_model, open_stores, time_policy
-from service.core.catalogue import parse_catalogue
-from service.errors import InputRejected
-from service.flows.load_history import load_history
+from forecasting.forecaster import Record
+from service.bootstrap import Service, Stores, learn_job, time_policy
+from service.core.candidate import Candidate
+from service.core.catalogue import CatalogueEntry, parse_catalogue
+from service.core.job import JobState, Progress
+from service.core.machine import MachineState
+from service.errors import InputRejected, TrainingFailed
+from service.flows.load_history import LogFile, load_history
 from service.settings import Settings
-from tests.service.conftest import NOW
+from service.store.handover import take_over
+from service.worker.apprentice import HANDOVER
+from tests.service.conftest import NOW, enrolled, raise_alarms
 from wire.identity import MachineId
 
+ZERO, ONE, TWO = (MachineId("padova", f"filler-{index}") for index in range(3))
+LEASE = timedelta(minutes=1)
 
-def load(settings: Settings, stores: Stores, tmp_path: Path, *, days: float) -> None:
+
+@pytest.fixture
+def small(settings: Settings) -> Settings:
+    """Settings under which a few weeks are enough."""
+    return settings.model_copy(update={"min_training_windows": 100, "memory_windows": 200})
+
+
+@pytest.fixture
+def fleet(small: Settings, stores: Stores, tmp_path: Path) -> list[MachineId]:
+    """Three machines with weeks of simulated history."""
     log = tmp_path / "history.csv"
-    write_log(log, machines=2, days=days, end=NOW, seed=19)
+    write_log(log, machines=3, days=25, end=NOW, seed=19)
     stores.catalogue.merge(parse_catalogue(catalogue_csv()))
-    for index in range(2):
-        machine = MachineId("padova", f"filler-{index}")
-        stores.machines.add(machine, name=str(machine), time_zone="UTC", at=NOW)
-        known = stores.machines.get(machine)
-        policy = time_policy(settings)
-        loaded = load_history(
-            known, log, serial=str(index), zone=UTC, recorder=stores.events, now=NOW, policy=policy
+    for index, machine in enumerate((ZERO, ONE, TWO)):
+        known = enrolled(stores.enrolments, machine)
+        load_history(
+            known,
+            LogFile(log, serial=str(index)),
+            recorder=stores.events,
+            now=NOW,
+            policy=time_policy(small),
         )
-        assert loaded.stored > 100
-        again = load_history(
-            known, log, serial=str(index), zone=UTC, recorder=stores.events, now=NOW, policy=policy
-        )
-        assert (again.stored, again.duplicates) == (0, loaded.stored), "loading twice changes nothing"
+    return [ZERO, ONE, TWO]
 
 
-def test_a_first_model_is_learned_from_stored_history_and_serves(settings: Settings, tmp_path: Path) -> None:
-    with open_stores(settings) as stores:
-        load(settings, stores, tmp_path, days=30)
-    epochs: list[int] = []
-    version = learn_first_model(settings, epochs=2, seed=3, progress=epochs.append)
-    assert epochs == [1, 2]
-    assert version.name == "v1"
-    assert set(version.report["exams"]) == {"padova/filler-0", "padova/filler-1"}
-    with open_stores(settings) as stores:
-        service = Service(settings, stores)
-        made = service.desk.now(stores.machines.all(), NOW)
-        assert len(made[0].forecast.alarms) == 15
-        model = stores.versions.load(version)
-        machine = stores.machines.all()[0]
-        seen = evidence(stores.events.series(machine, NOW - timedelta(days=3), NOW), NOW, model.spec)
-        assert np.allclose(model.probabilities([seen])[0], made[0].stored.probabilities)
-    again = learn_first_model(settings, epochs=2, seed=3, progress=epochs.append)
-    assert again.weights == version.weights, "the same history and seed give the same weights, to the bit"
+Learn = Callable[[MachineId], Candidate]
 
 
-def test_too_little_history_is_refused_with_what_to_do(settings: Settings, tmp_path: Path) -> None:
-    with open_stores(settings) as stores:
-        load(settings, stores, tmp_path, days=10)
-    with pytest.raises(InputRejected, match="No machine has 336 hourly windows"):
-        learn_first_model(settings, epochs=1, seed=0, progress=lambda _epoch: None)
+@pytest.fixture
+def learn(small: Settings, tmp_path: Path) -> Learn:
+    """Learn a machine as the process that trains does, and read what it leaves."""
+
+    def learn_one(
+        machine: MachineId, settings: Settings = small, told: Callable[[Progress], None] = lambda _: None
+    ) -> Candidate:
+        learn_job(settings, machine=machine, now=NOW, folder=tmp_path, told=told)
+        return take_over(tmp_path / HANDOVER)
+
+    return learn_one
 
 
-def test_a_catalogue_without_targets_is_refused_with_what_to_do(settings: Settings) -> None:
-    with pytest.raises(InputRejected, match="names no target code"):
-        learn_first_model(settings, epochs=1, seed=0, progress=lambda _epoch: None)
+def commit(stores: Stores, candidate: Candidate, *, at: datetime = NOW) -> int:
+    for job in stores.jobs.collecting():
+        if str(job.machine) == candidate.machine:
+            stores.jobs.ready(job)
+    job = stores.jobs.claim("test", now=NOW, lease=LEASE)
+    assert job
+    assert str(job.machine) == candidate.machine
+    return stores.updates.commit(job, candidate, now=NOW, plant_now=at)
 
 
-def test_a_row_that_is_no_alarm_is_quarantined_and_the_rest_is_loaded(
-    settings: Settings, stores: Stores, tmp_path: Path
+@pytest.mark.usefixtures("fleet")
+def test_two_machines_are_learned_one_on_top_of_the_other_and_served_as_they_were_trained(
+    small: Settings, stores: Stores, learn: Learn
 ) -> None:
-    machine = MachineId("padova", "filler-1")
-    stores.machines.add(machine, name="x", time_zone="UTC", at=NOW)
-    log = tmp_path / "log.csv"
-    log.write_text("timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\nrubbish\n1990-01-01 00:00:00,5,1\n")
-    loaded = load_history(
-        stores.machines.get(machine), log, serial=None, zone=UTC, recorder=stores.events, now=NOW,
-        policy=time_policy(settings),
-    )  # fmt: skip
-    assert (loaded.stored, loaded.rejected) == (1, 2)
+    first = learn(ZERO)
+    assert (first.parent, list(first.marks), first.before) == (None, [str(ZERO)], None)
+    commit(stores, first)
+    second = learn(ONE)
+    assert second.parent == 1
+    assert set(second.marks) == {str(ZERO), str(ONE)}
+    assert second.before is not None
+    memory = second.report["memory"]["by_machine"]
+    assert sum(task["replayed"] + task["held_out"] for task in memory.values()) == small.memory_windows
+    assert abs(memory[str(ZERO)]["replayed"] - memory[str(ONE)]["replayed"]) <= 1
+    assert set(second.report["seconds"]) == {"dataset", "training", "memory", "exams", "weights"}
+    commit(stores, second)
+    # What REST says is what the exam's arithmetic says of the same windows.
+    service = Service(small, stores)
+    champion = stores.versions.champion()
+    assert champion
+    model = stores.versions.load(champion)
+    machine = stores.machines.get(ONE)
+    exam = stores.exams.of(ONE)
+    assert exam
+    place = int(np.argmax(exam.windows.counts.sum(axis=1)))
+    at = datetime.fromtimestamp(int(exam.windows.at[place]) / 1e6, tz=NOW.tzinfo)
+    made = service.desk.past(ONE, at)
+    since = stores.events.first_at(machine)
+    assert since
+    record = Record(stores.events.series(machine, at - model.reach, at), since)
+    said = dict(zip(model.vocabulary.targets, model.probabilities([record], at)[0].tolist(), strict=True))
+    answers = stores.exams.answers(ONE)[2]
+    examined = dict(zip(answers.targets, answers.probabilities[place].tolist(), strict=True))
+    for alarm in made.alarms:
+        assert alarm.probability == pytest.approx(said[alarm.code], abs=1e-4)
+        assert alarm.probability == pytest.approx(examined[alarm.code], abs=1e-4)
+    now = service.desk.now(stores.machines.all(), NOW)
+    assert [one.forecast.learned for one in now] == [True, True, False], "the third is served by the fleet's model"
+
+
+@pytest.mark.usefixtures("fleet")
+def test_the_same_champion_and_history_give_the_same_bits(learn: Learn) -> None:
+    assert learn(ZERO).weights == learn(ZERO).weights
+
+
+@pytest.mark.usefixtures("fleet")
+def test_progress_is_told_stage_by_stage(small: Settings, tmp_path: Path) -> None:
+    told: list[Progress] = []
+    learn_job(small, machine=ZERO, now=NOW, folder=tmp_path, told=told.append)
+    stages = list(dict.fromkeys(progress.stage for progress in told))
+    assert stages == ["dataset", "training", "memory", "gate"]
+    epochs = [progress for progress in told if progress.stage == "training"]
+    assert [progress.done for progress in epochs] == list(range(1, len(epochs) + 1))
+    assert all(progress.loss is not None and progress.seconds_left is not None for progress in epochs)
+
+
+@pytest.mark.usefixtures("fleet")
+def test_a_code_that_comes_later_extends_the_vocabulary_without_moving_the_old(
+    stores: Stores, learn: Learn
+) -> None:
+    commit(stores, learn(ZERO))
+    before = stores.versions.load(stores.versions.get(1))
+    new = 77_777
+    machine = stores.machines.get(ONE)
+    raise_alarms(stores, machine, *((NOW - timedelta(hours=7 * n), new) for n in range(1, 70)))
+    stores.catalogue.merge([CatalogueEntry(new, "Never seen before", "high", target=True)])
+    commit(stores, learn(ONE))
+    after = stores.versions.load(stores.versions.get(2))
+    assert after.vocabulary.targets == (*before.vocabulary.targets, new)
+    assert after.vocabulary.inputs[: len(before.vocabulary.inputs)] == before.vocabulary.inputs
+    assert new in after.vocabulary.inputs
+    assert any(row["code"] == new and row["positives"] > 0 for row in stores.exams.by_code(2)[str(ONE)])
+
+
+@pytest.mark.usefixtures("fleet")
+def test_a_retired_machine_is_neither_replayed_nor_examined(stores: Stores, learn: Learn) -> None:
+    commit(stores, learn(ZERO))
+    commit(stores, learn(ONE))
+    stores.enrolments.retire(stores.machines.get(ZERO), who="test", at=NOW, plant_at=NOW, reason=None)
+    third = learn(TWO)
+    assert set(third.marks) == {str(ONE), str(TWO)}
+    shares = third.report["memory"]["by_machine"]
+    assert set(shares) == {str(ONE), str(TWO)}
+
+
+@pytest.mark.usefixtures("fleet")
+def test_what_cannot_be_learned_is_refused_in_a_sentence(
+    small: Settings, stores: Stores, learn: Learn, tmp_path: Path
+) -> None:
+    much = small.model_copy(update={"min_training_windows": 100_000})
+    with pytest.raises(InputRejected, match="windows to learn from and needs 100000"):
+        learn_job(much, machine=ZERO, now=NOW, folder=tmp_path, told=lambda _: None)
+    commit(stores, learn(ZERO))
+    other = small.model_copy(update={"horizon_minutes": 60})
+    with pytest.raises(TrainingFailed, match="Put the settings back"):
+        learn_job(other, machine=ONE, now=NOW, folder=tmp_path, told=lambda _: None)
+
+
+def test_without_a_target_code_there_is_nothing_to_learn(small: Settings, stores: Stores, tmp_path: Path) -> None:
+    machine = enrolled(stores.enrolments, ZERO)
+    raise_alarms(stores, machine, *((NOW - timedelta(hours=n), 5) for n in range(600)))
+    with pytest.raises(InputRejected, match="names no target code"):
+        learn_job(small, machine=ZERO, now=NOW, folder=tmp_path, told=lambda _: None)
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [
+        pytest.param([5], id="one code, not forecast"),
+        pytest.param([139], id="one code, forecast, always"),
+        pytest.param([139, 5], id="two codes, as regular as a clock"),
+    ],
+)
+def test_a_log_of_the_same_over_and_over_has_a_defined_end(
+    small: Settings, stores: Stores, tmp_path: Path, codes: list[int]
+) -> None:
+    stores.catalogue.merge([CatalogueEntry(139, "Film torn", "high", target=True)])
+    machine = enrolled(stores.enrolments, ZERO)
+    raise_alarms(stores, machine, *((NOW - timedelta(hours=n), codes[n % len(codes)]) for n in range(600)))
+    learn_job(small, machine=ZERO, now=NOW, folder=tmp_path, told=lambda _: None)
+    candidate = take_over(tmp_path / HANDOVER)
+    commit(stores, candidate)
+    (job,) = stores.jobs.newest()
+    served = stores.machines.get(ZERO)
+    assert (job.state, served.state) in (
+        (JobState.PROMOTED, MachineState.LIVE),
+        (JobState.REJECTED, MachineState.FAILED),
+    )
+    if job.state is JobState.REJECTED:
+        assert job.message
+        assert "base rate" in job.message
 
 
 def test_the_processes_that_serve_never_load_torch() -> None:
     program = (
         "import sys, service.cli, service.bootstrap, service.demo;"
-        "sys.exit(any(name.split('.')[0] == 'torch' for name in sys.modules))"
+        "sys.exit(any(name.split('.')[0] in ('torch', 'numba') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -12,7 +12,7 @@ from service.core.machine import Machine
 from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
 from service.flows.registry import Registry
 from service.store.tables import events, quarantine
-from tests.service.conftest import EPOCH, FILLER, NOW
+from tests.service.conftest import EPOCH, FILLER, NOW, enrolled
 from wire.identity import MachineId
 from wire.moment import isoformat
 
@@ -166,10 +166,10 @@ def test_a_retained_state_is_as_old_as_it_says(stores: Stores, filler: Machine) 
     assert (agent.online, agent.heard_at) == (True, NOW - timedelta(minutes=600))
 
 
-def test_a_stranger_is_looked_up_again_after_a_second(stores: Stores) -> None:
-    seconds = iter([0.0, 0.5, 1.5])
+def test_who_was_enrolled_or_retired_is_known_after_a_second(stores: Stores) -> None:
+    seconds = iter([0.0, 0.0, 0.5, 1.5, 1.5])
     registry = Registry(stores.machines, monotonic=lambda: next(seconds))
     assert registry.find(MachineId("lyon", "x")) is None
-    stores.machines.add(MachineId("lyon", "x"), name="X", time_zone="UTC", at=NOW)
+    enrolled(stores.enrolments, MachineId("lyon", "x"))
     assert registry.find(MachineId("lyon", "x")) is None
     assert registry.find(MachineId("lyon", "x")) is not None

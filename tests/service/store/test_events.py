@@ -11,9 +11,11 @@ from service.core.history import PageQuery
 from service.core.machine import Agent, Machine
 from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, GapRow, Quarantined, Recorded, Recording
 from service.store.engine import Database
+from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
 from service.store.machines import MachineStore
 from service.store.tables import events, quarantine
+from tests.service.conftest import enrolled
 from wire.identity import MachineId
 from wire.micros import micros, moment
 
@@ -23,9 +25,7 @@ ID = MachineId("padova", "filler-1")
 
 @pytest.fixture
 def machine(database: Database) -> Machine:
-    machines = MachineStore(database)
-    machines.add(ID, name="Filler 1", time_zone="Europe/Rome", at=AT)
-    return machines.get(ID)
+    return enrolled(EnrolmentStore(database), ID)
 
 
 @pytest.fixture
@@ -100,9 +100,7 @@ def test_any_order_of_arrival_gives_the_same_series(store: EventStore, machine: 
 
 
 def test_a_series_is_half_open_and_of_one_machine(store: EventStore, database: Database, machine: Machine) -> None:
-    machines = MachineStore(database)
-    machines.add(MachineId("padova", "filler-2"), name="Filler 2", time_zone="UTC", at=AT)
-    other = machines.get(MachineId("padova", "filler-2"))
+    other = enrolled(EnrolmentStore(database), MachineId("padova", "filler-2"))
     epoch = uuid4()
     store.commit(recording(*(row(machine, epoch, seq) for seq in (1, 2, 3)), row(other, uuid4(), 2)))
     series = store.series(machine, AT + timedelta(seconds=1), AT + timedelta(seconds=3))
@@ -178,7 +176,7 @@ def test_a_stranger_is_seen_knocking_until_it_is_registered(database: Database, 
         store.commit(Recording(micros(AT) + later, knocking={stranger}))
     (knock,) = machines.knocks()
     assert (knock.machine, knock.first_at, knock.last_at) == (stranger, AT, moment(micros(AT) + 7))
-    machines.add(stranger, name="Filler 9", time_zone="UTC", at=AT)
+    enrolled(EnrolmentStore(database), stranger)
     assert machines.knocks() == []
 
 

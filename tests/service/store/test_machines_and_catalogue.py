@@ -1,7 +1,5 @@
 """Machines and the catalogue: registered once, one meaning per code."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from service.core.catalogue import CatalogueEntry, parse_catalogue
@@ -11,26 +9,11 @@ from service.store.engine import Database
 from service.store.machines import MachineStore
 from wire.identity import MachineId
 
-AT = datetime(2026, 11, 16, tzinfo=UTC)
 ID = MachineId("padova", "filler-1")
 
 
-def test_registering_the_same_machine_again_changes_nothing(database: Database) -> None:
-    machines = MachineStore(database)
-    assert machines.add(ID, name="Filler", time_zone="UTC", at=AT)
-    assert not machines.add(ID, name="Filler", time_zone="UTC", at=AT)
-    assert [machine.id for machine in machines.all()] == [ID]
-
-
-def test_registering_it_differently_is_a_conflict(database: Database) -> None:
-    machines = MachineStore(database)
-    machines.add(ID, name="Filler", time_zone="UTC", at=AT)
-    with pytest.raises(Conflict, match="registered already, as 'Filler'"):
-        machines.add(ID, name="Other", time_zone="UTC", at=AT)
-
-
 def test_a_machine_that_is_not_registered_is_not_found_and_the_error_says_what_to_do(database: Database) -> None:
-    with pytest.raises(NotFound, match="alarmcast admin machine add padova/filler-1"):
+    with pytest.raises(NotFound, match="alarmcast admin enrol padova/filler-1"):
         MachineStore(database).get(ID)
 
 

@@ -1,6 +1,8 @@
 """REST over the real app on a real store: right answers to right questions, problems to wrong ones."""
 
 import asyncio
+import gzip
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -10,7 +12,8 @@ import pytest
 
 from service.bootstrap import Service, Stores
 from service.core.machine import Machine
-from tests.service.conftest import FILLER, NOW, heard, raise_alarms
+from service.settings import Settings
+from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.forecasts import Forecast
 from wire.identity import MachineId
 from wire.moment import isoformat
@@ -46,17 +49,106 @@ def problem(answer: httpx.Response, status: int) -> dict[str, Any]:
     assert answer.headers["content-type"] == "application/problem+json"
     body: dict[str, Any] = answer.json()
     assert body["status"] == status
-    assert body["detail"].endswith((".", "learn", "filler-9"))
+    assert body["detail"].endswith((".", "FILE")) or "alarmcast admin enrol" in body["detail"]
     return body
 
 
-def test_a_machine_is_registered_once_and_the_same_again_is_fine(client: Client) -> None:
+def test_a_machine_is_enrolled_once_and_the_same_again_is_fine(client: Client) -> None:
     body = {"site": "lyon", "machine": "filler-2", "name": "Filler 2", "time_zone": "Europe/Paris"}
     first = client.request("POST", "/v1/machines", json=body)
-    assert (first.status_code, first.headers["location"]) == (201, "/v1/machines/lyon/filler-2")
-    assert client.request("POST", "/v1/machines", json=body).status_code == 200
+    assert (first.status_code, first.headers["location"]) == (202, "/v1/jobs/1")
+    assert first.json()["machine"]["state"] == "registered"
+    assert first.json()["job"]["state"] == "collecting"
+    assert client.request("POST", "/v1/machines", json=body).json() == first.json()
     problem(client.request("POST", "/v1/machines", json=body | {"name": "Other"}), 409)
     assert client.get("/v1/machines/lyon/filler-2").json()["time_zone"] == "Europe/Paris"
+
+
+def test_a_machine_may_bring_its_catalogue_and_a_conflicting_one_is_refused_whole(client: Client) -> None:
+    head = "code,text,severity,target\n"
+    body = {"site": "lyon", "machine": "a", "name": "A", "catalogue": head + "7,Jaw cold,high,yes\n"}
+    assert client.request("POST", "/v1/machines", json=body).status_code == 202
+    other = body | {"machine": "b", "catalogue": head + "7,Jaw hot,high,yes\n"}
+    problem(client.request("POST", "/v1/machines", json=other), 409)
+    assert [one["machine"] for one in client.get("/v1/machines").json()["machines"]] == ["a"]
+
+
+def test_a_repeated_request_with_its_key_gets_its_answer_again(client: Client) -> None:
+    body = {"site": "lyon", "machine": "filler-2", "name": "Filler 2"}
+    headers = {"Idempotency-Key": "8e03978e"}
+    first = client.request("POST", "/v1/machines", json=body, headers=headers)
+    assert client.request("POST", "/v1/machines", json=body, headers=headers).json() == first.json()
+    problem(client.request("POST", "/v1/machines", json=body | {"machine": "x"}, headers=headers), 409)
+
+
+@pytest.mark.usefixtures("filler")
+def test_history_is_uploaded_once_and_the_same_again_changes_nothing(client: Client, settings: Settings) -> None:
+    rows = "timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\nrubbish\n2026-11-10 09:00:00,5,2\n"
+    for body in (rows.encode(), gzip.compress(rows.encode())):
+        answer = client.request("POST", f"{BASE}/history", content=body, params={"name": "x.csv"}).json()
+        assert answer == {
+            "stored": 2, "duplicates": 0, "flagged": 0, "quarantined": 1, "last_at": "2026-11-10T09:00:00.000Z",
+        }  # fmt: skip
+    again = client.request("POST", f"{BASE}/history", content=rows.encode()).json()
+    assert (again["stored"], again["duplicates"]) == (0, 2)
+    problem(client.request("POST", "/v1/machines/padova/none/history", content=b"x"), 404)
+    problem(client.request("POST", f"{BASE}/history", content=b"x", params={"time_zone": "Mars"}), 422)
+    assert list(settings.data_dir.glob("uploads/*")) == []
+
+
+@pytest.mark.usefixtures("filler")
+def test_a_history_that_is_too_large_is_refused(settings: Settings, stores: Stores) -> None:
+    small = Client(Service(settings.model_copy(update={"history_max_mb": 1}), stores))
+    problem(small.request("POST", f"{BASE}/history", content=b"x" * 1_000_001), 413)
+
+
+@pytest.mark.usefixtures("filler", "champion")
+def test_retiring_and_erasing_want_a_reason_and_take_effect(client: Client) -> None:
+    problem(client.request("POST", f"{BASE}/retire", json={}), 422)
+    assert client.request("POST", f"{BASE}/retire", json={"reason": "sold"}).json()["state"] == "retired"
+    problem(client.request("POST", f"{BASE}/retire", json={"reason": "sold"}), 409)
+    problem(client.request("POST", f"{BASE}/refresh"), 409)
+    assert "retired" in client.get(f"{BASE}/forecast").json()["detail"]
+    assert client.get("/v1/machines").json()["machines"] == []
+    assert len(client.get("/v1/machines", retired=True).json()["machines"]) == 1
+    assert client.request("POST", f"{BASE}/erase", json={"reason": "asked"}).json() == {"learned_by": []}
+
+
+@pytest.mark.usefixtures("filler")
+def test_a_machine_that_was_never_learned_cannot_be_learned_again(client: Client) -> None:
+    assert "enrolment goes on" in problem(client.request("POST", f"{BASE}/refresh"), 409)["detail"]
+
+
+@pytest.mark.usefixtures("champion")
+def test_versions_are_listed_promoted_and_rolled_back(client: Client, stores: Stores) -> None:
+    stores.versions.add_and_promote(small_model(seed=2), report={"summary": "two"}, at=NOW - timedelta(hours=1))
+    assert [(one["version"], one["standing"]) for one in client.get("/v1/models").json()["models"]] == [
+        ("v2", "champion"), ("v1", "promoted"),
+    ]  # fmt: skip
+    detail = client.get("/v1/models/v2").json()
+    assert (detail["report"], detail["targets"]) == ({"summary": "two"}, [139, 26])
+    problem(client.request("POST", "/v1/models/v1/promote", json={}), 422)
+    problem(client.request("POST", "/v1/models/v9/promote", json={"reason": "x"}), 404)
+    problem(client.get("/v1/models/9"), 422)
+    back = client.request("POST", "/v1/models/v1/promote", json={"reason": "two was worse"}).json()
+    assert (back["version"], back["standing"]) == ("v1", "champion")
+    problem(client.request("POST", "/v1/models/rollback", json={"reason": "further"}), 409)
+    assert stores.audit.newest()[0].reason == "two was worse"
+
+
+@pytest.mark.usefixtures("filler")
+def test_a_job_is_told_once_in_a_list_and_as_it_happens(client: Client, stores: Stores) -> None:
+    assert client.get("/v1/jobs/1").json()["machine"] == "filler-1"
+    assert [job["id"] for job in client.get("/v1/jobs").json()["jobs"]] == [1]
+    problem(client.get("/v1/jobs/2"), 404)
+    problem(client.get("/v1/jobs/2/events"), 404)
+    problem(client.get("/v1/jobs/0"), 422)
+    client.request("POST", f"{BASE}/retire", json={"reason": "sold"})
+    assert stores.jobs.get(1).state.value == "cancelled"
+    stream = client.get("/v1/jobs/1/events")
+    assert stream.headers["content-type"].startswith("text/event-stream")
+    (event,) = [line for line in stream.text.splitlines() if line.startswith("data: ")]
+    assert json.loads(event.removeprefix("data: "))["state"] == "cancelled"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +182,7 @@ def test_the_fleet_lists_machines_their_agents_and_who_knocks(
 def test_an_unknown_machine_is_not_found_and_the_answer_says_how_to_register_it(client: Client) -> None:
     for path in ("", "/alarms", "/forecast"):
         answer = problem(client.get(f"/v1/machines/padova/filler-9{path}"), 404)
-        assert "alarmcast admin machine add padova/filler-9" in answer["detail"]
+        assert "alarmcast admin enrol padova/filler-9" in answer["detail"]
 
 
 @pytest.mark.usefixtures("champion")
@@ -109,7 +201,7 @@ def test_a_forecast_over_rest_is_the_forecast_of_the_contract(
 @pytest.mark.usefixtures("filler")
 def test_without_a_model_a_forecast_is_unavailable_with_a_time_to_come_back(client: Client) -> None:
     answer = client.get(f"{BASE}/forecast")
-    assert "alarmcast admin learn" in problem(answer, 503)["detail"]
+    assert "alarmcast admin enrol" in problem(answer, 503)["detail"]
     assert int(answer.headers["retry-after"]) > 0
     problem(client.get("/v1/forecasts"), 503)
 
@@ -132,7 +224,7 @@ def test_a_moment_that_is_none_is_refused(client: Client, at: str) -> None:
 
 @pytest.mark.usefixtures("champion")
 def test_the_fleets_forecasts_come_most_urgent_first(client: Client, stores: Stores, filler: Machine) -> None:
-    stores.machines.add(MachineId("lyon", "filler-2"), name="Two", time_zone="UTC", at=NOW)
+    enrolled(stores.enrolments, MachineId("lyon", "filler-2"))
     raise_alarms(stores, filler, (NOW - timedelta(hours=40), 137), (NOW - timedelta(hours=1), 139))
     forecasts = client.get("/v1/forecasts").json()["forecasts"]
     assert {(one["site"], one["machine"]) for one in forecasts} == {FILLER, ("lyon", "filler-2")}

@@ -1,0 +1,54 @@
+"""``alarmcast apprentice``: the process that trains; started by the service, not by people."""
+
+import json
+import os
+import sys
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from service.bootstrap import learn_job
+from service.errors import ServiceError
+from service.settings import Settings
+from wire.identity import MachineId
+
+
+def apprentice() -> None:
+    """Read orders from standard input, learn one machine, tell progress on standard output."""
+    orders = json.loads(sys.stdin.readline())
+    Thread(target=_end_with_the_service, daemon=True).start()
+    _step_aside()
+    try:
+        learn_job(
+            Settings(**orders["settings"]),
+            machine=MachineId.parse(orders["machine"]),
+            now=datetime.fromisoformat(orders["now"]),
+            folder=Path(orders["folder"]),
+            told=lambda progress: _say(progress.as_json()),
+        )
+    except ServiceError as error:
+        _say({"failed": str(error)})
+    except OSError as error:  # a full disk above all
+        _say({"failed": f"What was learned could not be written: {error.strerror or error}."})
+    else:
+        _say({"done": True})
+
+
+def _say(words: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(words) + "\n")
+    sys.stdout.flush()
+
+
+def _end_with_the_service() -> None:
+    """End when the pipe from the service closes, which it does however that ends: nobody wants the result."""
+    sys.stdin.read()
+    os._exit(1)
+
+
+def _step_aside() -> None:
+    """Take a tenth of a core that somebody else wants too, so that forecasts stay fast and learning goes on."""
+    os.nice(10)
+    with suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

@@ -1,0 +1,31 @@
+"""What several commands of ``alarmcast admin`` take, and how it is read."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from service.errors import InputRejected
+from wire.identity import MachineId
+
+DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
+MachineArgument = Annotated[str, typer.Argument(metavar="SITE/MACHINE", help="Which machine.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Which file.")]
+Reason = Annotated[str, typer.Option(help="Why; kept in the book of changes.")]
+Serial = Annotated[str | None, typer.Option(help="Take only rows of this serial.")]
+
+
+def machine_id(text: str) -> MachineId:
+    """Read SITE/MACHINE, or say what is wrong with it."""
+    try:
+        return MachineId.parse(text)
+    except ValueError as error:
+        raise InputRejected(str(error)) from None
+
+
+def read(file: Path) -> bytes:
+    """Read a file, or say in a sentence why not."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise InputRejected(f"Cannot read {file}: {error.strerror}.") from None

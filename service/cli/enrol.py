@@ -1,0 +1,120 @@
+"""``alarmcast admin enrol``, ``watch`` and ``history load``: a machine in one step, and how far it is."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from service.bootstrap import load_settings
+from service.cli.api import Sent, call, follow
+from service.cli.arguments import DataDir, File, MachineArgument, Serial, machine_id, read
+from service.errors import InputRejected
+from service.settings import Settings
+from wire.identity import MachineId
+
+_ENDED_WELL = ("promoted", "rejected")
+
+
+def enrol(  # noqa: PLR0913 - a command has as many options as it has
+    machine: MachineArgument,
+    *,
+    name: Annotated[str | None, typer.Option(help="What people call it.")] = None,
+    time_zone: Annotated[str, typer.Option(help="The plant's zone, like Europe/Rome.")] = "UTC",
+    catalogue: Annotated[Path | None, typer.Option(help="CSV of the alarm codes the machine brings.")] = None,
+    history: Annotated[Path | None, typer.Option(help="Its past: timestamp,alarm,serial, gzipped or not.")] = None,
+    serial: Serial = None,
+    history_zone: Annotated[str, typer.Option(help="Zone of timestamps in the past that name none.")] = "UTC",
+    wait: Annotated[bool, typer.Option("--watch", help="Stay and show how it is learned.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Enrol a machine: its alarms are taken, its past is loaded, and it is learned as soon as there is enough."""
+    identity, settings = machine_id(machine), load_settings(data_dir=data_dir)
+    if history is not None and not history.is_file():
+        raise InputRejected(f"There is no file {history}.")
+    body: dict[str, Any] = {
+        "site": identity.site,
+        "machine": identity.machine,
+        "name": name or identity.machine,
+        "time_zone": time_zone,
+    }
+    if catalogue is not None:
+        body["catalogue"] = read(catalogue).decode("utf-8", errors="replace")
+    answer = call(settings, "POST", "/v1/machines", json=body).json()
+    job = answer["job"]
+    typer.echo(f"{identity} is enrolled; job {job['id']} is {job['state']}.")
+    if history is not None:
+        _load(settings, identity, history, serial=serial, time_zone=history_zone)
+    if wait:
+        _watch(settings, job["id"])
+    elif job["state"] in ("collecting", "queued", "running"):
+        typer.echo(f"See how it is learned: alarmcast admin watch {job['id']}")
+
+
+def history_load(
+    machine: MachineArgument,
+    file: File,
+    serial: Serial = None,
+    time_zone: Annotated[str, typer.Option(help="Zone of timestamps that name none.")] = "UTC",
+    data_dir: DataDir = None,
+) -> None:
+    """Load a log (timestamp,alarm,serial; gzipped or not); loading it twice changes nothing."""
+    _load(load_settings(data_dir=data_dir), machine_id(machine), file, serial=serial, time_zone=time_zone)
+
+
+def watch(
+    job: Annotated[int, typer.Argument(metavar="JOB", help="Number of the job.")], data_dir: DataDir = None
+) -> None:
+    """Show a job's progress until it has ended."""
+    _watch(load_settings(data_dir=data_dir), job)
+
+
+def _load(settings: Settings, machine: MachineId, file: Path, *, serial: str | None, time_zone: str) -> None:
+    with Progress(*Progress.get_default_columns(), DownloadColumn(), transient=True) as progress:
+        task = progress.add_task(f"Sending {file.name}", total=None)
+
+        def told(sent: int) -> None:
+            done = sent >= body.size
+            progress.update(task, completed=sent, description=f"{'Storing' if done else 'Sending'} {file.name}")
+
+        body = Sent(file, told)
+        progress.update(task, total=body.size)
+        params = {"name": file.name, "time_zone": time_zone} | ({"serial": serial} if serial else {})
+        path = f"/v1/machines/{machine.site}/{machine.machine}/history"
+        loaded = call(settings, "POST", path, file=body, params=params).json()
+    typer.echo(
+        f"{loaded['stored']} events stored, {loaded['duplicates']} known already, "
+        f"{loaded['flagged']} flagged for their time, {loaded['quarantined']} rows quarantined."
+    )
+    if loaded["last_at"] is not None:
+        typer.echo(
+            f"If the machine's agent follows the same log, give it a source.since after {loaded['last_at']}"
+        )
+
+
+def _watch(settings: Settings, number: int) -> None:
+    job: dict[str, Any] = {}
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, transient=True) as progress:
+        bar = progress.add_task(f"Job {number}", total=None)
+        for job in follow(settings, f"/v1/jobs/{number}/events"):
+            _show(progress, bar, job)
+    words = f"Job {number}, {job['site']}/{job['machine']}: {job['state']}"
+    version = f" as {job['model_version']}" if job["model_version"] else ""
+    typer.echo(f"{words}{version}. {job['message'] or ''}".strip())
+    if job["state"] not in _ENDED_WELL:
+        raise typer.Exit(1)
+
+
+def _show(progress: Progress, bar: TaskID, job: dict[str, Any]) -> None:
+    now = job["progress"]
+    words = [job["state"] if job["state"] != "running" else now["stage"]]
+    if now["total"]:
+        words.append(f"{now['done']}/{now['total']}")
+    if now["loss"] is not None:
+        words.append(f"loss {now['loss']:.4f}")
+    if now["seconds_left"]:
+        words.append(f"{now['seconds_left']:.0f} s left")
+    if job["message"] and job["state"] == "collecting":
+        words.append(job["message"])
+    progress.update(bar, description=" ".join(words), completed=now["done"] or 0, total=now["total"])

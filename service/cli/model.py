@@ -1,0 +1,68 @@
+"""``alarmcast admin model`` and ``jobs``: versions, promotions, the way back."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from service.bootstrap import load_settings
+from service.cli.api import call
+from service.cli.arguments import DataDir, Reason
+
+app = typer.Typer(help="Versions: list, promote, roll back.", no_args_is_help=True)
+
+
+@app.command("list")
+def model_list(data_dir: DataDir = None) -> None:
+    """List versions, newest first."""
+    models = call(load_settings(data_dir=data_dir), "GET", "/v1/models").json()["models"]
+    table = Table()
+    for title in ("version", "standing", "parent", "machines", "created", "summary"):
+        table.add_column(title, overflow="fold")
+    for one in models:
+        machines = str(len(one["machines"]))
+        table.add_row(
+            one["version"], one["standing"], one["parent"] or "", machines, one["created_at"], one["summary"]
+        )
+    Console().print(table)
+
+
+@app.command("promote")
+def model_promote(
+    version: str,
+    reason: Reason,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Even if the gate rejected it.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Let a version serve."""
+    body = {"reason": reason, "force": force}
+    call(load_settings(data_dir=data_dir), "POST", f"/v1/models/{version}/promote", json=body)
+    typer.echo(f"{version} serves.")
+
+
+@app.command("rollback")
+def model_rollback(reason: Reason, data_dir: DataDir = None) -> None:
+    """Let the version serve again that the champion was learned from."""
+    back = call(load_settings(data_dir=data_dir), "POST", "/v1/models/rollback", json={"reason": reason}).json()
+    typer.echo(f"{back['version']} serves.")
+
+
+def jobs(data_dir: DataDir = None) -> None:
+    """List the latest jobs."""
+    listed = call(load_settings(data_dir=data_dir), "GET", "/v1/jobs").json()["jobs"]
+    table = Table()
+    for title in ("job", "machine", "kind", "state", "stage", "version", "message"):
+        table.add_column(title, overflow="fold")
+    for one in listed:
+        table.add_row(
+            str(one["id"]),
+            f"{one['site']}/{one['machine']}",
+            one["kind"],
+            one["state"],
+            one["progress"]["stage"],
+            one["model_version"] or "",
+            one["message"] or "",
+        )
+    Console().print(table)

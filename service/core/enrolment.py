@@ -1,0 +1,46 @@
+"""The wish to enrol a machine, and what it leads to."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+
+from wire.identity import MachineId
+
+
+@dataclass(frozen=True)
+class NewMachine:
+    """A machine to enrol."""
+
+    id: MachineId
+    name: str
+    time_zone: str
+    catalogue: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """What two requests have in common if they ask for the same."""
+        parts = (*self.id, self.name, self.time_zone, self.catalogue or "")
+        return sha256("\0".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Enrolled:
+    """The job that learns the machine, and whether the machine is new."""
+
+    job: int
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """How a machine's windows are shared out in time, and how many there must be.
+
+    The last ``exam`` share is never learned from; of what lies before, the last ``calibration`` share makes
+    probabilities honest; ``fewest`` windows must be left to learn from. Two weeks of hours are the least that
+    says something about a week's rhythm.
+    """
+
+    exam: float = 0.3
+    calibration: float = 0.15
+    fewest: int = 336
+    keep: timedelta = timedelta(days=400)

@@ -1,0 +1,68 @@
+"""A job: one learning of one machine, from the wish to the verdict."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from wire.identity import MachineId
+
+
+class JobKind(StrEnum):
+    """Why a machine is learned."""
+
+    ENROL = "enrol"
+    REFRESH = "refresh"  # again, from recent windows, as the same task
+
+
+class JobState(StrEnum):
+    """How far a job is."""
+
+    COLLECTING = "collecting"  # waits until the machine has been heard for long enough
+    QUEUED = "queued"
+    RUNNING = "running"
+    PROMOTED = "promoted"  # the new version serves
+    REJECTED = "rejected"  # the gate kept the new version out; the champion serves on
+    FAILED = "failed"  # nothing came of it; the message says why
+    CANCELLED = "cancelled"
+
+
+OPEN: Final = frozenset({JobState.COLLECTING, JobState.QUEUED, JobState.RUNNING})
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a job stands; ``done`` of ``total`` are epochs while training, machines while in exams."""
+
+    stage: str
+    done: int | None = None
+    total: int | None = None
+    loss: float | None = None
+    seconds_left: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is known of it."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One learning of one machine. Its times are wall time; ``attempt`` counts how often it was taken up."""
+
+    number: int
+    machine: MachineId
+    kind: JobKind
+    state: JobState
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    owner: str | None = None
+    attempt: int = 0
+    progress: Progress = field(default_factory=lambda: Progress("waiting"))
+    message: str | None = None
+    version: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something may still come of it."""
+        return self.state in OPEN

@@ -1,0 +1,133 @@
+"""Enrolment: a machine is taken in, collects until there is enough to learn from, and is learned again in time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from service.core.catalogue import parse_catalogue
+from service.core.enrolment import Enrolled, NewMachine
+from service.core.job import Job, JobKind, JobState
+from service.core.machine import Machine, MachineState
+from service.errors import Conflict, InputRejected
+from service.flows.ports import Catalogue, Enrolments, EventLog, Jobs, Machines
+from service.flows.schooling import School
+from wire.clock import PlantClock
+from wire.identity import MachineId
+
+_LOOK_AGAIN = timedelta(minutes=30)  # of plant time: a window takes an hour to come
+
+
+def wall_now() -> datetime:
+    """Return the wall time."""
+    return datetime.now(UTC)
+
+
+@dataclass
+class Enrolment:
+    """The flow and its ports; ``refresh_after`` of None relearns machines only when asked to."""
+
+    machines: Machines
+    enrolments: Enrolments
+    jobs: Jobs
+    log: EventLog
+    catalogue: Catalogue
+    school: School
+    clock: PlantClock
+    refresh_after: timedelta | None
+    wall: Callable[[], datetime] = wall_now
+    _looked: dict[int, datetime] = field(default_factory=dict)
+
+    def enrol(self, new: NewMachine, *, key: str | None, who: str) -> Enrolled:
+        """Take a machine in, or say which job it has; asking twice changes nothing."""
+        _check(new)
+        if new.catalogue:
+            self.catalogue.merge(parse_catalogue(new.catalogue))
+        return self.enrolments.enrol(new, key=key, who=who, at=self.wall(), plant_at=self.clock.now())
+
+    def refresh(self, machine: MachineId) -> Job:
+        """Learn a machine again from its recent windows, as the same task."""
+        known = self._present(machine)
+        if known.state not in (MachineState.LIVE, MachineState.LEARNING):
+            raise Conflict(
+                f"{machine} is {known.state.value} and has not been learned yet; its enrolment goes on."
+            )
+        return self.jobs.open(known, JobKind.REFRESH, JobState.QUEUED, at=self.wall())
+
+    def retire(self, machine: MachineId, *, who: str, reason: str | None) -> None:
+        """Let a machine go; its share of the memory is free for the next one."""
+        known = self._present(machine)
+        self.enrolments.retire(known, who=who, at=self.wall(), plant_at=self.clock.now(), reason=reason)
+
+    def erase(self, machine: MachineId, *, who: str, reason: str) -> list[str]:
+        """Remove all that a machine has ever told; return the versions that had learned from it."""
+        known = self.machines.get(machine)
+        return self.enrolments.erase(known, who=who, at=self.wall(), plant_at=self.clock.now(), reason=reason)
+
+    def admit(self) -> int:
+        """Queue the jobs whose machines have been heard for long enough by now; return how many."""
+        now = self.clock.now()
+        admitted = 0
+        for job in self.jobs.collecting():
+            looked = self._looked.get(job.number)
+            if looked is not None and timedelta(0) <= now - looked < _LOOK_AGAIN:
+                continue
+            self._looked[job.number] = now
+            admitted += self._admit(job, now)
+        return admitted
+
+    def look_again(self) -> None:
+        """Look at every collecting machine at the next chance: a past may have been loaded."""
+        self._looked.clear()
+
+    def schedule(self) -> int:
+        """Queue a refresh for every machine that was learned too long ago; return how many."""
+        if self.refresh_after is None:
+            return 0
+        due = self.clock.now() - self.refresh_after
+        old = [
+            one
+            for one in self.machines.all()
+            if one.state is MachineState.LIVE and one.learned_at is not None and one.learned_at < due
+        ]
+        for machine in old:
+            last = self.jobs.newest(machine=machine.id, limit=1)
+            if not last or (not last[0].is_open and self._long_ago(last[0])):
+                self.jobs.open(machine, JobKind.REFRESH, JobState.QUEUED, at=self.wall())
+        return len(old)
+
+    def _long_ago(self, job: Job) -> bool:
+        """Say whether a job ended so long ago, in plant time, that another try is worth it."""
+        passed = self.wall() - (job.finished_at or job.created_at)
+        return self.refresh_after is not None and passed * self.clock.speed >= self.refresh_after
+
+    def _admit(self, job: Job, now: datetime) -> bool:
+        machine = self.machines.get(job.machine)
+        count, fewest = self.school.training_windows(machine, now), self.school.curriculum.fewest
+        if count >= fewest:
+            self.jobs.ready(job)
+            return True
+        heard = self.log.first_at(machine) is not None
+        flagged = self.log.flagged(machine)
+        words = f"{count} of the {fewest} hourly windows that learning needs have been collected."
+        if not heard:
+            words = "Nothing has been heard of the machine yet. Start its agent, or load its past."
+        if flagged:
+            words += f" {flagged} events do not count, because their times lie in the future or too far back."
+        self.jobs.tell(job, words, MachineState.COLLECTING if heard else MachineState.REGISTERED)
+        return False
+
+    def _present(self, machine: MachineId) -> Machine:
+        known = self.machines.get(machine)
+        if known.state is MachineState.RETIRED:
+            raise Conflict(f"{machine} has been retired; enrol it again first.")
+        return known
+
+
+def _check(new: NewMachine) -> None:
+    try:
+        ZoneInfo(new.time_zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InputRejected(f"{new.time_zone!r} is no time zone; write one like Europe/Rome.") from None
+    if not new.name.isprintable():
+        raise InputRejected("A name must consist of printable characters.")

@@ -1,0 +1,76 @@
+"""A machine's stored events to windows to learn from: what was heard, when, and how it is shared out in time."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forecasting.history import HistorySpec
+from forecasting.window import Span, WindowSpec
+from service.core.dataset import Split, covered_moments, split, windows
+from service.core.enrolment import Curriculum
+from service.core.machine import Machine
+from service.core.windows import Windows
+from service.flows.ports import EventLog, Machines
+from wire.micros import micros
+
+
+@dataclass(frozen=True, eq=False)
+class Schooling:
+    """One machine's windows, cut in time."""
+
+    train: Windows
+    calibration: Windows
+    exam: Windows
+
+
+@dataclass(frozen=True)
+class School:
+    """Cuts windows from the event log, as a live forecast would have seen them."""
+
+    machines: Machines
+    log: EventLog
+    spec: WindowSpec
+    curriculum: Curriculum
+
+    def training_windows(self, machine: Machine, now: datetime) -> int:
+        """Return how many windows there are to learn from; nothing is read but what was heard when."""
+        at = np.array([micros(one) for one in self._moments(machine, now)], dtype=np.int64)
+        return len(self._shared_out(at).train)
+
+    def cut(self, machine: Machine, now: datetime, history: HistorySpec) -> Schooling:
+        """Return every covered hourly window of a machine, shared out; one that held nothing counts as well."""
+        heard = self._heard(machine, now)
+        start = heard[0] if heard else now
+        series = self.log.series(machine, start, now)
+        whole = windows(series, self._moments(machine, now), self.spec, since=start, history=history)
+        parts = self._shared_out(whole.at)
+        return Schooling(whole.take(parts.train), whole.take(parts.calibration), whole.take(parts.exam))
+
+    def _shared_out(self, at: NDArray[np.int64]) -> Split:
+        exam = self.curriculum.exam
+        return split(at, self.spec.horizon, calibration=self.curriculum.calibration * (1 - exam), exam=exam)
+
+    def _moments(self, machine: Machine, now: datetime) -> list[datetime]:
+        heard = self._heard(machine, now)
+        return covered_moments(heard, self.spec, deaf=self._deaf(machine, heard)) if heard else []
+
+    def _heard(self, machine: Machine, now: datetime) -> Span | None:
+        """Return from when to when the machine was heard, as far back as events are kept."""
+        first, last = self.log.first_at(machine), self.log.last_at(machine)
+        if first is None or last is None:
+            return None
+        agent = self.machines.agent(machine)
+        until = max(last, agent.heard_at) if agent else last
+        return max(first, now - self.curriculum.keep), min(until, now)
+
+    def _deaf(self, machine: Machine, heard: Span) -> list[Span]:
+        """Return when nobody listened: gaps of the agent, and between a loaded past and the first agent."""
+        deaf = [(gap.first_at, gap.last_at) for gap in self.log.gaps(machine, *heard)]
+        agent = self.machines.agent(machine)
+        if agent is not None and agent.since is not None:
+            last = self.log.last_before(machine, agent.since)
+            if last is not None:
+                deaf.append((last, agent.since))
+        return deaf

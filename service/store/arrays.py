@@ -1,0 +1,48 @@
+"""Arrays as bytes: little-endian, without pickles, the same on every machine."""
+
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load, save
+
+from service.core.windows import Windows
+
+INT32, INT64, FLOAT32 = np.dtype("<i4"), np.dtype("<i8"), np.dtype("<f4")
+_FIELDS = ("at", "codes", "counts", "outcomes", "tracked", "history", "context")
+
+
+def packed(array: NDArray[Any], kind: np.dtype[Any]) -> bytes:
+    """Return an array's numbers; whoever reads them knows their kind and shape."""
+    return np.ascontiguousarray(array, dtype=kind).tobytes()
+
+
+def squeezed(array: NDArray[Any]) -> bytes:
+    """Return float32 numbers compressed."""
+    return zlib.compress(packed(array, FLOAT32), 6)
+
+
+def unsqueezed(body: bytes) -> NDArray[np.float32]:
+    """Return what ``squeezed`` took, flat."""
+    return np.frombuffer(zlib.decompress(body), dtype=FLOAT32)
+
+
+def windows_to_arrays(windows: Windows, prefix: str = "") -> dict[str, NDArray[Any]]:
+    """Return a table of windows as named arrays."""
+    return {f"{prefix}{name}": np.ascontiguousarray(getattr(windows, name)) for name in _FIELDS}
+
+
+def windows_from_arrays(arrays: dict[str, NDArray[Any]], prefix: str = "") -> Windows:
+    """Return the table that was taken apart."""
+    return Windows(**{name: arrays[f"{prefix}{name}"] for name in _FIELDS})
+
+
+def windows_to_bytes(windows: Windows) -> bytes:
+    """Return a table of windows as one compressed body."""
+    return zlib.compress(save(windows_to_arrays(windows)), 6)
+
+
+def windows_from_bytes(body: bytes) -> Windows:
+    """Return the table that was stored."""
+    return windows_from_arrays(load(zlib.decompress(body)))

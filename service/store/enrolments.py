@@ -1,0 +1,127 @@
+"""Machines come and go: registered together with their job, retired, erased; each in one transaction."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, select, update
+
+from service.core.enrolment import Enrolled, NewMachine
+from service.core.job import JobKind, JobState
+from service.core.machine import Machine, MachineState
+from service.errors import Conflict
+from service.store.audit import note
+from service.store.dialect import insert_rows
+from service.store.engine import Database
+from service.store.jobs import cancel_jobs, latest_job, open_job
+from service.store.tables import (
+    agents,
+    events,
+    exams,
+    forecasts,
+    gaps,
+    idempotency,
+    knocks,
+    machines,
+    marks,
+    memories,
+    quarantine,
+    samples,
+    tasks,
+)
+from wire.micros import micros
+
+_COLUMNS = ("site", "machine", "name", "time_zone", "registered_us", "state")
+
+
+@dataclass(frozen=True)
+class EnrolmentStore:
+    """Who is enrolled, once, however often it is asked for."""
+
+    database: Database
+
+    def enrol(self, new: NewMachine, *, key: str | None, who: str, at: datetime, plant_at: datetime) -> Enrolled:
+        """Register a machine with its job, or return those it has; the same key always gets the same answer."""
+        with self.database.write() as connection:
+            known = self._answered(connection, new, key)
+            if known is not None:
+                return Enrolled(known, is_new=False)
+            machine, is_new = _registered(connection, new, plant_at=plant_at)
+            job = None if is_new else latest_job(connection, machine)
+            if job is None or (not job.is_open and _may_try_again(connection, machine)):
+                job = open_job(connection, machine, JobKind.ENROL, JobState.COLLECTING, at=at)
+                note(connection, at=plant_at, who=who, action="enrol", subject=str(new.id), reason=None)
+            if key is not None:
+                row = (key, new.fingerprint, job.number, micros(at))
+                insert_rows(connection, idempotency, ("key", "request", "job_id", "created_us"), [row])
+        return Enrolled(job.number, is_new=is_new)
+
+    def retire(self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str | None) -> None:
+        """Let a machine go: no forecasts, no replay, no exams; what it has told stays until it is erased."""
+        with self.database.write() as connection:
+            cancel_jobs(connection, machine.row, at=at, why="The machine was retired.")
+            _set_state(connection, machine.row, MachineState.RETIRED)
+            note(connection, at=plant_at, who=who, action="retire", subject=str(machine.id), reason=reason)
+
+    def erase(self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str) -> list[str]:
+        """Remove all that a machine has ever told, and return which versions had learned from it."""
+        chosen = machine.row
+        with self.database.write() as connection:
+            query = select(tasks.c.version_id).where(tasks.c.machine_id == chosen).order_by(tasks.c.version_id)
+            versions = [f"v{number}" for number in connection.execute(query).scalars()]
+            cancel_jobs(connection, chosen, at=at, why="The machine was erased.")
+            _erase(connection, chosen)
+            _set_state(connection, chosen, MachineState.RETIRED, reason="Erased.")
+            learned = f"learned by {', '.join(versions)}" if versions else "learned by no version"
+            note(
+                connection,
+                at=plant_at,
+                who=who,
+                action="erase",
+                subject=str(machine.id),
+                reason=f"{reason} ({learned})",
+            )
+        return versions
+
+    def _answered(self, connection: Connection, new: NewMachine, key: str | None) -> int | None:
+        if key is None:
+            return None
+        row = connection.execute(select(idempotency).where(idempotency.c.key == key)).one_or_none()
+        if row is None:
+            return None
+        if row.request != new.fingerprint:
+            raise Conflict("This Idempotency-Key was used for another request; take a new one.")
+        return int(row.job_id)
+
+
+def _registered(connection: Connection, new: NewMachine, *, plant_at: datetime) -> tuple[int, bool]:
+    site, name = new.id
+    state = MachineState.REGISTERED.value
+    row = (site, name, new.name, new.time_zone, micros(plant_at), state)
+    is_new = insert_rows(connection, machines, _COLUMNS, [row]) > 0
+    query = select(machines).where(machines.c.site == site, machines.c.machine == name)
+    known = connection.execute(query.with_for_update()).one()
+    if known.state == MachineState.RETIRED.value:
+        values = {"name": new.name, "time_zone": new.time_zone, "state": state, "reason": None, "learned_us": None}
+        connection.execute(update(machines).where(machines.c.id == known.id).values(**values))
+    elif (known.name, known.time_zone) != (new.name, new.time_zone):
+        raise Conflict(f"{new.id} is registered already, as {known.name!r} in {known.time_zone}.")
+    connection.execute(delete(knocks).where(knocks.c.site == site, knocks.c.machine == name))
+    return known.id, is_new or known.state == MachineState.RETIRED.value
+
+
+def _may_try_again(connection: Connection, machine: int) -> bool:
+    state = connection.execute(select(machines.c.state).where(machines.c.id == machine)).scalar_one()
+    return bool(state == MachineState.FAILED.value)
+
+
+def _set_state(connection: Connection, machine: int, state: MachineState, reason: str | None = None) -> None:
+    connection.execute(update(machines).where(machines.c.id == machine).values(state=state.value, reason=reason))
+
+
+def _erase(connection: Connection, machine: int) -> None:
+    sat = select(exams.c.id).where(exams.c.machine_id == machine)
+    kept = select(samples.c.id).where(samples.c.machine_id == machine)
+    connection.execute(delete(marks).where(marks.c.exam_id.in_(sat)))
+    connection.execute(delete(memories).where(memories.c.sample_id.in_(kept)))
+    for table in (exams, samples, tasks, forecasts, events, gaps, agents, quarantine):
+        connection.execute(delete(table).where(table.c.machine_id == machine))

@@ -1,0 +1,136 @@
+"""Exams and the marks that versions got in them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from forecasting import history
+from service.core.exam import Exam, Marks
+from service.errors import Unavailable
+from service.store.arrays import squeezed, unsqueezed, windows_from_bytes, windows_to_bytes
+from service.store.engine import Database
+from service.store.tables import exams, machines, marks, model_versions, promotions
+from wire.identity import MachineId
+
+_NEWEST = select(func.max(exams.c.id)).group_by(exams.c.machine_id)
+
+
+@dataclass(frozen=True)
+class ExamStore:
+    """The newest exam of every machine, and who passed how."""
+
+    database: Database
+
+    def of(self, machine: MachineId) -> Exam | None:
+        """Return a machine's newest exam."""
+        query = (
+            select(exams)
+            .join(machines, machines.c.id == exams.c.machine_id)
+            .where(machines.c.site == machine.site, machines.c.machine == machine.machine)
+            .order_by(exams.c.id.desc())
+            .limit(1)
+        )
+        with self.database.read() as connection:
+            row = connection.execute(query).one_or_none()
+        if row is None:
+            return None
+        if row.features != history.VERSION:
+            raise Unavailable(f"The exam of {machine} was written by another version of Alarmcast; learn it anew.")
+        rates = {int(code): rate for code, rate in json.loads(row.base_rate).items()}
+        return Exam(windows_from_bytes(row.windows), rates)
+
+    def answers(self, machine: MachineId) -> dict[int, Marks]:
+        """Return what every version that has ever served said in a machine's newest exam, by its number."""
+        query = (
+            _marks()
+            .where(machines.c.site == machine.site, machines.c.machine == machine.machine)
+            .where(exams.c.id.in_(_NEWEST), marks.c.probabilities.is_not(None))
+            .where(marks.c.version_id.in_(select(promotions.c.version_id)))
+        )
+        with self.database.read() as connection:
+            return {row.version_id: _answered(row) for row in connection.execute(query)}
+
+    def matrix(self) -> dict[int, dict[str, dict[str, float | None]]]:
+        """Return every version's figures in every machine's exams, newest exam last: the forgetting matrix."""
+        query = _marks(figures_only=True).order_by(marks.c.version_id, exams.c.id)
+        table: dict[int, dict[str, dict[str, float | None]]] = {}
+        with self.database.read() as connection:
+            for row in connection.execute(query):
+                table.setdefault(row.version_id, {})[f"{row.site}/{row.machine}"] = {
+                    "exam": row.exam_id,
+                    "average_precision": row.average_precision,
+                    "brier_skill": row.brier_skill,
+                    "macro_f1": row.macro_f1,
+                }
+        return table
+
+    def by_code(self, version: int) -> dict[str, list[dict[str, Any]]]:
+        """Return a version's figures for each code in each machine's exam."""
+        query = _marks(figures_only=True).where(marks.c.version_id == version).order_by(exams.c.id)
+        with self.database.read() as connection:
+            return {f"{row.site}/{row.machine}": json.loads(row.by_code) for row in connection.execute(query)}
+
+
+def write_exam(connection: Connection, exam: Exam, *, machine: int, at_us: int) -> int:
+    """Write a machine's new exam inside a transaction and return its number."""
+    row = {
+        "machine_id": machine,
+        "made_us": at_us,
+        "features": history.VERSION,
+        "base_rate": json.dumps(dict(exam.base_rate)),
+        "windows": windows_to_bytes(exam.windows),
+    }
+    return int(connection.execute(insert(exams).values(**row)).inserted_primary_key[0])  # type: ignore[index]
+
+
+def write_marks(connection: Connection, given: Mapping[int, Marks], *, version: int) -> None:
+    """Write what a version got in exams, by their numbers, inside a transaction."""
+    for exam, one in given.items():
+        connection.execute(
+            insert(marks).values(
+                version_id=version,
+                exam_id=exam,
+                average_precision=one.average_precision,
+                brier_skill=one.brier_skill,
+                macro_f1=one.macro_f1,
+                by_code=json.dumps(one.by_code),
+                probabilities=squeezed(one.probabilities),
+            )
+        )
+
+
+def newest_exams(connection: Connection) -> dict[int, int]:
+    """Return the number of every machine's newest exam, by the machine's short number."""
+    query = select(exams.c.machine_id, func.max(exams.c.id).label("newest")).group_by(exams.c.machine_id)
+    return {row.machine_id: row.newest for row in connection.execute(query)}
+
+
+def forget_answers(connection: Connection, version: int) -> None:
+    """Drop what a version said, inside a transaction; its figures stay."""
+    connection.execute(update(marks).where(marks.c.version_id == version).values(probabilities=None))
+
+
+def _marks(*, figures_only: bool = False) -> Any:
+    columns = [column for column in marks.c if not figures_only or column is not marks.c.probabilities]
+    return (
+        select(*columns, machines.c.site, machines.c.machine, model_versions.c.targets)
+        .join(exams, exams.c.id == marks.c.exam_id)
+        .join(machines, machines.c.id == exams.c.machine_id)
+        .join(model_versions, model_versions.c.id == marks.c.version_id)
+    )
+
+
+def _answered(row: Row[Any]) -> Marks:
+    targets = tuple(json.loads(row.targets))
+    return Marks(
+        targets=targets,
+        probabilities=np.asarray(unsqueezed(row.probabilities)).reshape(-1, len(targets)),
+        average_precision=row.average_precision,
+        brier_skill=row.brier_skill,
+        macro_f1=row.macro_f1,
+        by_code=json.loads(row.by_code),
+    )

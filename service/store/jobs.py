@@ -1,0 +1,230 @@
+"""Jobs: one open job a machine, taken up by one worker at a time, and fenced.
+
+A worker holds a job by a lease that it renews. Whoever takes up a job after the lease has run out raises its
+``attempt``; a worker with an older one has lost the job, and everything it then tries to write is refused.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, and_, func, select, update
+
+from service.core.job import OPEN, Job, JobKind, JobState, Progress
+from service.core.machine import Machine, MachineState
+from service.errors import LeaseLost, NotFound
+from service.store.dialect import insert_rows
+from service.store.engine import Database
+from service.store.tables import jobs, machines
+from wire.identity import MachineId
+from wire.micros import micros, moment
+
+_OPEN = jobs.c.state.in_([state.value for state in OPEN])
+_COLUMNS = ("machine_id", "kind", "state", "created_us", "attempt", "progress")
+
+
+@dataclass(frozen=True)
+class JobStore:
+    """What is to be learned, what is being learned, what was."""
+
+    database: Database
+
+    def get(self, number: int) -> Job:
+        """Return a job, or raise :class:`NotFound`."""
+        with self.database.read() as connection:
+            row = connection.execute(_jobs().where(jobs.c.id == number)).one_or_none()
+        if row is None:
+            raise NotFound(f"There is no job {number}.")
+        return _job(row)
+
+    def newest(self, *, machine: MachineId | None = None, limit: int = 100) -> list[Job]:
+        """Return the latest jobs, of all machines or of one, newest first."""
+        query = _jobs().order_by(jobs.c.id.desc()).limit(limit)
+        if machine is not None:
+            query = query.where(machines.c.site == machine.site, machines.c.machine == machine.machine)
+        with self.database.read() as connection:
+            return [_job(row) for row in connection.execute(query)]
+
+    def collecting(self) -> list[Job]:
+        """Return the jobs that wait for their machine to be heard for long enough, oldest first."""
+        query = _jobs().where(jobs.c.state == JobState.COLLECTING.value).order_by(jobs.c.id)
+        with self.database.read() as connection:
+            return [_job(row) for row in connection.execute(query)]
+
+    def open(self, machine: Machine, kind: JobKind, state: JobState, *, at: datetime) -> Job:
+        """Return the machine's open job, a new one if it has none."""
+        with self.database.write() as connection:
+            return open_job(connection, machine.row, kind, state, at=at)
+
+    def ready(self, job: Job) -> None:
+        """Put a job that was collecting into the queue."""
+        with self.database.write() as connection:
+            changed = connection.execute(
+                update(jobs)
+                .where(jobs.c.id == job.number, jobs.c.state == JobState.COLLECTING.value)
+                .values(state=JobState.QUEUED.value, progress=json.dumps(Progress("queued").as_json()))
+            )
+            if changed.rowcount:
+                _set_machine(connection, job, MachineState.LEARNING)
+
+    def tell(self, job: Job, message: str, state: MachineState) -> None:
+        """Note what a collecting job waits for, and how its machine is."""
+        with self.database.write() as connection:
+            still = and_(jobs.c.id == job.number, jobs.c.state == JobState.COLLECTING.value)
+            if connection.execute(update(jobs).where(still).values(message=message)).rowcount:
+                _set_machine(connection, job, state)
+
+    def claim(self, owner: str, *, now: datetime, lease: timedelta) -> Job | None:
+        """Take up the oldest job that nobody works at, if no other is being worked at; they learn in turn."""
+        with self.database.write() as connection:
+            rows = connection.execute(
+                select(jobs.c.id, jobs.c.state, jobs.c.lease_us)
+                .where(jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]))
+                .order_by(jobs.c.id)
+                .with_for_update()
+            ).all()
+            running = [row for row in rows if row.state == JobState.RUNNING.value]
+            if any(row.lease_us > micros(now) for row in running) or not rows:
+                return None
+            number = (running or rows)[0].id
+            connection.execute(
+                update(jobs)
+                .where(jobs.c.id == number)
+                .values(
+                    state=JobState.RUNNING.value,
+                    owner=owner,
+                    lease_us=micros(now + lease),
+                    attempt=jobs.c.attempt + 1,
+                    started_us=func.coalesce(jobs.c.started_us, micros(now)),
+                    progress=json.dumps(Progress("starting").as_json()),
+                    message=None,
+                )
+            )
+            job = _job(connection.execute(_jobs().where(jobs.c.id == number)).one())
+            _set_machine(connection, job, MachineState.LEARNING)
+        return job
+
+    def renew(self, job: Job, progress: Progress, *, now: datetime, lease: timedelta) -> None:
+        """Tell how far a job is and hold it for longer, or raise :class:`LeaseLost`."""
+        with self.database.write() as connection:
+            hold(connection, job)
+            connection.execute(
+                update(jobs)
+                .where(jobs.c.id == job.number)
+                .values(lease_us=micros(now + lease), progress=json.dumps(progress.as_json()))
+            )
+
+    def release(self, job: Job, *, why: str) -> None:
+        """Give a job back unfinished, so that whoever comes next takes it up at once."""
+        with self.database.write() as connection:
+            hold(connection, job)
+            values = {"state": JobState.QUEUED.value, "owner": None, "lease_us": None, "message": why}
+            connection.execute(update(jobs).where(jobs.c.id == job.number).values(**values))
+
+    def fail(self, job: Job, message: str, *, now: datetime) -> None:
+        """End a job that nothing came of; its machine says why."""
+        with self.database.write() as connection:
+            hold(connection, job)
+            close_job(connection, job, JobState.FAILED, at=now, message=message)
+            # A machine that was live before a refresh failed is no worse than it was.
+            state = MachineState.FAILED if job.kind is JobKind.ENROL else MachineState.LIVE
+            _set_machine(connection, job, state, reason=message)
+
+    def recover(self) -> int:
+        """Put jobs of a worker that can no longer live back into the queue; return how many.
+
+        For SQLite only: there one process writes, so at its start no other can be at work.
+        """
+        values = {"state": JobState.QUEUED.value, "owner": None, "lease_us": None}
+        with self.database.write() as connection:
+            found = connection.execute(update(jobs).where(jobs.c.state == JobState.RUNNING.value).values(**values))
+        return int(found.rowcount)
+
+
+def open_job(connection: Connection, machine: int, kind: JobKind, state: JobState, *, at: datetime) -> Job:
+    """Return a machine's open job inside a transaction, a new one if it has none."""
+    progress = json.dumps(Progress("waiting").as_json())
+    row = (machine, kind.value, state.value, micros(at), 0, progress)
+    insert_rows(connection, jobs, _COLUMNS, [row])
+    return _job(connection.execute(_jobs().where(jobs.c.machine_id == machine, _OPEN)).one())
+
+
+def latest_job(connection: Connection, machine: int) -> Job | None:
+    """Return a machine's last job, open or not, inside a transaction."""
+    query = _jobs().where(jobs.c.machine_id == machine).order_by(jobs.c.id.desc()).limit(1)
+    row = connection.execute(query).one_or_none()
+    return _job(row) if row else None
+
+
+def hold(connection: Connection, job: Job) -> None:
+    """Make sure inside a transaction that the job is still its worker's, or raise :class:`LeaseLost`.
+
+    A lease that has run out is lost only once somebody else has taken the job up, which raises its attempt.
+    """
+    query = select(jobs.c.attempt, jobs.c.owner, jobs.c.state).where(jobs.c.id == job.number)
+    row = connection.execute(query.with_for_update()).one_or_none()
+    if row is None or tuple(row) != (job.attempt, job.owner, JobState.RUNNING.value):
+        raise LeaseLost(f"Job {job.number} is no longer this worker's: it was cancelled, or taken up by another.")
+
+
+def close_job(
+    connection: Connection,
+    job: Job,
+    state: JobState,
+    *,
+    at: datetime,
+    message: str | None = None,
+    version: int | None = None,
+) -> None:
+    """End a job inside a transaction."""
+    values: dict[str, Any] = {
+        "state": state.value,
+        "finished_us": micros(at),
+        "owner": None,
+        "lease_us": None,
+        "message": message,
+        "version_id": version,
+        "progress": json.dumps(Progress("done").as_json()),
+    }
+    connection.execute(update(jobs).where(jobs.c.id == job.number).values(**values))
+
+
+def cancel_jobs(connection: Connection, machine: int, *, at: datetime, why: str) -> None:
+    """End a machine's open jobs inside a transaction; a worker at one of them finds its lease lost."""
+    values = {"state": JobState.CANCELLED.value, "finished_us": micros(at), "message": why, "lease_us": None}
+    connection.execute(update(jobs).where(jobs.c.machine_id == machine, _OPEN).values(**values))
+
+
+def _set_machine(connection: Connection, job: Job, state: MachineState, *, reason: str | None = None) -> None:
+    # A refresh disturbs nobody: its machine stays live, whatever comes of it.
+    if job.kind is JobKind.REFRESH and state is not MachineState.LIVE:
+        return
+    chosen = and_(machines.c.site == job.machine.site, machines.c.machine == job.machine.machine)
+    not_retired = machines.c.state != MachineState.RETIRED.value
+    connection.execute(update(machines).where(chosen, not_retired).values(state=state.value, reason=reason))
+
+
+def _jobs() -> Select[Any]:
+    return select(jobs, machines.c.site, machines.c.machine).join(machines, machines.c.id == jobs.c.machine_id)
+
+
+def _job(row: Row[Any]) -> Job:
+    return Job(
+        number=row.id,
+        machine=MachineId(row.site, row.machine),
+        kind=JobKind(row.kind),
+        state=JobState(row.state),
+        created_at=moment(row.created_us),
+        started_at=_moment(row.started_us),
+        finished_at=_moment(row.finished_us),
+        owner=row.owner,
+        attempt=row.attempt,
+        progress=Progress(**json.loads(row.progress)),
+        message=row.message,
+        version=row.version_id,
+    )
+
+
+def _moment(at_us: int | None) -> datetime | None:
+    return None if at_us is None else moment(at_us)

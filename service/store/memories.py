@@ -1,0 +1,173 @@
+"""The memory of every version: which windows of which machine it keeps for replay and for calibration."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Row, insert, select
+
+from forecasting import history
+from service.core.candidate import Candidate
+from service.core.machine import MachineState
+from service.core.memory import Memory, TaskMemory
+from service.core.windows import Windows
+from service.errors import Unavailable
+from service.store.arrays import FLOAT32, INT32, packed
+from service.store.engine import Database
+from service.store.tables import machines, memories, samples, tasks
+
+_WIDTH_OF_NOTHING = 0
+
+
+@dataclass(frozen=True)
+class MemoryStore:
+    """Memories as the store keeps them: a sample once, however many versions remember it."""
+
+    database: Database
+
+    def of(self, version: int) -> Memory:
+        """Return a version's memory without the machines that have been retired since."""
+        learned = (
+            select(tasks, machines.c.site, machines.c.machine)
+            .join(machines, machines.c.id == tasks.c.machine_id)
+            .where(tasks.c.version_id == version, machines.c.state != MachineState.RETIRED.value)
+            .order_by(tasks.c.place)
+        )
+        chosen = (
+            select(samples, memories.c.held_out)
+            .join(memories, memories.c.sample_id == samples.c.id)
+            .where(memories.c.version_id == version)
+            .order_by(samples.c.at_us)
+        )
+        with self.database.read() as connection:
+            order = connection.execute(learned).all()
+            rows = connection.execute(chosen).all()
+        held: dict[int, list[Row[Any]]] = {}
+        replayed: dict[int, list[Row[Any]]] = {}
+        for row in rows:
+            (held if row.held_out else replayed).setdefault(row.machine_id, []).append(row)
+        return Memory(
+            {
+                f"{task.site}/{task.machine}": TaskMemory(
+                    windows=_windows(replayed.get(task.machine_id, [])),
+                    held_out=_windows(held.get(task.machine_id, [])),
+                    offered=task.offered,
+                    frequency={int(code): count for code, count in json.loads(task.frequency).items()},
+                )
+                for task in order
+            }
+        )
+
+
+def write_memory(connection: Connection, candidate: Candidate, *, version: int, rows: Mapping[str, int]) -> None:
+    """Write a new version's memory inside a transaction; ``rows`` are the machines' short numbers.
+
+    Of older machines only the choice is written, of the new one its windows too.
+    """
+    links: list[dict[str, Any]] = []
+    for machine, kept in candidate.kept.items():
+        known = _known(connection, candidate.parent, rows[machine])
+        for moments, held_out in ((kept.replayed, False), (kept.held_out, True)):
+            chosen = [known[int(at), held_out] for at in moments]
+            links += [{"version_id": version, "sample_id": one, "held_out": held_out} for one in chosen]
+    for windows, held_out in ((candidate.task.windows, False), (candidate.task.held_out, True)):
+        for number in _insert_samples(connection, windows, rows[candidate.machine]):
+            links.append({"version_id": version, "sample_id": number, "held_out": held_out})
+    if links:
+        connection.execute(insert(memories), links)
+    _write_tasks(connection, candidate, version=version, rows=rows)
+
+
+def _write_tasks(connection: Connection, candidate: Candidate, *, version: int, rows: Mapping[str, int]) -> None:
+    query = select(tasks).where(tasks.c.version_id == candidate.parent)
+    before = {row.machine_id: row for row in connection.execute(query)}
+    known = [before[rows[machine]] for machine in candidate.kept]
+    values = [(row.machine_id, row.offered, row.frequency) for row in known]
+    values.append((rows[candidate.machine], candidate.task.offered, json.dumps(dict(candidate.task.frequency))))
+    connection.execute(
+        insert(tasks),
+        [
+            {"version_id": version, "machine_id": row, "place": place, "offered": offered, "frequency": frequency}
+            for place, (row, offered, frequency) in enumerate(values)
+        ],
+    )
+
+
+def _known(connection: Connection, version: int | None, machine: int) -> dict[tuple[int, bool], int]:
+    query = (
+        select(samples.c.id, samples.c.at_us, memories.c.held_out)
+        .join(memories, memories.c.sample_id == samples.c.id)
+        .where(memories.c.version_id == version, samples.c.machine_id == machine)
+    )
+    return {(row.at_us, row.held_out): row.id for row in connection.execute(query)}
+
+
+def _insert_samples(connection: Connection, windows: Windows, machine: int) -> Sequence[int]:
+    if len(windows) == 0:
+        return []
+    statement = insert(samples).returning(samples.c.id, sort_by_parameter_order=True)
+    return (
+        connection.execute(statement, [_row(windows, place, machine) for place in range(len(windows))])
+        .scalars()
+        .all()
+    )
+
+
+def _row(windows: Windows, place: int, machine: int) -> dict[str, Any]:
+    """Return one window with only the codes that left a trace in it."""
+    seen = windows.counts[place] > 0
+    remembered = np.any(windows.history[place] != 0, axis=1)
+    return {
+        "machine_id": machine,
+        "at_us": int(windows.at[place]),
+        "features": history.VERSION,
+        "codes": packed(windows.codes[seen], INT32),
+        "counts": packed(windows.counts[place][seen], INT32),
+        "outcomes": packed(windows.codes[windows.outcomes[place]], INT32),
+        "tracked": packed(windows.tracked[remembered], INT32),
+        "history": packed(windows.history[place][remembered], FLOAT32),
+        "context": packed(windows.context[place], FLOAT32),
+    }
+
+
+def _windows(rows: Sequence[Row[Any]]) -> Windows:
+    """Return stored windows side by side, over every code that any of them knows."""
+    if any(row.features != history.VERSION for row in rows):
+        raise Unavailable("The memory was written by another version of Alarmcast; learn its machines anew.")
+    seen = [_ints(row.codes) for row in rows]
+    came = [_ints(row.outcomes) for row in rows]
+    followed = [_ints(row.tracked) for row in rows]
+    codes = _all([*seen, *came])
+    tracked = _all(followed)
+    figures = [np.frombuffer(row.history, dtype=FLOAT32) for row in rows]
+    width = next((len(part) // len(one) for part, one in zip(figures, followed, strict=True) if len(one)), 0)
+    counts = np.zeros((len(rows), len(codes)), dtype=np.int32)
+    outcomes = np.zeros((len(rows), len(codes)), dtype=np.bool_)
+    past = np.zeros((len(rows), len(tracked), width), dtype=np.float32)
+    for place, row in enumerate(rows):
+        counts[place, np.searchsorted(codes, seen[place])] = _ints(row.counts)
+        outcomes[place, np.searchsorted(codes, came[place])] = True
+        past[place, np.searchsorted(tracked, followed[place])] = figures[place].reshape(
+            len(followed[place]), width
+        )
+    context = [np.frombuffer(row.context, dtype=FLOAT32) for row in rows]
+    return Windows(
+        at=np.array([row.at_us for row in rows], dtype=np.int64),
+        codes=codes,
+        counts=counts,
+        outcomes=outcomes,
+        tracked=tracked,
+        history=past,
+        context=np.stack(context) if context else np.zeros((0, 0), dtype=np.float32),
+    )
+
+
+def _ints(body: bytes) -> NDArray[np.int64]:
+    return np.frombuffer(body, dtype=INT32).astype(np.int64)
+
+
+def _all(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)

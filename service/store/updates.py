@@ -1,0 +1,90 @@
+"""The one transaction that ends a learning: version, memory, exams, marks, champion and job, or nothing."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, insert, select, update
+
+from service.core.candidate import Candidate
+from service.core.job import Job, JobState
+from service.core.machine import MachineState
+from service.errors import ChampionChanged
+from service.store.audit import note
+from service.store.engine import Database
+from service.store.exams import newest_exams, write_exam, write_marks
+from service.store.jobs import close_job, hold
+from service.store.memories import write_memory
+from service.store.tables import machines, model_versions
+from service.store.versions import champion_number, promote
+from wire.identity import MachineId
+from wire.micros import micros
+
+
+@dataclass(frozen=True)
+class UpdateStore:
+    """Where a candidate becomes a version."""
+
+    database: Database
+
+    def commit(self, job: Job, candidate: Candidate, *, now: datetime, plant_now: datetime) -> int:
+        """Write all that a learning has brought and return the version's number.
+
+        Raises :class:`LeaseLost` if the job is no longer this worker's, and :class:`ChampionChanged` if the
+        model it started from no longer serves; then nothing is written.
+        """
+        with self.database.write() as connection:
+            hold(connection, job)
+            if champion_number(connection) != candidate.parent:
+                raise ChampionChanged("Another version was promoted while this one was learned; it learns again.")
+            rows = {str(MachineId(site, name)): row for row, site, name in connection.execute(_MACHINES)}
+            version = _write_version(connection, candidate, at=plant_now)
+            write_memory(connection, candidate, version=version, rows=rows)
+            _write_exams(connection, candidate, version=version, rows=rows, at=plant_now)
+            if candidate.passed:
+                reason = f"learned {candidate.machine}"
+                promote(connection, version, at=plant_now, reason=reason)
+                note(connection, at=plant_now, who="gate", action="promote", subject=f"v{version}", reason=reason)
+            state = JobState.PROMOTED if candidate.passed else JobState.REJECTED
+            message = " ".join(candidate.reasons) or None
+            close_job(connection, job, state, at=now, message=message, version=version)
+            _settle_machine(connection, candidate, rows[candidate.machine], at=plant_now)
+        return version
+
+
+_MACHINES = select(machines.c.id, machines.c.site, machines.c.machine)
+
+
+def _write_version(connection: Connection, candidate: Candidate, *, at: datetime) -> int:
+    row = {
+        "created_us": micros(at),
+        "weights": candidate.weights,
+        "report": json.dumps(candidate.report),
+        "parent_id": candidate.parent,
+        "targets": json.dumps(candidate.targets),
+    }
+    return int(connection.execute(insert(model_versions).values(**row)).inserted_primary_key[0])  # type: ignore[index]
+
+
+def _write_exams(
+    connection: Connection, candidate: Candidate, *, version: int, rows: dict[str, int], at: datetime
+) -> None:
+    newest = newest_exams(connection)
+    fresh = write_exam(connection, candidate.exam, machine=rows[candidate.machine], at_us=micros(at))
+    numbers = {machine: newest[rows[machine]] for machine in candidate.marks if machine != candidate.machine}
+    numbers[candidate.machine] = fresh
+    write_marks(connection, {numbers[machine]: one for machine, one in candidate.marks.items()}, version=version)
+    if candidate.parent is not None and candidate.before is not None:
+        write_marks(connection, {fresh: candidate.before}, version=candidate.parent)
+
+
+def _settle_machine(connection: Connection, candidate: Candidate, machine: int, *, at: datetime) -> None:
+    """Say how the machine is now: live on the new version, or on the champion, or on nothing at all."""
+    served = candidate.passed or candidate.parent is not None
+    values: dict[str, object] = {
+        "state": (MachineState.LIVE if served else MachineState.FAILED).value,
+        "reason": None if candidate.passed else " ".join(candidate.reasons),
+    }
+    if candidate.passed:
+        values["learned_us"] = micros(at)
+    connection.execute(update(machines).where(machines.c.id == machine).values(**values))

@@ -1,0 +1,173 @@
+"""Machines come and go: enrol, load the past, learn again, retire, erase."""
+
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field
+
+from service.core.enrolment import NewMachine
+from service.errors import InputRejected
+from service.flows.load_history import LogFile
+from service.web import jobs, machines
+from service.web.jobs import JobView
+from service.web.machines import MachineView
+from service.web.parts import MachineName, Parts, Site, who
+from service.web.problems import responses
+from wire.identity import Identifier, MachineId
+from wire.micros import moment
+from wire.moment import Moment
+
+_CSV = {
+    "text/csv": {"schema": {"type": "string"}},
+    "application/gzip": {"schema": {"type": "string", "format": "binary"}},
+}
+
+
+class Enrol(BaseModel):
+    """A machine to enrol."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"site": "padova", "machine": "filler-1", "name": "Filler 1", "time_zone": "Europe/Rome"}]
+        },
+    )
+
+    site: Identifier
+    machine: Identifier
+    name: str = Field(min_length=1, max_length=200, description="What people call it.")
+    time_zone: str = Field(default="UTC", max_length=64, description="The plant's zone, like Europe/Rome.")
+    catalogue: str | None = Field(
+        default=None,
+        max_length=1_000_000,
+        description="CSV with code, text, severity and target, for codes that this machine brings.",
+    )
+
+
+class Enrolment(BaseModel):
+    """The machine and the job that learns it."""
+
+    machine: MachineView
+    job: JobView
+
+
+class HistoryLoaded(BaseModel):
+    """What became of a file's rows."""
+
+    stored: int
+    duplicates: int
+    flagged: int = Field(description="Stored, but kept out of windows for their time.")
+    quarantined: int = Field(description="Rows that are no alarm; kept whole with the reason.")
+    last_at: Moment | None = Field(
+        description="The last alarm's time; an agent on the same log goes on from there."
+    )
+
+
+class Reason(BaseModel):
+    """Why."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str = Field(min_length=1, max_length=1000, description="Kept in the book of changes.")
+
+
+class Erased(BaseModel):
+    """What is left to say of a machine that was erased."""
+
+    learned_by: list[str] = Field(description="Versions that had learned from it.")
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the routes of enrolment."""
+    routes = APIRouter(prefix="/v1/machines", tags=["enrolment"])
+
+    @routes.post(
+        "",
+        status_code=202,
+        responses={
+            200: {"model": Enrolment, "description": "Enrolled before, and nothing to do."},
+            **responses(409, 422),
+        },
+    )
+    def enrol_machine(
+        new: Enrol,
+        request: Request,
+        response: Response,
+        idempotency_key: Annotated[
+            str | None, Header(max_length=200, description="The same key always gets the same machine and job.")
+        ] = None,
+    ) -> Enrolment:
+        """Enrol a machine: its alarms are taken from now on, and it is learned once there is enough of them."""
+        machine = MachineId(new.site, new.machine)
+        wish = NewMachine(machine, new.name, new.time_zone, new.catalogue)
+        enrolled = parts.enrolment.enrol(wish, key=idempotency_key, who=who(request))
+        job = parts.jobs.get(enrolled.job)
+        response.status_code = 202 if job.is_open else 200
+        response.headers["Location"] = f"/v1/jobs/{job.number}"
+        known = parts.machines.get(machine)
+        return Enrolment(machine=machines.view(known, parts.machines.agent(known)), job=jobs.view(job))
+
+    @routes.post(
+        "/{site}/{machine}/history",
+        responses=responses(404, 413, 422, 503),
+        openapi_extra={"requestBody": {"required": True, "content": _CSV}},
+    )
+    async def load_history(
+        site: Site,
+        machine: MachineName,
+        request: Request,
+        name: Annotated[
+            str, Query(max_length=200, description="The file's name, for rows that are refused.")
+        ] = "upload",
+        serial: Annotated[str | None, Query(max_length=100, description="Take only rows of this serial.")] = None,
+        time_zone: Annotated[str, Query(max_length=64, description="Zone of timestamps that name none.")] = "UTC",
+    ) -> HistoryLoaded:
+        """Load a machine's past: timestamp,alarm,serial as CSV, gzipped or not; twice changes nothing."""
+        known = await run_in_threadpool(parts.machines.get, MachineId(site, machine))
+        zone = _zone(time_zone)
+        with parts.history.upload() as upload:
+            async for chunk in request.stream():
+                upload.write(chunk)
+            log = LogFile(upload.path, serial, zone, name)
+            loaded = await run_in_threadpool(parts.history.load, known, log)
+        parts.newest.touch([known.id])
+        parts.enrolment.look_again()
+        return HistoryLoaded(
+            stored=loaded.stored,
+            duplicates=loaded.duplicates,
+            flagged=loaded.flagged,
+            quarantined=loaded.rejected,
+            last_at=moment(loaded.last_us) if loaded.last_us is not None else None,
+        )
+
+    @routes.post("/{site}/{machine}/refresh", status_code=202, responses=responses(404, 409, 422))
+    def refresh(site: Site, machine: MachineName, response: Response) -> JobView:
+        """Learn a machine again from its recent windows; one that is being learned already keeps its job."""
+        job = parts.enrolment.refresh(MachineId(site, machine))
+        response.headers["Location"] = f"/v1/jobs/{job.number}"
+        return jobs.view(job)
+
+    @routes.post("/{site}/{machine}/retire", responses=responses(404, 409, 422))
+    def retire(site: Site, machine: MachineName, why: Reason, request: Request) -> MachineView:
+        """Let a machine go: no more forecasts, no replay; its share of the memory is free. Its past stays."""
+        identity = MachineId(site, machine)
+        parts.enrolment.retire(identity, who=who(request), reason=why.reason)
+        known = parts.machines.get(identity)
+        return machines.view(known, parts.machines.agent(known))
+
+    @routes.post("/{site}/{machine}/erase", responses=responses(404, 422))
+    def erase(site: Site, machine: MachineName, why: Reason, request: Request) -> Erased:
+        """Remove a machine's events, memory and exams for good, and say which versions had learned from it."""
+        versions = parts.enrolment.erase(MachineId(site, machine), who=who(request), reason=why.reason)
+        return Erased(learned_by=versions)
+
+    return routes
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InputRejected(f"{name!r} is no time zone; write one like Europe/Rome.") from None

@@ -1,0 +1,120 @@
+"""Jobs: what is being learned, how far it is, and what became of it; once, in a list, or as it happens."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from service.core.job import Job, JobKind, JobState
+from service.web.parts import Parts
+from service.web.problems import responses
+from wire.identity import Identifier
+from wire.moment import Moment
+
+_PULSE = 0.5  # seconds between two looks
+_KEEP_ALIVE = 15.0  # seconds after which a silent stream says that it is still there
+
+JobNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="The job.", examples=[1])]
+
+
+class ProgressView(BaseModel):
+    """How far a job is."""
+
+    stage: str = Field(description="waiting, queued, starting, dataset, training, memory, exams, gate or done.")
+    done: int | None = Field(default=None, description="Epochs trained, or machines examined.")
+    total: int | None = None
+    loss: float | None = Field(default=None, description="Mean loss of the last epoch.")
+    seconds_left: float | None = Field(default=None, description="Until this stage is over.")
+
+
+class JobView(BaseModel):
+    """One learning of one machine; its times are wall time."""
+
+    id: int
+    site: Identifier
+    machine: Identifier
+    kind: JobKind
+    state: JobState
+    created_at: Moment
+    started_at: Moment | None
+    finished_at: Moment | None
+    attempt: int = Field(description="How often it was taken up; more than once if a worker died.")
+    progress: ProgressView
+    message: str | None = Field(description="What it waits for, or why it ended as it did.")
+    model_version: str | None = Field(description="The version it made, promoted or rejected.")
+
+
+class JobList(BaseModel):
+    """Jobs, newest first."""
+
+    jobs: list[JobView]
+
+
+def view(job: Job) -> JobView:
+    """Return a job as the API shows it."""
+    return JobView(
+        id=job.number,
+        site=job.machine.site,
+        machine=job.machine.machine,
+        kind=job.kind,
+        state=job.state,
+        created_at=job.created_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
+        attempt=job.attempt,
+        progress=ProgressView(**job.progress.as_json()),
+        message=job.message,
+        model_version=f"v{job.version}" if job.version is not None else None,
+    )
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the routes of jobs."""
+    routes = APIRouter(prefix="/v1/jobs", tags=["learning"])
+
+    @routes.get("")
+    def list_jobs(limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> JobList:
+        """The latest jobs."""
+        return JobList(jobs=[view(job) for job in parts.jobs.newest(limit=limit)])
+
+    @routes.get("/{job}", responses=responses(404, 422))
+    def one_job(job: JobNumber) -> JobView:
+        """One job: its stage, epoch and loss, and in the end its verdict."""
+        return view(parts.jobs.get(job))
+
+    @routes.get(
+        "/{job}/events",
+        response_class=StreamingResponse,
+        responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **responses(404, 422)},
+    )
+    async def job_events(job: JobNumber) -> StreamingResponse:
+        """The job as server-sent events, one each time it changes, until it has ended."""
+        await run_in_threadpool(parts.jobs.get, job)
+        return StreamingResponse(
+            _changes(parts, job), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+        )
+
+    return routes
+
+
+async def _changes(parts: Parts, number: int) -> AsyncIterator[str]:
+    told: dict[str, Any] | None = None
+    silent = 0.0
+    while True:
+        job = await run_in_threadpool(parts.jobs.get, number)
+        now = view(job).model_dump(mode="json")
+        if now != told:
+            told, silent = now, 0.0
+            yield f"event: job\ndata: {json.dumps(now)}\n\n"
+        elif silent >= _KEEP_ALIVE:
+            silent = 0.0
+            yield ": still there\n\n"
+        if not job.is_open:
+            return
+        await asyncio.sleep(_PULSE)
+        silent += _PULSE

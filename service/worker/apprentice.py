@@ -1,0 +1,100 @@
+"""The process that trains, seen from the one that serves: started, watched, and ended with it.
+
+It speaks in lines of JSON: progress, and last either ``done`` or the sentence why nothing came of it. It ends by
+itself when its standard input does, so it never outlives the service, however that dies.
+"""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+from typing import IO, Any
+
+from service.core.job import Progress
+from service.errors import TrainingFailed
+
+HANDOVER = "candidate.safetensors"
+_INTERRUPTED = "The training process was killed (signal {signal})."
+
+
+class Interrupted(TrainingFailed):
+    """The process died without a word; it may succeed next time."""
+
+
+@dataclass
+class Apprentice:
+    """One child process for one job, its result left in ``folder``."""
+
+    command: list[str]
+    orders: dict[str, Any]
+    folder: Path
+    process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start the process and give it its orders over its standard input, where nobody else can read them."""
+        # One thread: a second one gains little alone, and takes what forecasts need.
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        with (self.folder / "stderr.txt").open("w") as complaints:
+            self.process = subprocess.Popen(  # noqa: S603 - our own module
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                text=True,
+                env=environment,
+            )
+        if self.process.stdin:
+            self.process.stdin.write(json.dumps(self.orders | {"folder": str(self.folder)}) + "\n")
+            self.process.stdin.flush()
+
+    def progress(self, *, every: float) -> Iterator[Progress | None]:
+        """Yield how far it is, or None when there was nothing new for ``every`` seconds, until it is done."""
+        if self.process is None or self.process.stdout is None:
+            raise RuntimeError("start first")
+        lines: Queue[str | None] = Queue()
+        Thread(target=_pump, args=(self.process.stdout, lines), name="apprentice", daemon=True).start()
+        failure: str | None = None
+        done = False
+        while True:
+            try:
+                line = lines.get(timeout=every)
+            except Empty:
+                yield None
+                continue
+            if line is None:
+                break
+            said = json.loads(line)
+            done = done or "done" in said
+            failure = said.get("failed", failure)
+            if "stage" in said:
+                yield Progress(**said)
+        self._insist(done=done, failure=failure)
+
+    def stop(self) -> None:
+        """End the process if it still runs."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            for pipe in (self.process.stdin, self.process.stdout):
+                if pipe:
+                    pipe.close()
+
+    def _insist(self, *, done: bool, failure: str | None) -> None:
+        code = self.process.wait() if self.process else -1
+        if failure is not None:
+            raise TrainingFailed(failure)
+        if code < 0:
+            raise Interrupted(_INTERRUPTED.format(signal=-code))
+        if code != 0 or not done:
+            complaint = (self.folder / "stderr.txt").read_text().strip().splitlines() or ["it said nothing"]
+            raise TrainingFailed(f"The training process ended with code {code}: {complaint[-1]}")
+
+
+def _pump(stream: IO[str], lines: "Queue[str | None]") -> None:
+    for line in stream:
+        lines.put(line)
+    lines.put(None)

@@ -1,0 +1,203 @@
+"""The thread that takes up jobs, has them learned by a process of their own, and commits what that brings."""
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+from typing import Protocol, TypeVar
+from uuid import uuid4
+
+from service.core.candidate import Candidate
+from service.core.job import Job, Progress
+from service.errors import ChampionChanged, LeaseLost, ServiceError, Unavailable
+from service.worker.apprentice import HANDOVER, Apprentice, Interrupted
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=30)
+_PULSE = 0.5  # seconds between two looks for work, and between two signs of life
+_HOUSEKEEPING = 60.0
+_PATIENCE = 120.0
+MOST_ATTEMPTS = 5
+Result = TypeVar("Result")
+
+
+class JobBoard(Protocol):
+    """Where jobs are taken from and given back to."""
+
+    def claim(self, owner: str, *, now: datetime, lease: timedelta) -> Job | None:
+        """Take up the next job."""
+        ...
+
+    def renew(self, job: Job, progress: Progress, *, now: datetime, lease: timedelta) -> None:
+        """Hold a job for longer."""
+        ...
+
+    def release(self, job: Job, *, why: str) -> None:
+        """Give a job back."""
+        ...
+
+    def fail(self, job: Job, message: str, *, now: datetime) -> None:
+        """End a job without a result."""
+        ...
+
+
+class Updates(Protocol):
+    """Where a candidate becomes a version."""
+
+    def commit(self, job: Job, candidate: Candidate, *, now: datetime, plant_now: datetime) -> int:
+        """Write everything in one transaction."""
+        ...
+
+
+@dataclass
+class Duties:
+    """What the worker does beside jobs: often ``admit``, now and then ``keep_house``."""
+
+    admit: Callable[[], object]
+    keep_house: Callable[[], object]
+
+
+@dataclass
+class Worker:
+    """Works at one job at a time; whatever breaks, the job's outcome is written down and the thread goes on."""
+
+    jobs: JobBoard
+    updates: Updates
+    duties: Duties
+    apprentice: Callable[[Job, Path], Apprentice]
+    take_over: Callable[[Path], Candidate]
+    wall: Callable[[], datetime]
+    plant: Callable[[], datetime]
+    folder: Path
+    learned: Callable[[], None]
+    lease: timedelta = LEASE
+    owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}")
+    complaint: str | None = None
+    _stopping: Event = field(default_factory=Event)
+    _thread: Thread | None = None
+    _house_kept: float = float("-inf")
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread = Thread(target=self._run, name="worker", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Give back the job at hand, if there is one, and end."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread still runs."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            worked = False
+            try:
+                worked = self.work()
+                self.complaint = None
+            except Unavailable as error:
+                self.complaint = str(error)
+            except Exception as error:  # the next round may succeed, and must be tried
+                self.complaint = repr(error)
+                log.exception("could not work")
+            if not worked:
+                self._stopping.wait(_PULSE)
+
+    def work(self) -> bool:
+        """Do what is to be done now; say whether there was a job."""
+        self.duties.admit()
+        if time.monotonic() - self._house_kept > _HOUSEKEEPING:
+            self._house_kept = time.monotonic()
+            self.duties.keep_house()
+        job = self.jobs.claim(self.owner, now=self.wall(), lease=self.lease)
+        if job is None:
+            return False
+        try:
+            self._work_at(job)
+        except LeaseLost as error:
+            log.warning("%s", error)
+        return True
+
+    def _work_at(self, job: Job) -> None:
+        log.info("job %s: learning %s, attempt %s", job.number, job.machine, job.attempt)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(dir=self.folder, prefix=f"job-{job.number}-") as folder:
+                candidate = self._learned(job, Path(folder))
+            if candidate is None:
+                self.jobs.release(job, why="The service stopped; it goes on when that starts.")
+                return
+            version = self._patiently(
+                lambda: self.updates.commit(job, candidate, now=self.wall(), plant_now=self.plant())
+            )
+            log.info("job %s: v%s %s", job.number, version, "serves" if candidate.passed else "was rejected")
+            self.learned()
+        except LeaseLost:
+            raise
+        except (ChampionChanged, Interrupted, Unavailable) as error:
+            self._try_again(job, str(error))
+        except ServiceError as error:
+            self._fail(job, str(error))
+        except OSError as error:
+            self._fail(job, f"The learning could not be done: {error.strerror or error}.")
+        except Exception as error:
+            log.exception("job %s broke", job.number)
+            self._fail(job, f"This is a defect of the service, and its log says more: {error!r}.")
+
+    def _learned(self, job: Job, folder: Path) -> Candidate | None:
+        """Return what was learned, or None if the service stops meanwhile."""
+        apprentice = self.apprentice(job, folder)
+        apprentice.start()
+        progress, told = Progress("starting"), float("-inf")
+        try:
+            for news in apprentice.progress(every=_PULSE):
+                if self._stopping.is_set():
+                    return None
+                changed = news is not None and news.stage != progress.stage
+                progress = news or progress
+                if changed or time.monotonic() - told >= _PULSE:
+                    self._renew(job, progress)
+                    told = time.monotonic()
+            return self.take_over(folder / HANDOVER)
+        finally:
+            apprentice.stop()
+
+    def _try_again(self, job: Job, why: str) -> None:
+        if job.attempt >= MOST_ATTEMPTS:
+            self._fail(job, f"After {job.attempt} attempts nothing came of it. {why}")
+        else:
+            log.warning("job %s goes back into the queue: %s", job.number, why)
+            self._patiently(lambda: self.jobs.release(job, why=why))
+
+    def _fail(self, job: Job, why: str) -> None:
+        log.warning("job %s failed: %s", job.number, why)
+        self._patiently(lambda: self.jobs.fail(job, why, now=self.wall()))
+
+    def _renew(self, job: Job, progress: Progress) -> None:
+        try:
+            self.jobs.renew(job, progress, now=self.wall(), lease=self.lease)
+        except Unavailable as error:
+            # Training needs no database; if another worker takes the job meanwhile, the commit will be refused.
+            log.warning("job %s: %s", job.number, error)
+
+    def _patiently(self, write: Callable[[], Result]) -> Result:
+        """Write as soon as the database lets us; what was learned is worth waiting for."""
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return write()
+            except Unavailable:
+                if self._stopping.is_set() or time.monotonic() > until:
+                    raise
+                self._stopping.wait(_PULSE)

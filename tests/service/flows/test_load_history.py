@@ -1,0 +1,68 @@
+"""A machine's past in bulk: judged row by row, loaded once however often it is loaded."""
+
+import gzip
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from edge_agent.simulator.log_file import write_log
+from service.bootstrap import Stores, time_policy
+from service.core.machine import Machine
+from service.errors import InputRejected
+from service.flows.load_history import Loaded, LogFile, load_history
+from service.settings import Settings
+from service.store.tables import quarantine
+from tests.service.conftest import NOW
+
+
+def load(settings: Settings, stores: Stores, machine: Machine, log: LogFile) -> Loaded:
+    return load_history(machine, log, recorder=stores.events, now=NOW, policy=time_policy(settings))
+
+
+def test_loading_twice_changes_nothing(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    log = tmp_path / "history.csv"
+    write_log(log, machines=2, days=20, end=NOW, seed=19)
+    first = load(settings, stores, filler, LogFile(log, serial="1"))
+    assert first.stored > 100
+    again = load(settings, stores, filler, LogFile(log, serial="1"))
+    assert (again.stored, again.duplicates) == (0, first.stored)
+
+
+def test_a_row_that_is_no_alarm_is_quarantined_and_the_rest_is_loaded(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\nrubbish\n1990-01-01 00:00:00,5,1\n")
+    loaded = load(settings, stores, filler, LogFile(log, name="may.csv"))
+    assert (loaded.stored, loaded.rejected) == (1, 2)
+    with stores.database.read() as connection:
+        kept = connection.execute(select(quarantine.c.topic, quarantine.c.detail)).all()
+    assert {row.topic for row in kept} == {"history:may.csv"}
+    assert any(row.detail.startswith("line 3: ") for row in kept)
+
+
+def test_a_gzipped_log_is_known_by_its_bytes_not_by_its_name(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(gzip.compress(b"timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\n"))
+    assert load(settings, stores, filler, LogFile(log)).stored == 1
+    log.write_bytes(log.read_bytes()[:-8])
+    with pytest.raises(InputRejected, match="Cannot read"):
+        load(settings, stores, filler, LogFile(log))
+
+
+def test_times_that_cannot_be_are_stored_but_flagged(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.csv"
+    days = [NOW - timedelta(days=500), NOW - timedelta(days=1), NOW + timedelta(days=1)]
+    log.write_text("timestamp,alarm,serial\n" + "".join(f"{day.isoformat()},5,1\n" for day in days))
+    loaded = load(settings, stores, filler, LogFile(log))
+    assert (loaded.stored, loaded.flagged) == (3, 2)
+    assert stores.events.flagged(filler) == 2
+    assert stores.events.first_at(filler) == stores.events.last_at(filler) == days[1]

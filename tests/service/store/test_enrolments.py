@@ -1,0 +1,115 @@
+"""Enrolment in the store, on SQLite and on PostgreSQL alike: once, however often it is asked for."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import func, select
+
+from service.core.enrolment import Enrolled, NewMachine
+from service.core.job import JobKind, JobState
+from service.core.machine import MachineState
+from service.core.recording import EventRow, Recording
+from service.errors import Conflict
+from service.store.audit import AuditStore
+from service.store.engine import Database
+from service.store.enrolments import EnrolmentStore
+from service.store.events import EventStore
+from service.store.jobs import JobStore
+from service.store.machines import MachineStore
+from service.store.tables import events, jobs, machines
+from tests.service.conftest import enrolled
+from wire.identity import MachineId
+from wire.micros import micros
+
+AT = datetime(2026, 11, 16, tzinfo=UTC)
+ID = MachineId("padova", "filler-1")
+WISH = NewMachine(ID, "Filler", "UTC")
+
+
+def enrol(database: Database, wish: NewMachine = WISH, key: str | None = None) -> Enrolled:
+    return EnrolmentStore(database).enrol(wish, key=key, who="test", at=AT, plant_at=AT)
+
+
+def count(database: Database, table: object) -> int:
+    with database.read() as connection:
+        return connection.execute(select(func.count()).select_from(table)).scalar_one()  # type: ignore[arg-type]
+
+
+def test_enrolling_again_returns_the_same_job_and_changes_nothing(database: Database) -> None:
+    first = enrol(database)
+    assert first.is_new
+    assert enrol(database) == Enrolled(first.job, is_new=False)
+    assert (count(database, machines), count(database, jobs)) == (1, 1)
+    machine = MachineStore(database).get(ID)
+    assert (machine.state, machine.name) == (MachineState.REGISTERED, "Filler")
+    job = JobStore(database).get(first.job)
+    assert (job.kind, job.state, job.machine) == (JobKind.ENROL, JobState.COLLECTING, ID)
+
+
+@pytest.mark.parametrize("key", [None, "the same key"])
+def test_ten_at_once_make_one_machine_and_one_job(database: Database, key: str | None) -> None:
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(lambda _: enrol(database, key=key), range(10)))
+    assert len({answer.job for answer in answers}) == 1
+    assert sum(answer.is_new for answer in answers) == 1
+    assert (count(database, machines), count(database, jobs)) == (1, 1)
+
+
+def test_a_key_belongs_to_one_request(database: Database) -> None:
+    first = enrol(database, key="k")
+    assert enrol(database, key="k").job == first.job
+    with pytest.raises(Conflict, match="was used for another request"):
+        enrol(database, NewMachine(MachineId("lyon", "x"), "X", "UTC"), key="k")
+    assert count(database, machines) == 1
+
+
+def test_enrolling_it_differently_is_a_conflict_that_leaves_nothing_behind(database: Database) -> None:
+    enrol(database)
+    with pytest.raises(Conflict, match="registered already, as 'Filler'"):
+        enrol(database, NewMachine(ID, "Other", "UTC"), key="k")
+    assert enrol(database, NewMachine(MachineId("lyon", "x"), "X", "UTC"), key="k").is_new
+
+
+def test_a_retired_machine_is_gone_its_job_ends_and_it_may_come_back_otherwise(database: Database) -> None:
+    enrolments, store = EnrolmentStore(database), MachineStore(database)
+    first = enrol(database)
+    enrolments.retire(store.get(ID), who="test", at=AT, plant_at=AT, reason="sold")
+    assert store.all() == []
+    assert [machine.state for machine in store.all(retired=True)] == [MachineState.RETIRED]
+    assert JobStore(database).get(first.job).state is JobState.CANCELLED
+    again = enrol(database, NewMachine(ID, "Another name", "UTC"))
+    assert again.is_new
+    assert again.job != first.job
+    assert store.get(ID).name == "Another name"
+
+
+def test_erasing_removes_what_a_machine_told_and_writes_down_that_it_did(database: Database) -> None:
+    machine = enrolled(EnrolmentStore(database), ID)
+    other = enrolled(EnrolmentStore(database), MachineId("lyon", "x"))
+    log = EventStore(database)
+    rows = [EventRow(one.row, uuid4(), seq, 5, micros(AT), 0) for one in (machine, other) for seq in range(1, 4)]
+    log.commit(Recording(micros(AT), events=rows))
+    learned = EnrolmentStore(database).erase(machine, who="me", at=AT, plant_at=AT, reason="asked to")
+    assert learned == []
+    assert count(database, events) == 3
+    assert log.first_at(machine) is None
+    deed = AuditStore(database).newest()[0]
+    assert (deed.who, deed.action, deed.subject) == ("me", "erase", "padova/filler-1")
+    assert deed.reason == "asked to (learned by no version)"
+    assert enrol(database).is_new, "an erased machine may come back with nothing"
+
+
+def test_a_failed_machine_is_tried_again_when_it_is_enrolled_again(database: Database) -> None:
+    first = enrol(database)
+    board = JobStore(database)
+    board.ready(board.get(first.job))
+    claimed = board.claim("me", now=AT, lease=timedelta(minutes=1))
+    assert claimed
+    board.fail(claimed, "It broke.", now=AT)
+    machine = MachineStore(database).get(ID)
+    assert (machine.state, machine.reason) == (MachineState.FAILED, "It broke.")
+    again = enrol(database)
+    assert again.job != first.job
+    assert board.get(again.job).state is JobState.COLLECTING

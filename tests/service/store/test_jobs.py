@@ -1,0 +1,129 @@
+"""Jobs, on SQLite and on PostgreSQL alike: taken up by one worker at a time, and fenced."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from service.core.job import Job, JobKind, JobState, Progress
+from service.core.machine import MachineState
+from service.errors import LeaseLost, NotFound
+from service.store.engine import Database
+from service.store.enrolments import EnrolmentStore
+from service.store.jobs import JobStore
+from service.store.machines import MachineStore
+from tests.service.conftest import enrolled
+from wire.identity import MachineId
+
+AT = datetime(2026, 11, 16, tzinfo=UTC)
+LEASE = timedelta(seconds=30)
+FIRST, SECOND = MachineId("padova", "filler-1"), MachineId("padova", "filler-2")
+
+
+@pytest.fixture
+def board(database: Database) -> JobStore:
+    """Two enrolments that wait to be learned."""
+    for machine in (FIRST, SECOND):
+        enrolled(EnrolmentStore(database), machine)
+    store = JobStore(database)
+    for job in store.collecting():
+        store.ready(job)
+    return store
+
+
+def claimed(board: JobStore, owner: str = "a", *, later: timedelta = timedelta(0)) -> Job:
+    job = board.claim(owner, now=AT + later, lease=LEASE)
+    assert job is not None
+    return job
+
+
+def test_machines_learn_in_turn_oldest_wish_first(board: JobStore, database: Database) -> None:
+    first = claimed(board)
+    assert (first.machine, first.attempt, first.state) == (FIRST, 1, JobState.RUNNING)
+    assert MachineStore(database).get(FIRST).state is MachineState.LEARNING
+    assert board.claim("b", now=AT, lease=LEASE) is None, "one learns on top of the other, never beside it"
+    board.fail(first, "Broken.", now=AT)
+    assert claimed(board).machine == SECOND
+
+
+def test_ten_workers_get_one_job(board: JobStore) -> None:
+    with ThreadPoolExecutor(10) as pool:
+        got = list(pool.map(lambda name: board.claim(str(name), now=AT, lease=LEASE), range(10)))
+    assert sum(job is not None for job in got) == 1
+
+
+def test_a_worker_that_is_not_heard_of_loses_its_job_and_can_write_nothing_more(board: JobStore) -> None:
+    lost = claimed(board, "a")
+    assert board.claim("b", now=AT + LEASE - timedelta(seconds=1), lease=LEASE) is None
+    taken = claimed(board, "b", later=LEASE + timedelta(seconds=1))
+    assert (taken.number, taken.attempt) == (lost.number, 2)
+    for write in (
+        lambda: board.renew(lost, Progress("training"), now=AT, lease=LEASE),
+        lambda: board.release(lost, why="stop"),
+        lambda: board.fail(lost, "late", now=AT),
+    ):
+        with pytest.raises(LeaseLost):
+            write()
+    assert board.get(lost.number).owner == "b"
+
+
+def test_a_worker_that_is_heard_of_keeps_its_job_and_tells_how_far_it_is(board: JobStore) -> None:
+    job = claimed(board, "a")
+    progress = Progress("training", done=2, total=3, loss=0.25, seconds_left=1.5)
+    board.renew(job, progress, now=AT + timedelta(seconds=20), lease=LEASE)
+    assert board.claim("b", now=AT + timedelta(seconds=40), lease=LEASE) is None
+    assert board.get(job.number).progress == progress
+
+
+def test_a_job_given_back_is_taken_up_at_once(board: JobStore) -> None:
+    job = claimed(board, "a")
+    board.release(job, why="The service stopped.")
+    again = claimed(board, "b")
+    assert (again.number, again.attempt) == (job.number, 2)
+
+
+def test_after_a_restart_nobody_waits_for_the_dead(board: JobStore) -> None:
+    job = claimed(board, "a")
+    assert board.recover() == 1
+    assert claimed(board, "b").number == job.number
+
+
+def test_a_machine_has_one_open_job(board: JobStore, database: Database) -> None:
+    machine = MachineStore(database).get(FIRST)
+    open_job = board.newest(machine=FIRST)[0]
+    assert board.open(machine, JobKind.REFRESH, JobState.QUEUED, at=AT).number == open_job.number
+    board.fail(claimed(board), "Broken.", now=AT)
+    assert board.open(machine, JobKind.REFRESH, JobState.QUEUED, at=AT).number != open_job.number
+
+
+def test_a_refresh_that_fails_leaves_its_machine_as_it_was(board: JobStore, database: Database) -> None:
+    board.fail(claimed(board), "Broken.", now=AT)
+    board.fail(claimed(board), "Broken.", now=AT)
+    machine = MachineStore(database).get(FIRST)
+    board.open(machine, JobKind.REFRESH, JobState.QUEUED, at=AT)
+    board.fail(claimed(board), "Broken again.", now=AT)
+    assert MachineStore(database).get(FIRST).state is MachineState.LIVE
+    assert MachineStore(database).get(FIRST).reason == "Broken again."
+
+
+def test_a_retired_machines_job_is_lost_to_its_worker(board: JobStore, database: Database) -> None:
+    job = claimed(board)
+    machine = MachineStore(database).get(FIRST)
+    EnrolmentStore(database).retire(machine, who="me", at=AT, plant_at=AT, reason=None)
+    with pytest.raises(LeaseLost):
+        board.renew(job, Progress("training"), now=AT, lease=LEASE)
+    assert MachineStore(database).get(FIRST).state is MachineState.RETIRED
+
+
+def test_what_a_collecting_job_waits_for_is_told(database: Database) -> None:
+    enrolled(EnrolmentStore(database), FIRST)
+    board = JobStore(database)
+    (job,) = board.collecting()
+    board.tell(job, "3 of 336 windows.", MachineState.COLLECTING)
+    assert board.get(job.number).message == "3 of 336 windows."
+    assert MachineStore(database).get(FIRST).state is MachineState.COLLECTING
+
+
+def test_there_is_no_job_that_was_never_made(database: Database) -> None:
+    with pytest.raises(NotFound, match="no job 7"):
+        JobStore(database).get(7)

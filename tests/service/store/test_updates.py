@@ -1,0 +1,279 @@
+"""The one transaction that ends a learning, on SQLite and on PostgreSQL alike: everything or nothing."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import func, select
+
+from forecasting.vocabulary import Columns
+from service.core.candidate import Candidate, StillKept
+from service.core.exam import Exam, Marks
+from service.core.job import Job, JobKind, JobState
+from service.core.machine import MachineState
+from service.core.memory import TaskMemory
+from service.core.windows import Windows
+from service.errors import ChampionChanged, Conflict, LeaseLost
+from service.store.audit import AuditStore
+from service.store.engine import Database
+from service.store.enrolments import EnrolmentStore
+from service.store.exams import ExamStore
+from service.store.handover import hand_over, take_over
+from service.store.jobs import JobStore
+from service.store.machines import MachineStore
+from service.store.memories import MemoryStore
+from service.store.tables import exams, marks, memories, model_versions, samples, tasks
+from service.store.updates import UpdateStore
+from service.store.versions import VersionStore
+from service.store.weights import WeightsFolder
+from tests.service.conftest import enrolled, small_model
+from wire.identity import MachineId
+
+AT = datetime(2026, 11, 16, tzinfo=UTC)
+LEASE = timedelta(seconds=30)
+TARGETS = (139, 26)
+TABLES = (model_versions, tasks, memories, samples, exams, marks)
+
+
+def windows(seed: int, count: int = 12) -> Windows:
+    """Windows of a machine that knows five codes and tracks four, some of them without a trace."""
+    rng = np.random.default_rng(seed)
+    codes = np.array([5, 26, 98, 137, 139])
+    figures = rng.random((count, 4, 3)).astype(np.float32)
+    figures[rng.random((count, 4)) < 0.4] = 0
+    return Windows(
+        at=np.arange(count) * 3_600_000_000 + seed,
+        codes=codes,
+        counts=rng.integers(0, 3, (count, 5)).astype(np.int32),
+        outcomes=rng.random((count, 5)) < 0.3,
+        tracked=codes[:4],
+        history=figures,
+        context=rng.random((count, 2)).astype(np.float32),
+    )
+
+
+def marked(seed: int, count: int = 12) -> Marks:
+    said = np.random.default_rng(seed).random((count, 2)).astype(np.float32)
+    return Marks(TARGETS, said, 0.5 + seed / 100, 0.1, None, [{"code": 139, "f1": 0.5}])
+
+
+class Bench:
+    """A store with a job at hand, and what it takes to make candidates."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self.database = database
+        self.versions = VersionStore(database, WeightsFolder(folder / "weights"))
+        self.jobs, self.updates = JobStore(database), UpdateStore(database)
+        self.machines = MachineStore(database)
+
+    def job(self, machine: MachineId) -> Job:
+        if self.machines.find(machine) is None:
+            enrolled(EnrolmentStore(self.database), machine)
+        found = self.machines.get(machine)
+        if found.state is MachineState.LIVE:
+            self.jobs.open(found, JobKind.REFRESH, JobState.QUEUED, at=AT)
+        for job in self.jobs.collecting():
+            self.jobs.ready(job)
+        claimed = self.jobs.claim("me", now=AT, lease=LEASE)
+        assert claimed
+        return claimed
+
+    def candidate(self, machine: MachineId, *, seed: int, passed: bool = True, keep: int = 6) -> Candidate:
+        champion = self.versions.champion()
+        memory = MemoryStore(self.database).of(champion.number).tasks if champion else {}
+        old = {name: task for name, task in memory.items() if name != str(machine)}
+        whole = windows(seed)
+        return Candidate(
+            machine=str(machine),
+            parent=champion.number if champion else None,
+            weights=self.versions.weights.save(small_model(seed=seed)),
+            targets=TARGETS,
+            kept={name: StillKept(task.windows.at[:keep], task.held_out.at) for name, task in old.items()},
+            task=TaskMemory(whole.take(slice(0, 8)), whole.take(slice(8, 12)), 12, {139: 4, 26: 3}),
+            exam=Exam(windows(seed + 1000), {139: 0.25}),
+            marks={name: marked(seed) for name in (*old, str(machine))},
+            before=marked(seed + 1) if champion else None,
+            passed=passed,
+            reasons=() if passed else ("It forgot.",),
+            report={"summary": f"seed {seed}"},
+        )
+
+    def learn(self, machine: MachineId, *, seed: int, passed: bool = True) -> int:
+        job = self.job(machine)
+        return self.updates.commit(
+            job, self.candidate(machine, seed=seed, passed=passed), now=AT, plant_now=AT + timedelta(hours=seed)
+        )
+
+    def counts(self) -> dict[str, int]:
+        with self.database.read() as connection:
+            return {
+                table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+                for table in TABLES
+            }
+
+
+@pytest.fixture
+def bench(database: Database, tmp_path: Path) -> Bench:
+    return Bench(database, tmp_path)
+
+
+A, B, C = (MachineId("padova", name) for name in ("a", "b", "c"))
+
+
+def same(first: Windows, second: Windows) -> None:
+    """Both hold the same of every code, whichever columns they have."""
+    columns = Columns((5, 26, 98, 137, 139))
+    assert np.array_equal(first.at, second.at)
+    assert np.allclose(first.inputs(columns), second.inputs(columns))
+    assert np.array_equal(first.labels(columns), second.labels(columns))
+    assert np.array_equal(first.own_history(columns), second.own_history(columns))
+
+
+def test_what_was_learned_can_be_read_back(bench: Bench) -> None:
+    bench.learn(A, seed=1)
+    bench.learn(B, seed=2)
+    champion = bench.versions.champion()
+    assert champion
+    assert (champion.name, champion.parent, champion.learned) == ("v2", 1, ("padova/a", "padova/b"))
+    memory = MemoryStore(bench.database).of(2)
+    same(memory.tasks["padova/b"].windows, windows(2).take(slice(0, 8)))
+    same(memory.tasks["padova/b"].held_out, windows(2).take(slice(8, 12)))
+    same(memory.tasks["padova/a"].windows, windows(1).take(slice(0, 6)))
+    assert memory.tasks["padova/a"].frequency == {139: 4, 26: 3}
+    assert len(MemoryStore(bench.database).of(1).tasks["padova/a"].windows) == 8, "the old version keeps its own"
+    exam = ExamStore(bench.database).of(B)
+    assert exam
+    same(exam.windows, windows(1002))
+    assert exam.base_rate == {139: 0.25}
+    answers = ExamStore(bench.database).answers(B)
+    assert np.allclose(answers[2].probabilities, marked(2).probabilities)
+    assert np.allclose(answers[1].probabilities, marked(3).probabilities), "what the champion said unseen"
+    machine = bench.machines.get(B)
+    assert (machine.state, machine.reason, machine.learned_at) == (
+        MachineState.LIVE,
+        None,
+        AT + timedelta(hours=2),
+    )
+
+
+def test_a_sample_is_stored_once_however_many_versions_remember_it(bench: Bench) -> None:
+    for seed, machine in enumerate((A, B, C), start=1):
+        bench.learn(machine, seed=seed)
+    assert bench.counts()["samples"] == 3 * 12
+
+
+def test_a_rejected_version_is_kept_with_its_reasons_and_the_champion_serves_on(bench: Bench) -> None:
+    bench.learn(A, seed=1)
+    bench.learn(B, seed=2, passed=False)
+    champion = bench.versions.champion()
+    assert champion
+    assert champion.name == "v1"
+    assert bench.versions.get(2).promoted_at is None
+    machine = bench.machines.get(B)
+    assert (machine.state, machine.reason) == (MachineState.LIVE, "It forgot.")
+    job = bench.jobs.newest()[0]
+    assert (job.state, job.message, job.version) == (JobState.REJECTED, "It forgot.", 2)
+    assert bench.learn(C, seed=3) == 3
+    assert bench.versions.get(3).learned == ("padova/a", "padova/c"), "what was rejected leaves no trace"
+
+
+def test_the_first_machine_rejected_has_nothing_to_live_on(bench: Bench) -> None:
+    bench.learn(A, seed=1, passed=False)
+    assert bench.versions.champion() is None
+    assert bench.machines.get(A).state is MachineState.FAILED
+
+
+def test_a_worker_that_lost_its_lease_commits_nothing(bench: Bench) -> None:
+    job = bench.job(A)
+    candidate = bench.candidate(A, seed=1)
+    taken = bench.jobs.claim("another", now=AT + 2 * LEASE, lease=LEASE)
+    assert taken
+    before = bench.counts()
+    with pytest.raises(LeaseLost):
+        bench.updates.commit(job, candidate, now=AT, plant_now=AT)
+    assert bench.counts() == before
+    assert bench.updates.commit(taken, candidate, now=AT, plant_now=AT) == 1
+
+
+def test_what_was_learned_on_an_old_champion_is_not_committed(bench: Bench) -> None:
+    bench.learn(A, seed=1)
+    bench.learn(B, seed=2)
+    job = bench.job(C)
+    candidate = bench.candidate(C, seed=3)
+    bench.versions.promote(bench.versions.get(1), at=AT + timedelta(days=1), who="me", reason="back")
+    before = bench.counts()
+    with pytest.raises(ChampionChanged):
+        bench.updates.commit(job, candidate, now=AT, plant_now=AT)
+    assert bench.counts() == before
+
+
+def test_a_commit_that_breaks_at_its_end_leaves_nothing_behind(bench: Bench) -> None:
+    bench.learn(A, seed=1)
+    job = bench.job(B)
+    candidate = bench.candidate(B, seed=2)
+    broken = replace(candidate, marks=candidate.marks | {"padova/a": replace(marked(2), by_code=[{1, 2}])})  # type: ignore[list-item]
+    before = bench.counts()
+    with pytest.raises(TypeError):
+        bench.updates.commit(job, broken, now=AT, plant_now=AT)
+    assert bench.counts() == before
+    assert bench.jobs.get(job.number).state is JobState.RUNNING
+    number = bench.updates.commit(job, candidate, now=AT, plant_now=AT)
+    assert list(MemoryStore(bench.database).of(number).tasks) == ["padova/a", "padova/b"]
+
+
+def test_a_refresh_replaces_the_machines_windows_and_its_exam(bench: Bench) -> None:
+    bench.learn(A, seed=1)
+    bench.learn(B, seed=2)
+    bench.learn(A, seed=5)
+    champion = bench.versions.champion()
+    assert champion
+    assert champion.learned == ("padova/b", "padova/a"), "learned anew, it is the newest"
+    same(MemoryStore(bench.database).of(3).tasks["padova/a"].windows, windows(5).take(slice(0, 8)))
+    exam = ExamStore(bench.database).of(A)
+    assert exam
+    same(exam.windows, windows(1005))
+    assert set(ExamStore(bench.database).answers(A)) == {2, 3}, "only answers to the newest exam can be compared"
+
+
+def test_a_retired_machine_is_remembered_no_more_and_an_erased_one_leaves_nothing(bench: Bench) -> None:
+    for seed, machine in enumerate((A, B, C), start=1):
+        bench.learn(machine, seed=seed)
+    store = EnrolmentStore(bench.database)
+    store.retire(bench.machines.get(A), who="me", at=AT, plant_at=AT, reason=None)
+    assert list(MemoryStore(bench.database).of(3).tasks) == ["padova/b", "padova/c"]
+    learned_by = store.erase(bench.machines.get(B), who="me", at=AT, plant_at=AT, reason="asked")
+    assert learned_by == ["v2", "v3"]
+    assert list(MemoryStore(bench.database).of(3).tasks) == ["padova/c"]
+    assert bench.counts()["samples"] == 2 * 12
+    assert ExamStore(bench.database).of(B) is None
+    assert AuditStore(bench.database).newest()[0].reason == "asked (learned by v2, v3)"
+
+
+def test_old_weights_go_but_never_those_that_are_needed(bench: Bench) -> None:
+    for seed, machine in enumerate((A, B, C), start=1):
+        bench.learn(machine, seed=seed)
+    for seed in range(4, 8):
+        bench.learn(C, seed=seed, passed=False)
+    assert bench.versions.prune(keep=2) == ["v5", "v4", "v1"], "not v3, which serves, nor its parent"
+    assert [version.name for version in bench.versions.all() if not version.pruned] == ["v7", "v6", "v3", "v2"]
+    assert bench.versions.load(bench.versions.get(2))
+    assert len(bench.versions.weights.names()) == 4
+    with pytest.raises(Conflict, match="have been deleted"):
+        bench.versions.promote(bench.versions.get(4), at=AT, who="me", reason="why not")
+    assert len(MemoryStore(bench.database).of(3).tasks["padova/c"].windows) == 8
+    assert bench.versions.prune(keep=2) == []
+    assert bench.learn(C, seed=9) == 8
+
+
+def test_a_candidate_survives_the_way_between_processes(bench: Bench, tmp_path: Path) -> None:
+    bench.learn(A, seed=1)
+    candidate = bench.candidate(B, seed=2)
+    hand_over(candidate, tmp_path / "candidate")
+    taken: Candidate = take_over(tmp_path / "candidate")
+    job = bench.job(B)
+    assert bench.updates.commit(job, taken, now=AT, plant_now=AT) == 2
+    same(MemoryStore(bench.database).of(2).tasks["padova/b"].windows, candidate.task.windows)
+    assert taken.report == candidate.report
+    assert (taken.passed, taken.reasons, taken.targets) == (True, (), TARGETS)
