@@ -41,6 +41,8 @@ from service.flows.record_events import TimePolicy
 from service.flows.refresh import Refresh
 from service.flows.registry import Registry
 from service.flows.schooling import School
+from service.flows.score import Scoring
+from service.flows.scoreboard import Scoreboard
 from service.flows.versions import VersionDesk
 from service.settings import MqttVersion, Settings, unknown_variables
 from service.store.audit import AuditStore
@@ -55,6 +57,7 @@ from service.store.jobs import JobStore
 from service.store.lock import WriterLock
 from service.store.machines import MachineStore
 from service.store.memories import MemoryStore
+from service.store.outcomes import OutcomeStore
 from service.store.updates import UpdateStore
 from service.store.versions import VersionStore
 from service.store.weights import WeightsFolder
@@ -62,6 +65,7 @@ from service.web.app import create_app
 from service.web.parts import Parts
 from service.worker.apprentice import HANDOVER, Apprentice
 from service.worker.rhythm import Rhythm
+from service.worker.scorekeeper import Scorekeeper
 from service.worker.worker import Duties, Worker
 from wire.clock import PlantClock
 from wire.identity import MachineId
@@ -119,6 +123,7 @@ class Stores:
     updates: UpdateStore
     audit: AuditStore
     lock: WriterLock
+    outcomes: OutcomeStore
 
 
 @contextmanager
@@ -150,6 +155,7 @@ def open_stores(settings: Settings) -> Iterator[Stores]:
             UpdateStore(database),
             AuditStore(database),
             lock,
+            OutcomeStore(database),
         )
     finally:
         database.close()
@@ -219,6 +225,16 @@ class Service:
             folder=settings.data_dir / "learning",
             learned=self._champion.look_again,
         )
+        grace = timedelta(minutes=settings.scoring_grace_minutes)
+        self.scoring = Scoring(
+            machines=stores.machines,
+            log=stores.events,
+            versions=stores.versions,
+            outcomes=stores.outcomes,
+            clock=self.clock,
+            grace=grace,
+        )
+        self.scorekeeper = Scorekeeper(self.scoring)
         self.app = create_app(
             Parts(
                 machines=stores.machines,
@@ -240,6 +256,7 @@ class Service:
                     folder=settings.data_dir / "uploads",
                     most_bytes=settings.history_max_mb * 1_000_000,
                 ),
+                scoreboard=Scoreboard(stores.machines, stores.outcomes, self.clock, grace),
             )
         )
 
@@ -251,10 +268,12 @@ class Service:
         if self.stores.database.is_sqlite:
             self.stores.jobs.recover()
         self.worker.start()
+        self.scorekeeper.start()
 
     def stop(self) -> None:
         """Stop taking messages, finish the batch at hand, end."""
         self.worker.stop()
+        self.scorekeeper.stop()
         self.rhythm.stop()
         self.ingester.stop()
         self.link.stop()
@@ -280,13 +299,16 @@ class Service:
             "ingest": self.ingester.complaint or (None if self.ingester.is_alive else "the ingester has ended"),
             "forecasts": self.rhythm.complaint or (None if self.rhythm.is_alive else "the rhythm has ended"),
             "learning": self.worker.complaint or (None if self.worker.is_alive else "the worker has ended"),
+            "scores": self.scorekeeper.complaint
+            or (None if self.scorekeeper.is_alive else "the scorekeeper has ended"),
             "database": self._database_trouble(),
         }
         version, trouble = self._model()
         troubles["model"] = trouble
         return Health(
             {part: why for part, why in troubles.items() if why},
-            dict(self.ingester.counts) | {"forecasts_stored": self.rhythm.made},
+            dict(self.ingester.counts)
+            | {"forecasts_stored": self.rhythm.made, "forecasts_scored": self.scorekeeper.scored},
             version,
         )
 

@@ -49,6 +49,9 @@ class Settings(BaseSettings):
     future_minutes: int = Field(
         default=5, ge=0, description="Events further ahead of the plant clock are flagged."
     )
+    scoring_grace_minutes: int = Field(
+        default=5, ge=0, description="A horizon is scored this long after its end, in plant time."
+    )
     retention_days: int = Field(default=400, ge=1, description="Events older than this are flagged on arrival.")
     memory_windows: int = Field(
         default=2000, ge=2, description="Windows kept in all for replay and calibration, the paper's M."

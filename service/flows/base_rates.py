@@ -1,4 +1,4 @@
-"""How often a machine's past horizons held each target code: what a forecast is read against."""
+"""The base rates that stand beside forecasts, remembered for a plant day."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -7,14 +7,11 @@ import numpy as np
 
 from forecasting.forecaster import Forecaster
 from forecasting.network import Matrix
-from forecasting.window import grid
-from service.core.labels import held_between
+from service.core.base_rate import LOOK_BACK, base_rates
 from service.core.machine import Machine
 from service.flows.ports import EventLog
 from wire.micros import micros
 
-_LOOK_BACK = timedelta(days=90)
-_EVERY = timedelta(hours=1)
 _RENEW_AFTER = timedelta(days=1)
 
 
@@ -37,16 +34,14 @@ class BaseRates:
         return rates
 
     def _count(self, machine: Machine, at: datetime, model: Forecaster) -> Matrix | None:
-        series = self.log.series(machine, at - _LOOK_BACK, at)
         first = self.log.first_at(machine)
-        if first is None or len(series) == 0:
+        if first is None:
             return None
-        start = max(first, at - _LOOK_BACK)
-        closed = grid(start, at - model.spec.horizon, _EVERY)
-        moments = np.array([micros(moment) for moment in closed], dtype=np.int64)
-        if len(moments) == 0:
-            return None
-        horizon = model.spec.horizon // timedelta(microseconds=1)
-        targets = np.array(model.vocabulary.targets, dtype=np.int64)
-        held = held_between(series, moments, moments + horizon, targets)
-        return np.asarray(held.mean(axis=0), dtype=np.float32)
+        rates = base_rates(
+            self.log.series(machine, at - LOOK_BACK, at),
+            micros(first),
+            np.array([micros(at)], dtype=np.int64),
+            model.spec.horizon // timedelta(microseconds=1),
+            np.array(model.vocabulary.targets, dtype=np.int64),
+        )
+        return None if np.isnan(rates).any() else rates[0]

@@ -25,6 +25,7 @@ from service.core.recording import (
 )
 from service.store.dialect import insert_rows, upsert
 from service.store.engine import Database
+from service.store.late import note_late
 from service.store.machines import epoch_number, record_knocks, record_signs_of_life
 from service.store.tables import agents, epochs, events, gaps, quarantine
 from wire.micros import micros, moment
@@ -58,6 +59,7 @@ class EventStore:
             numbers = self._epoch_numbers(connection, recording)
             recorded, conflicts = _insert_events(connection, recording, numbers)
             _insert_gaps(connection, recording, numbers)
+            note_late(connection, recording, stored=recorded.stored)
             _insert_quarantined(connection, [*recording.quarantined, *conflicts], recording.received_us)
             record_signs_of_life(connection, recording.told.items())
             _note_heard(connection, recording)

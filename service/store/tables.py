@@ -7,6 +7,7 @@ from sqlalchemy import (
     Column,
     Float,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
@@ -306,5 +307,57 @@ forecasts = Table(
     Column("events_seen", Integer, nullable=False),
     Column("coverage", Float, nullable=False),
     Column("probabilities", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# What scoring needs of a version, kept apart from its weights, which may be pruned.
+version_measures = Table(
+    "version_measures",
+    metadata,
+    Column(
+        "version_id", ForeignKey("model_versions.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    ),
+    Column("lookback_us", BigInteger, nullable=False),
+    Column("horizon_us", BigInteger, nullable=False),
+    Column("codes", LargeBinary, nullable=False),
+    Column("thresholds", LargeBinary, nullable=False),
+)
+
+# Up to where a machine's forecasts have been scored; ``late`` counts the commits that reached behind it.
+scored = Table(
+    "scored",
+    metadata,
+    Column("machine_id", ForeignKey("machines.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("through_us", BigInteger, nullable=False),
+    Column("late", BigInteger, nullable=False),
+)
+
+# ``marks`` has a byte for each target code of the forecast's version: 1 it came, 2 it was in the evidence
+# window, 4 it was announced; ``base_rates`` a float32. ``stale`` asks for another scoring.
+outcomes = Table(
+    "outcomes",
+    metadata,
+    Column("machine_id", Integer, primary_key=True, autoincrement=False),
+    Column("as_of_us", BigInteger, primary_key=True, autoincrement=False),
+    Column("horizon_end_us", BigInteger, nullable=False),
+    Column("events_came", Integer, nullable=False),
+    Column("unheard", Boolean, nullable=False),
+    Column("marks", LargeBinary, nullable=False),
+    Column("base_rates", LargeBinary, nullable=False),
+    Column("scored_us", BigInteger, nullable=False),
+    Column("revised", Integer, nullable=False),
+    Column("stale", SmallInteger, nullable=False),
+    ForeignKeyConstraint(
+        ["machine_id", "as_of_us"], ["forecasts.machine_id", "forecasts.as_of_us"], ondelete="CASCADE"
+    ),
+    Index("ix_outcomes_horizon", "machine_id", "horizon_end_us"),
+    Index(
+        "ix_outcomes_stale",
+        "machine_id",
+        "stale",
+        "as_of_us",
+        sqlite_where=text("stale = 1"),
+        postgresql_where=text("stale = 1"),
+    ),
     sqlite_with_rowid=False,
 )

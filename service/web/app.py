@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from service import __version__
-from service.web import catalogue, enrolment, forecasts, health, jobs, machines, models, problems
+from service.web import catalogue, enrolment, forecasts, health, jobs, machines, models, problems, scores
 from service.web.parts import Parts
 
 _DESCRIPTION = """
@@ -21,7 +21,7 @@ def create_app(parts: Parts) -> FastAPI:
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
     app = FastAPIOffline(title="Alarmcast", version=__version__, description=_DESCRIPTION, redirect_slashes=False)
     problems.install(app)
-    for noun in (machines, enrolment, jobs, models, forecasts, catalogue, health):
+    for noun in (machines, enrolment, jobs, models, forecasts, scores, catalogue, health):
         app.include_router(noun.router(parts))
     documented = app.openapi
 

@@ -12,6 +12,7 @@ from service.flows.forecast import ForecastDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
 from service.flows.ports import Catalogue, EventLog, Exams, Jobs, Machines, Versions
+from service.flows.scoreboard import Scoreboard
 from service.flows.versions import VersionDesk
 from wire.clock import PlantClock
 from wire.identity import ID_PATTERN
@@ -37,6 +38,7 @@ class Parts:
     version_desk: VersionDesk
     exams: Exams
     history: HistoryLoader
+    scoreboard: Scoreboard
 
 
 def who(request: Request) -> str:

@@ -53,7 +53,9 @@ def service(settings: Settings, stores: Stores) -> Service:
     return Service(settings, stores)
 
 
-def small_model(*, targets: tuple[int, ...] = (139, 26), seed: int = 1) -> Forecaster:
+def small_model(
+    *, targets: tuple[int, ...] = (139, 26), seed: int = 1, horizon: timedelta = timedelta(minutes=480)
+) -> Forecaster:
     """Return a model with random weights: small, but served exactly like a learned one."""
     rng = np.random.default_rng(seed)
     inputs = (26, 137, 139)
@@ -62,7 +64,7 @@ def small_model(*, targets: tuple[int, ...] = (139, 26), seed: int = 1) -> Forec
         for into, out in ((len(inputs), 8), (8, len(targets)))
     )
     return Forecaster(
-        WindowSpec(),
+        WindowSpec(horizon=horizon),
         Vocabulary(inputs, targets),
         Network(layers),
         Calibration.identity(len(targets)),

@@ -73,10 +73,10 @@ def commit(stores: Stores, candidate: Candidate, *, at: datetime = NOW) -> int:
     for job in stores.jobs.collecting():
         if str(job.machine) == candidate.machine:
             stores.jobs.ready(job)
-    job = stores.jobs.claim("test", now=NOW, lease=LEASE)
-    assert job
-    assert str(job.machine) == candidate.machine
-    return stores.updates.commit(job, candidate, now=NOW, plant_now=at)
+    claimed = stores.jobs.claim("test", now=NOW, lease=LEASE)
+    assert claimed
+    assert str(claimed.machine) == candidate.machine
+    return stores.updates.commit(claimed, candidate, now=NOW, plant_now=at)
 
 
 @pytest.mark.usefixtures("fleet")

@@ -213,7 +213,8 @@ def test_a_commit_that_breaks_at_its_end_leaves_nothing_behind(bench: Bench) -> 
     bench.learn(A, seed=1)
     job = bench.job(B)
     candidate = bench.candidate(B, seed=2)
-    broken = replace(candidate, marks=candidate.marks | {"padova/a": replace(marked(2), by_code=[{1, 2}])})  # type: ignore[list-item]
+    unwritable = replace(marked(2), by_code=[{"code": object()}])
+    broken = replace(candidate, marks={**candidate.marks, "padova/a": unwritable})
     before = bench.counts()
     with pytest.raises(TypeError):
         bench.updates.commit(job, broken, now=AT, plant_now=AT)

@@ -1,0 +1,130 @@
+"""Stored forecasts to outcomes, once their horizons have closed and the machine was heard since."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import groupby
+
+import numpy as np
+
+from forecasting.forecaster import Forecaster
+from service.core.base_rate import LOOK_BACK
+from service.core.machine import Agent, Machine
+from service.core.outcome import Due, Measure, Outcome, judged
+from service.core.version import Version
+from service.errors import Unavailable
+from service.flows.ports import EventLog, Machines, Outcomes, Versions
+from wire.clock import PlantClock
+from wire.micros import micros, moment
+
+log = logging.getLogger(__name__)
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass
+class Scoring:
+    """Scores what is due, a machine at a time; what is scored already is scored again if something came late.
+
+    A horizon is due when it has been closed for ``grace`` by the plant clock *and* the machine was heard after
+    its end: what an offline agent still holds is unknown, so its forecasts wait until it is back.
+    """
+
+    machines: Machines
+    log: EventLog
+    versions: Versions
+    outcomes: Outcomes
+    clock: PlantClock
+    grace: timedelta
+    at_once: int = 200  # forecasts of one machine that are scored together
+    _measures: dict[int, Measure] = field(default_factory=dict)
+    _unreadable: set[int] = field(default_factory=set)
+
+    def all_due(self) -> Iterator[int]:
+        """Score everything that is due, and yield after each bounded piece of work how many were scored.
+
+        Machines take turns, so that one with a long backlog does not keep the others waiting.
+        """
+        more = True
+        while more:
+            more = False
+            self._keep_measures()
+            agents = self.machines.agents()
+            for machine in self.machines.all() if self._measures else ():
+                done = self.score(machine, agents.get(machine.id))
+                more |= done == self.at_once
+                if done:
+                    yield done
+
+    def score(self, machine: Machine, agent: Agent | None) -> int:
+        """Score up to ``at_once`` forecasts of a machine; return how many were due."""
+        now, heard = self.clock.now(), self._heard_until(machine, agent)
+        if heard is None:
+            return 0
+        longest = max(measure.horizon_us for measure in self._measures.values())
+        closed = min(now - self.grace, heard)
+        due = self.outcomes.due(machine, closed=closed, longest_us=longest, limit=self.at_once)
+        if not due:
+            return 0
+        # Said before the events are read: whatever is committed from here on counts itself as late.
+        opened = self.outcomes.open(machine, max(self._end(one) for one in due))
+        self.outcomes.add(machine, self._judged(machine, due), opened=opened, at=now)
+        return len(due)
+
+    def _judged(self, machine: Machine, due: list[Due]) -> list[Outcome]:
+        earliest = moment(min(one.as_of_us for one in due))
+        back = timedelta(microseconds=max(self._measures[one.version].lookback_us for one in due))
+        end = moment(max(self._end(one) for one in due))
+        first = self.log.first_at(machine)
+        series = self.log.series(machine, earliest - max(LOOK_BACK, back), end)
+        deaf = [(micros(gap.first_at), micros(gap.last_at)) for gap in self.log.gaps(machine, earliest, end)]
+        by_version = sorted(due, key=lambda one: one.version)
+        return [
+            outcome
+            for version, group in groupby(by_version, key=lambda one: one.version)
+            for outcome in judged(
+                group,
+                self._measures[version],
+                series,
+                first_us=None if first is None else micros(first),
+                deaf=deaf,
+            )
+        ]
+
+    def _end(self, one: Due) -> int:
+        return one.as_of_us + self._measures[one.version].horizon_us
+
+    def _heard_until(self, machine: Machine, agent: Agent | None) -> datetime | None:
+        """Return up to when nothing is missing, if ever: what waits in a spool is later than what has come."""
+        last = self.log.last_at(machine)
+        if agent is None or agent.spooled:
+            return last
+        return agent.heard_at if last is None else max(agent.heard_at, last)
+
+    def _keep_measures(self) -> None:
+        """Take from versions what scoring needs while their weights are there."""
+        missing = set(self.outcomes.unmeasured())
+        for version in self.versions.all() if missing else ():
+            if version.number in missing:
+                try:
+                    self.outcomes.keep_measure(_measure(version.number, self.versions.load(version)))
+                except Unavailable as error:  # the others can still be scored
+                    self._complain(version, str(error))
+        if missing or not self._measures:
+            self._measures = self.outcomes.measures()
+
+    def _complain(self, version: Version, why: str) -> None:
+        if version.number not in self._unreadable:
+            self._unreadable.add(version.number)
+            log.warning("the forecasts of %s cannot be scored: %s", version.name, why)
+
+
+def _measure(version: int, model: Forecaster) -> Measure:
+    return Measure(
+        version,
+        model.spec.lookback // _MICROSECOND,
+        model.spec.horizon // _MICROSECOND,
+        np.array(model.vocabulary.targets, dtype=np.int64),
+        model.thresholds,
+    )

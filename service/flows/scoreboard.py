@@ -1,0 +1,142 @@
+"""Outcomes to figures: how good the forecasts really served were, and one by one whether they came true."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from service.core.machine import Machine
+from service.core.outcome import ScoredForecast
+from service.core.scoring import Grouping, Standing, Tally, counted, joined, standing
+from service.errors import InputRejected, NotFound
+from service.flows.ports import Machines, Outcomes
+from wire.clock import PlantClock
+from wire.identity import MachineId
+from wire.micros import moment
+from wire.moment import EARLIEST
+
+USUAL_SPAN = timedelta(days=30)
+LONGEST_SPAN = timedelta(days=400)
+
+
+@dataclass(frozen=True)
+class BoardQuery:
+    """Which forecasts a scoreboard is about; all machines and the last 30 days unless told otherwise."""
+
+    by: Grouping = Grouping.MACHINE
+    site: str | None = None
+    machine: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    status: str | None = None
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a line of the scoreboard is about; None is all of them."""
+
+    machine: MachineId | None = None
+    code: int | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True)
+class Board:
+    """The figures of a span, all together and in lines; ``waiting`` are closed but not known yet."""
+
+    since: datetime
+    until: datetime
+    waiting: int
+    total: Standing | None
+    lines: list[tuple[Key, Standing]]
+
+
+@dataclass(frozen=True)
+class Scoreboard:
+    """Reads outcomes; a machine at a time, so that a long span of a large fleet needs little memory."""
+
+    machines: Machines
+    outcomes: Outcomes
+    clock: PlantClock
+    grace: timedelta
+
+    def board(self, query: BoardQuery) -> Board:
+        """Return the figures that a query asks for."""
+        since, until = self.span(query.since, query.until)
+        machines = self._asked(query)
+        tallies: dict[Key, Tally] = {}
+        total: Tally | None = None
+        for machine in machines:
+            for key, tally in self._tallies(machine, since, until, query):
+                if key is None:
+                    total = tally if total is None else total + tally
+                else:
+                    tallies[key] = tallies[key] + tally if key in tallies else tally
+        closed = self.clock.now() - self.grace
+        return Board(
+            since,
+            until,
+            self.outcomes.waiting(machines, since, until, closed=closed),
+            None if total is None else standing(total),
+            [(key, standing(tally)) for key, tally in sorted(tallies.items(), key=_order)],
+        )
+
+    def past(
+        self,
+        machine: MachineId,
+        since: datetime | None,
+        until: datetime | None,
+        *,
+        limit: int,
+        before_us: int | None = None,
+    ) -> tuple[list[ScoredForecast], bool]:
+        """Return a machine's scored forecasts, newest first, and whether there are more than ``limit``."""
+        known = self.machines.get(machine)
+        start, end = self.span(since, until)
+        if before_us is not None:
+            end = min(end, moment(before_us))
+        found = self.outcomes.page(known, start, end, limit=limit + 1)
+        return found[:limit], len(found) > limit
+
+    def span(self, since: datetime | None, until: datetime | None) -> tuple[datetime, datetime]:
+        """Return the span asked for, or say in a sentence what is wrong with it."""
+        end = until or self.clock.now()
+        start = since or max(end - USUAL_SPAN, EARLIEST)
+        if start >= end:
+            raise InputRejected("since must be before until.")
+        if end - start > LONGEST_SPAN:
+            raise InputRejected(f"Ask for at most {LONGEST_SPAN.days} days at once.")
+        return start, end
+
+    def _asked(self, query: BoardQuery) -> list[Machine]:
+        if query.machine is not None:
+            if query.site is None:
+                raise InputRejected("A machine is named together with its site; give site too.")
+            return [self.machines.get(MachineId(query.site, query.machine))]
+        machines = [one for one in self.machines.all() if query.site in (None, one.id.site)]
+        if query.site is not None and not machines:
+            raise NotFound(f"There is no machine at the site {query.site}.")
+        return machines
+
+    def _tallies(
+        self, machine: Machine, since: datetime, until: datetime, query: BoardQuery
+    ) -> Iterator[tuple[Key | None, Tally]]:
+        """Yield a machine's share of the total (key None) and of each line."""
+        sheets = self.outcomes.sheets(machine, since, until, status=query.status)
+        if not sheets:
+            return
+        for sheet in sheets if query.by is Grouping.VERSION else [joined(sheets)]:
+            count = counted(sheet)
+            yield None, count.whole
+            if query.by is Grouping.MACHINE:
+                yield Key(machine=machine.id), count.whole
+            elif query.by is Grouping.VERSION:
+                yield Key(version=int(sheet.version[0])), count.whole
+            else:
+                owner = machine.id if query.by is Grouping.MACHINE_AND_CODE else None
+                for column, code in enumerate(count.codes):
+                    yield Key(machine=owner, code=int(code)), count.of(column)
+
+
+def _order(line: tuple[Key, Tally]) -> tuple[MachineId, int, int]:
+    key = line[0]
+    return (key.machine or MachineId("", ""), key.code or 0, key.version or 0)

@@ -1,0 +1,205 @@
+"""Were the forecasts right? What the API says about it, on a real store."""
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.bootstrap import Service, Stores
+from service.core.machine import Machine
+from service.core.recording import GapRow, Recording
+from service.core.version import StoredForecast
+from tests.service.conftest import EPOCH, NOW, enrolled, heard, raise_alarms
+from tests.service.web.test_api import BASE, Client, problem
+from wire.identity import MachineId
+from wire.micros import micros
+from wire.moment import isoformat
+
+HOUR, QUARTER = timedelta(hours=1), timedelta(minutes=15)
+MADE = NOW.replace(minute=0) - 24 * HOUR
+
+
+@pytest.fixture
+def client(service: Service) -> Client:
+    return Client(service)
+
+
+def said(stores: Stores, machine: Machine, *moments: Any, probabilities: tuple[float, float] = (0.9, 0.1)) -> None:
+    row = np.array(probabilities, dtype=np.float32)
+    stores.forecasts.add([StoredForecast(machine.row, at, 1, "ok", 3, 1.0, row) for at in moments])
+
+
+@pytest.fixture
+def scored(champion: object, service: Service, stores: Stores, filler: Machine) -> None:
+    """Ten forecasts that announce 139 and not 26; 139 came in the first eight's horizons, 26 in all."""
+    assert champion
+    said(stores, filler, *(MADE + n * QUARTER for n in range(10)))
+    raise_alarms(stores, filler, (MADE - 40 * HOUR, 139), (MADE + 7 * QUARTER, 139), (MADE + 5 * HOUR, 26))
+    heard(stores, filler)
+    assert sum(service.scoring.all_due()) == 10
+
+
+@pytest.mark.usefixtures("scored")
+def test_the_scoreboard_has_a_line_for_each_machine_and_a_total(client: Client) -> None:
+    board = client.get("/v1/scoreboard").json()
+    (line,) = board["lines"]
+    assert (line["site"], line["machine"], line["code"]) == ("padova", "filler-1", None)
+    assert board["total"] == line["figures"]
+    figures = line["figures"]
+    assert (figures["forecasts"], figures["days"], figures["revised"], figures["unheard"]) == (10, 1, 0, 0)
+    model = figures["model"]
+    assert (model["pairs"], model["positives"], model["announced"], model["hits"]) == (20, 18, 10, 8)
+    assert (model["precision"], model["recall"]) == (0.8, 0.4444)
+    assert model["brier"] == pytest.approx((8 * 0.01 + 2 * 0.81 + 10 * 0.81) / 20, abs=1e-4)
+    assert [one["pairs"] for one in model["reliability"]] == [10, 10]
+    assert figures["base_rate"]["brier_skill"] == 0
+    assert figures["persistence"]["announced"] == 2
+    assert board["waiting"] == 0
+
+
+@pytest.mark.usefixtures("scored")
+def test_lines_can_be_of_codes_versions_or_both_and_the_total_stays(client: Client) -> None:
+    total = client.get("/v1/scoreboard").json()["total"]
+    by = {by: client.get("/v1/scoreboard", by=by).json() for by in ("code", "version", "machine_and_code")}
+    assert all(board["total"] == total for board in by.values())
+    codes = {line["code"]: line for line in by["code"]["lines"]}
+    assert (codes[26]["text"], codes[26]["figures"]["model"]["recall"]) == ("Door open", 0)
+    assert codes[139]["figures"]["model"]["recall"] == 1
+    assert codes[139]["figures"]["forecasts"] == 10
+    assert [line["model_version"] for line in by["version"]["lines"]] == ["v1"]
+    assert [(line["machine"], line["code"]) for line in by["machine_and_code"]["lines"]] == [
+        ("filler-1", 26),
+        ("filler-1", 139),
+    ]
+
+
+@pytest.mark.usefixtures("scored")
+def test_the_scoreboard_can_be_narrowed(client: Client, stores: Stores) -> None:
+    enrolled(stores.enrolments, MachineId("lyon", "filler-2"))
+    assert client.get("/v1/scoreboard", site="lyon").json()["total"] is None
+    of_machine = client.get("/v1/scoreboard", site="padova", machine="filler-1").json()
+    assert of_machine["total"]["forecasts"] == 10
+    part = client.get(
+        "/v1/scoreboard", since=isoformat(MADE + QUARTER), until=isoformat(MADE + 3 * QUARTER)
+    ).json()
+    assert part["total"]["forecasts"] == 2
+    assert client.get("/v1/scoreboard", status="stale").json()["total"] is None
+    assert client.get("/v1/scoreboard", status="ok").json()["total"]["forecasts"] == 10
+
+
+@pytest.mark.usefixtures("scored")
+def test_a_forecast_says_for_each_code_whether_it_was_right(client: Client) -> None:
+    page = client.get(f"{BASE}/scores").json()
+    assert page["next"] is None
+    assert [one["as_of"] for one in page["forecasts"]] == [isoformat(MADE + n * QUARTER) for n in range(9, -1, -1)]
+    newest, oldest = page["forecasts"][0], page["forecasts"][-1]
+    assert [(alarm["code"], alarm["verdict"]) for alarm in newest["alarms"]] == [
+        (139, "false_alarm"),
+        (26, "miss"),
+    ]
+    assert [(alarm["code"], alarm["verdict"]) for alarm in oldest["alarms"]] == [(139, "hit"), (26, "miss")]
+    assert newest["alarms"][0]["persistence"] is True
+    assert (newest["model_version"], newest["horizon_end"]) == ("v1", isoformat(MADE + 9 * QUARTER + 8 * HOUR))
+    only = client.get(f"{BASE}/scores", code=26).json()["forecasts"][0]["alarms"]
+    assert [alarm["text"] for alarm in only] == ["Door open"]
+
+
+@pytest.mark.usefixtures("champion")
+def test_what_neither_was_announced_nor_came_can_be_left_out(
+    client: Client, service: Service, stores: Stores, filler: Machine
+) -> None:
+    said(stores, filler, MADE, probabilities=(0.9, 0.1))
+    heard(stores, filler)
+    list(service.scoring.all_due())
+    (full,) = client.get(f"{BASE}/scores").json()["forecasts"]
+    assert [alarm["verdict"] for alarm in full["alarms"]] == ["false_alarm", "correct_rejection"]
+    assert full["alarms"][0]["base_rate"] is None
+    (short,) = client.get(f"{BASE}/scores", rejections=False).json()["forecasts"]
+    assert [alarm["verdict"] for alarm in short["alarms"]] == ["false_alarm"]
+
+
+@pytest.mark.usefixtures("scored")
+def test_scored_forecasts_come_in_pages_that_a_cursor_joins(client: Client) -> None:
+    seen, cursor = [], None
+    while True:
+        page = client.get(f"{BASE}/scores", limit=4, **({"cursor": cursor} if cursor else {})).json()
+        seen.append([one["as_of"] for one in page["forecasts"]])
+        cursor = page["next"]
+        if cursor is None:
+            break
+    assert [len(page) for page in seen] == [4, 4, 2]
+    moments = [at for page in seen for at in page]
+    assert moments == sorted(set(moments), reverse=True)
+
+
+@pytest.mark.usefixtures("scored")
+def test_a_forecast_whose_horizon_was_not_heard_is_neither_right_nor_wrong(
+    client: Client, service: Service, stores: Stores, filler: Machine
+) -> None:
+    at = micros(MADE - HOUR)
+    gap = GapRow(filler.row, EPOCH, 1, 5, at, micros(MADE + QUARTER), "spool_full")
+    stores.events.commit(Recording(micros(NOW), gaps=[gap]))
+    assert sum(service.scoring.all_due()) == 10
+    oldest = client.get(f"{BASE}/scores").json()["forecasts"][-1]
+    assert (oldest["unheard"], oldest["revised"]) == (True, 1)
+    assert [alarm["verdict"] for alarm in oldest["alarms"]] == [None, None]
+    total = client.get("/v1/scoreboard").json()["total"]
+    assert (total["forecasts"], total["unheard"]) == (8, 2)
+
+
+@pytest.mark.usefixtures("champion")
+def test_a_silent_machines_closed_forecasts_are_said_to_wait(
+    client: Client, stores: Stores, filler: Machine, service: Service
+) -> None:
+    said(stores, filler, MADE, MADE + QUARTER)
+    list(service.scoring.all_due())
+    board = client.get("/v1/scoreboard").json()
+    assert (board["waiting"], board["total"], board["lines"]) == (2, None, [])
+
+
+def test_without_anything_scored_the_board_is_empty(client: Client, filler: Machine) -> None:
+    assert filler
+    assert client.get("/v1/scoreboard").json()["total"] is None
+    assert client.get(f"{BASE}/scores").json() == {"forecasts": [], "next": None}
+
+
+def test_unknown_machines_and_sites_are_not_found(client: Client) -> None:
+    problem(client.get("/v1/machines/padova/filler-9/scores"), 404)
+    problem(client.get("/v1/scoreboard", site="padova", machine="filler-9"), 404)
+    problem(client.get("/v1/scoreboard", site="atlantis"), 404)
+
+
+@pytest.mark.usefixtures("filler")
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"by": "colour"},
+        {"machine": "filler-1"},
+        {"site": "Padova"},
+        {"since": "yesterday"},
+        {"since": isoformat(NOW), "until": isoformat(NOW)},
+        {"since": isoformat(NOW - timedelta(days=401)), "until": isoformat(NOW)},
+        {"until": "2000-01-01T00:00:00Z"},
+        {"status": "fine"},
+    ],
+)
+def test_a_wrong_question_to_the_scoreboard_is_refused(client: Client, query: dict[str, Any]) -> None:
+    problem(client.get("/v1/scoreboard", **query), 422)
+
+
+@pytest.mark.usefixtures("filler")
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"limit": 0},
+        {"limit": 201},
+        {"cursor": "x"},
+        {"cursor": "é"},
+        {"cursor": "LTE"},
+        {"cursor": "OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5"},
+        {"code": -1},
+    ],
+)
+def test_a_wrong_question_about_scores_is_refused(client: Client, query: dict[str, Any]) -> None:
+    problem(client.get(f"{BASE}/scores", **query), 422)
