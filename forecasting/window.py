@@ -61,11 +61,12 @@ def coverage(at: datetime, spec: WindowSpec, *, heard: Span | None, deaf: Iterab
     start, end = max(at - spec.lookback, heard[0]), min(at, heard[1])
     if start >= end:
         return 0.0
-    lost = sum((min(b, end) - max(a, start) for a, b in _merged(deaf) if a < end and b > start), timedelta(0))
+    lost = sum((min(b, end) - max(a, start) for a, b in merged(deaf) if a < end and b > start), timedelta(0))
     return (end - start - lost) / spec.lookback
 
 
-def _merged(spans: Iterable[Span]) -> Sequence[Span]:
+def merged(spans: Iterable[Span]) -> Sequence[Span]:
+    """Return the spans in time order, those that touch made one."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:

@@ -166,7 +166,7 @@ class Service:
     """The running whole: broker link, ingester, rhythm and web app on one store."""
 
     def __init__(self, settings: Settings, stores: Stores) -> None:
-        self._settings, self.stores = settings, stores
+        self.settings, self.stores = settings, stores
         self.clock = plant_clock(settings)
         self._champion = Champion(stores.versions)
         self.desk = ForecastDesk(
@@ -314,7 +314,7 @@ class Service:
 
     def _apprentice(self, job: Job, folder: Path) -> Apprentice:
         orders = {
-            "settings": json.loads(self._settings.model_dump_json()),
+            "settings": json.loads(self.settings.model_dump_json()),
             "machine": str(job.machine),
             "now": self.clock.now().isoformat(),
         }
@@ -323,7 +323,7 @@ class Service:
     def _keep_house(self) -> None:
         """Do what is due now and then: relearn what was learned long ago, let go of what nobody needs."""
         self.enrolment.schedule()
-        self.stores.versions.prune(keep=self._settings.keep_versions)
+        self.stores.versions.prune(keep=self.settings.keep_versions)
 
     def _database_trouble(self) -> str | None:
         try:

@@ -3,6 +3,7 @@
 Kept apart from :mod:`service.core.ocdm` because numba is worth loading only where memories are updated.
 """
 
+import os
 from math import inf, log
 
 import numpy as np
@@ -13,7 +14,8 @@ Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
 
-@njit()
+# Compiled once for all processes where somebody says where to keep the result; else by each for itself.
+@njit(cache="NUMBA_CACHE_DIR" in os.environ)
 def run(  # noqa: PLR0913, PLR0917, C901 - the state of the greedy, flat because it is compiled
     group: Integers,
     sets: Integers,

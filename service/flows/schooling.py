@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.history import HistorySpec
-from forecasting.window import Span, WindowSpec
+from forecasting.window import Span, WindowSpec, merged
 from service.core.dataset import Split, covered_moments, split, windows
 from service.core.enrolment import Curriculum
 from service.core.machine import Machine
@@ -58,19 +59,22 @@ class School:
 
     def _heard(self, machine: Machine, now: datetime) -> Span | None:
         """Return from when to when the machine was heard, as far back as events are kept."""
-        first, last = self.log.first_at(machine), self.log.last_at(machine)
-        if first is None or last is None:
+        spans = self._spans(machine)
+        if not spans:
             return None
-        agent = self.machines.agent(machine)
-        until = max(last, agent.heard_at) if agent else last
-        return max(first, now - self.curriculum.keep), min(until, now)
+        first, last = min(start for start, _ in spans), max(end for _, end in spans)
+        return max(first, now - self.curriculum.keep), min(last, now)
 
     def _deaf(self, machine: Machine, heard: Span) -> list[Span]:
-        """Return when nobody listened: gaps of the agent, and between a loaded past and the first agent."""
-        deaf = [(gap.first_at, gap.last_at) for gap in self.log.gaps(machine, *heard)]
+        """Return when nobody listened: the agent's gaps, and between a loaded past and the first agent."""
+        gaps = [(gap.first_at, gap.last_at) for gap in self.log.gaps(machine, *heard)]
+        spans = merged(self._spans(machine))
+        return gaps + [(end, start) for (_, end), (start, _) in pairwise(spans)]
+
+    def _spans(self, machine: Machine) -> list[Span]:
+        """Return when somebody listened: over each history file and spool, and while the agent was there."""
+        spans = self.log.spans(machine)
         agent = self.machines.agent(machine)
-        if agent is not None and agent.since is not None:
-            last = self.log.last_before(machine, agent.since)
-            if last is not None:
-                deaf.append((last, agent.since))
-        return deaf
+        if spans and agent is not None and agent.since is not None:
+            spans.append((agent.since, max(agent.since, agent.heard_at)))
+        return spans

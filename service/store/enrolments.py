@@ -26,6 +26,7 @@ from service.store.tables import (
     memories,
     quarantine,
     samples,
+    scored,
     tasks,
 )
 from wire.micros import micros
@@ -123,5 +124,5 @@ def _erase(connection: Connection, machine: int) -> None:
     kept = select(samples.c.id).where(samples.c.machine_id == machine)
     connection.execute(delete(marks).where(marks.c.exam_id.in_(sat)))
     connection.execute(delete(memories).where(memories.c.sample_id.in_(kept)))
-    for table in (exams, samples, tasks, forecasts, events, gaps, agents, quarantine):
+    for table in (exams, samples, tasks, forecasts, scored, events, gaps, agents, quarantine):
         connection.execute(delete(table).where(table.c.machine_id == machine))

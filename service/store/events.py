@@ -42,7 +42,9 @@ _WINDOW = text(
 )
 _FIRST = text("SELECT min(at_us) FROM events WHERE machine_id = :machine AND flag = 0")
 _FLAGGED = text("SELECT count(*) FROM events WHERE machine_id = :machine AND flag <> 0")
-_LAST_BEFORE = text("SELECT max(at_us) FROM events WHERE machine_id = :machine AND at_us < :before AND flag = 0")
+_SPANS = text(
+    "SELECT min(at_us), max(at_us) FROM events WHERE machine_id = :machine AND flag = 0 GROUP BY epoch_id"
+)
 _LAST = text("SELECT max(at_us) FROM events WHERE machine_id = :machine AND flag = 0")
 
 
@@ -83,14 +85,16 @@ class EventStore:
         """Return when the machine's trustworthy history ends."""
         return self._moment(_LAST, machine)
 
-    def _moment(self, query: TextClause, machine: Machine, **bounds: int) -> datetime | None:
+    def _moment(self, query: TextClause, machine: Machine) -> datetime | None:
         with self.database.read() as connection:
-            found = connection.execute(query, {"machine": machine.row, **bounds}).scalar()
+            found = connection.execute(query, {"machine": machine.row}).scalar()
         return moment(found) if found is not None else None
 
-    def last_before(self, machine: Machine, at: datetime) -> datetime | None:
-        """Return when the last trustworthy alarm before a moment was."""
-        return self._moment(_LAST_BEFORE, machine, before=micros(at))
+    def spans(self, machine: Machine) -> list[tuple[datetime, datetime]]:
+        """Return when each epoch, a spool or a history file, has its first and its last trustworthy alarm."""
+        with self.database.read() as connection:
+            rows = connection.execute(_SPANS, {"machine": machine.row})
+            return [(moment(first), moment(last)) for first, last in rows]
 
     def flagged(self, machine: Machine) -> int:
         """Return how many of a machine's events are kept out of windows for their time."""

@@ -1,6 +1,7 @@
 """Model versions, which of them served when, and whose weights may go."""
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from service.store.tables import forecasts, machines, memories, model_versions, 
 from service.store.weights import WeightsFolder
 from wire.micros import micros, moment
 
+_STRAY_SECONDS = 24 * 3600.0  # a learning leaves its weights before it is committed, but not for so long
 _PROMOTED = (
     select(promotions.c.version_id, func.max(promotions.c.at_us).label("promoted_us"))
     .group_by(promotions.c.version_id)
@@ -107,6 +109,7 @@ class VersionStore:
         for version in old:
             if version.weights not in used:
                 self.weights.delete(version.weights)
+        self.weights.sweep(used, older_than=time.time() - _STRAY_SECONDS)
         return [version.name for version in old]
 
     def _one(self, query: Select[Any]) -> Version | None:

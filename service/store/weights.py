@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
@@ -69,9 +70,14 @@ class WeightsFolder:
         """Delete a file that no version needs any more; harmless if it is gone."""
         self._file(name).unlink(missing_ok=True)
 
-    def names(self) -> dict[str, float]:
-        """Return what lies in the folder, finished or not, and when each file was last changed, in Unix time."""
-        return {file.name: file.stat().st_mtime for file in self.path.iterdir()} if self.path.is_dir() else {}
+    def sweep(self, used: Collection[str], *, older_than: float) -> int:
+        """Delete what no version needs and nobody has touched since (Unix time): left by who was killed."""
+        needed = {self._file(name).name for name in used}
+        stray = [file for file in self.path.glob("*") if file.name not in needed]
+        stray = [file for file in stray if file.stat().st_mtime < older_than]
+        for file in stray:
+            file.unlink(missing_ok=True)
+        return len(stray)
 
     def _file(self, name: str) -> Path:
         return self.path / f"{name}.safetensors"

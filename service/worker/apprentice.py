@@ -38,6 +38,7 @@ class Apprentice:
         """Start the process and give it its orders over its standard input, where nobody else can read them."""
         # One thread: a second one gains little alone, and takes what forecasts need.
         environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        environment |= {"NUMBA_CACHE_DIR": str(self.folder.parent / "compiled")}
         with (self.folder / "stderr.txt").open("w") as complaints:
             self.process = subprocess.Popen(  # noqa: S603 - our own module
                 self.command,

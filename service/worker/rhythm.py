@@ -17,7 +17,7 @@ class Rhythm:
     """Makes forecasts when the grid calls for them, and when something has arrived."""
 
     def __init__(self, refresh: Refresh) -> None:
-        self._refresh = refresh
+        self.refresh = refresh
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="rhythm", daemon=True)
         self.made = 0
@@ -40,14 +40,14 @@ class Rhythm:
     def _run(self) -> None:
         rested = 0.0
         while not self._stopping.is_set():
-            arrived = self._refresh.newest.arrived.wait(_PULSE)
+            arrived = self.refresh.newest.arrived.wait(_PULSE)
             pause = 0.0
             try:
-                self._refresh.on_promotion()
-                self.made += self._refresh.on_the_grid()
+                self.refresh.on_promotion()
+                self.made += self.refresh.on_the_grid()
                 if arrived and time.monotonic() >= rested:
                     started = time.monotonic()
-                    self._refresh.in_between()
+                    self.refresh.in_between()
                     rested = time.monotonic() + _REST * (time.monotonic() - started)
                 self.complaint = None
             except NoChampion:

@@ -24,7 +24,7 @@ LEASE = timedelta(seconds=30)
 _PULSE = 0.5  # seconds between two looks for work, and between two signs of life
 _HOUSEKEEPING = 60.0
 _PATIENCE = 120.0
-MOST_ATTEMPTS = 5
+MOST_ATTEMPTS = 10  # what kills its worker every time must not do so for ever
 Result = TypeVar("Result")
 
 
@@ -131,6 +131,9 @@ class Worker:
 
     def _work_at(self, job: Job) -> None:
         log.info("job %s: learning %s, attempt %s", job.number, job.machine, job.attempt)
+        if job.attempt > MOST_ATTEMPTS:
+            self._fail(job, f"After {MOST_ATTEMPTS} attempts, all of them cut off, it is given up.")
+            return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=self.folder, prefix=f"job-{job.number}-") as folder:
@@ -175,7 +178,7 @@ class Worker:
 
     def _try_again(self, job: Job, why: str) -> None:
         if job.attempt >= MOST_ATTEMPTS:
-            self._fail(job, f"After {job.attempt} attempts nothing came of it. {why}")
+            self._fail(job, f"After {job.attempt} attempts it is given up. {why}")
         else:
             log.warning("job %s goes back into the queue: %s", job.number, why)
             self._patiently(lambda: self.jobs.release(job, why=why))

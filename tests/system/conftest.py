@@ -28,11 +28,13 @@ class Process:
 
     command: list[str]
     log: Path
+    environment: dict[str, str] = field(default_factory=dict)
     running: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
+        environment = clean_environment() | self.environment
         with self.log.open("ab") as log:
-            self.running = subprocess.Popen(self.command, stdout=log, stderr=log, env=clean_environment())
+            self.running = subprocess.Popen(self.command, stdout=log, stderr=log, env=environment)
 
     def kill(self) -> None:
         """End it as a power cut would."""
@@ -91,7 +93,14 @@ class Plant:
         return self.is_alive() and self.get("/readyz").status_code == 200
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(f"http://127.0.0.1:{self.port}{path}", timeout=10)
+        return httpx.get(f"{self.address}{path}", timeout=10)
+
+    def post(self, path: str, **request: Any) -> httpx.Response:
+        return httpx.post(f"{self.address}{path}", timeout=120, **request)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     def admin(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "service", "admin", *arguments, "--data-dir", str(self.data)]

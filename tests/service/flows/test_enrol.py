@@ -1,0 +1,173 @@
+"""Enrolment as a flow: a machine collects until there is enough, says why it waits, is learned again in time."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from service.bootstrap import Service, Stores
+from service.core.enrolment import NewMachine
+from service.core.job import JobKind, JobState
+from service.core.machine import Machine, MachineState
+from service.core.recording import FROM_THE_FUTURE, EventRow, GapRow, Recording
+from service.errors import Conflict
+from service.settings import Settings
+from service.store.tables import machines
+from tests.service.conftest import EPOCH, FILLER, NOW, heard, raise_alarms, small_model
+from wire.identity import MachineId
+from wire.micros import micros
+
+HOUR = timedelta(hours=1)
+
+
+def every_hours(step: int, days: int, *, until: datetime = NOW) -> list[tuple[datetime, int]]:
+    return [(until - hours * HOUR, 139) for hours in range(0, 24 * days, step)]
+
+
+def waits_for(service: Service, stores: Stores) -> str:
+    service.enrolment.look_again()
+    assert service.enrolment.admit() == 0
+    (job,) = stores.jobs.collecting()
+    assert job.message
+    return job.message
+
+
+def state(stores: Stores) -> MachineState:
+    return stores.machines.get(FILLER).state
+
+
+@pytest.mark.usefixtures("filler")
+def test_a_machine_never_heard_stays_registered_and_says_what_to_do(service: Service, stores: Stores) -> None:
+    assert (
+        waits_for(service, stores)
+        == "Nothing has been heard of the machine yet. Start its agent, or load its past."
+    )
+    assert state(stores) is MachineState.REGISTERED
+
+
+def test_a_machine_collects_and_is_queued_by_itself_once_there_is_enough(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    raise_alarms(stores, filler, *every_hours(6, 10))
+    assert "of the 336 hourly windows" in waits_for(service, stores)
+    assert state(stores) is MachineState.COLLECTING
+    raise_alarms(stores, filler, *every_hours(6, 40))
+    assert service.enrolment.admit() == 0, "a window takes an hour to come, so nobody looks again at once"
+    service.enrolment.look_again()
+    assert service.enrolment.admit() == 1
+    assert state(stores) is MachineState.LEARNING
+    assert stores.jobs.newest()[0].state is JobState.QUEUED
+
+
+def test_events_that_all_lie_in_the_future_do_not_count_and_the_job_says_so(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    ahead = micros(NOW + timedelta(days=30))
+    rows = [EventRow(filler.row, EPOCH, seq, 5, ahead + seq, FROM_THE_FUTURE) for seq in range(1, 500)]
+    stores.events.commit(Recording(micros(NOW), events=rows))
+    words = waits_for(service, stores)
+    assert "499 events do not count, because their times lie in the future" in words
+    assert state(stores) is MachineState.REGISTERED
+
+
+def test_time_in_which_nobody_listened_is_not_learned_from(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    school = service.enrolment.school
+    past = NOW - timedelta(days=60)
+    raise_alarms(stores, filler, *every_hours(6, 40, until=past))
+    loaded = school.training_windows(filler, NOW)
+    heard(stores, filler)  # the agent starts today, 60 days after the loaded past ends
+    raise_alarms(stores, filler, (NOW - HOUR, 139))
+    later = school.training_windows(filler, NOW)
+    assert later <= loaded, "silence that nobody heard is no evidence of silence"
+
+
+def test_a_gap_in_what_was_heard_is_left_out(service: Service, stores: Stores, filler: Machine) -> None:
+    raise_alarms(stores, filler, *every_hours(6, 60))
+    whole = service.enrolment.school.training_windows(filler, NOW)
+    first, last = NOW - timedelta(days=50), NOW - timedelta(days=40)
+    gap = GapRow(filler.row, EPOCH, 1, 9, micros(first), micros(last), "spool_full")
+    stores.events.commit(Recording(micros(NOW), gaps=[gap]))
+    assert whole - service.enrolment.school.training_windows(filler, NOW) > 100
+
+
+def live(stores: Stores, *, learned: datetime) -> None:
+    """Let the machine be live, as if it had been learned then."""
+    for job in stores.jobs.collecting():
+        stores.jobs.ready(job)
+    claimed = stores.jobs.claim("test", now=datetime.now(UTC), lease=HOUR)
+    assert claimed
+    stores.jobs.fail(claimed, "x", now=datetime.now(UTC) - timedelta(days=365))
+    with stores.database.write() as connection:
+        connection.execute(machines.update().values(state="live", learned_us=micros(learned)))
+
+
+@pytest.mark.usefixtures("filler")
+def test_a_machine_learned_long_ago_is_learned_again_once(service: Service, stores: Stores) -> None:
+    live(stores, learned=NOW - timedelta(days=20))
+    assert service.enrolment.schedule() == 0
+    live_since = NOW - timedelta(days=31)
+    with stores.database.write() as connection:
+        connection.execute(machines.update().values(learned_us=micros(live_since)))
+    service.enrolment.refresh_after = timedelta(hours=1)  # the clock of these tests hardly moves
+    assert service.enrolment.schedule() == 1
+    assert service.enrolment.schedule() == 1
+    refreshes = [job for job in stores.jobs.newest() if job.kind is JobKind.REFRESH]
+    assert [job.state for job in refreshes] == [JobState.QUEUED]
+
+
+@pytest.mark.usefixtures("filler")
+def test_without_a_schedule_nothing_is_learned_again(settings: Settings, stores: Stores) -> None:
+    live(stores, learned=NOW - timedelta(days=300))
+    never = Service(settings.model_copy(update={"refresh_days": 0}), stores)
+    assert never.enrolment.schedule() == 0
+    assert never.enrolment.refresh(FILLER).kind is JobKind.REFRESH, "but when asked for, it is"
+
+
+def test_a_retired_machine_cannot_be_refreshed(service: Service, filler: Machine) -> None:
+    service.enrolment.retire(filler.id, who="test", reason=None)
+    with pytest.raises(Conflict, match="enrol it again first"):
+        service.enrolment.refresh(FILLER)
+    again = service.enrolment.enrol(NewMachine(FILLER, "Filler 1", "Europe/Rome"), key=None, who="test")
+    assert again.is_new
+
+
+@pytest.mark.usefixtures("champion")
+def test_a_new_champion_speaks_within_a_second_and_none_is_left_out(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    heard(stores, filler)
+    refresh = service.rhythm.refresh
+    refresh.on_promotion()
+    assert service.newest.of([filler])[0].forecast.model_version == "v1"
+    refresh.on_promotion()
+    assert service.newest.fresh(FILLER) is not None, "nothing changed, so nothing is made anew"
+    stores.versions.add_and_promote(small_model(seed=9), report={}, at=NOW)
+    service.desk.champion.look_again()
+    refresh.on_promotion()
+    assert service.newest.fresh(FILLER) is None
+    assert service.newest.of([filler])[0].forecast.model_version == "v2"
+
+
+@pytest.mark.usefixtures("champion")
+def test_a_champion_with_damaged_weights_does_not_replace_what_serves(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    assert service.newest.of([filler])[0].forecast.model_version == "v1"
+    second = stores.versions.add_and_promote(small_model(seed=9), report={}, at=NOW)
+    file = stores.versions.weights.path / f"{second.weights}.safetensors"
+    file.write_bytes(file.read_bytes()[:-1])
+    service.desk.champion.look_again()
+    assert service.desk.champion.current().version.name == "v1"
+    assert "damaged" in service.health().troubles["model"]
+    restarted = Service(service.settings, stores)
+    assert "Restore them" in restarted.health().troubles["model"]
+    stores.versions.promote(stores.versions.get(1), at=NOW, who="admin", reason="v2 is damaged")
+    assert restarted.desk.champion.current().version.name == "v1"
+
+
+def test_two_machines_of_one_wish_are_two(service: Service, stores: Stores) -> None:
+    for name in ("a", "b"):
+        service.enrolment.enrol(NewMachine(MachineId("lyon", name), "Same", "UTC"), key=None, who="test")
+    assert len(stores.machines.all()) == 2
+    assert len(stores.jobs.collecting()) == 2

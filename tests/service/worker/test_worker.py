@@ -1,0 +1,107 @@
+"""The worker: whatever becomes of the process that trains, the job ends in a defined way."""
+
+import json
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from service.bootstrap import Service, Stores
+from service.core.job import Job, JobState
+from service.core.machine import Machine, MachineState
+from service.worker.apprentice import Apprentice
+from service.worker.worker import MOST_ATTEMPTS, Worker
+from tests.service.conftest import FILLER
+
+Make = Callable[[str], Worker]
+
+
+@pytest.fixture
+def worker(service: Service, stores: Stores, filler: Machine) -> Make:
+    """A worker with a job at hand, whose apprentice is a program given as a text."""
+    assert filler.id == FILLER
+    (job,) = stores.jobs.collecting()
+    stores.jobs.ready(job)
+
+    def make(program: str) -> Worker:
+        def apprentice(_job: Job, folder: Path) -> Apprentice:
+            return Apprentice([sys.executable, "-c", program], {}, folder)
+
+        service.worker.apprentice = apprentice
+        return service.worker
+
+    return make
+
+
+def says(**words: object) -> str:
+    return f"print({json.dumps(json.dumps(words))}, flush=True);"
+
+
+def the_job(stores: Stores) -> Job:
+    return stores.jobs.newest()[0]
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (says(stage="dataset") + says(failed="There is nothing to learn."), "There is nothing to learn."),
+        ("raise SystemExit('torch is not installed')", "ended with code 1: torch is not installed"),
+        ("pass", "ended with code 0: it said nothing"),
+        (says(done=True), "cannot be read"),
+    ],
+)
+def test_a_process_that_brings_nothing_fails_its_job_in_a_sentence(
+    worker: Make, stores: Stores, program: str, message: str
+) -> None:
+    assert worker(program).work()
+    job = the_job(stores)
+    assert job.state is JobState.FAILED
+    assert message in (job.message or "")
+    machine = stores.machines.get(FILLER)
+    assert (machine.state, machine.reason) == (MachineState.FAILED, job.message)
+    assert not worker(program).work(), "there is no more to do"
+
+
+def test_a_process_that_is_killed_is_tried_again_but_not_for_ever(worker: Make, stores: Stores) -> None:
+    suicide = worker("import os; os.kill(os.getpid(), 9)")
+    for attempt in range(1, MOST_ATTEMPTS):
+        assert suicide.work()
+        job = the_job(stores)
+        assert (job.state, job.attempt) == (JobState.QUEUED, attempt)
+    assert suicide.work()
+    assert the_job(stores).state is JobState.FAILED
+    assert "given up. The training process was killed (signal 9)." in (the_job(stores).message or "")
+
+
+def test_a_job_that_killed_every_worker_is_given_up(worker: Make, stores: Stores) -> None:
+    working = worker("pass")
+    for _ in range(MOST_ATTEMPTS):
+        assert stores.jobs.claim("dead", now=datetime.now(UTC), lease=working.lease)
+        stores.jobs.recover()
+    assert working.work()
+    assert the_job(stores).state is JobState.FAILED
+    assert "all of them cut off" in (the_job(stores).message or "")
+
+
+def test_progress_is_stored_as_it_is_told(worker: Make, stores: Stores) -> None:
+    program = says(stage="training", done=2, total=3, loss=0.5) + "import time; time.sleep(60)"
+    working = worker(program)
+    working.start()
+    try:
+        for _ in range(600):
+            if the_job(stores).progress.stage == "training":
+                break
+            working._stopping.wait(0.05)  # noqa: SLF001
+        progress = the_job(stores).progress
+        assert (progress.done, progress.total, progress.loss) == (2, 3, 0.5)
+    finally:
+        working.stop()
+    assert the_job(stores).state is JobState.QUEUED, "stopped, it gives its job back"
+
+
+def test_a_retired_machines_job_is_dropped(worker: Make, service: Service, stores: Stores) -> None:
+    service.worker.duties.admit = lambda: service.enrolment.retire(FILLER, who="test", reason=None)
+    assert not worker("pass").work()
+    assert the_job(stores).state is JobState.CANCELLED
