@@ -1,5 +1,5 @@
 #!/bin/sh
-# Gives a simulated fleet its past: three machines registered, weeks of history loaded, a first model learned.
+# Gives a simulated fleet its past: three machines enrolled, weeks of history loaded. The service learns them.
 # Run again, after success or after being cut off anywhere, it does only what is missing.
 set -eu
 
@@ -7,7 +7,6 @@ data=${ALARMCAST_DATA_DIR:?is the folder of database and weights}
 config=${EDGE_CONFIG:-/etc/alarmcast/edge.toml}
 seed=${FLEET_SEED:-19}
 history_days=${HISTORY_DAYS:-60}
-epochs=${EPOCHS:-10}
 
 # The moment up to which the past is loaded is chosen once. From there on the agents tell it themselves: the
 # last days wait at the machines and come over MQTT, as after a cut line.
@@ -23,8 +22,8 @@ since=$(cat "$since_file")
 printf '[source]\nsince = "%s"\n' "$since" >"$config.new"
 mv "$config.new" "$config"
 
-learned=$data/fleet-learned
-if [ -f "$learned" ]; then
+enrolled=$data/fleet-enrolled
+if [ -f "$enrolled" ]; then
   echo "The fleet is prepared already."
   exit 0
 fi
@@ -40,12 +39,10 @@ print(files("edge_agent.simulator") / "catalogue.csv")')
 alarmcast admin catalogue load "$catalogue"
 
 machine() { # machine INDEX SITE/MACHINE ZONE NAME
-  alarmcast admin machine add "$2" --time-zone "$3" --name "$4"
-  alarmcast admin history load "$2" "$log" --serial "$1"
+  alarmcast admin enrol "$2" --time-zone "$3" --name "$4" --history "$log" --serial "$1"
 }
 machine 0 padova/filler-1 Europe/Rome "Filler 1, Padova"
 machine 1 lyon/filler-1 Europe/Paris "Filler 1, Lyon"
 machine 2 graz/filler-1 Europe/Vienna "Filler 1, Graz"
 
-alarmcast admin learn --epochs "$epochs"
-: >"$learned"
+: >"$enrolled"

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from service.bootstrap import Service
+from service.core.job import JobState
 from service.errors import Unavailable
 from service.flows.forecast import urgency
 from wire.forecasts import Forecast
@@ -27,9 +28,22 @@ def screen(service: Service, address: str) -> Panel:
         ("   forecasts stored ", "dim"), f"{counts.get('forecasts_stored', 0):,}",
         ("   model ", "dim"), health.model_version or "none yet",
     )  # fmt: skip
+    learning = Text("\n".join(_jobs(service)), style="cyan")
     troubles = Text("\n".join(f"{part}: {why}" for part, why in health.troubles.items()), style="red")
     foot = Text.assemble(("API and its documentation: ", "dim"), f"{address}/docs", ("   end with Ctrl-C", "dim"))
-    return Panel(Group(head, troubles, _machines(service), foot), title="Alarmcast")
+    return Panel(Group(head, learning, troubles, _machines(service), foot), title="Alarmcast")
+
+
+def _jobs(service: Service) -> list[str]:
+    """Return a line for what is being learned, and one for how many wait."""
+    jobs = [job for job in service.stores.jobs.newest() if job.is_open]
+    lines = []
+    for job in jobs:
+        if job.state is JobState.RUNNING:
+            far = f" {job.progress.done}/{job.progress.total}" if job.progress.total else ""
+            lines.append(f"learning {job.machine}: {job.progress.stage}{far}")
+    waiting = len(jobs) - len(lines)
+    return [*lines, f"{waiting} more wait to be learned"] if waiting else lines
 
 
 def _machines(service: Service) -> Table:
