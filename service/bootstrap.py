@@ -345,7 +345,8 @@ def learn_job(
     settings: Settings, *, machine: MachineId, now: datetime, folder: Path, told: Callable[[Progress], None]
 ) -> None:
     """Learn a machine in this process, which loads torch and never writes to the database; leave the result."""
-    from service.flows.learn import Learning  # noqa: PLC0415 - the serving process never comes here
+    from service.flows.examination import Examination  # noqa: PLC0415 - the serving process never comes here
+    from service.flows.learn import Learning  # noqa: PLC0415
     from service.learning.presets import PRESETS  # noqa: PLC0415
     from service.learning.trainer import Progress as Epoch  # noqa: PLC0415
     from service.learning.trainer import train  # noqa: PLC0415
@@ -377,11 +378,10 @@ def learn_job(
             catalogue=CatalogueStore(database),
             versions=VersionStore(database, weights),
             memories=MemoryStore(database),
-            exams=ExamStore(database),
+            examination=Examination(ExamStore(database), Limits(max_forgetting=settings.max_forgetting)),
             weights=weights,
             recipe=preset.recipe("bat-ocdm", memory=settings.memory_windows),
             history=HistorySpec(),
-            limits=Limits(max_forgetting=settings.max_forgetting),
             code_version=__version__,
         )
         candidate = learning.learn(machines.get(machine), now=now, train=fit, told=told)

@@ -4,7 +4,7 @@ Run by the process that trains; it only reads. What it brings is committed by wh
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -18,9 +18,7 @@ from forecasting.history import HistorySpec
 from forecasting.network import Network
 from forecasting.vocabulary import Vocabulary
 from service.core.candidate import Candidate, StillKept
-from service.core.contrast import METRICS, Pair
-from service.core.exam import Exam, Marks, examine
-from service.core.gate import Limits, Sitting, Verdict, judge
+from service.core.exam import Exam
 from service.core.job import Progress
 from service.core.machine import Machine
 from service.core.memory import Memory
@@ -30,9 +28,9 @@ from service.core.update import Lesson, Model, Recipe, learn
 from service.core.version import Version
 from service.core.windows import joined
 from service.errors import InputRejected, TrainingFailed
-from service.flows.ports import Catalogue, Exams, Memories, Versions
+from service.flows.examination import Examination, Reigning, Report
+from service.flows.ports import Catalogue, Memories, Versions
 from service.flows.schooling import School, Schooling
-from wire.identity import MachineId
 
 Told = Callable[[Progress], None]
 
@@ -77,23 +75,19 @@ class Learning:
     catalogue: Catalogue
     versions: Versions
     memories: Memories
-    exams: Exams
+    examination: Examination
     weights: Weights
     recipe: Recipe
     history: HistorySpec
-    limits: Limits
     code_version: str
 
     def learn(self, machine: Machine, *, now: datetime, train: Trainer, told: Told) -> Candidate:
         """Learn a machine on top of the champion, with replay, and let the gate judge the result."""
-        watch = Stopwatch()
+        watch, name = Stopwatch(), str(machine.id)
         told(Progress("dataset"))
         champion = self.versions.champion()
         before = self._load(champion)
-        parts = self.school.cut(machine, now, self.history)
-        if len(parts.train) < self.school.curriculum.fewest:
-            fewest = self.school.curriculum.fewest
-            raise InputRejected(f"{machine.id} has {len(parts.train)} windows to learn from and needs {fewest}.")
+        parts = self._parts(machine, now)
         vocabulary = self._vocabulary(before, parts)
         memory = self.memories.of(champion.number) if champion else Memory()
         watch.lap("dataset")
@@ -108,7 +102,7 @@ class Learning:
             return trained
 
         model, updated = learn(
-            Lesson(str(machine.id), parts.train, parts.calibration),
+            Lesson(name, parts.train, parts.calibration),
             network=before.network if before else None,
             memory=memory,
             vocabulary=vocabulary,
@@ -116,30 +110,28 @@ class Learning:
             train=fit,
             rng=rng,
         )
-        forecaster = self._forecaster(model)
         watch.lap("memory")
         exam = Exam.after(joined([parts.train, parts.calibration]), parts.exam)
-        sat, verdict = self._examined(machine, model, exam, champion, before, updated, told)
+        others = [other for other in updated.tasks if other != name]
+        reigning = Reigning(champion.number, _model(before)) if champion and before else None
+        report = self.examination.of(name, model, exam, champion=reigning, others=others, told=told)
         watch.lap("exams")
-        weights = self.weights.save(forecaster)
+        weights = self.weights.save(self._forecaster(model))
         watch.lap("weights")
+        tasks = updated.tasks
         return Candidate(
-            machine=str(machine.id),
+            machine=name,
             parent=champion.number if champion else None,
             weights=weights,
             targets=vocabulary.targets,
-            kept={
-                name: StillKept(task.windows.at, task.held_out.at)
-                for name, task in updated.tasks.items()
-                if name != str(machine.id)
-            },
-            task=updated.tasks[str(machine.id)],
+            kept={other: StillKept(tasks[other].windows.at, tasks[other].held_out.at) for other in others},
+            task=tasks[name],
             exam=exam,
-            marks=sat.marks,
-            before=sat.before,
-            passed=verdict.passed,
-            reasons=verdict.reasons,
-            report=self._report(parts, vocabulary, updated, sat, verdict, watch),
+            marks=report.marks,
+            before=report.before,
+            passed=report.verdict.passed,
+            reasons=report.verdict.reasons,
+            report=self._told(parts, vocabulary, updated, report) | {"seconds": watch.seconds},
         )
 
     def _load(self, champion: Version | None) -> Forecaster | None:
@@ -152,6 +144,12 @@ class Learning:
                 "say otherwise, and what it has learned cannot be carried over. Put the settings back."
             )
         return model
+
+    def _parts(self, machine: Machine, now: datetime) -> Schooling:
+        parts, fewest = self.school.cut(machine, now, self.history), self.school.curriculum.fewest
+        if len(parts.train) < fewest:
+            raise InputRejected(f"{machine.id} has {len(parts.train)} windows to learn from and needs {fewest}.")
+        return parts
 
     def _vocabulary(self, before: Forecaster | None, parts: Schooling) -> Vocabulary:
         targets = [code for code, entry in self.catalogue.entries().items() if entry.target]
@@ -168,52 +166,13 @@ class Learning:
             self.school.spec, model.vocabulary, model.network, model.calibration, model.thresholds, self.history
         )
 
-    def _examined(
-        self,
-        machine: Machine,
-        model: Model,
-        exam: Exam,
-        champion: Version | None,
-        before: Forecaster | None,
-        memory: Memory,
-        told: Told,
-    ) -> "tuple[_Sat, Verdict]":
-        """Let the candidate sit every machine's exam, beside the champion and the best that ever served."""
-        old = [name for name in memory.tasks if name != str(machine.id)]
-        marks = {str(machine.id): examine(model, exam, history=True)}
-        unseen = examine(_model(before), exam, history=True) if before else None
-        sittings = [_new(str(machine.id), exam, marks[str(machine.id)], unseen)]
-        best: dict[str, dict[str, float | None]] = {}
-        for place, name in enumerate(old, start=1):
-            told(Progress("exams", place, len(old) + 1))
-            paper = self.exams.of(MachineId.parse(name))
-            if paper is None or champion is None or before is None:
-                continue
-            marks[name] = examine(model, paper, history=True)
-            answers = self.exams.answers(MachineId.parse(name))
-            if champion.number not in answers:
-                answers[champion.number] = examine(_model(before), paper, history=True)
-            sittings.append(_old(name, paper, marks[name], answers, champion.number))
-            best[name] = {metric: _best(answers, metric) for metric in METRICS} | {
-                "macro_f1": _best(answers, "macro_f1")
-            }
-        told(Progress("gate", len(old) + 1, len(old) + 1))
-        return _Sat(marks, unseen, best), judge(sittings, self.limits)
-
-    def _report(
-        self,
-        parts: Schooling,
-        vocabulary: Vocabulary,
-        memory: Memory,
-        sat: "_Sat",
-        verdict: Verdict,
-        watch: Stopwatch,
-    ) -> dict[str, Any]:
-        labels = {name: task.windows.labels(vocabulary.target_columns) for name, task in memory.tasks.items()}
-        together = np.concatenate(list(labels.values()))
+    def _told(self, parts: Schooling, vocabulary: Vocabulary, memory: Memory, report: Report) -> dict[str, Any]:
+        """Return all that is worth knowing of a version, as JSON."""
+        labels = [task.windows.labels(vocabulary.target_columns) for task in memory.tasks.values()]
+        together = np.concatenate(labels)
         by_code = zip(vocabulary.targets, together.sum(axis=0).tolist(), strict=True)
         return {
-            "summary": _summary(sat.marks, vocabulary),
+            "summary": _summary(report, vocabulary),
             "code_version": self.code_version,
             "fingerprint": _fingerprint(parts),
             "windows": {name: len(getattr(parts, name)) for name in ("train", "calibration", "exam")},
@@ -226,77 +185,22 @@ class Learning:
                 "by_code": {str(code): count for code, count in by_code},
                 "kl_to_uniform": round(divergence(together), 6) if together.any() else None,
             },
-            "forgetting": _forgetting(sat),
-            "seconds": watch.seconds,
-            "verdict": verdict.as_json(),
+            "forgetting": report.forgetting,
+            "verdict": report.verdict.as_json(),
         }
-
-
-@dataclass(frozen=True, eq=False)
-class _Sat:
-    """All marks of one learning: the candidate's, the champion's on the new machine, and the best so far."""
-
-    marks: Mapping[str, Marks]
-    before: Marks | None
-    best: Mapping[str, Mapping[str, float | None]]
-
-
-def _new(name: str, exam: Exam, own: Marks, unseen: Marks | None) -> Sitting:
-    if unseen is None:
-        codes = own.targets
-        return Sitting.first(
-            name,
-            at=exam.windows.at,
-            labels=exam.labels(codes),
-            base_rate=exam.base_rates(codes),
-            candidate=own.probabilities,
-        )
-    return Sitting(name, new=True, against_best={}, against_champion=_pair(exam, own, unseen))
-
-
-def _old(name: str, exam: Exam, own: Marks, answers: Mapping[int, Marks], champion: int) -> Sitting:
-    best = {}
-    for metric in METRICS:
-        scored = [one for one in answers.values() if getattr(one, metric) is not None]
-        if scored:
-            best[metric] = _pair(exam, own, max(scored, key=lambda one, metric=metric: getattr(one, metric)))  # type: ignore[misc]
-    return Sitting(name, new=False, against_best=best, against_champion=_pair(exam, own, answers[champion]))
-
-
-def _pair(exam: Exam, candidate: Marks, reference: Marks) -> Pair:
-    """Return both models' answers on the codes that both forecast."""
-    codes = tuple(code for code in candidate.targets if code in set(reference.targets))
-    return Pair(
-        exam.windows.at, exam.labels(codes), exam.base_rates(codes), candidate.of(codes), reference.of(codes)
-    )
 
 
 def _model(forecaster: Forecaster) -> Model:
     return Model(forecaster.vocabulary, forecaster.network, forecaster.calibration, forecaster.thresholds)
 
 
-def _best(answers: Mapping[int, Marks], figure: str) -> float | None:
-    return max((value for one in answers.values() if (value := getattr(one, figure)) is not None), default=None)
-
-
-def _forgetting(sat: _Sat) -> dict[str, float | None]:
-    """Return the paper's F_T of each figure: the mean relative loss of the old machines since their best."""
-    result: dict[str, float | None] = {}
-    for figure in (*METRICS, "macro_f1"):
-        losses = []
-        for name, best in sat.best.items():
-            now, then = getattr(sat.marks[name], figure), best[figure]
-            if now is not None and then is not None:
-                losses.append((then - now) / then if then > 0 else 0.0)
-        result[figure] = round(float(np.mean(losses)), 6) if losses else None
-    return result
-
-
-def _summary(marks: Mapping[str, Marks], vocabulary: Vocabulary) -> str:
-    precision = [one.average_precision for one in marks.values() if one.average_precision is not None]
-    skill = [one.brier_skill for one in marks.values() if one.brier_skill is not None]
+def _summary(report: Report, vocabulary: Vocabulary) -> str:
+    marks = report.marks.values()
+    precision = [one.average_precision for one in marks if one.average_precision is not None]
+    skill = [one.brier_skill for one in marks if one.brier_skill is not None]
+    machines = "1 machine" if len(marks) == 1 else f"{len(marks)} machines"
     return (
-        f"{len(marks)} machines, {len(vocabulary.inputs)} codes, exam average precision "
+        f"{machines}, {len(vocabulary.inputs)} codes, exam average precision "
         f"{np.mean(precision) if precision else float('nan'):.3f}, Brier skill over the machine's base rate "
         f"{np.mean(skill) if skill else float('nan'):+.3f}"
     )

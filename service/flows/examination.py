@@ -1,0 +1,126 @@
+"""The learn arrow's exams: a candidate sits every machine's, beside the champion and the best that ever served."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from service.core.contrast import METRICS, Pair
+from service.core.exam import Exam, Marks, examine
+from service.core.gate import Limits, Sitting, Verdict, judge
+from service.core.job import Progress
+from service.core.update import Model
+from service.flows.ports import Exams
+from wire.identity import MachineId
+
+_FIGURES = (*METRICS, "macro_f1")
+
+
+@dataclass(frozen=True, eq=False)
+class Reigning:
+    """The version that serves, and its model."""
+
+    number: int
+    model: Model
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """All marks of one learning: the candidate's, the champion's on the new machine unseen, the best so far."""
+
+    marks: Mapping[str, Marks]
+    before: Marks | None
+    best: Mapping[str, Mapping[str, float | None]]
+    verdict: Verdict
+
+    @property
+    def forgetting(self) -> dict[str, float | None]:
+        """The paper's F_T of each figure: the mean relative loss of the old machines since their best."""
+        result: dict[str, float | None] = {}
+        for figure in _FIGURES:
+            losses = []
+            for name, best in self.best.items():
+                now, then = getattr(self.marks[name], figure), best[figure]
+                if now is not None and then is not None:
+                    losses.append((then - now) / then if then > 0 else 0.0)
+            result[figure] = round(float(np.mean(losses)), 6) if losses else None
+        return result
+
+
+@dataclass(frozen=True)
+class Examination:
+    """The exams' arithmetic and where they are kept."""
+
+    exams: Exams
+    limits: Limits
+
+    def of(
+        self,
+        machine: str,
+        candidate: Model,
+        exam: Exam,
+        *,
+        champion: Reigning | None,
+        others: Sequence[str],
+        told: Callable[[Progress], None],
+    ) -> Report:
+        """Let a candidate sit the exam of the machine it has just learned, and those of all the others."""
+        marks = {machine: examine(candidate, exam, history=True)}
+        unseen = examine(champion.model, exam, history=True) if champion else None
+        sittings = [_new(machine, exam, marks[machine], unseen)]
+        best: dict[str, dict[str, float | None]] = {}
+        for place, name in enumerate(others, start=1):
+            told(Progress("exams", place, len(others) + 1))
+            paper = self.exams.of(MachineId.parse(name))
+            if paper is None or champion is None:
+                continue
+            marks[name] = examine(candidate, paper, history=True)
+            answers = self.exams.answers(MachineId.parse(name))
+            if champion.number not in answers:
+                answers[champion.number] = examine(champion.model, paper, history=True)
+            sittings.append(_old(name, paper, marks[name], answers, champion.number))
+            best[name] = {figure: _value(_best(answers, figure), figure) for figure in _FIGURES}
+        told(Progress("gate", len(others) + 1, len(others) + 1))
+        return Report(marks, unseen, best, judge(sittings, self.limits))
+
+
+def _new(name: str, exam: Exam, own: Marks, unseen: Marks | None) -> Sitting:
+    if unseen is not None:
+        return Sitting(name, new=True, against_best={}, against_champion=_pair(exam, own, unseen))
+    codes = own.targets
+    return Sitting.first(
+        name,
+        at=exam.windows.at,
+        labels=exam.labels(codes),
+        base_rate=exam.base_rates(codes),
+        candidate=own.probabilities,
+    )
+
+
+def _old(name: str, exam: Exam, own: Marks, answers: Mapping[int, Marks], champion: int) -> Sitting:
+    best = {metric: found for metric in METRICS if (found := _best(answers, metric))}
+    return Sitting(
+        name,
+        new=False,
+        against_best={metric: _pair(exam, own, one) for metric, one in best.items()},
+        against_champion=_pair(exam, own, answers[champion]),
+    )
+
+
+def _best(answers: Mapping[int, Marks], figure: str) -> Marks | None:
+    scored = {value: one for one in answers.values() if (value := _value(one, figure)) is not None}
+    return scored[max(scored)] if scored else None
+
+
+def _value(marks: Marks | None, figure: str) -> float | None:
+    value: float | None = getattr(marks, figure) if marks else None
+    return value
+
+
+def _pair(exam: Exam, candidate: Marks, reference: Marks) -> Pair:
+    """Return both models' answers on the codes that both forecast."""
+    known = set(reference.targets)
+    codes = tuple(code for code in candidate.targets if code in known)
+    return Pair(
+        exam.windows.at, exam.labels(codes), exam.base_rates(codes), candidate.of(codes), reference.of(codes)
+    )
