@@ -4,6 +4,7 @@ ServiceError
 ├── InputRejected        wrong, and will stay wrong            422 / quarantine
 │   ├── NotFound         no such machine, version or page      404
 │   ├── Conflict         contradicts what is known already     409
+│   ├── Gone             the machine has been retired          410
 │   └── TooLarge         more than may be sent at once         413
 ├── Unavailable          try again later                       503 / retry
 │   └── NoChampion       no model has been learned yet         503
@@ -42,6 +43,13 @@ class Conflict(InputRejected):
 
     status = 409
     title = "Conflict"
+
+
+class Gone(InputRejected):
+    """What was asked for has been let go."""
+
+    status = 410
+    title = "Gone"
 
 
 class TooLarge(InputRejected):

@@ -7,7 +7,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 
 from service.core.machine import MachineState
-from service.errors import NotFound
+from service.errors import Gone
 from service.flows.forecast import urgency
 from service.flows.newest import Newest
 from service.web.parts import MachineName, Parts, Site
@@ -30,7 +30,9 @@ def router(parts: Parts) -> APIRouter:
     """Return the routes of forecasts."""
     routes = APIRouter(prefix="/v1", tags=["forecasts"])
 
-    @routes.get("/machines/{site}/{machine}/forecast", response_model=Forecast, responses=responses(404, 422, 503))
+    @routes.get(
+        "/machines/{site}/{machine}/forecast", response_model=Forecast, responses=responses(404, 410, 422, 503)
+    )
     async def machine_forecast(
         site: Site,
         machine: MachineName,
@@ -59,5 +61,5 @@ def router(parts: Parts) -> APIRouter:
 def _newest(parts: Parts, machine: MachineId) -> Newest:
     known = parts.machines.get(machine)
     if known.state is MachineState.RETIRED:
-        raise NotFound(f"{machine} has been retired. Enrol it again with: alarmcast admin enrol {machine}")
+        raise Gone(f"{machine} has been retired. Enrol it again with: alarmcast admin enrol {machine}")
     return parts.newest.of([known])[0]

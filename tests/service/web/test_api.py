@@ -108,7 +108,7 @@ def test_retiring_and_erasing_want_a_reason_and_take_effect(client: Client) -> N
     assert client.request("POST", f"{BASE}/retire", json={"reason": "sold"}).json()["state"] == "retired"
     problem(client.request("POST", f"{BASE}/retire", json={"reason": "sold"}), 409)
     problem(client.request("POST", f"{BASE}/refresh"), 409)
-    assert "retired" in client.get(f"{BASE}/forecast").json()["detail"]
+    assert "has been retired" in problem(client.get(f"{BASE}/forecast"), 410)["detail"]
     assert client.get("/v1/machines").json()["machines"] == []
     assert len(client.get("/v1/machines", retired=True).json()["machines"]) == 1
     assert client.request("POST", f"{BASE}/erase", json={"reason": "asked"}).json() == {"learned_by": []}
