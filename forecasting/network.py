@@ -21,14 +21,12 @@ class Layer:
 class Network:
     """A multi-layer perceptron: ReLU between layers, one independent logit for each target code.
 
-    Beside it may run a path from each target code's own history to its own logit: ``own`` is a small
-    perceptron that all codes share, ``by_code`` a row of weights for each code alone. The paper's network
-    has neither.
+    Beside it may run a path from each target code's own history to its own logit, ``own``: a small
+    perceptron that all codes share. The paper's network has none.
     """
 
     layers: tuple[Layer, ...]
     own: tuple[Layer, ...] = ()
-    by_code: Matrix | None = None
 
     @property
     def inputs(self) -> int:
@@ -43,22 +41,20 @@ class Network:
     def logits(self, features: Matrix, history: Matrix | None = None) -> Matrix:
         """Return the logits of a batch of feature rows; ``history`` is rows by targets by figures."""
         logits = _forward(self.layers, features)
-        if self.by_code is None:
+        if not self.own:
             return logits
         if history is None:
             raise ValueError("This network reads each code's own history, and none was given.")
-        own: Matrix = np.einsum("rcf,cf->rc", history, self.by_code)
-        return logits + own + _forward(self.own, history)[..., 0]
+        return logits + _forward(self.own, history)[..., 0]
 
     def arrays(self) -> dict[str, Matrix]:
         """Return the weights by name, as a weights file holds them."""
-        named = {
+        return {
             f"{path}.{place}.{name}": getattr(layer, name)
             for path, layers in (("layers", self.layers), ("own", self.own))
             for place, layer in enumerate(layers)
             for name in ("weight", "bias")
         }
-        return named if self.by_code is None else named | {"by_code": self.by_code}
 
     @classmethod
     def of(cls, arrays: Mapping[str, Matrix]) -> "Network":
@@ -68,7 +64,7 @@ class Network:
             depth = sum(key.startswith(f"{name}.") and key.endswith(".weight") for key in arrays)
             return tuple(Layer(arrays[f"{name}.{i}.weight"], arrays[f"{name}.{i}.bias"]) for i in range(depth))
 
-        return cls(path("layers"), path("own"), arrays.get("by_code"))
+        return cls(path("layers"), path("own"))
 
 
 def _forward(layers: tuple[Layer, ...], features: Matrix) -> Matrix:

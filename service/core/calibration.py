@@ -21,6 +21,7 @@ Reals = NDArray[np.float64]
 OVERLAP: Final = 8.0
 SHRINKAGE: Final = 20.0  # how many lone windows' worth of evidence hold a code's curve to that of all codes,
 TRUST: Final = 5.0  # and that one to what the model says itself
+ONE_CURVE: Final = 1e9  # as ``shrinkage``, leaves no code a curve of its own
 _FLATTEST: Final = 0.05  # a curve may not turn ranks around
 _GRID: Final = np.concatenate([np.linspace(0.001, 0.05, 50), np.linspace(0.06, 0.98, 93)])
 

@@ -7,6 +7,7 @@ memory, calibration and thresholds from windows that were not learned from. Trai
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
+from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -14,7 +15,7 @@ from numpy.random import Generator
 from forecasting.calibration import Calibration
 from forecasting.network import Matrix, Network
 from forecasting.vocabulary import Vocabulary
-from service.core.calibration import fit, thresholds
+from service.core.calibration import ONE_CURVE, SHRINKAGE, fit, thresholds
 from service.core.memory import Memory
 from service.core.samples import Samples, stacked
 from service.core.strategies.strategy import Strategy
@@ -22,14 +23,16 @@ from service.core.weights import averaged
 from service.core.windows import Windows
 
 Train = Callable[[Network | None, Samples, Samples | None], Network]
+Curves = Literal["none", "shared", "by-code"]
 
 
 @dataclass(frozen=True)
 class Recipe:
     """What is decided beside training: who is remembered, what is read, and how probabilities are made.
 
-    ``memory`` is the paper's M. Of it the share ``held_out`` is kept for calibration instead of replay; at
-    nought, as in the paper, nothing is calibrated and every code is announced from a half on.
+    ``memory`` is the paper's M. Of it the share ``held_out`` is kept for calibration instead of replay: for
+    ``curves`` that make logits honest probabilities, and for ``thresholds`` of each code. Without them, as in
+    the paper, probabilities are what training gave, and every code is announced from a half on.
 
     ``unbalancing`` weighs replayed labels towards how often they came (``TaskMemory.weights``), and
     ``averaging`` moves the weights only 1 / sqrt(T) of the way after T machines: what one more machine
@@ -40,6 +43,8 @@ class Recipe:
     memory: int = 2000
     history: bool = False
     held_out: float = 0.0
+    curves: Curves = "none"
+    thresholds: bool = False
     unbalancing: float = 0.0
     averaging: bool = False
 
@@ -101,22 +106,26 @@ def learn(
     )
     checks = [task.held_out for name, task in updated.tasks.items() if name != lesson.task]
     checks = [part for part in (*checks, lesson.calibration) if len(part)]
-    return (calibrated(plain, checks, history=recipe.history) if held_out and checks else plain), updated
+    return (calibrated(plain, checks, recipe=recipe) if held_out and checks else plain), updated
 
 
-def calibrated(model: Model, checks: Sequence[Windows], *, history: bool) -> Model:
+def calibrated(model: Model, checks: Sequence[Windows], *, recipe: Recipe) -> Model:
     """Return the model with curves and thresholds fitted on windows of several machines, each as weighty."""
-    samples = [Samples.of(part, model.vocabulary, history=history) for part in checks]
+    samples = [Samples.of(part, model.vocabulary, history=recipe.history) for part in checks]
     logits = [model.logits(part) for part in samples]
     mean = sum(map(len, samples)) / len(samples)
     weights = np.concatenate([np.full((len(part), 1), mean / len(part)) for part in samples])
     labels = [part.labels for part in samples]
-    calibration = fit(np.concatenate(logits), np.concatenate(labels), weights=weights)
-    said = [calibration.probabilities(part) for part in logits]
+    if recipe.curves != "none":
+        shrinkage = ONE_CURVE if recipe.curves == "shared" else SHRINKAGE
+        curves = fit(np.concatenate(logits), np.concatenate(labels), weights=weights, shrinkage=shrinkage)
+        model = replace(model, calibration=curves)
+    if not recipe.thresholds:
+        return model
+    said = [model.calibration.probabilities(part) for part in logits]
     # Few windows leave what came to chance, and calibration is never perfect: trust each by half.
     likely = [(probability + label) / 2 for probability, label in zip(said, labels, strict=True)]
-    chosen = thresholds(said, likely)
-    return replace(model, calibration=calibration, thresholds=chosen)
+    return replace(model, thresholds=thresholds(said, likely))
 
 
 def _trained(

@@ -17,8 +17,7 @@ def grown(network: Network, *, inputs: int, outputs: int) -> Network:
     layers[0] = Layer(_padded(layers[0].weight, (0, inputs - network.inputs)), layers[0].bias)
     more = outputs - network.outputs
     layers[-1] = Layer(_padded(layers[-1].weight, (more, 0)), np.pad(layers[-1].bias, (0, more)))
-    by_code = None if network.by_code is None else _padded(network.by_code, (more, 0))
-    return Network(tuple(layers), network.own, by_code)
+    return Network(tuple(layers), network.own)
 
 
 def averaged(old: Network, new: Network, *, share: float) -> Network:

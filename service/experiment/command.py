@@ -10,7 +10,7 @@ from rich.console import Console
 from service.errors import InputRejected
 from service.experiment.options import Options
 
-_WIDTH: Final = 132  # the table is not readable in less, so a narrow screen or a pipe gets it whole
+_WIDTH: Final = 124  # what the table needs to show spreads; a pipe gets it whole, a narrower screen without
 
 
 def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
@@ -57,7 +57,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     else:
         title = f"{preset} preset, M = {memory}, {len(comparison.machines)} machines, {seeds} seeds"
         page = Console()
-        page.print(table(comparison.rows, title=title), width=max(page.width, _WIDTH), no_wrap=True, crop=False)
+        width = page.width if page.is_terminal else max(page.width, _WIDTH)
+        page.print(table(comparison.rows, title=title, spread=width >= _WIDTH), width=width)
 
 
 def _names(text: str) -> tuple[str, ...]:

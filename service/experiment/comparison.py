@@ -76,7 +76,9 @@ def compare(
         runs[name] = []
         for seed in range(plan.seeds):
             file = store / f"{name}-{seed}.json"
-            if not file.exists():
+            if file.exists():
+                told(name, seed, Stage(len(fleet.machines), len(fleet.machines), 1, 1))
+            else:
                 finished = run(
                     name,
                     fleet,
@@ -91,6 +93,7 @@ def compare(
             runs[name].append(Run.from_json(json.loads(file.read_text())))
     columns = fleet.vocabulary.target_columns
     labels = [machine.train.labels(columns) for machine in fleet.machines]
+    later = [machine.calibration.labels(columns) for machine in fleet.machines]
     return Comparison(
         plan=plan,
         machines=tuple(machine.name for machine in fleet.machines),
@@ -99,7 +102,7 @@ def compare(
         rates=np.array([part.mean(axis=0) for part in labels]),
         marking=Marking(
             support=np.array([exam.samples.labels.any(axis=0) for exam in papers]),
-            groups=groups(np.concatenate(labels).mean(axis=0)),
+            groups=groups(np.concatenate([*labels, *later]).mean(axis=0)),  # the same for every preset
         ),
         runs=runs,
     )

@@ -26,7 +26,7 @@ def report(comparison: Comparison) -> str:
         _memories(comparison, learned),
         _times(comparison, learned),
         _forgetting(comparison, learned),
-        _reliability(comparison),
+        _reliability(learned),
         _codes(comparison, learned),
     ]
     return (
@@ -134,9 +134,9 @@ def _forgetting(comparison: Comparison, learned: dict[str, Sequence[Run]]) -> st
     )
 
 
-def _reliability(comparison: Comparison) -> str:
+def _reliability(learned: dict[str, Sequence[Run]]) -> str:
     curves = {}
-    for name, runs in comparison.runs.items():
+    for name, runs in learned.items():
         said, came, _ = _mean([run.reliability for run in runs])
         curves[name] = list(zip(said.tolist(), came.tolist(), strict=True))
     return _section(

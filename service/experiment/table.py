@@ -4,23 +4,30 @@ from collections.abc import Sequence
 from math import isnan
 from typing import Any
 
+from rich import box
 from rich.table import Table
 
 from service.experiment.results import GROUPS, Figure, Row
 
 
-def table(rows: Sequence[Row], *, title: str) -> Table:
-    """Return S_T and below it F_T for all codes and by group, then what F1 does not tell."""
-    drawn = Table(title=title, caption=_CAPTION, caption_justify="left", show_lines=True)
+def table(rows: Sequence[Row], *, title: str, spread: bool = True) -> Table:
+    """Return S_T and below it F_T for all codes and by group, then what F1 does not tell.
+
+    Without ``spread`` it fits a screen of 80 columns.
+    """
+    caption = _CAPTION + (_SPREAD if spread else _NO_SPREAD)
+    drawn = Table(title=title, caption=caption, caption_justify="left", show_lines=True)
+    if not spread:
+        drawn.box, drawn.padding = box.SIMPLE_HEAD, (0, 0)
     drawn.add_column("forecaster")
-    for group in (*GROUPS, "precision", "Brier skill", "cal. error", "memory (s)"):
+    for group in (*GROUPS, "precision", "Brier\nskill", "cal.\nerror", "memory\n(s)"):
         drawn.add_column(group, justify="right")
     for line in rows:
         drawn.add_row(
             line.name,
-            *(_pair(line.macro_f1[group], line.forgetting.get(group)) for group in GROUPS),
-            _pair(line.average_precision, line.forgetting_of_precision),
-            _signed(line.brier_skill),
+            *(_pair(line.macro_f1[group], line.forgetting.get(group), spread) for group in GROUPS),
+            _pair(line.average_precision, line.forgetting_of_precision, spread),
+            _shown(line.brier_skill, "+", spread),
             f"{line.calibration_error.mean:.3f}",
             "" if line.memory_seconds is None else f"{line.memory_seconds.mean:.2f}",
         )
@@ -29,9 +36,11 @@ def table(rows: Sequence[Row], *, title: str) -> Table:
 
 _CAPTION = (
     "Mean over machines of macro F1, codes without a positive in a machine's exam left out; in brackets the "
-    "average forgetting F_T; ± is the spread between seeds. Precision is average precision. Brier skill is "
-    "over the machine's own base rate so far. Groups are by how often a code comes."
+    "average forgetting F_T. Precision is average precision. Brier skill is over the machine's own base rate "
+    "so far. Groups are by how often a code comes. "
 )
+_SPREAD = "± is the spread between seeds."
+_NO_SPREAD = "A wider screen, rows.json and report.html show the spread between seeds too."
 
 
 def json_rows(rows: Sequence[Row], *, preset: str) -> dict[str, list[dict[str, Any]]]:
@@ -62,13 +71,14 @@ def _json_row(line: Row, preset: str) -> dict[str, Any]:
     }
 
 
-def _pair(score: Figure, lost: Figure | None) -> str:
-    shown = f"{score.mean:.3f}" + (f" ±{score.spread:.3f}" if score.spread else "")
+def _pair(score: Figure, lost: Figure | None, spread: bool) -> str:  # noqa: FBT001
+    shown = _shown(score, "", spread)
     return shown if lost is None else f"{shown}\n({lost.mean:.3f})"
 
 
-def _signed(figure: Figure) -> str:
-    return f"{figure.mean:+.3f}" + (f" ±{figure.spread:.3f}" if figure.spread else "")
+def _shown(figure: Figure, sign: str, spread: bool) -> str:  # noqa: FBT001
+    shown = f"{figure.mean:{sign}.3f}"
+    return f"{shown} ±{figure.spread:.3f}" if spread and figure.spread else shown
 
 
 def _mean(figure: Figure | None) -> float | None:

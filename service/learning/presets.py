@@ -1,13 +1,12 @@
 """Learn arrow, whole: the two ways to learn, the paper's and the product's, on one code path."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from service.core.strategies.bat_ocdm import BatOcdm
 from service.core.strategies.catalogue import STRATEGIES
 from service.core.strategies.strategy import Strategy
-from service.core.update import Recipe
+from service.core.update import Curves, Recipe
 from service.learning.module import Dropout
 from service.learning.trainer import TrainingSpec
 
@@ -21,10 +20,12 @@ class Preset:
     """
 
     training: TrainingSpec
-    strategies: Mapping[str, Strategy]
+    strategies: Mapping[str, Strategy] = field(default_factory=lambda: STRATEGIES)
     calibration: float = 0.0
     held_out: float = 0.0
     history: bool = False
+    curves: Curves = "none"
+    thresholds: bool = False
     unbalancing: float = 0.0
     averaging: bool = False
     min_alarms: int = 0
@@ -36,13 +37,15 @@ class Preset:
             memory=memory,
             history=self.history and history,
             held_out=self.held_out,
+            curves=self.curves,
+            thresholds=self.thresholds,
             unbalancing=self.unbalancing,
             averaging=self.averaging,
         )
 
 
 PRESETS: Final[Mapping[str, Preset]] = {
-    "paper": Preset(training=TrainingSpec(), strategies=STRATEGIES, min_alarms=20),
+    "paper": Preset(training=TrainingSpec(), min_alarms=20),
     "product": Preset(
         training=TrainingSpec(
             dropout=Dropout(hidden=0.5, inputs=0.5, history=0.1),
@@ -50,10 +53,11 @@ PRESETS: Final[Mapping[str, Preset]] = {
             first_steps=300,
             loss="cross-entropy",
         ),
-        strategies={**STRATEGIES, "bat-ocdm": BatOcdm(batch=None)},
         calibration=0.15,
         held_out=0.25,
         history=True,
+        curves="by-code",
+        thresholds=True,
         unbalancing=0.5,
         averaging=True,
     ),

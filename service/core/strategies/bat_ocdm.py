@@ -17,13 +17,12 @@ class BatOcdm:
     """A memory for each task (Algorithm 4): step 1 chooses from the new task, step 2 shrinks the old ones.
 
     ``batch`` windows of the new task compete at a time, as the paper streams them; None lets the whole
-    task compete at once, which comes closer to the target. ``shuffled`` offers windows in random order, so
-    that among equal label sets chance decides and not age: the greedy removes the earliest offered first.
+    task compete at once, which comes closer to the target. Windows are offered in random order, so that
+    among equal label sets chance decides and not age: the greedy removes the earliest offered first.
     """
 
     batch: int | None = 64
     rho: float = 0.0
-    shuffled: bool = True
     from_scratch: bool = False
 
     def select(self, old: Sequence[Kept], new: Labels, *, size: int, rng: Generator) -> list[Places]:
@@ -40,7 +39,7 @@ class BatOcdm:
     def _chosen(
         self, labels: Labels, frequency: NDArray[np.int64], size: int, rng: Generator, *, batch: int | None
     ) -> Places:
-        order = rng.permutation(len(labels)) if self.shuffled else np.arange(len(labels))
+        order = rng.permutation(len(labels))
         target = power_target(frequency, self.rho)
         if batch:
             places = keep_in_batches(labels[order], size, batch=batch, target=target)

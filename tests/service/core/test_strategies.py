@@ -90,17 +90,16 @@ def test_balanced_memories_are_far_closer_to_equal_labels_than_chance(strategy: 
 
 def test_bat_ocdm_shrinks_an_old_task_by_memory_update() -> None:
     tasks = fleet(2, [120, 300])
-    strategy = BatOcdm(batch=None, shuffled=False)
+    strategy = BatOcdm(batch=None)
     first, _ = learned(strategy, tasks[:1], 80)
     both, _ = learned(strategy, tasks, 80)
-    assert np.array_equal(both[0], first[0][keep(first[0], 40)])
+    assert divergence(both[0]) == pytest.approx(divergence(first[0][keep(first[0], 40)]), abs=1e-3)
+    assert divergence(both[0]) < divergence(first[0][:40]), "better than any forty of them"
 
 
-def test_shuffled_offers_spread_equal_label_sets_over_time() -> None:
+def test_equal_label_sets_are_kept_from_all_of_a_task_and_not_from_its_end() -> None:
     same = np.ones((1000, 1), dtype=np.bool_)
-    _, (latest,) = learned(BatOcdm(batch=None, shuffled=False), [same], 50)
-    _, (spread,) = learned(BatOcdm(batch=None, shuffled=True), [same], 50)
-    assert latest.tolist() == list(range(950, 1000))
+    _, (spread,) = learned(BatOcdm(batch=None), [same], 50)
     assert spread.min() < 200
     assert spread.max() > 800
 

@@ -1,17 +1,22 @@
 """The paper's comparison as a command: on raw logs and on windows, resumable, one sentence for a wrong file."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from edge_agent.simulator.log_file import write_log
 from service.cli import app
 from service.errors import InputRejected
+from service.experiment.results import GROUPS, Figure, Row
+from service.experiment.table import table
 
 TARGETS = "26,28,29,31,137,139"
 ROW = {"name", "preset", "seeds", "macro_f1", "forgetting", "average_precision", "brier_skill", "memory_seconds"}
@@ -98,3 +103,27 @@ def test_a_wrong_file_gives_one_clear_sentence(tmp_path: Path, arguments: list[s
     command = ["experiment", "--targets", "26", "--out", str(tmp_path), *arguments]
     with pytest.raises(InputRejected, match=words):
         CliRunner().invoke(app, command, catch_exceptions=False)
+
+
+@pytest.mark.parametrize(("width", "spread"), [(80, False), (124, True)])
+def test_table_fits_the_screen_and_cuts_no_figure(width: int, spread: bool) -> None:  # noqa: FBT001
+    figure, skill = Figure(0.478, 0.012), Figure(-11.86, 0.012)
+    line = Row(
+        name="dataset-ocdm",
+        seeds=3,
+        macro_f1=dict.fromkeys(GROUPS, figure),
+        macro_f1_all_labels=figure,
+        forgetting=dict.fromkeys(GROUPS, figure),
+        average_precision=figure,
+        forgetting_of_precision=figure,
+        brier_skill=replace(skill, mean=-0.86) if spread else skill,
+        calibration_error=figure,
+        memory_seconds=figure,
+    )
+    page = Console(width=width, record=True, file=StringIO())
+    page.print(table([line], title="", spread=spread))
+    shown = page.export_text()
+    assert "…" not in shown
+    assert shown.count("(0.478)") == 5
+    assert ("0.478 ±0.012" in shown) == spread
+    assert max(map(len, shown.splitlines())) <= width

@@ -1,5 +1,7 @@
 """Training learns, repeats itself to the bit, and serves from numpy what torch learned."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from forecasting.network import Network
 from service.core.samples import Samples
 from service.core.weights import grown
 from service.learning.loss import cross_entropy, focal_loss
-from service.learning.module import Dropout
+from service.learning.module import Dropout, Module
 from service.learning.trainer import Progress, TrainingSpec, train
 from service.learning.weights import to_module, to_network
 
@@ -95,6 +97,28 @@ def test_progress_is_told_after_every_epoch_and_may_stop_training() -> None:
         train(None, samples(0), spec=SMALL, rng=np.random.default_rng(0), progress=stop)
 
 
+def test_fresh_weights_take_their_first_steps_and_learned_ones_only_their_epochs() -> None:
+    spec = replace(SMALL, epochs=2, first_steps=33)
+    told: list[Progress] = []
+    fresh = train(None, samples(0), spec=spec, rng=np.random.default_rng(0), progress=told.append)
+    assert len(told) == 5, "400 windows are 7 batches, so that 33 steps take 5 epochs"
+    told.clear()
+    train(fresh, samples(1), spec=spec, rng=np.random.default_rng(0), progress=told.append)
+    assert len(told) == 2
+
+
+def test_dropout_hides_its_share_keeps_the_mean_and_does_nothing_in_use() -> None:
+    module = Module((6, 4), dropout=Dropout(inputs=0.25))
+    ones = torch.ones(997, 11)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        hidden = module.drop_inputs(ones)
+    assert float((hidden == 0).float().mean()) == pytest.approx(0.25, abs=0.02)
+    assert float(hidden.mean()) == pytest.approx(1.0, abs=0.03)
+    module.eval()
+    assert torch.equal(module.drop_inputs(ones), ones)
+
+
 def test_grown_network_keeps_old_blocks_and_old_outputs() -> None:
     network = trained(None, samples(0, history=True))
     exam = samples(1, history=True)
@@ -107,6 +131,10 @@ def test_grown_network_keeps_old_blocks_and_old_outputs() -> None:
     assert np.array_equal(larger.layers[0].weight[:, :6], network.layers[0].weight)
     assert np.array_equal(larger.layers[-1].weight[:3], network.layers[-1].weight)
     assert np.array_equal(larger.layers[-1].bias[:3], network.layers[-1].bias)
+    assert all(np.array_equal(a.weight, b.weight) for a, b in zip(larger.own, network.own, strict=True))
+    assert all(
+        np.array_equal(a.weight, b.weight) for a, b in zip(larger.layers[1:-1], network.layers[1:-1], strict=True)
+    )
 
 
 def test_grown_columns_learn() -> None:

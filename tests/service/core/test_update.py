@@ -1,0 +1,161 @@
+"""One more machine is learned: the same steps for every recipe, and nothing given is changed."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from forecasting.history import HistorySpec
+from forecasting.network import Layer, Network
+from forecasting.series import AlarmSeries
+from forecasting.vocabulary import Columns, Vocabulary
+from forecasting.window import WindowSpec
+from service.core.dataset import covered_moments, split, windows
+from service.core.memory import Memory
+from service.core.samples import Samples
+from service.core.strategies.bat_ocdm import BatOcdm
+from service.core.strategies.bounds import Cumulative
+from service.core.update import Lesson, Model, Recipe, learn
+from service.core.weights import averaged
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+CODES = (10, 20, 30)
+VOCABULARY = Vocabulary(CODES, CODES)
+RECIPE = Recipe(BatOcdm(), memory=80, held_out=0.25, curves="by-code", thresholds=True)
+
+
+def lesson(task: str, seed: int) -> Lesson:
+    rng = np.random.default_rng(seed)
+    minutes = np.sort(rng.integers(0, 30 * 1440, 300))
+    codes = rng.choice(CODES, 300, p=[0.8, 0.15, 0.05])
+    alarms = [
+        (START + timedelta(minutes=int(minute)), int(code)) for minute, code in zip(minutes, codes, strict=True)
+    ]
+    spec, heard = WindowSpec(), (alarms[0][0], alarms[-1][0])
+    series = AlarmSeries.of(alarms)
+    seen = windows(series, covered_moments(heard, spec), spec, since=heard[0], history=HistorySpec())
+    parts = split(seen.at, spec.horizon, calibration=0.2, exam=0.0)
+    return Lesson(task, seen.take(parts.train), seen.take(parts.calibration))
+
+
+class Training:
+    """Training whose weights are the number of times it was called, and which remembers what it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[Network | None, Samples, Samples | None]] = []
+
+    def __call__(self, network: Network | None, new: Samples, replay: Samples | None) -> Network:
+        self.given.append((network, new, replay))
+        return constant(float(len(self.given)))
+
+
+def constant(value: float) -> Network:
+    return Network((Layer(np.full((3, 3), value, dtype=np.float32), np.full(3, value, dtype=np.float32)),))
+
+
+def learned(recipe: Recipe, tasks: int, training: Training) -> tuple[Model, Memory]:
+    network, memory = None, Memory()
+    for place in range(tasks):
+        model, memory = learn(
+            lesson(f"m{place}", place),
+            network=network,
+            memory=memory,
+            vocabulary=VOCABULARY,
+            recipe=recipe,
+            train=training,
+            rng=np.random.default_rng(place),
+        )
+        network = model.network
+    return model, memory
+
+
+def test_replay_and_held_out_windows_share_the_memory() -> None:
+    _, memory = learned(RECIPE, 3, Training())
+    assert len(memory) == 80
+    assert [len(task.windows) for task in memory.tasks.values()] == [20, 20, 20]
+    assert [len(task.held_out) for task in memory.tasks.values()] == [7, 7, 6]
+
+
+def test_held_out_windows_are_never_learned_from() -> None:
+    training = Training()
+    _, memory = learned(RECIPE, 2, training)
+    for task in memory.tasks.values():
+        assert not set(task.held_out.at.tolist()) & set(task.windows.at.tolist())
+    for place, (_, new, _) in enumerate(training.given):
+        assert len(new) == len(lesson("", place).train)
+
+
+def test_first_machine_starts_afresh_and_a_later_one_goes_on_with_replay() -> None:
+    training = Training()
+    learned(RECIPE, 2, training)
+    (start, _, nothing), (network, _, replay) = training.given
+    assert start is None
+    assert nothing is None
+    assert network is not None
+    assert replay is not None
+    assert len(replay) == 60
+
+
+def test_cumulative_trains_fresh_weights_on_everything() -> None:
+    training = Training()
+    learned(replace(RECIPE, strategy=Cumulative()), 2, training)
+    network, everything, replay = training.given[1]
+    assert network is None
+    assert replay is None
+    assert len(everything) == len(lesson("", 0).train) + len(lesson("", 1).train)
+
+
+@pytest.mark.parametrize("held_out", [0.0, 0.25])
+def test_nothing_is_calibrated_unless_asked_for(held_out: float) -> None:
+    model, _ = learned(Recipe(BatOcdm(), memory=80, held_out=held_out), 2, Training())
+    assert np.array_equal(model.thresholds, [0.5] * 3)
+    assert np.array_equal(model.calibration.scale, [1.0] * 3)
+    assert np.array_equal(model.calibration.shift, [0.0] * 3)
+
+
+def test_curves_are_shared_or_of_each_code_and_thresholds_follow() -> None:
+    own, _ = learned(RECIPE, 2, Training())
+    shared, _ = learned(replace(RECIPE, curves="shared"), 2, Training())
+    plain, _ = learned(replace(RECIPE, thresholds=False), 2, Training())
+    assert np.ptp(shared.calibration.shift) < 1e-3
+    assert np.ptp(own.calibration.shift) > 0.1
+    assert np.array_equal(plain.calibration.shift, own.calibration.shift)
+    assert np.array_equal(plain.thresholds, [0.5] * 3)
+    assert not np.array_equal(own.thresholds, [0.5] * 3)
+
+
+def test_averaging_moves_less_the_more_machines_have_taught() -> None:
+    model, _ = learned(replace(RECIPE, averaging=True), 3, Training())
+    # Training gives 1, then 2, then 3; after one machine the whole way is gone, after two 1 / sqrt(2) of it.
+    assert np.allclose(model.network.layers[0].bias, 2 + (3 - 2) / np.sqrt(2))
+
+
+def test_averaged_weights_lie_between_old_and_new_ones_and_old_ones_grow_to_fit() -> None:
+    assert np.allclose(averaged(constant(1), constant(3), share=0.25).layers[0].weight, 1.5)
+    wider = Network((Layer(np.full((4, 5), 2, dtype=np.float32), np.full(4, 2, dtype=np.float32)),))
+    between = averaged(constant(1), wider, share=0.5)
+    assert between.layers[0].weight[0].tolist() == [1.5, 1.5, 1.5, 1.0, 1.0]
+    assert between.layers[0].bias.tolist() == [1.5, 1.5, 1.5, 1.0]
+
+
+@pytest.mark.parametrize(("power", "right"), [(0.0, False), (1.0, True)])
+def test_unbalancing_weighs_labels_back_to_how_often_they_came(power: float, right: bool) -> None:  # noqa: FBT001
+    seen = lesson("a", 0).train
+    targets = Columns(CODES)
+    memory = Memory().updated(
+        "a", seen, size=40, strategy=BatOcdm(batch=None), targets=targets, rng=np.random.default_rng(0)
+    )
+    task = memory.tasks["a"]
+    labels, weights = task.windows.labels(targets), task.weights(targets, power=power)
+    rates = np.average(labels, axis=0, weights=weights)
+    assert np.allclose(rates, seen.labels(targets).mean(axis=0), atol=1e-5) == right
+
+
+def test_weights_undo_nothing_where_nothing_was_dropped() -> None:
+    seen = lesson("a", 0).train
+    targets = Columns(CODES)
+    memory = Memory().updated(
+        "a", seen, size=10_000, strategy=BatOcdm(), targets=targets, rng=np.random.default_rng(0)
+    )
+    assert np.allclose(memory.tasks["a"].weights(targets, power=1.0), 1.0)
