@@ -57,8 +57,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     else:
         title = f"{preset} preset, M = {memory}, {len(comparison.machines)} machines, {seeds} seeds"
         page = Console()
-        width = page.width if page.is_terminal else max(page.width, _WIDTH)
-        page.print(table(comparison.rows, title=title, spread=width >= _WIDTH), width=width)
+        page.width = page.width if page.is_terminal else max(page.width, _WIDTH)
+        page.print(table(comparison.rows, title=title, spread=page.width >= _WIDTH))
 
 
 def _names(text: str) -> tuple[str, ...]:
