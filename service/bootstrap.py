@@ -193,13 +193,14 @@ class Service:
             receive_maximum=settings.ingest_receive_maximum,
             deliver=self.ingester.deliver,
         )
+        announcer = ForecastAnnouncer(self.link)
         self.rhythm = Rhythm(
             Refresh(
                 desk=self.desk,
                 newest=self.newest,
                 machines=stores.machines,
                 stored=stores.forecasts,
-                announcer=ForecastAnnouncer(self.link),
+                announcer=announcer,
                 clock=self.clock,
                 step=timedelta(minutes=settings.grid_minutes),
             )
@@ -209,9 +210,9 @@ class Service:
             enrolments=stores.enrolments,
             jobs=stores.jobs,
             log=stores.events,
-            catalogue=stores.catalogue,
             school=School(stores.machines, stores.events, window_spec(settings), curriculum(settings)),
             clock=self.clock,
+            announcer=announcer,
             refresh_after=timedelta(days=settings.refresh_days) if settings.refresh_days else None,
         )
         self.worker = Worker(
@@ -235,6 +236,14 @@ class Service:
             grace=grace,
         )
         self.scorekeeper = Scorekeeper(self.scoring)
+        self.history = HistoryLoader(
+            stores.machines,
+            stores.events,
+            self.clock,
+            time_policy(settings),
+            folder=settings.data_dir / "uploads",
+            most_bytes=settings.history_max_mb * 1_000_000,
+        )
         self.app = create_app(
             Parts(
                 machines=stores.machines,
@@ -249,13 +258,7 @@ class Service:
                 versions=stores.versions,
                 version_desk=VersionDesk(stores.versions, self.clock),
                 exams=stores.exams,
-                history=HistoryLoader(
-                    stores.events,
-                    self.clock,
-                    time_policy(settings),
-                    folder=settings.data_dir / "uploads",
-                    most_bytes=settings.history_max_mb * 1_000_000,
-                ),
+                history=self.history,
                 scoreboard=Scoreboard(stores.machines, stores.outcomes, self.clock, grace),
             )
         )
@@ -265,13 +268,16 @@ class Service:
         self.ingester.start(self.link)
         self.link.start()
         self.rhythm.start()
-        if self.stores.database.is_sqlite:
+        if self.stores.database.is_sqlite:  # nobody else can be at work here
             self.stores.jobs.recover()
+            self.history.sweep()
+            self.worker.sweep()
         self.worker.start()
         self.scorekeeper.start()
 
     def stop(self) -> None:
         """Stop taking messages, finish the batch at hand, end."""
+        self.history.stop()
         self.worker.stop()
         self.scorekeeper.stop()
         self.rhythm.stop()

@@ -16,3 +16,7 @@ class ForecastAnnouncer:
     def announce(self, machine: MachineId, encoded: bytes) -> None:
         """Replace the machine's retained forecast."""
         self.link.publish(topic(machine, Channel.FORECAST), encoded, retain=True)
+
+    def retract(self, machine: MachineId) -> None:
+        """Take the machine's retained forecast away; an HMI must not show it for ever."""
+        self.link.publish(topic(machine, Channel.FORECAST), b"", retain=True)

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import typer
 
 from service.bootstrap import Service, open_stores
 from service.errors import DatabaseInUse, InputRejected, Unavailable
 from service.settings import Settings
+from service.store.lock import WriterLock
 
 _PATIENCE = httpx.Timeout(60.0, read=600.0)  # a year of history takes a while to be stored
 _CHUNK = 1 << 20
@@ -23,20 +25,51 @@ def call(
 
     A problem becomes the error it describes.
     """
-    try:
-        with open_stores(settings) as stores:
-            transport = httpx.ASGITransport(Service(settings, stores).app)
-            answer = asyncio.run(_send(transport, "http://here", method, path, file, request))
-    except DatabaseInUse as error:
-        if error.url is None:
-            raise
+    address = _running(settings)
+    if address is None:
+        answer = _call_here(settings, method, path, file, request)
+    else:
         try:
-            answer = asyncio.run(_send(None, error.url, method, path, file, request))
+            answer = asyncio.run(_send(None, address, method, path, file, request))
         except httpx.HTTPError as failure:
-            raise Unavailable(f"The service at {error.url} does not answer: {failure!r}.") from None
+            raise Unavailable(f"The service at {address} does not answer: {failure!r}.") from None
     if answer.is_error:
         raise InputRejected(_detail(answer))
     return answer
+
+
+def _call_here(
+    settings: Settings, method: str, path: str, file: "Sent | None", request: dict[str, Any]
+) -> httpx.Response:
+    is_new = not settings.data_dir.exists()
+    with open_stores(settings) as stores:
+        if is_new:
+            typer.echo(f"No service runs here; {settings.data_dir} is new and empty.", err=True)
+        transport = httpx.ASGITransport(Service(settings, stores).app)
+        return asyncio.run(_send(transport, "http://here", method, path, file, request))
+
+
+def _running(settings: Settings) -> str | None:
+    """Return the address of the service that works on the same database, if one does.
+
+    On SQLite the holder of the lock has left it there; on PostgreSQL it is where the settings say, or nowhere.
+    """
+    if settings.database_url is None or settings.database_url.startswith("sqlite"):
+        lock = WriterLock(settings.data_dir / "alarmcast.lock")
+        try:
+            lock.acquire().release()
+        except DatabaseInUse as error:
+            if error.url is None:
+                raise
+            return error.url
+        except OSError:
+            return None  # whatever is wrong with the folder is said where it is opened
+        return None
+    address = f"http://{settings.host}:{settings.port}"
+    try:
+        return address if httpx.get(f"{address}/livez", timeout=5).is_success else None
+    except httpx.HTTPError:
+        return None
 
 
 class Sent:
@@ -60,13 +93,9 @@ class Sent:
 
 def follow(settings: Settings, path: str) -> Iterator[dict[str, Any]]:
     """Yield what a running service says in a stream of server-sent events."""
-    try:
-        with open_stores(settings):
-            raise Unavailable("No service is running, and only a running one learns. Start it: alarmcast serve")
-    except DatabaseInUse as error:
-        if error.url is None:
-            raise
-        address = error.url
+    address = _running(settings)
+    if address is None:
+        raise Unavailable("No service is running, and only a running one learns. Start it: alarmcast serve")
     try:
         with httpx.stream("GET", f"{address}{path}", timeout=_PATIENCE) as answer:
             if answer.is_error:

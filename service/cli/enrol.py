@@ -20,7 +20,7 @@ def enrol(  # noqa: PLR0913 - a command has as many options as it has
     machine: MachineArgument,
     *,
     name: Annotated[str | None, typer.Option(help="What people call it.")] = None,
-    time_zone: Annotated[str, typer.Option(help="The plant's zone, like Europe/Rome.")] = "UTC",
+    time_zone: Annotated[str | None, typer.Option(help="The plant's zone, like Europe/Rome; UTC.")] = None,
     catalogue: Annotated[Path | None, typer.Option(help="CSV of the alarm codes the machine brings.")] = None,
     history: Annotated[Path | None, typer.Option(help="Its past: timestamp,alarm,serial, gzipped or not.")] = None,
     serial: Serial = None,
@@ -35,7 +35,7 @@ def enrol(  # noqa: PLR0913 - a command has as many options as it has
     body: dict[str, Any] = {
         "site": identity.site,
         "machine": identity.machine,
-        "name": name or identity.machine,
+        "name": name,
         "time_zone": time_zone,
     }
     if catalogue is not None:
@@ -86,6 +86,14 @@ def _load(settings: Settings, machine: MachineId, file: Path, *, serial: str | N
         f"{loaded['stored']} events stored, {loaded['duplicates']} known already, "
         f"{loaded['flagged']} flagged for their time, {loaded['quarantined']} rows quarantined."
     )
+    for example in loaded["examples"]:
+        typer.echo(f"  {example}")
+    if loaded["rows"] == 0:
+        raise InputRejected(
+            f"{file.name} has no row{f' of serial {serial}' if serial else ''}; nothing was loaded."
+        )
+    if loaded["stored"] + loaded["duplicates"] == 0:
+        raise InputRejected(f"{file.name} has no alarm that could be taken; see why above.")
     if loaded["last_at"] is not None:
         typer.echo(
             f"If the machine's agent follows the same log, give it a source.since after {loaded['last_at']}"
@@ -102,6 +110,11 @@ def _watch(settings: Settings, number: int) -> None:
     words = f"Job {number}, {job['site']}/{job['machine']}: {job['state']}"
     version = f" as {job['model_version']}" if job["model_version"] else ""
     typer.echo(f"{words}{version}. {job['message'] or ''}".strip())
+    if job["state"] == "rejected":
+        typer.echo(
+            "The version that served before serves on. The machine is tried again when more has been heard of it; "
+            f"to let the new one serve all the same: alarmcast admin model promote {job['model_version']} --force"
+        )
     if job["state"] not in _ENDED_WELL:
         raise typer.Exit(1)
 

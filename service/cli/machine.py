@@ -18,7 +18,7 @@ def machine_list(data_dir: DataDir = None) -> None:
     """List machines, how their agents are, and who knocks without being enrolled."""
     fleet = call(load_settings(data_dir=data_dir), "GET", "/v1/machines").json()
     table = Table()
-    for title in ("machine", "name", "zone", "state", "agent", "heard", "spooled"):
+    for title in ("machine", "name", "zone", "state", "agent", "heard", "spooled", "why"):
         table.add_column(title, overflow="fold")  # an id cut short names nothing
     for one in fleet["machines"]:
         agent = one["agent"] or {}
@@ -31,9 +31,10 @@ def machine_list(data_dir: DataDir = None) -> None:
             heard,
             agent.get("heard_at", ""),
             str(agent.get("spooled") or ""),
+            one["reason"] or "",
         )
     for knock in fleet["knocking"]:
-        table.add_row(f"{knock['site']}/{knock['machine']}", "", "", "knocking", "", knock["last_at"], "")
+        table.add_row(f"{knock['site']}/{knock['machine']}", "", "", "knocking", "", knock["last_at"], "", "")
     Console().print(table)
 
 

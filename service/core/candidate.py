@@ -26,7 +26,7 @@ class Candidate:
     """A version that does not exist yet. It starts from ``parent`` and is committed only while that one serves.
 
     ``marks`` are its own in every machine's newest exam, ``before`` the champion's in the one made just now.
-    ``passed`` is the gate's word, ``reasons`` its sentences.
+    ``passed`` is the gate's word, ``reasons`` its sentences, ``undecided`` what exams could not tell.
     """
 
     machine: str
@@ -40,4 +40,5 @@ class Candidate:
     before: Marks | None
     passed: bool
     reasons: tuple[str, ...]
+    undecided: tuple[str, ...] = ()
     report: dict[str, Any] = field(default_factory=dict)

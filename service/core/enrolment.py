@@ -9,17 +9,17 @@ from wire.identity import MachineId
 
 @dataclass(frozen=True)
 class NewMachine:
-    """A machine to enrol."""
+    """A machine to enrol; what is not given stays as it was, if it was there before."""
 
     id: MachineId
-    name: str
-    time_zone: str
+    name: str | None = None
+    time_zone: str | None = None
     catalogue: str | None = None
 
     @property
     def fingerprint(self) -> str:
         """What two requests have in common if they ask for the same."""
-        parts = (*self.id, self.name, self.time_zone, self.catalogue or "")
+        parts = (*self.id, self.name or "", self.time_zone or "", self.catalogue or "")
         return sha256("\0".join(parts).encode()).hexdigest()
 
 

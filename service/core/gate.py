@@ -12,7 +12,7 @@ An exam that cannot tell decides nothing: the candidate passes it, and the verdi
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Final, Self
 
 import numpy as np
@@ -75,6 +75,7 @@ class Limits:
     mean_loss: float = 0.01  # by the old machines together, since the champion
     error: float = 0.05  # of refusing a candidate that differs by chance only, all tests together
     visible_loss: float = 0.1  # where chance may hide this much, the verdict says so
+    gross_loss: float = 0.25  # on one machine is refused, whatever chance may do
     fewest_days: int = 7
     resamples: int = 300
     seed: int = 0
@@ -156,6 +157,7 @@ class _Question:
     against: str
     contrast: Contrast
     allowed: float | None
+    gross: float = inf
 
     @property
     def tested(self) -> bool:
@@ -176,6 +178,8 @@ class _Question:
             words = f"{self._who} is {it.candidate:.3f}, not above the {it.reference:.3f} of its base rate."
             return None if beaten else words
         bound = it.loss - it.width(error)
+        if it.loss > self.gross:
+            return f"{self._fell}: too much to be left to chance, however short the exam ({it.days} days)."
         if it.loss > self.allowed and bound > ROUNDING:
             return (
                 f"{self._fell} where {self.allowed:.3f} is allowed; "
@@ -217,18 +221,19 @@ def _questions(sittings: Sequence[Sitting], limits: Limits) -> Iterator[_Questio
         draws=limits.resamples,
         rng=np.random.default_rng(limits.seed),
     )
+    gross = limits.gross_loss
     since_champion: dict[str, list[Contrast]] = defaultdict(list)
     for sitting in sittings:
         for metric in METRICS:
             best, champion = sitting.against_best.get(metric), sitting.against_champion
             if best is not None and not sitting.new:
-                yield _Question(sitting.machine, BEST, exams.contrast(metric, best), limits.max_forgetting)
+                yield _Question(sitting.machine, BEST, exams.contrast(metric, best), limits.max_forgetting, gross)
             if best is not None and sitting.new and champion is None:
                 constant = replace(best, reference=np.broadcast_to(best.base_rate, best.labels.shape))
                 yield _Question(sitting.machine, BASE_RATE, exams.contrast(metric, constant), 0.0)
             if champion is not None:
                 contrast = exams.contrast(metric, champion)
-                yield _Question(sitting.machine, CHAMPION, contrast, 0.0 if sitting.new else None)
+                yield _Question(sitting.machine, CHAMPION, contrast, 0.0 if sitting.new else None, gross)
                 if not sitting.new and contrast.doubt is None:
                     since_champion[metric].append(contrast)
     for contrasts in since_champion.values():

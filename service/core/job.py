@@ -47,7 +47,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class Job:
-    """One learning of one machine. Its times are wall time; ``attempt`` counts how often it was taken up."""
+    """One learning of one machine. Its times are wall time; ``attempt`` counts how often it was taken up.
+
+    ``cut_off`` counts how many of these ended without a word, by a kill or a crash.
+    """
 
     number: int
     machine: MachineId
@@ -58,6 +61,7 @@ class Job:
     finished_at: datetime | None = None
     owner: str | None = None
     attempt: int = 0
+    cut_off: int = 0
     progress: Progress = field(default_factory=lambda: Progress("waiting"))
     message: str | None = None
     version: int | None = None

@@ -5,16 +5,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from service.core.catalogue import parse_catalogue
 from service.core.enrolment import Enrolled, NewMachine
 from service.core.job import Job, JobKind, JobState
 from service.core.machine import Machine, MachineState
 from service.errors import Conflict, InputRejected
-from service.flows.ports import Catalogue, Enrolments, EventLog, Jobs, Machines
+from service.flows.ports import Enrolments, EventLog, Jobs, Machines, Retractor
 from service.flows.schooling import School
 from wire.clock import PlantClock
 from wire.identity import MachineId
 
+_AGAIN = {
+    MachineState.LIVE: (JobKind.REFRESH, JobState.QUEUED),
+    MachineState.FAILED: (JobKind.ENROL, JobState.COLLECTING),
+}
 _LOOK_AGAIN = timedelta(minutes=30)  # of plant time: a window takes an hour to come
 
 
@@ -31,9 +34,9 @@ class Enrolment:
     enrolments: Enrolments
     jobs: Jobs
     log: EventLog
-    catalogue: Catalogue
     school: School
     clock: PlantClock
+    announcer: Retractor
     refresh_after: timedelta | None
     wall: Callable[[], datetime] = wall_now
     _looked: dict[int, datetime] = field(default_factory=dict)
@@ -41,8 +44,6 @@ class Enrolment:
     def enrol(self, new: NewMachine, *, key: str | None, who: str) -> Enrolled:
         """Take a machine in, or say which job it has; asking twice changes nothing."""
         _check(new)
-        if new.catalogue:
-            self.catalogue.merge(parse_catalogue(new.catalogue))
         return self.enrolments.enrol(new, key=key, who=who, at=self.wall(), plant_at=self.clock.now())
 
     def refresh(self, machine: MachineId) -> Job:
@@ -58,11 +59,16 @@ class Enrolment:
         """Let a machine go; its share of the memory is free for the next one."""
         known = self._present(machine)
         self.enrolments.retire(known, who=who, at=self.wall(), plant_at=self.clock.now(), reason=reason)
+        self.announcer.retract(machine)
 
     def erase(self, machine: MachineId, *, who: str, reason: str) -> list[str]:
         """Remove all that a machine has ever told; return the versions that had learned from it."""
         known = self.machines.get(machine)
-        return self.enrolments.erase(known, who=who, at=self.wall(), plant_at=self.clock.now(), reason=reason)
+        learned_by = self.enrolments.erase(
+            known, who=who, at=self.wall(), plant_at=self.clock.now(), reason=reason
+        )
+        self.announcer.retract(machine)
+        return learned_by
 
     def admit(self) -> int:
         """Queue the jobs whose machines have been heard for long enough by now; return how many."""
@@ -81,20 +87,23 @@ class Enrolment:
         self._looked.clear()
 
     def schedule(self) -> int:
-        """Queue a refresh for every machine that was learned too long ago; return how many."""
+        """Queue what was learned too long ago, or tried too long ago in vain; return how many.
+
+        A machine that was rejected is tried again as well: it has told more since, and the fleet has learned.
+        """
         if self.refresh_after is None:
             return 0
         due = self.clock.now() - self.refresh_after
-        old = [
-            one
-            for one in self.machines.all()
-            if one.state is MachineState.LIVE and one.learned_at is not None and one.learned_at < due
-        ]
-        for machine in old:
+        queued = 0
+        for machine in self.machines.all():
+            again = _AGAIN.get(machine.state)
+            if again is None or (machine.learned_at is not None and machine.learned_at >= due):
+                continue
             last = self.jobs.newest(machine=machine.id, limit=1)
             if not last or (not last[0].is_open and self._long_ago(last[0])):
-                self.jobs.open(machine, JobKind.REFRESH, JobState.QUEUED, at=self.wall())
-        return len(old)
+                self.jobs.open(machine, *again, at=self.wall())
+                queued += 1
+        return queued
 
     def _long_ago(self, job: Job) -> bool:
         """Say whether a job ended so long ago, in plant time, that another try is worth it."""
@@ -126,8 +135,8 @@ class Enrolment:
 
 def _check(new: NewMachine) -> None:
     try:
-        ZoneInfo(new.time_zone)
+        ZoneInfo(new.time_zone or "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise InputRejected(f"{new.time_zone!r} is no time zone; write one like Europe/Rome.") from None
-    if not new.name.isprintable():
+    if new.name is not None and not new.name.isprintable():
         raise InputRejected("A name must consist of printable characters.")

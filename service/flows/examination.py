@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.contrast import METRICS, Pair
+from service.core.contrast import BRIER_SKILL, METRICS, Pair
 from service.core.exam import Exam, Marks, examine
 from service.core.gate import Limits, Sitting, Verdict, judge
 from service.core.job import Progress
@@ -35,14 +35,16 @@ class Report:
 
     @property
     def forgetting(self) -> dict[str, float | None]:
-        """The paper's F_T of each figure: the mean relative loss of the old machines since their best."""
+        """The paper's F_T: the mean relative loss of old machines since their best; of Brier skill, absolute."""
         result: dict[str, float | None] = {}
         for figure in _FIGURES:
             losses = []
             for name, best in self.best.items():
                 now, then = getattr(self.marks[name], figure), best[figure]
-                if now is not None and then is not None:
-                    losses.append((then - now) / then if then > 0 else 0.0)
+                if now is None or then is None:
+                    continue
+                relative = figure != BRIER_SKILL  # which may be nought or less, so that no share of it can be lost
+                losses.append((then - now) / (then if relative and then > 0 else 1.0))
             result[figure] = round(float(np.mean(losses)), 6) if losses else None
         return result
 

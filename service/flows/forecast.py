@@ -16,6 +16,7 @@ from service.core.version import StoredForecast
 from service.errors import InputRejected
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion, Serving
+from service.flows.load_history import insist_on_presence
 from service.flows.ports import Catalogue, EventLog, Machines
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus, LikelyAlarm
@@ -64,6 +65,7 @@ class ForecastDesk:
         if at > self.clock.now():
             raise InputRejected(f"{at.isoformat()} has not come yet; ask for a moment up to now.")
         known = self.machines.get(machine)
+        insist_on_presence(known)
         then = self.champion.at(at)
         serving = then or self.champion.current()
         if at < EARLIEST + serving.forecaster.reach:
@@ -166,6 +168,8 @@ def likely_alarms(
     for column in order:
         code = model.vocabulary.targets[column]
         entry = entries.get(code) or unknown_code(code)
+        if code in entries and not entry.target:  # no longer wanted; the network still has its column
+            continue
         probability = round(float(probabilities[column]), 4)
         threshold = round(float(model.thresholds[column]), 4)
         alarms.append(

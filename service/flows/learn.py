@@ -89,7 +89,7 @@ class Learning:
         before = self._load(champion)
         parts = self._parts(machine, now)
         vocabulary = self._vocabulary(before, parts)
-        memory = self.memories.of(champion.number) if champion else Memory()
+        memory = self._memory(champion, name)
         watch.lap("dataset")
         # The same champion and machine give the same bits, however often a job has to be taken up again.
         rng = np.random.default_rng([champion.number if champion else 0, machine.row])
@@ -131,6 +131,7 @@ class Learning:
             before=report.before,
             passed=report.verdict.passed,
             reasons=report.verdict.reasons,
+            undecided=report.verdict.undecided,
             report=self._told(parts, vocabulary, updated, report) | {"seconds": watch.seconds},
         )
 
@@ -156,10 +157,19 @@ class Learning:
         if not targets:
             raise InputRejected(
                 "The catalogue names no target code, so there is nothing to forecast. "
-                "Load one: alarmcast admin catalogue load FILE"
+                "Load one, then enrol the machine again: alarmcast admin catalogue load FILE"
             )
         known = before.vocabulary if before else Vocabulary((), ())
         return known.extended(parts.train.codes.tolist(), targets)
+
+    def _memory(self, champion: Version | None, name: str) -> Memory:
+        memory = self.memories.of(champion.number) if champion else Memory()
+        machines, size = len({*memory.tasks, name}), self.recipe.memory
+        if round(size * (1 - self.recipe.held_out)) < machines or round(size * self.recipe.held_out) < machines:
+            raise InputRejected(
+                f"A memory of {size} windows is too small for {machines} machines. Raise ALARMCAST_MEMORY_WINDOWS."
+            )
+        return memory
 
     def _forecaster(self, model: Model) -> Forecaster:
         return Forecaster(
@@ -201,8 +211,8 @@ def _summary(report: Report, vocabulary: Vocabulary) -> str:
     machines = "1 machine" if len(marks) == 1 else f"{len(marks)} machines"
     return (
         f"{machines}, {len(vocabulary.inputs)} codes, exam average precision "
-        f"{np.mean(precision) if precision else float('nan'):.3f}, Brier skill over the machine's base rate "
-        f"{np.mean(skill) if skill else float('nan'):+.3f}"
+        f"{f'{np.mean(precision):.3f}' if precision else 'unknown'}, Brier skill over the machine's base rate "
+        f"{f'{np.mean(skill):+.3f}' if skill else 'unknown'}"
     )
 
 

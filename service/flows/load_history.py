@@ -4,18 +4,19 @@ import gzip
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO
+from threading import Condition
+from typing import IO, cast
 from uuid import UUID, uuid5
 
-from service.core.machine import Machine
+from service.core.machine import Machine, MachineState
 from service.core.recording import IN_TIME, EventRow, Quarantined, Recorded, Recording
-from service.errors import InputRejected, TooLarge
-from service.flows.ports import Recorder
+from service.errors import Gone, InputRejected, TooLarge, Unavailable
+from service.flows.ports import Machines, Recorder
 from service.flows.record_events import TimePolicy
 from wire.clock import PlantClock
 from wire.log_rows import RowReader, RowRejected
@@ -23,6 +24,8 @@ from wire.micros import micros
 
 _BATCH = 10_000
 _GZIP = b"\x1f\x8b"
+_CHUNK, _LONGEST_LINE, _MOST_UNPACKED = 1 << 20, 1 << 20, 20_000_000_000
+_EXAMPLES = 3
 _HISTORY = UUID("6f0f5a0e-3f0b-4a57-9d1c-6a2f0a4c7d11")  # namespace of the epochs of history files
 
 
@@ -35,6 +38,11 @@ class LogFile:
     zone: tzinfo = UTC
     name: str | None = None
 
+    @property
+    def title(self) -> str:
+        """What people call it; an uploaded file has another name here."""
+        return self.name or str(self.path)
+
 
 @dataclass
 class Loaded:
@@ -45,17 +53,23 @@ class Loaded:
     flagged: int = 0
     rejected: int = 0
     last_us: int | None = None
+    rows: int = 0
+    examples: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@dataclass
 class HistoryLoader:
     """Takes a machine's past while the service runs: first to a file, because its epoch is made from its bytes."""
 
+    machines: Machines
     recorder: Recorder
     clock: PlantClock
     policy: TimePolicy
     folder: Path
     most_bytes: int
+    _loading: int = 0
+    _stopping: bool = False
+    _changed: Condition = field(default_factory=Condition)
 
     @contextmanager
     def upload(self) -> Iterator["Upload"]:
@@ -65,8 +79,41 @@ class HistoryLoader:
             yield Upload(file, self.most_bytes)
 
     def load(self, machine: Machine, log: LogFile) -> Loaded:
-        """Commit what was uploaded, batch by batch."""
-        return load_history(machine, log, recorder=self.recorder, now=self.clock.now(), policy=self.policy)
+        """Commit what was uploaded, batch by batch, until the machine is let go or the service stops."""
+
+        def look(_rows: int) -> None:
+            if self._stopping:
+                raise Unavailable("The service stops. Load the file again; what is stored already stays as it is.")
+            insist_on_presence(self.machines.get(machine.id))
+
+        with self._changed:
+            self._loading += 1
+        try:
+            look(0)
+            return load_history(
+                machine, log, recorder=self.recorder, now=self.clock.now(), policy=self.policy, progress=look
+            )
+        finally:
+            with self._changed:
+                self._loading -= 1
+                self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Let those who load end after the batch at hand, and wait for them: nobody may write after this."""
+        with self._changed:
+            self._stopping = True
+            self._changed.wait_for(lambda: self._loading == 0)
+
+    def sweep(self) -> None:
+        """Delete what uploads left that were cut off by a kill; only while nobody uploads."""
+        for left in self.folder.glob("history-*"):
+            left.unlink(missing_ok=True)
+
+
+def insist_on_presence(machine: Machine) -> None:
+    """Raise :class:`Gone` if a machine has been let go."""
+    if machine.state is MachineState.RETIRED:
+        raise Gone(f"{machine.id} has been retired. Enrol it again with: alarmcast admin enrol {machine.id}")
 
 
 @dataclass
@@ -101,7 +148,7 @@ def load_history(
     progress: Callable[[int], None] = lambda _rows: None,
 ) -> Loaded:
     """Commit a log in batches; its epoch is made from its bytes, so loading it twice changes nothing."""
-    epoch = file_epoch(log.path)
+    epoch = file_epoch(log)
     rows = RowReader(log.serial, log.zone)
     judge = policy.judge(now)
     loaded = Loaded()
@@ -112,15 +159,19 @@ def load_history(
         _count(loaded, recording, recorder.commit(recording))
         recording = Recording(micros(now))
 
-    for number, line in _lines(log.path):
+    for number, line in _lines(log):
         try:
             alarm = rows.read(line)
         except RowRejected as error:
             topic, body = f"history:{log.name or log.path.name}"[:1000], line.encode()[:64_000]
             detail = f"line {number}: {error}"
+            if len(loaded.examples) < _EXAMPLES:
+                loaded.examples.append(detail)
             recording.quarantined.append(Quarantined(machine.row, topic, "bad_row", detail, body))
             alarm = None
+            loaded.rows += 1
         if alarm is not None:
+            loaded.rows += 1
             at_us = micros(alarm.at)
             recording.events.append(EventRow(machine.row, epoch, number, alarm.code, at_us, judge(at_us)))
         if len(recording.events) >= _BATCH or len(recording.quarantined) >= _BATCH:
@@ -130,26 +181,47 @@ def load_history(
     return loaded
 
 
-def file_epoch(file: Path) -> UUID:
-    """Return the epoch of a history file: the same bytes, the same epoch."""
-    digest = sha256()
-    try:
-        with file.open("rb") as opened:
-            while chunk := opened.read(1 << 20):
-                digest.update(chunk)
-    except OSError as error:
-        raise InputRejected(f"Cannot read {file}: {error.strerror}.") from None
+def file_epoch(log: LogFile) -> UUID:
+    """Return the epoch of a history file: the same rows, packed or not, the same epoch.
+
+    Reads all of it, so that a file that breaks off, or unpacks to nonsense, is refused before a row is stored.
+    """
+    digest, size, line = sha256(), 0, 0
+    for chunk in _chunks(log):
+        digest.update(chunk)
+        size += len(chunk)
+        line = len(chunk) - chunk.rfind(b"\n") - 1 if b"\n" in chunk else line + len(chunk)
+        if size > _MOST_UNPACKED or line > _LONGEST_LINE:
+            raise InputRejected(f"{log.title} is no log of alarms: it has a line or a size beyond all measure.")
     return uuid5(_HISTORY, digest.hexdigest())
 
 
-def _lines(file: Path) -> Iterator[tuple[int, str]]:
+def _chunks(log: LogFile) -> Iterator[bytes]:
+    with _opened(log) as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def _lines(log: LogFile) -> Iterator[tuple[int, str]]:
+    with _opened(log) as file:
+        for number, line in enumerate(file, start=1):
+            yield number, line.decode("utf-8", errors="replace")
+
+
+@contextmanager
+def _opened(log: LogFile) -> Iterator[IO[bytes]]:
     try:
-        with file.open("rb") as start:
-            opener = gzip.open if start.read(2) == _GZIP else open
-        with opener(file, "rt", encoding="utf-8", errors="replace") as lines:
-            yield from enumerate(lines, start=1)
+        with log.path.open("rb") as file:
+            if file.read(2) != _GZIP:
+                file.seek(0)
+                yield file
+                return
+            file.seek(0)
+            with gzip.open(file, "rb") as unpacked:
+                yield cast("IO[bytes]", unpacked)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputRejected(f"Cannot read {file}: {error}.") from None
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise InputRejected(f"Cannot read {log.title}: {why}.") from None
 
 
 def _count(loaded: Loaded, recording: Recording, recorded: Recorded) -> None:

@@ -139,3 +139,9 @@ class Announcer(Protocol):
     """Where an HMI beside the machine finds its newest forecast."""
 
     def announce(self, machine: MachineId, encoded: bytes) -> None: ...
+
+
+class Retractor(Protocol):
+    """Where the forecast of a machine that is gone is taken away."""
+
+    def retract(self, machine: MachineId) -> None: ...

@@ -1,7 +1,7 @@
 """A machine's stored events to windows to learn from: what was heard, when, and how it is shared out in time."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +15,10 @@ from service.core.machine import Machine
 from service.core.windows import Windows
 from service.flows.ports import EventLog, Machines
 from wire.micros import micros
+
+# A past may come in many files, and between the last alarm of one and the first of the next a machine is quiet;
+# for longer than this it is not quiet, but nobody has listened.
+_QUIET = timedelta(days=7)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +73,8 @@ class School:
         """Return when nobody listened: the agent's gaps, and between a loaded past and the first agent."""
         gaps = [(gap.first_at, gap.last_at) for gap in self.log.gaps(machine, *heard)]
         spans = merged(self._spans(machine))
-        return gaps + [(end, start) for (_, end), (start, _) in pairwise(spans)]
+        between = [(end, start) for (_, end), (start, _) in pairwise(spans)]
+        return gaps + [span for span in between if span[1] - span[0] > _QUIET]
 
     def _spans(self, machine: Machine) -> list[Span]:
         """Return when somebody listened: over each history file and spool, and while the agent was there."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from service.core.catalogue import CatalogueEntry
 from service.errors import Conflict
@@ -38,22 +38,28 @@ class CatalogueStore:
 
         Severity and target may be changed; a text may not, or one code would mean two things in one fleet.
         """
-        new = 0
         with self.database.write() as connection:
-            known = {row.code: row.text for row in connection.execute(select(catalogue.c.code, catalogue.c.text))}
-            for entry in entries:
-                if entry.code not in known:
-                    new += 1
-                    connection.execute(insert(catalogue).values(**_row(entry)))
-                elif known[entry.code] != entry.text:
-                    raise Conflict(
-                        f"Code {entry.code} already means {known[entry.code]!r} in this fleet, not {entry.text!r}."
-                    )
-                else:
-                    changed = {"severity": entry.severity, "target": entry.target}
-                    connection.execute(update(catalogue).where(catalogue.c.code == entry.code).values(**changed))
+            new = merge_into(connection, entries)
         self._known = None
         return new
+
+
+def merge_into(connection: Connection, entries: Iterable[CatalogueEntry]) -> int:
+    """Add entries inside a transaction and return how many are new."""
+    new = 0
+    known = {row.code: row.text for row in connection.execute(select(catalogue.c.code, catalogue.c.text))}
+    for entry in entries:
+        if entry.code not in known:
+            new += 1
+            connection.execute(insert(catalogue).values(**_row(entry)))
+        elif known[entry.code] != entry.text:
+            raise Conflict(
+                f"Code {entry.code} already means {known[entry.code]!r} in this fleet, not {entry.text!r}."
+            )
+        else:
+            changed = {"severity": entry.severity, "target": entry.target}
+            connection.execute(update(catalogue).where(catalogue.c.code == entry.code).values(**changed))
+    return new
 
 
 def _row(entry: CatalogueEntry) -> dict[str, object]:

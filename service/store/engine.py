@@ -32,6 +32,7 @@ class Database:
         except ArgumentError:
             raise InputRejected(_WRONG_URL) from None
         self.url = url
+        self._closed = False
         self.is_sqlite = parsed.drivername == "sqlite" and bool(parsed.database) and parsed.database != ":memory:"
         if not self.is_sqlite and parsed.drivername != "postgresql+psycopg":
             raise InputRejected(_WRONG_URL)
@@ -50,12 +51,14 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Yield a connection for queries; on SQLite each of them sees the state of its own moment."""
+        self._insist_on_being_open()
         with _translated(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Yield a connection whose changes are committed together, durably, or not at all."""
+        self._insist_on_being_open()
         with _translated(), self._writer.begin() as connection:
             yield connection
 
@@ -67,6 +70,10 @@ class Database:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
+    def _insist_on_being_open(self) -> None:
+        if self._closed:
+            raise Unavailable("The database is closed, because the service stops.")
+
     def ping(self) -> float:
         """Return the seconds a trivial query takes; raises :class:`Unavailable` if it fails."""
         started = time.perf_counter()
@@ -75,7 +82,8 @@ class Database:
         return time.perf_counter() - started
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Give all connections back; from now on there are no others."""
+        self._closed = True
         self._writer.dispose()
         self._reader.dispose()
 

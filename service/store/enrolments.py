@@ -5,11 +5,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, select, update
 
+from service.core.catalogue import parse_catalogue
 from service.core.enrolment import Enrolled, NewMachine
 from service.core.job import JobKind, JobState
 from service.core.machine import Machine, MachineState
 from service.errors import Conflict
 from service.store.audit import note
+from service.store.catalogue import merge_into
 from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.jobs import cancel_jobs, latest_job, open_job
@@ -46,6 +48,8 @@ class EnrolmentStore:
             known = self._answered(connection, new, key)
             if known is not None:
                 return Enrolled(known, is_new=False)
+            if new.catalogue:
+                merge_into(connection, parse_catalogue(new.catalogue))
             machine, is_new = _registered(connection, new, plant_at=plant_at)
             job = None if is_new else latest_job(connection, machine)
             if job is None or (not job.is_open and _may_try_again(connection, machine)):
@@ -54,6 +58,7 @@ class EnrolmentStore:
             if key is not None:
                 row = (key, new.fingerprint, job.number, micros(at))
                 insert_rows(connection, idempotency, ("key", "request", "job_id", "created_us"), [row])
+                self._answered(connection, new, key)  # somebody may have used the key at the same moment
         return Enrolled(job.number, is_new=is_new)
 
     def retire(self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str | None) -> None:
@@ -66,13 +71,15 @@ class EnrolmentStore:
     def erase(self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str) -> list[str]:
         """Remove all that a machine has ever told, and return which versions had learned from it."""
         chosen = machine.row
+        if machine.state is MachineState.RETIRED and (machine.reason or "").startswith("Erased"):
+            raise Conflict(f"{machine.id} has been erased before. {machine.reason}")
         with self.database.write() as connection:
             query = select(tasks.c.version_id).where(tasks.c.machine_id == chosen).order_by(tasks.c.version_id)
             versions = [f"v{number}" for number in connection.execute(query).scalars()]
             cancel_jobs(connection, chosen, at=at, why="The machine was erased.")
             _erase(connection, chosen)
-            _set_state(connection, chosen, MachineState.RETIRED, reason="Erased.")
             learned = f"learned by {', '.join(versions)}" if versions else "learned by no version"
+            _set_state(connection, chosen, MachineState.RETIRED, reason=f"Erased; it had been {learned}.")
             note(
                 connection,
                 at=plant_at,
@@ -97,14 +104,14 @@ class EnrolmentStore:
 def _registered(connection: Connection, new: NewMachine, *, plant_at: datetime) -> tuple[int, bool]:
     site, name = new.id
     state = MachineState.REGISTERED.value
-    row = (site, name, new.name, new.time_zone, micros(plant_at), state)
+    row = (site, name, new.name or name, new.time_zone or "UTC", micros(plant_at), state)
     is_new = insert_rows(connection, machines, _COLUMNS, [row]) > 0
     query = select(machines).where(machines.c.site == site, machines.c.machine == name)
     known = connection.execute(query.with_for_update()).one()
     if known.state == MachineState.RETIRED.value:
-        values = {"name": new.name, "time_zone": new.time_zone, "state": state, "reason": None, "learned_us": None}
+        values = {"name": row[2], "time_zone": row[3], "state": state, "reason": None, "learned_us": None}
         connection.execute(update(machines).where(machines.c.id == known.id).values(**values))
-    elif (known.name, known.time_zone) != (new.name, new.time_zone):
+    elif (new.name or known.name, new.time_zone or known.time_zone) != (known.name, known.time_zone):
         raise Conflict(f"{new.id} is registered already, as {known.name!r} in {known.time_zone}.")
     connection.execute(delete(knocks).where(knocks.c.site == site, knocks.c.machine == name))
     return known.id, is_new or known.state == MachineState.RETIRED.value

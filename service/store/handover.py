@@ -42,6 +42,7 @@ def hand_over(candidate: Candidate, file: Path) -> None:
         "before": None if candidate.before is None else _figures(candidate.before),
         "passed": candidate.passed,
         "reasons": candidate.reasons,
+        "undecided": candidate.undecided,
         "report": candidate.report,
     }
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -77,6 +78,7 @@ def take_over(file: Path) -> Candidate:
         before=None if about["before"] is None else _marks(about["before"], arrays["before"]),
         passed=about["passed"],
         reasons=tuple(about["reasons"]),
+        undecided=tuple(about["undecided"]),
         report=about["report"],
     )
 

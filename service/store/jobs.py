@@ -21,7 +21,7 @@ from wire.identity import MachineId
 from wire.micros import micros, moment
 
 _OPEN = jobs.c.state.in_([state.value for state in OPEN])
-_COLUMNS = ("machine_id", "kind", "state", "created_us", "attempt", "progress")
+_COLUMNS = ("machine_id", "kind", "state", "created_us", "attempt", "cut_off", "progress")
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,7 @@ class JobStore:
                     owner=owner,
                     lease_us=micros(now + lease),
                     attempt=jobs.c.attempt + 1,
+                    cut_off=jobs.c.cut_off + int(bool(running)),
                     started_us=func.coalesce(jobs.c.started_us, micros(now)),
                     progress=json.dumps(Progress("starting").as_json()),
                     message=None,
@@ -115,12 +116,13 @@ class JobStore:
                 .values(lease_us=micros(now + lease), progress=json.dumps(progress.as_json()))
             )
 
-    def release(self, job: Job, *, why: str) -> None:
+    def release(self, job: Job, *, why: str, cut_off: bool = False) -> None:
         """Give a job back unfinished, so that whoever comes next takes it up at once."""
+        values = {"state": JobState.QUEUED.value, "owner": None, "lease_us": None, "message": why}
         with self.database.write() as connection:
             hold(connection, job)
-            values = {"state": JobState.QUEUED.value, "owner": None, "lease_us": None, "message": why}
-            connection.execute(update(jobs).where(jobs.c.id == job.number).values(**values))
+            more = jobs.c.cut_off + int(cut_off)
+            connection.execute(update(jobs).where(jobs.c.id == job.number).values(cut_off=more, **values))
 
     def fail(self, job: Job, message: str, *, now: datetime) -> None:
         """End a job that nothing came of; its machine says why."""
@@ -138,14 +140,15 @@ class JobStore:
         """
         values = {"state": JobState.QUEUED.value, "owner": None, "lease_us": None}
         with self.database.write() as connection:
-            found = connection.execute(update(jobs).where(jobs.c.state == JobState.RUNNING.value).values(**values))
+            running = jobs.c.state == JobState.RUNNING.value
+            found = connection.execute(update(jobs).where(running).values(cut_off=jobs.c.cut_off + 1, **values))
         return int(found.rowcount)
 
 
 def open_job(connection: Connection, machine: int, kind: JobKind, state: JobState, *, at: datetime) -> Job:
     """Return a machine's open job inside a transaction, a new one if it has none."""
     progress = json.dumps(Progress("waiting").as_json())
-    row = (machine, kind.value, state.value, micros(at), 0, progress)
+    row = (machine, kind.value, state.value, micros(at), 0, 0, progress)
     insert_rows(connection, jobs, _COLUMNS, [row])
     return _job(connection.execute(_jobs().where(jobs.c.machine_id == machine, _OPEN)).one())
 
@@ -192,7 +195,13 @@ def close_job(
 
 def cancel_jobs(connection: Connection, machine: int, *, at: datetime, why: str) -> None:
     """End a machine's open jobs inside a transaction; a worker at one of them finds its lease lost."""
-    values = {"state": JobState.CANCELLED.value, "finished_us": micros(at), "message": why, "lease_us": None}
+    values = {
+        "state": JobState.CANCELLED.value,
+        "finished_us": micros(at),
+        "message": why,
+        "lease_us": None,
+        "progress": json.dumps(Progress("done").as_json()),
+    }
     connection.execute(update(jobs).where(jobs.c.machine_id == machine, _OPEN).values(**values))
 
 
@@ -220,6 +229,7 @@ def _job(row: Row[Any]) -> Job:
         finished_at=_moment(row.finished_us),
         owner=row.owner,
         attempt=row.attempt,
+        cut_off=row.cut_off,
         progress=Progress(**json.loads(row.progress)),
         message=row.message,
         version=row.version_id,

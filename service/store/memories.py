@@ -14,7 +14,7 @@ from service.core.candidate import Candidate
 from service.core.machine import MachineState
 from service.core.memory import Memory, TaskMemory
 from service.core.windows import Windows
-from service.errors import Unavailable
+from service.errors import ChampionChanged, Unavailable
 from service.store.arrays import FLOAT32, INT32, packed
 from service.store.engine import Database
 from service.store.tables import machines, memories, samples, tasks
@@ -71,7 +71,9 @@ def write_memory(connection: Connection, candidate: Candidate, *, version: int, 
     for machine, kept in candidate.kept.items():
         known = _known(connection, candidate.parent, rows[machine])
         for moments, held_out in ((kept.replayed, False), (kept.held_out, True)):
-            chosen = [known[int(at), held_out] for at in moments]
+            chosen = [known[int(at), held_out] for at in moments if (int(at), held_out) in known]
+            if len(chosen) < len(moments):
+                raise ChampionChanged(f"{machine} was erased while this was learned with it; it learns again.")
             links += [{"version_id": version, "sample_id": one, "held_out": held_out} for one in chosen]
     for windows, held_out in ((candidate.task.windows, False), (candidate.task.held_out, True)):
         for number in _insert_samples(connection, windows, rows[candidate.machine]):

@@ -193,6 +193,7 @@ jobs = Table(
     Column("owner", Text, nullable=True),
     Column("lease_us", BigInteger, nullable=True),
     Column("attempt", Integer, nullable=False),
+    Column("cut_off", Integer, nullable=False),  # how many of its attempts ended without a word
     Column("progress", Text, nullable=False),
     Column("message", Text, nullable=True),
     Column("version_id", ForeignKey("model_versions.id"), nullable=True),

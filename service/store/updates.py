@@ -38,6 +38,9 @@ class UpdateStore:
             if champion_number(connection) != candidate.parent:
                 raise ChampionChanged("Another version was promoted while this one was learned; it learns again.")
             rows = {str(MachineId(site, name)): row for row, site, name in connection.execute(_MACHINES)}
+            gone = [machine for machine in candidate.kept if machine not in rows]
+            if gone:
+                raise ChampionChanged(f"{gone[0]} was retired while this was learned with it; it learns again.")
             version = _write_version(connection, candidate, at=plant_now)
             write_memory(connection, candidate, version=version, rows=rows)
             _write_exams(connection, candidate, version=version, rows=rows, at=plant_now)
@@ -46,13 +49,15 @@ class UpdateStore:
                 promote(connection, version, at=plant_now, reason=reason)
                 note(connection, at=plant_now, who="gate", action="promote", subject=f"v{version}", reason=reason)
             state = JobState.PROMOTED if candidate.passed else JobState.REJECTED
-            message = " ".join(candidate.reasons) or None
+            message = " ".join((*candidate.reasons, *candidate.undecided)) or None
             close_job(connection, job, state, at=now, message=message, version=version)
             _settle_machine(connection, candidate, rows[candidate.machine], at=plant_now)
         return version
 
 
-_MACHINES = select(machines.c.id, machines.c.site, machines.c.machine)
+_MACHINES = select(machines.c.id, machines.c.site, machines.c.machine).where(
+    machines.c.state != MachineState.RETIRED.value
+)
 
 
 def _write_version(connection: Connection, candidate: Candidate, *, at: datetime) -> int:

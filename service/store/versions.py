@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from forecasting.forecaster import Forecaster
+from service.core.machine import MachineState
 from service.core.version import Version
 from service.errors import Conflict, NotFound
 from service.store.audit import note
@@ -58,7 +59,10 @@ class VersionStore:
             raise Conflict(f"The weights of {version.name} have been deleted; choose a version that has its own.")
         self.load(version)  # damaged weights must not begin to serve
         with self.database.write() as connection:
+            if champion_number(connection) == version.number:
+                raise Conflict(f"{version.name} serves already.")
             promote(connection, version.number, at=at, reason=reason)
+            _revive(connection, version.number, at=at)
             note(connection, at=at, who=who, action="promote", subject=version.name, reason=reason)
 
     def champion(self) -> Version | None:
@@ -128,6 +132,14 @@ def promote(connection: Connection, version: int, *, at: datetime, reason: str |
     connection.execute(insert(promotions).values(version_id=version, at_us=micros(at), reason=reason))
 
 
+def _revive(connection: Connection, version: int, *, at: datetime) -> None:
+    """Let machines live whose learning had failed, if the version that now serves has learned them."""
+    learned = select(tasks.c.machine_id).where(tasks.c.version_id == version)
+    failed = machines.c.state == MachineState.FAILED.value
+    values = {"state": MachineState.LIVE.value, "reason": None, "learned_us": micros(at)}
+    connection.execute(update(machines).where(machines.c.id.in_(learned), failed).values(**values))
+
+
 def champion_number(connection: Connection) -> int | None:
     """Return the number of the version that serves, inside a transaction."""
     row = connection.execute(_promoted_last()).one_or_none()
@@ -138,7 +150,8 @@ def _promoted_last(before_us: int | None = None) -> Select[Any]:
     query = _VERSION.join(promotions, promotions.c.version_id == model_versions.c.id)
     if before_us is not None:
         query = query.where(promotions.c.at_us <= before_us)
-    return query.order_by(promotions.c.at_us.desc(), promotions.c.id.desc()).limit(1)
+    # By number, not by time: a plant clock that was set back must not bring an old version back with it.
+    return query.order_by(promotions.c.id.desc()).limit(1)
 
 
 def _learned(connection: Connection, versions: Sequence[int]) -> dict[int, tuple[str, ...]]:

@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from service.core.enrolment import NewMachine
 from service.errors import InputRejected
-from service.flows.load_history import LogFile
+from service.flows.load_history import LogFile, insist_on_presence
 from service.web import jobs, machines
 from service.web.jobs import JobView
 from service.web.machines import MachineView
-from service.web.parts import MachineName, Parts, Site, who
+from service.web.parts import PRINTABLE, MachineName, Parts, Site, Words, who
 from service.web.problems import responses
 from wire.identity import Identifier, MachineId
 from wire.micros import moment
@@ -23,6 +23,24 @@ _CSV = {
     "text/csv": {"schema": {"type": "string"}},
     "application/gzip": {"schema": {"type": "string", "format": "binary"}},
 }
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=200,
+        pattern=PRINTABLE,
+        description="The same key always gets the same machine and job.",
+    ),
+]
+FileName = Annotated[
+    str,
+    Query(max_length=200, pattern=PRINTABLE, description="The file's name, for rows that are refused."),
+]
+Serial = Annotated[
+    str | None, Query(max_length=100, pattern=PRINTABLE, description="Take only rows of this serial.")
+]
 
 
 class Enrol(BaseModel):
@@ -37,8 +55,12 @@ class Enrol(BaseModel):
 
     site: Identifier
     machine: Identifier
-    name: str = Field(min_length=1, max_length=200, description="What people call it.")
-    time_zone: str = Field(default="UTC", max_length=64, description="The plant's zone, like Europe/Rome.")
+    name: Words | None = Field(
+        default=None, max_length=200, description="What people call it; its id, or what it was, unless given."
+    )
+    time_zone: str | None = Field(
+        default=None, max_length=64, description="The plant's zone, like Europe/Rome; UTC, or what it was."
+    )
     catalogue: str | None = Field(
         default=None,
         max_length=1_000_000,
@@ -60,6 +82,8 @@ class HistoryLoaded(BaseModel):
     duplicates: int
     flagged: int = Field(description="Stored, but kept out of windows for their time.")
     quarantined: int = Field(description="Rows that are no alarm; kept whole with the reason.")
+    rows: int = Field(description="Rows that were looked at: those of the serial asked for.")
+    examples: list[str] = Field(description="Why the first of the quarantined rows are no alarms.")
     last_at: Moment | None = Field(
         description="The last alarm's time; an agent on the same log goes on from there."
     )
@@ -70,7 +94,7 @@ class Reason(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: str = Field(min_length=1, max_length=1000, description="Kept in the book of changes.")
+    reason: Words = Field(max_length=1000, description="Kept in the book of changes.")
 
 
 class Erased(BaseModel):
@@ -88,16 +112,14 @@ def router(parts: Parts) -> APIRouter:
         status_code=202,
         responses={
             200: {"model": Enrolment, "description": "Enrolled before, and nothing to do."},
-            **responses(409, 422),
+            **responses(409, 422, 503),
         },
     )
     def enrol_machine(
         new: Enrol,
         request: Request,
         response: Response,
-        idempotency_key: Annotated[
-            str | None, Header(max_length=200, description="The same key always gets the same machine and job.")
-        ] = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Enrolment:
         """Enrol a machine: its alarms are taken from now on, and it is learned once there is enough of them."""
         machine = MachineId(new.site, new.machine)
@@ -111,7 +133,7 @@ def router(parts: Parts) -> APIRouter:
 
     @routes.post(
         "/{site}/{machine}/history",
-        responses=responses(404, 413, 422, 503),
+        responses=responses(404, 410, 413, 422, 503),
         openapi_extra={"requestBody": {"required": True, "content": _CSV}},
     )
     async def load_history(
@@ -119,13 +141,17 @@ def router(parts: Parts) -> APIRouter:
         machine: MachineName,
         request: Request,
         name: Annotated[
-            str, Query(max_length=200, description="The file's name, for rows that are refused.")
+            str,
+            Query(max_length=200, pattern=PRINTABLE, description="The file's name, for rows that are refused."),
         ] = "upload",
-        serial: Annotated[str | None, Query(max_length=100, description="Take only rows of this serial.")] = None,
+        serial: Annotated[
+            str | None, Query(max_length=100, pattern=PRINTABLE, description="Take only rows of this serial.")
+        ] = None,
         time_zone: Annotated[str, Query(max_length=64, description="Zone of timestamps that name none.")] = "UTC",
     ) -> HistoryLoaded:
         """Load a machine's past: timestamp,alarm,serial as CSV, gzipped or not; twice changes nothing."""
         known = await run_in_threadpool(parts.machines.get, MachineId(site, machine))
+        insist_on_presence(known)
         zone = _zone(time_zone)
         with parts.history.upload() as upload:
             async for chunk in request.stream():
@@ -139,17 +165,19 @@ def router(parts: Parts) -> APIRouter:
             duplicates=loaded.duplicates,
             flagged=loaded.flagged,
             quarantined=loaded.rejected,
+            examples=loaded.examples,
+            rows=loaded.rows,
             last_at=moment(loaded.last_us) if loaded.last_us is not None else None,
         )
 
-    @routes.post("/{site}/{machine}/refresh", status_code=202, responses=responses(404, 409, 422))
+    @routes.post("/{site}/{machine}/refresh", status_code=202, responses=responses(404, 409, 422, 503))
     def refresh(site: Site, machine: MachineName, response: Response) -> JobView:
         """Learn a machine again from its recent windows; one that is being learned already keeps its job."""
         job = parts.enrolment.refresh(MachineId(site, machine))
         response.headers["Location"] = f"/v1/jobs/{job.number}"
         return jobs.view(job)
 
-    @routes.post("/{site}/{machine}/retire", responses=responses(404, 409, 422))
+    @routes.post("/{site}/{machine}/retire", responses=responses(404, 409, 422, 503))
     def retire(site: Site, machine: MachineName, why: Reason, request: Request) -> MachineView:
         """Let a machine go: no more forecasts, no replay; its share of the memory is free. Its past stays."""
         identity = MachineId(site, machine)
@@ -157,7 +185,7 @@ def router(parts: Parts) -> APIRouter:
         known = parts.machines.get(identity)
         return machines.view(known, parts.machines.agent(known))
 
-    @routes.post("/{site}/{machine}/erase", responses=responses(404, 422))
+    @routes.post("/{site}/{machine}/erase", responses=responses(404, 409, 422, 503))
     def erase(site: Site, machine: MachineName, why: Reason, request: Request) -> Erased:
         """Remove a machine's events, memory and exams for good, and say which versions had learned from it."""
         versions = parts.enrolment.erase(MachineId(site, machine), who=who(request), reason=why.reason)

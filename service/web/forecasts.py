@@ -6,9 +6,8 @@ from fastapi import APIRouter, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 
-from service.core.machine import MachineState
-from service.errors import Gone
 from service.flows.forecast import urgency
+from service.flows.load_history import insist_on_presence
 from service.flows.newest import Newest
 from service.web.parts import MachineName, Parts, Site
 from service.web.problems import responses
@@ -60,6 +59,5 @@ def router(parts: Parts) -> APIRouter:
 
 def _newest(parts: Parts, machine: MachineId) -> Newest:
     known = parts.machines.get(machine)
-    if known.state is MachineState.RETIRED:
-        raise Gone(f"{machine} has been retired. Enrol it again with: alarmcast admin enrol {machine}")
+    insist_on_presence(known)
     return parts.newest.of([known])[0]

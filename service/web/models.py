@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from service.core.version import Standing, Version
-from service.web.parts import Parts, who
+from service.web.parts import Parts, Words, who
 from service.web.problems import responses
 from wire.moment import Moment
 
@@ -64,7 +64,7 @@ class Promotion(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: str = Field(min_length=1, max_length=1000, description="Kept in the book of changes.")
+    reason: Words = Field(max_length=1000, description="Kept in the book of changes.")
     force: bool = Field(default=False, description="Needed for a version that the gate rejected.")
 
 
@@ -73,7 +73,7 @@ class Rollback(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: str = Field(min_length=1, max_length=1000, description="Kept in the book of changes.")
+    reason: Words = Field(max_length=1000, description="Kept in the book of changes.")
 
 
 def router(parts: Parts) -> APIRouter:

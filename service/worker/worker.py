@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import socket
 import time
 from collections.abc import Callable
@@ -24,7 +25,9 @@ LEASE = timedelta(seconds=30)
 _PULSE = 0.5  # seconds between two looks for work, and between two signs of life
 _HOUSEKEEPING = 60.0
 _PATIENCE = 120.0
-MOST_ATTEMPTS = 10  # what kills its worker every time must not do so for ever
+MOST_CUT_OFF = 10  # what kills its worker every time must not do so for ever
+_HUNG = 900.0  # seconds without a word after which a process that trains is given up
+_TRY_AGAIN = "To try again, enrol or refresh the machine once more."
 Result = TypeVar("Result")
 
 
@@ -39,7 +42,7 @@ class JobBoard(Protocol):
         """Hold a job for longer."""
         ...
 
-    def release(self, job: Job, *, why: str) -> None:
+    def release(self, job: Job, *, why: str, cut_off: bool = False) -> None:
         """Give a job back."""
         ...
 
@@ -78,6 +81,7 @@ class Worker:
     folder: Path
     learned: Callable[[], None]
     lease: timedelta = LEASE
+    hung: float = _HUNG
     owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}")
     complaint: str | None = None
     _stopping: Event = field(default_factory=Event)
@@ -94,6 +98,11 @@ class Worker:
         self._stopping.set()
         if self._thread is not None:
             self._thread.join()
+
+    def sweep(self) -> None:
+        """Delete what learnings left that were cut off by a kill; only while no other worker shares the folder."""
+        for left in self.folder.glob("job-*"):
+            shutil.rmtree(left, ignore_errors=True)
 
     @property
     def is_alive(self) -> bool:
@@ -131,8 +140,8 @@ class Worker:
 
     def _work_at(self, job: Job) -> None:
         log.info("job %s: learning %s, attempt %s", job.number, job.machine, job.attempt)
-        if job.attempt > MOST_ATTEMPTS:
-            self._fail(job, f"After {MOST_ATTEMPTS} attempts, all of them cut off, it is given up.")
+        if job.cut_off >= MOST_CUT_OFF:
+            self._fail(job, f"It was cut off {job.cut_off} times and is given up. {_TRY_AGAIN}")
             return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -148,8 +157,10 @@ class Worker:
             self.learned()
         except LeaseLost:
             raise
-        except (ChampionChanged, Interrupted, Unavailable) as error:
-            self._try_again(job, str(error))
+        except (ChampionChanged, Unavailable) as error:
+            self._try_again(job, str(error), cut_off=False)
+        except Interrupted as error:
+            self._try_again(job, str(error), cut_off=True)
         except ServiceError as error:
             self._fail(job, str(error))
         except OSError as error:
@@ -162,11 +173,15 @@ class Worker:
         """Return what was learned, or None if the service stops meanwhile."""
         apprentice = self.apprentice(job, folder)
         apprentice.start()
-        progress, told = Progress("starting"), float("-inf")
+        progress, told, heard = Progress("starting"), float("-inf"), time.monotonic()
         try:
             for news in apprentice.progress(every=_PULSE):
                 if self._stopping.is_set():
                     return None
+                if news is not None:
+                    heard = time.monotonic()
+                elif time.monotonic() - heard > self.hung:
+                    raise Interrupted(f"The training process has said nothing for {self.hung:.0f} seconds.")
                 changed = news is not None and news.stage != progress.stage
                 progress = news or progress
                 if changed or time.monotonic() - told >= _PULSE:
@@ -176,12 +191,12 @@ class Worker:
         finally:
             apprentice.stop()
 
-    def _try_again(self, job: Job, why: str) -> None:
-        if job.attempt >= MOST_ATTEMPTS:
-            self._fail(job, f"After {job.attempt} attempts it is given up. {why}")
+    def _try_again(self, job: Job, why: str, *, cut_off: bool) -> None:
+        if cut_off and job.cut_off + 1 >= MOST_CUT_OFF:
+            self._fail(job, f"It was cut off {MOST_CUT_OFF} times and is given up: {why} {_TRY_AGAIN}")
         else:
             log.warning("job %s goes back into the queue: %s", job.number, why)
-            self._patiently(lambda: self.jobs.release(job, why=why))
+            self._patiently(lambda: self.jobs.release(job, why=why, cut_off=cut_off))
 
     def _fail(self, job: Job, why: str) -> None:
         log.warning("job %s failed: %s", job.number, why)

@@ -11,8 +11,8 @@ from service.core.machine import Machine, MachineState
 from service.core.recording import FROM_THE_FUTURE, EventRow, GapRow, Recording
 from service.errors import Conflict
 from service.settings import Settings
-from service.store.tables import machines
-from tests.service.conftest import EPOCH, FILLER, NOW, heard, raise_alarms, small_model
+from service.store.tables import jobs, machines
+from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.identity import MachineId
 from wire.micros import micros
 
@@ -82,6 +82,16 @@ def test_time_in_which_nobody_listened_is_not_learned_from(
     assert later <= loaded, "silence that nobody heard is no evidence of silence"
 
 
+def test_a_past_in_many_files_is_the_same_past(service: Service, stores: Stores, filler: Machine) -> None:
+    alarms = every_hours(6, 40)
+    raise_alarms(stores, filler, *alarms)
+    whole = service.enrolment.school.training_windows(filler, NOW)
+    other = enrolled(stores.enrolments, MachineId("padova", "filler-2"))
+    for first in range(0, len(alarms), 4):  # a file a day
+        raise_alarms(stores, other, *alarms[first : first + 4])
+    assert service.enrolment.school.training_windows(other, NOW) == whole
+
+
 def test_a_gap_in_what_was_heard_is_left_out(service: Service, stores: Stores, filler: Machine) -> None:
     raise_alarms(stores, filler, *every_hours(6, 60))
     whole = service.enrolment.school.training_windows(filler, NOW)
@@ -111,9 +121,23 @@ def test_a_machine_learned_long_ago_is_learned_again_once(service: Service, stor
         connection.execute(machines.update().values(learned_us=micros(live_since)))
     service.enrolment.refresh_after = timedelta(hours=1)  # the clock of these tests hardly moves
     assert service.enrolment.schedule() == 1
-    assert service.enrolment.schedule() == 1
+    assert service.enrolment.schedule() == 0, "it is queued already"
     refreshes = [job for job in stores.jobs.newest() if job.kind is JobKind.REFRESH]
     assert [job.state for job in refreshes] == [JobState.QUEUED]
+
+
+@pytest.mark.usefixtures("filler")
+def test_a_machine_that_was_rejected_or_failed_is_tried_again_in_time(service: Service, stores: Stores) -> None:
+    live(stores, learned=NOW)
+    service.enrolment.refresh_after = timedelta(hours=1)
+    for state, kind in (("live", JobKind.REFRESH), ("failed", JobKind.ENROL)):
+        with stores.database.write() as connection:
+            connection.execute(machines.update().values(state=state, learned_us=None))
+        assert service.enrolment.schedule() == 1
+        job = stores.jobs.newest()[0]
+        assert job.kind is kind
+        with stores.database.write() as connection:
+            connection.execute(jobs.update().values(state="failed", finished_us=0))
 
 
 @pytest.mark.usefixtures("filler")

@@ -1,6 +1,7 @@
 """A machine's past in bulk: judged row by row, loaded once however often it is loaded."""
 
 import gzip
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,12 +9,13 @@ import pytest
 from sqlalchemy import select
 
 from edge_agent.simulator.log_file import write_log
-from service.bootstrap import Stores, time_policy
+from service.bootstrap import Service, Stores, time_policy
 from service.core.machine import Machine
-from service.errors import InputRejected
+from service.errors import Gone, InputRejected, Unavailable
 from service.flows.load_history import Loaded, LogFile, load_history
 from service.settings import Settings
 from service.store.tables import quarantine
+from tests.conftest import wait_until
 from tests.service.conftest import NOW
 
 
@@ -51,9 +53,62 @@ def test_a_gzipped_log_is_known_by_its_bytes_not_by_its_name(
     log = tmp_path / "log"
     log.write_bytes(gzip.compress(b"timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\n"))
     assert load(settings, stores, filler, LogFile(log)).stored == 1
-    log.write_bytes(log.read_bytes()[:-8])
-    with pytest.raises(InputRejected, match="Cannot read"):
-        load(settings, stores, filler, LogFile(log))
+
+
+@pytest.mark.parametrize("damage", ["cut short", "followed by rubbish"])
+def test_a_broken_file_is_refused_before_a_row_is_stored(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path, damage: str
+) -> None:
+    plain, packed = tmp_path / "plain.csv", tmp_path / "packed.csv.gz"
+    write_log(plain, machines=1, days=200, end=NOW, seed=19)
+    whole = gzip.compress(plain.read_bytes())
+    packed.write_bytes(whole[: len(whole) * 9 // 10] if damage == "cut short" else whole + b"rubbish")
+    with pytest.raises(InputRejected, match=r"Cannot read may.csv.gz: .+"):
+        load(settings, stores, filler, LogFile(packed, name="may.csv.gz"))
+    assert stores.events.first_at(filler) is None
+    packed.write_bytes(whole)
+    stored = load(settings, stores, filler, LogFile(packed)).stored
+    again = load(settings, stores, filler, LogFile(plain))
+    assert (again.stored, again.duplicates) == (0, stored), "packed or not, it is the same file"
+
+
+def test_a_file_that_unpacks_to_one_endless_line_is_refused(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    bomb = tmp_path / "bomb.gz"
+    bomb.write_bytes(gzip.compress(bytes(50_000_000)))
+    with pytest.raises(InputRejected, match="is no log of alarms"):
+        load(settings, stores, filler, LogFile(bomb))
+
+
+def test_a_service_that_stops_waits_for_the_batch_at_hand_and_takes_no_more(
+    service: Service, filler: Machine, tmp_path: Path
+) -> None:
+    log = tmp_path / "history.csv"
+    write_log(log, machines=1, days=900, end=NOW, seed=19)
+    with ThreadPoolExecutor(1) as pool:
+        loading = pool.submit(service.history.load, filler, LogFile(log))
+        wait_until(lambda: service.stores.events.first_at(filler) is not None, "some of it is stored")
+        service.history.stop()
+        stored = len(service.stores.events.series(filler, NOW - timedelta(days=2000), NOW))
+        with pytest.raises(Unavailable, match="Load the file again"):
+            loading.result()
+    assert len(service.stores.events.series(filler, NOW - timedelta(days=2000), NOW)) == stored
+    with pytest.raises(Unavailable):
+        service.history.load(filler, LogFile(log))
+
+
+def test_a_machine_that_is_let_go_while_its_past_is_loaded_gets_no_more_of_it(
+    service: Service, filler: Machine, tmp_path: Path
+) -> None:
+    log = tmp_path / "history.csv"
+    write_log(log, machines=1, days=900, end=NOW, seed=19)
+    with ThreadPoolExecutor(1) as pool:
+        loading = pool.submit(service.history.load, filler, LogFile(log))
+        wait_until(lambda: service.stores.events.first_at(filler) is not None, "some of it is stored")
+        service.enrolment.retire(filler.id, who="test", reason=None)
+        with pytest.raises(Gone, match="has been retired"):
+            loading.result()
 
 
 def test_times_that_cannot_be_are_stored_but_flagged(

@@ -13,6 +13,7 @@ from service.core.machine import MachineState
 from service.core.recording import EventRow, Recording
 from service.errors import Conflict
 from service.store.audit import AuditStore
+from service.store.catalogue import CatalogueStore
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
@@ -57,6 +58,35 @@ def test_ten_at_once_make_one_machine_and_one_job(database: Database, key: str |
     assert (count(database, machines), count(database, jobs)) == (1, 1)
 
 
+def test_ten_different_wishes_with_one_key_make_one_machine(database: Database) -> None:
+    def wish(number: int) -> bool:
+        try:
+            enrol(database, NewMachine(MachineId("lyon", f"n{number}"), "N", "UTC"), key="one")
+        except Conflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(10) as pool:
+        assert sum(pool.map(wish, range(10))) == 1
+    assert count(database, machines) == 1
+
+
+def test_what_is_not_said_again_stays_as_it_was(database: Database) -> None:
+    enrol(database)
+    assert not enrol(database, NewMachine(ID)).is_new
+    assert MachineStore(database).get(ID).name == "Filler"
+    enrol(database, NewMachine(MachineId("lyon", "x")))
+    bare = MachineStore(database).get(MachineId("lyon", "x"))
+    assert (bare.name, bare.time_zone) == ("x", "UTC")
+
+
+def test_a_refused_wish_leaves_the_catalogue_as_it_was(database: Database) -> None:
+    enrol(database)
+    with pytest.raises(Conflict, match="registered already"):
+        enrol(database, NewMachine(ID, "Other", "UTC", "code,text,severity,target\n9,Nine,low,yes\n"))
+    assert CatalogueStore(database).entries() == {}
+
+
 def test_a_key_belongs_to_one_request(database: Database) -> None:
     first = enrol(database, key="k")
     assert enrol(database, key="k").job == first.job
@@ -98,6 +128,10 @@ def test_erasing_removes_what_a_machine_told_and_writes_down_that_it_did(databas
     deed = AuditStore(database).newest()[0]
     assert (deed.who, deed.action, deed.subject) == ("me", "erase", "padova/filler-1")
     assert deed.reason == "asked to (learned by no version)"
+    with pytest.raises(Conflict, match=r"erased before. Erased; it had been learned by no version"):
+        EnrolmentStore(database).erase(
+            MachineStore(database).get(ID), who="me", at=AT, plant_at=AT, reason="again"
+        )
     assert enrol(database).is_new, "an erased machine may come back with nothing"
 
 

@@ -209,6 +209,40 @@ def test_what_was_learned_on_an_old_champion_is_not_committed(bench: Bench) -> N
     assert bench.counts() == before
 
 
+def test_what_was_learned_with_a_machine_that_is_gone_is_learned_again(bench: Bench) -> None:
+    for seed, machine in enumerate((A, B), start=1):
+        bench.learn(machine, seed=seed)
+    store = EnrolmentStore(bench.database)
+    for let_go in (store.retire, store.erase):
+        job = bench.job(C)
+        candidate = bench.candidate(C, seed=3)
+        name = next(iter(candidate.kept))
+        let_go(bench.machines.get(MachineId.parse(name)), who="me", at=AT, plant_at=AT, reason="gone")
+        before = bench.counts()
+        with pytest.raises(ChampionChanged, match=r"while this was learned with it"):
+            bench.updates.commit(job, candidate, now=AT, plant_now=AT)
+        assert bench.counts() == before
+        bench.jobs.release(job, why="again")
+
+
+def test_the_last_promotion_counts_even_if_the_clock_was_set_back(bench: Bench) -> None:
+    bench.learn(A, seed=1)
+    bench.learn(B, seed=2)
+    bench.versions.promote(bench.versions.get(1), at=AT - timedelta(days=9), who="me", reason="back")
+    champion = bench.versions.champion()
+    assert champion
+    assert champion.name == "v1"
+    with pytest.raises(Conflict, match="serves already"):
+        bench.versions.promote(champion, at=AT, who="me", reason="again")
+
+
+def test_a_failed_machine_lives_once_the_version_that_learned_it_is_forced_to_serve(bench: Bench) -> None:
+    bench.learn(A, seed=1, passed=False)
+    bench.versions.promote(bench.versions.get(1), at=AT, who="me", reason="better than nothing")
+    machine = bench.machines.get(A)
+    assert (machine.state, machine.reason, machine.learned_at) == (MachineState.LIVE, None, AT)
+
+
 def test_a_commit_that_breaks_at_its_end_leaves_nothing_behind(bench: Bench) -> None:
     bench.learn(A, seed=1)
     job = bench.job(B)

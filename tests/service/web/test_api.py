@@ -84,12 +84,13 @@ def test_a_repeated_request_with_its_key_gets_its_answer_again(client: Client) -
 @pytest.mark.usefixtures("filler")
 def test_history_is_uploaded_once_and_the_same_again_changes_nothing(client: Client, settings: Settings) -> None:
     rows = "timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\nrubbish\n2026-11-10 09:00:00,5,2\n"
-    for body in (rows.encode(), gzip.compress(rows.encode())):
-        answer = client.request("POST", f"{BASE}/history", content=body, params={"name": "x.csv"}).json()
-        assert answer == {
-            "stored": 2, "duplicates": 0, "flagged": 0, "quarantined": 1, "last_at": "2026-11-10T09:00:00.000Z",
-        }  # fmt: skip
-    again = client.request("POST", f"{BASE}/history", content=rows.encode()).json()
+    answer = client.request("POST", f"{BASE}/history", content=rows.encode(), params={"name": "x.csv"}).json()
+    assert answer["examples"][0].startswith("line 3: ")
+    assert answer | {"examples": []} == {
+        "stored": 2, "duplicates": 0, "flagged": 0, "quarantined": 1, "last_at": "2026-11-10T09:00:00.000Z",
+        "rows": 3, "examples": [],
+    }  # fmt: skip
+    again = client.request("POST", f"{BASE}/history", content=gzip.compress(rows.encode())).json()
     assert (again["stored"], again["duplicates"]) == (0, 2)
     problem(client.request("POST", "/v1/machines/padova/none/history", content=b"x"), 404)
     problem(client.request("POST", f"{BASE}/history", content=b"x", params={"time_zone": "Mars"}), 422)

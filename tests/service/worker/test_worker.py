@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from service.bootstrap import Service, Stores
 from service.core.job import Job, JobState
 from service.core.machine import Machine, MachineState
 from service.worker.apprentice import Apprentice
-from service.worker.worker import MOST_ATTEMPTS, Worker
+from service.worker.worker import MOST_CUT_OFF, Worker
 from tests.service.conftest import FILLER
 
 Make = Callable[[str], Worker]
@@ -66,23 +66,24 @@ def test_a_process_that_brings_nothing_fails_its_job_in_a_sentence(
 
 def test_a_process_that_is_killed_is_tried_again_but_not_for_ever(worker: Make, stores: Stores) -> None:
     suicide = worker("import os; os.kill(os.getpid(), 9)")
-    for attempt in range(1, MOST_ATTEMPTS):
+    for attempt in range(1, MOST_CUT_OFF):
         assert suicide.work()
         job = the_job(stores)
         assert (job.state, job.attempt) == (JobState.QUEUED, attempt)
     assert suicide.work()
     assert the_job(stores).state is JobState.FAILED
-    assert "given up. The training process was killed (signal 9)." in (the_job(stores).message or "")
+    assert "is given up: The training process was killed (signal 9)." in (the_job(stores).message or "")
+    assert "enrol or refresh the machine once more" in (the_job(stores).message or "")
 
 
 def test_a_job_that_killed_every_worker_is_given_up(worker: Make, stores: Stores) -> None:
     working = worker("pass")
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MOST_CUT_OFF):
         assert stores.jobs.claim("dead", now=datetime.now(UTC), lease=working.lease)
         stores.jobs.recover()
     assert working.work()
     assert the_job(stores).state is JobState.FAILED
-    assert "all of them cut off" in (the_job(stores).message or "")
+    assert "was cut off 10 times" in (the_job(stores).message or "")
 
 
 def test_progress_is_stored_as_it_is_told(worker: Make, stores: Stores) -> None:
@@ -105,3 +106,30 @@ def test_a_retired_machines_job_is_dropped(worker: Make, service: Service, store
     service.worker.duties.admit = lambda: service.enrolment.retire(FILLER, who="test", reason=None)
     assert not worker("pass").work()
     assert the_job(stores).state is JobState.CANCELLED
+
+
+def test_stopping_and_starting_costs_a_job_nothing(worker: Make, stores: Stores) -> None:
+    assert worker("pass").lease
+    for attempt in range(1, 3 * MOST_CUT_OFF):
+        claimed = stores.jobs.claim("me", now=datetime.now(UTC), lease=timedelta(minutes=1))
+        assert claimed
+        assert (claimed.attempt, claimed.cut_off) == (attempt, 0)
+        stores.jobs.release(claimed, why="The service stopped.")
+
+
+def test_a_process_that_says_nothing_for_too_long_is_given_up(worker: Make, stores: Stores) -> None:
+    silent = worker("import time; time.sleep(600)")
+    silent.hung = 1.0
+    assert silent.work()
+    job = the_job(stores)
+    assert (job.state, job.cut_off) == (JobState.QUEUED, 1)
+    assert "has said nothing" in (job.message or "")
+
+
+def test_what_a_killed_learning_left_is_swept_away(worker: Make) -> None:
+    working = worker("pass")
+    left = working.folder / "job-7-abc"
+    left.mkdir(parents=True)
+    (left / "stderr.txt").touch()
+    working.sweep()
+    assert not left.exists()

@@ -45,6 +45,7 @@ def upgrade() -> None:
         sa.Column("owner", sa.Text(), nullable=True),
         sa.Column("lease_us", sa.BigInteger(), nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.Column("cut_off", sa.Integer(), nullable=False),
         sa.Column("progress", sa.Text(), nullable=False),
         sa.Column("message", sa.Text(), nullable=True),
         sa.Column("version_id", sa.Integer(), nullable=True),
