@@ -14,7 +14,9 @@ import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
+import psutil
 from sqlalchemy import func, insert, select
 
 from benchmarks.counter import TOPIC
@@ -28,26 +30,63 @@ from service.store.engine import Database
 from service.store.tables import events
 from wire.topics import Channel, every_machine
 
-_MACHINES = 20
 _BULK = 1000
 _AT_MOST = 120  # seconds a drain may take
+_AGENTS = {
+    1: 1,
+    50: 1,
+    500: 3,
+}  # and how much longer the load is: hundreds of first forecasts must not be all of it
+_MESSAGES = {1: 20_000, 10: 10_000, 50: 4_000, 200: 1_000}  # by events a message
+_GOALS = {1: 0.7, 10: 0.0, 50: 0.6, 200: 0.6}
+_COUNTER, _INSERT = "the same subscriber only counting", "SQLAlchemy Core bulk insert"
+
+
+class Drained(NamedTuple):
+    """How fast a load was committed and acked, and what it took."""
+
+    events_per_second: float
+    cpu_seconds: float
+    megabytes: float
 
 
 def measure(rounds: int) -> list[Figure]:
-    """Measure both figures, ours and the limit taking turns."""
-    single = Load(messages=20_000, events_per_message=1, machines=_MACHINES)
-    grouped = Load(messages=4_000, events_per_message=50, machines=_MACHINES)
-    counted, ours_single, bulk, ours_grouped = [], [], [], []
-    for _ in range(rounds):
-        counted.append(single.messages / counting(single))
-        ours_single.append(single.events / ingesting(single))
-        bulk.append(grouped.events / inserting(grouped))
-        ours_grouped.append(grouped.events / ingesting(grouped))
-    unit = "events/s"
-    return [
-        Figure("ingest, 1 event a message", "the same subscriber only counting", unit, counted, ours_single, 0.5),
-        Figure("ingest, 50 events a message", "SQLAlchemy Core bulk insert", unit, bulk, ours_grouped, 0.4),
-    ]
+    """Measure every number of events a message and of agents; ours and the limit take turns."""
+    figures = []
+    for size, messages in _MESSAGES.items():
+        loads = {
+            agents: Load(messages=messages * times, events_per_message=size, machines=agents)
+            for agents, times in _AGENTS.items()
+        }
+        limits: list[float] = []
+        ours: dict[int, list[Drained]] = {agents: [] for agents in _AGENTS}
+        for _ in range(rounds):
+            limits.append(_limit(loads[50]))
+            for agents, load in loads.items():
+                ours[agents].append(ingesting(load))
+        figures += [_figure(size, agents, limits, drained) for agents, drained in ours.items()]
+    return figures
+
+
+def _limit(load: Load) -> float:
+    alone = load.events_per_message == 1
+    return load.events / (counting(load) if alone else inserting(load))
+
+
+def _figure(size: int, agents: int, limits: list[float], drained: list[Drained]) -> Figure:
+    per_event = 1e6 / (_MESSAGES[size] * size * _AGENTS[agents])
+    return Figure(
+        f"ingest, {size} a message, {agents} agents",
+        _COUNTER if size == 1 else _INSERT,
+        "events/s",
+        limits,
+        [one.events_per_second for one in drained],
+        _GOALS[size],
+        beside={
+            "CPU us an event": [one.cpu_seconds * per_event for one in drained],
+            "RSS MB": [one.megabytes for one in drained],
+        },
+    )
 
 
 def counting(load: Load) -> float:
@@ -61,17 +100,21 @@ def counting(load: Load) -> float:
     return finished - started
 
 
-def ingesting(load: Load) -> float:
-    """Return the seconds in which ``alarmcast serve`` commits and acks the load, starting with no events."""
+def ingesting(load: Load) -> Drained:
+    """Let ``alarmcast serve`` commit and ack the load, starting with no events."""
     with TemporaryDirectory() as folder, mosquitto() as port:
         data_dir = Path(folder)
         prepare(data_dir, machines=load.machines)
         with listening(port, every_machine(Channel.ACKS)) as acks, alarmcast(data_dir, port) as service:
+            process_of_service = psutil.Process(service.pid)
+            before = sum(process_of_service.cpu_times()[:2])
             started = _queue_then_go(service.pid, load, port)
             seconds = acks.until_acked(load.events, _AT_MOST) - started
+            cpu = sum(process_of_service.cpu_times()[:2]) - before
+            resident = process_of_service.memory_info().rss / 1e6
         with open_stores(load_settings(data_dir=data_dir)) as stores:
             _insist_on_rows(stores.database, load.events)
-    return seconds
+    return Drained(load.events / seconds, cpu, resident)
 
 
 def inserting(load: Load) -> float:

@@ -3,7 +3,7 @@
 import argparse
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,7 +16,8 @@ from rich.table import Table
 class Figure:
     """One path beside its limit: medians over the rounds, in ``unit``.
 
-    A rate must reach at least ``goal`` times its limit; a time or a size (``at_most``) may take no more.
+    A rate must reach at least ``goal`` times its limit; a time or a size (``at_most``) may take no more. What was
+    measured ``beside`` it is told and held against nothing.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Figure:
     ours: Sequence[float]
     goal: float
     at_most: bool = False
+    beside: dict[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def ratios(self) -> list[float]:
@@ -57,6 +59,7 @@ class Figure:
             "goal": self.goal,
             "goal_is": "at most" if self.at_most else "at least",
             "met": self.met,
+            "beside": {name: round(median(values), 3) for name, values in self.beside.items()},
         }
 
 
@@ -66,7 +69,10 @@ def table(title: str, figures: Sequence[Figure]) -> Table:
     for name in ("limit", "ours", "ratio", "from … to", "goal"):
         laid.add_column(name, justify="right")
     laid.add_column("met")
+    if any(one.beside for one in figures):
+        laid.add_column("beside")
     for one in figures:
+        beside = [", ".join(f"{name} {median(values):.3g}" for name, values in one.beside.items())]
         laid.add_row(
             one.name,
             one.against,
@@ -77,6 +83,7 @@ def table(title: str, figures: Sequence[Figure]) -> Table:
             f"{min(one.ratios):.2f} … {max(one.ratios):.2f}",
             f"{'≤' if one.at_most else '≥'} {one.goal:g}",
             "[green]yes[/]" if one.met else "[red]no[/]",
+            *(beside if one.beside else []),
         )
     return laid
 

@@ -1,9 +1,11 @@
 """One machine's agent: source to spool to publisher, until told to stop."""
 
 import logging
+import os
 import signal
 import sqlite3
-from threading import Event
+from datetime import UTC, datetime
+from threading import Event, Thread
 from types import FrameType
 from zoneinfo import ZoneInfo
 
@@ -11,17 +13,22 @@ from paho.mqtt.enums import MQTTProtocolVersion
 
 from edge_agent import __version__
 from edge_agent.errors import ConfigRejected, SpoolUnusable
-from edge_agent.publisher import Broker, Publisher
+from edge_agent.link import Broker
+from edge_agent.publisher import Publisher
 from edge_agent.settings import MqttVersion, Settings, SourceKind
 from edge_agent.sources import Source
 from edge_agent.sources.replay import Replay
 from edge_agent.sources.tail import Tail
 from edge_agent.spool import Spool
+from edge_agent.status import Report, StatusFile
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader
 
 log = logging.getLogger(__name__)
+
+_STATUS_EVERY = 1.0  # seconds
+_RETRY = 1.0  # seconds until a spool that refused is tried again
 
 
 def run(settings: Settings) -> None:
@@ -35,21 +42,64 @@ def run(settings: Settings) -> None:
     signal.signal(signal.SIGINT, ask_to_stop)
     clock = PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
     source = _source(settings, clock)
-    spool = Spool(settings.spool_path, max_events=settings.spool_max_events)
+    spool = Spool(settings.spool_path, max_events=settings.spool_max_events, max_bytes=settings.spool_max_mb << 20)
     publisher = Publisher(
         machine=MachineId(settings.site, settings.machine),
-        broker=_broker(settings),
+        broker=broker_of(settings),
         spool=spool,
         clock=clock,
         agent_version=__version__,
     )
+    status = Status(settings, publisher, stop)
     publisher.start()
+    status.start()
     try:
         _fill(spool, source, publisher, stop, kind=settings.source_kind.value)
         stop.wait()
     finally:
-        publisher.stop()
+        stop.set()
+        publisher.stop(settings.stop_drain_seconds)
+        status.join()
         spool.close()
+
+
+class Status(Thread):
+    """Tells every few seconds how the agent is, until the end."""
+
+    def __init__(self, settings: Settings, publisher: Publisher, stop: Event) -> None:
+        super().__init__(name="status", daemon=True)
+        self._publisher, self._stop_asked = publisher, stop
+        self._file = StatusFile(settings.spool_path)
+        self._machine, self._broker = f"{settings.site}/{settings.machine}", str(broker_of(settings))
+        self._connected: bool | None = None
+        self._since = ""
+
+    def run(self) -> None:
+        """Write, wait, write; and once more when all is over."""
+        while not self._stop_asked.wait(_STATUS_EVERY):
+            self._write()
+        self._write()
+
+    def _write(self) -> None:
+        publisher, now = self._publisher, datetime.now(UTC).isoformat(timespec="seconds")
+        if publisher.connected != self._connected:
+            self._connected, self._since = publisher.connected, now
+        acked = publisher.last_ack
+        self._file.write(
+            Report(
+                os.getpid(),
+                self._machine,
+                self._broker,
+                connected=publisher.connected,
+                since=self._since,
+                trouble=publisher.trouble,
+                last_ack_at=None
+                if acked is None
+                else datetime.fromtimestamp(acked, UTC).isoformat(timespec="seconds"),
+                skew_ms=publisher.skew_ms,
+                window=publisher.window,
+            )
+        )
 
 
 def _fill(spool: Spool, source: Source, publisher: Publisher, stop: Event, *, kind: str) -> None:
@@ -60,10 +110,19 @@ def _fill(spool: Spool, source: Source, publisher: Publisher, stop: Event, *, ki
     for batch in source.batches(bookmark or None, stop):
         for complaint in batch.skipped:
             log.warning("skipped a row that is no alarm: %s", complaint)
-        try:
-            spool.append(batch.alarms, f"{kind} {batch.bookmark}")
-        except sqlite3.Error as error:
-            raise SpoolUnusable(f"Cannot write to the spool: {error}. Free disk space and start again.") from None
+        while True:
+            try:
+                spool.append(batch.alarms, f"{kind} {batch.bookmark}")
+                break
+            except sqlite3.OperationalError as error:
+                # The source waits with us: its bookmark has not moved, and a disk may have room again.
+                log.warning("cannot write to the spool, trying again: %s. Free disk space.", error)
+                if stop.wait(_RETRY):
+                    return
+            except sqlite3.Error as error:
+                raise SpoolUnusable(
+                    f"Cannot write to the spool: {error}. Move the file away and start again."
+                ) from None
         if batch.alarms:
             publisher.wake()
         if stop.is_set():
@@ -94,7 +153,8 @@ def _source(settings: Settings, clock: PlantClock) -> Source:
     return Replay(path, rows=rows, clock=clock, at_once=settings.source_pace == "at_once")
 
 
-def _broker(settings: Settings) -> Broker:
+def broker_of(settings: Settings) -> Broker:
+    """Return where the settings say the broker is."""
     v5 = settings.broker_mqtt_version is MqttVersion.V5
     return Broker(
         settings.broker_host,
@@ -102,4 +162,6 @@ def _broker(settings: Settings) -> Broker:
         MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,
         settings.broker_username,
         settings.broker_password,
+        settings.broker_tls,
+        settings.broker_tls_ca,
     )

@@ -1,4 +1,4 @@
-"""``alarmcast-edge``: run an agent, or write a simulated fleet's log."""
+"""``alarmcast-edge``: run an agent, see how it is, find out what ails it, or write a simulated fleet's log."""
 
 import argparse
 import logging
@@ -24,9 +24,30 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     from edge_agent import agent  # noqa: PLC0415 - simulate and --help need neither paho nor a spool
 
-    flags = {name: getattr(options, name) for name in settings.Settings.model_fields}
-    agent.run(settings.load(options.config, flags))
+    agent.run(settings.load(options.config, _flags(options)))
     return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    from edge_agent.status_screen import show  # noqa: PLC0415
+
+    return show(settings.spool_path(options.config, _flags(options)), as_json=options.json)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from edge_agent.doctor import examine  # noqa: PLC0415
+
+    logging.disable(logging.CRITICAL)  # the findings say it in words
+    marks = {True: "well ", False: "WRONG", None: "look "}
+    wrong = False
+    for finding in examine(options.config, _flags(options)):
+        wrong = wrong or finding.ok is False
+        print(f"{marks[finding.ok]}  {finding.check}: {finding.words}", flush=True)  # noqa: T201
+    return int(wrong)
+
+
+def _flags(options: argparse.Namespace) -> dict[str, str | None]:
+    return {name: getattr(options, name) for name in settings.Settings.model_fields}
 
 
 def _simulate(options: argparse.Namespace) -> int:
@@ -51,13 +72,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
+    status = commands.add_parser("status", help="show how the agent and its spool are")
+    status.add_argument("--json", action="store_true", help="for programs")
+    doctor = commands.add_parser("doctor", help="check everything an agent needs and say what is wrong")
     run = commands.add_parser("run", help="hand a machine's alarms over to the service")
-    run.add_argument("--config", type=Path, metavar="FILE", help="an edge.toml; flags and variables override it")
-    for name, field in settings.Settings.model_fields.items():
-        flag = f"--{name.replace('_', '-')}"
-        variable = f"{settings.ENV_PREFIX}{name.upper()}"
-        run.add_argument(flag, dest=name, metavar="X", help=f"{field.description} [{variable}]")
-    run.set_defaults(command=_run)
+    for command, does in ((run, _run), (status, _status), (doctor, _doctor)):
+        _add_settings(command)
+        command.set_defaults(command=does)
 
     simulate = commands.add_parser("simulate", help="write the log of a simulated fleet")
     simulate.add_argument("--days", type=_positive_float, default=90.0)
@@ -67,6 +88,16 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--out", type=Path, required=True, metavar="FILE", help="CSV; gzipped if it ends in .gz")
     simulate.set_defaults(command=_simulate)
     return parser
+
+
+def _add_settings(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--config", type=Path, metavar="FILE", help="an edge.toml; flags and variables override it"
+    )
+    for name, field in settings.Settings.model_fields.items():
+        flag = f"--{name.replace('_', '-')}"
+        variable = f"{settings.ENV_PREFIX}{name.upper()}"
+        command.add_argument(flag, dest=name, metavar="X", help=f"{field.description} [{variable}]")
 
 
 def _positive(text: str) -> int:

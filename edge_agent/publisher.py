@@ -1,6 +1,6 @@
 """Spool to MQTT: sends what is unacked, forgets what the service says is committed, tells how it is.
 
-Nothing is handed to paho while the broker is away and only a window of events is under way at a time, so
+Nothing is handed to the broker while it is away and only a window of events is under way at a time, so
 memory stays flat whatever the network does; the spool on disk is the only queue.
 """
 
@@ -8,19 +8,13 @@ import logging
 import random
 import time
 from collections import deque
-from dataclasses import dataclass
-from datetime import timedelta
-from statistics import median
-from threading import Condition, Event, Thread
-from typing import Any
+from datetime import datetime, timedelta
+from threading import Condition, Event, Lock, Thread
 
-import paho.mqtt.client as mqtt
-from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
-from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
-from paho.mqtt.reasoncodes import ReasonCode
-
+from edge_agent.link import Broker, Link, Will
+from edge_agent.patience import Patience
 from edge_agent.spool import Spool
+from edge_agent.window import Window
 from wire.acks import Ack
 from wire.clock import PlantClock
 from wire.codec import decode, encode
@@ -33,98 +27,177 @@ from wire.topics import Channel, topic
 
 log = logging.getLogger(__name__)
 
-WINDOW = 10 * MAX_EVENTS
-RESEND_AFTER, RESEND_AT_MOST = 10.0, 300.0
+RESEND_AFTER, RESEND_AT_MOST, RESEND_GROWTH = 10.0, 60.0, 1.5
 HEARTBEAT = timedelta(minutes=5)
 HEARTBEAT_AT_LEAST = 0.5  # wall seconds, however fast the plant clock runs
-_TAKEN_OVER = 0x8E  # MQTT 5's reason code when somebody connects with our client id
-WILL_DELAY = 5  # seconds a broker waits before it calls a blip an absence
-
-
-@dataclass(frozen=True)
-class Broker:
-    """Where the broker is and how to speak to it."""
-
-    host: str
-    port: int
-    protocol: MQTTProtocolVersion = MQTTProtocolVersion.MQTTv5
-    username: str | None = None
-    password: str | None = None
+_UNHEARD_PAUSE = 0.5  # seconds until we ask again whether somebody listens
+_RETAINED_STATE = 0.5  # seconds in which a broker hands over what it has retained
+_PULSE = 0.5  # seconds between two looks, though nothing has changed
 
 
 class Publisher:
-    """Keeps the broker connection and empties the spool through it."""
+    """Keeps a connection to the broker and empties the spool through it."""
 
     def __init__(
         self, *, machine: MachineId, broker: Broker, spool: Spool, clock: PlantClock, agent_version: str
     ) -> None:
         self._machine, self._broker, self._spool, self._clock = machine, broker, spool, clock
         self._agent_version = agent_version
-        self._changed = Condition()
-        self._stopping = Event()
-        self._connected = False
-        self._sent = 0  # highest number handed to the broker since the last (re)start of sending
+        self._changed, self._stopping = Condition(), Event()
+        self._drain_until = 0.0
+        self._window, self._window_lock = Window(), Lock()
+        self._patience = Patience()
+        self._sent = 0  # highest number handed to the broker since sending last began from the oldest
         self._oldest: int | None = None  # lowest number without an ack, and since when it is the lowest
-        self._progress = time.monotonic()
-        self._patience = RESEND_AFTER
+        self._progress, self._overdue_after = time.monotonic(), RESEND_AFTER
         self._skews: deque[float] = deque(maxlen=9)
-        self._client = self._build_client()
-        self._sender = Thread(target=self._send_forever, name="sender", daemon=True)
+        self._state_due = 0.0
+        self._thread = Thread(target=self._run, name="publisher", daemon=True)
+        self._rival, self._retained = False, Event()
+        self._has_spoken = False
+        self._gave_way_to: datetime | None = None
+        self.connected = False
+        self.trouble: str | None = "not connected yet"
+        self.last_ack: float | None = None  # wall time
 
     def start(self) -> None:
         """Begin to connect and to send; returns at once, whether or not a broker is there."""
-        self._client.connect_async(
-            self._broker.host, self._broker.port, keepalive=30, **self._fresh_session_arguments()
-        )
-        self._client.loop_start()
-        self._sender.start()
+        self._thread.start()
 
-    def stop(self) -> None:
-        """Say goodbye and disconnect; unacked events stay in the spool for the next start."""
+    def stop(self, drain_seconds: float = 0.0) -> None:
+        """Wait a little for acks of what is under way, say goodbye, disconnect; the spool keeps the rest."""
+        self._drain_until = time.monotonic() + drain_seconds
         self._stopping.set()
         self.wake()
-        if self._sender.is_alive():
-            self._sender.join()
-        if self._connected:
-            self._publish_state(online=False).wait_for_publish(timeout=2)
-        self._connected = False
-        self._client.disconnect()
-        self._client.loop_stop()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def wake(self) -> None:
-        """Tell the sender that the spool has grown."""
+        """Tell the sender that something has changed: the spool, or the connection."""
         with self._changed:
             self._changed.notify_all()
 
+    @property
+    def skew_ms(self) -> int | None:
+        """The service's plant clock minus ours.
+
+        An ack is always late and never early, so of the last ones the one that took the shortest tells best.
+        """
+        skews = list(self._skews)
+        return round(max(skews)) if skews else None
+
+    @property
+    def window(self) -> int:
+        """How many events may be under way."""
+        return self._window.size
+
+    # --- connecting ----------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            lived, link = None, None
+            try:
+                link = self._open()
+                if link.ready.is_set() and not self._finds_a_rival(link):
+                    self._serve(link)
+                    lived = time.monotonic() - (link.ready_at or 0)
+                self.connected = False
+                self._part(link)
+            except Exception as error:  # whatever it was, the machine must be heard again
+                log.exception("could not send; connecting again")
+                self.connected, self.trouble = False, f"could not send: {error}"
+                if link:
+                    link.close(self.trouble)
+            if not self._stopping.is_set():
+                self._wait_after(link, lived)
+
+    def _open(self) -> Link:
+        self._rival, self._retained = False, Event()
+        link = Link(
+            self._broker,
+            client_id=f"alarmcast-edge/{self._machine}",  # a slash, which no id can contain
+            subscriptions={
+                topic(self._machine, Channel.ACKS): self._on_ack,
+                topic(self._machine, Channel.STATE): self._on_state,
+            },
+            will=Will(topic(self._machine, Channel.STATE), encode(self._state(online=False))),
+            changed=self.wake,
+        )
+        link.open()
+        return link
+
+    def _finds_a_rival(self, link: Link) -> bool:
+        """Look who spoke last in our name, before we do; whoever is there already stays.
+
+        Who connects with a name throws the other out, who comes back and throws us out, and so on for ever. So
+        the newcomer gives way, and tells the service that it was here.
+        """
+        self._retained.wait(_RETAINED_STATE)
+        if not self._rival:
+            return False
+        farewell = encode(self._state(online=False))
+        link.publish(topic(self._machine, Channel.STATE), farewell).wait_for_publish(timeout=2)
+        link.disconnect()
+        return True
+
+    def _serve(self, link: Link) -> None:
+        """Send, until the connection is over or everything is done."""
+        self._start_over(overdue=False)
+        self.connected, self.trouble = True, link.refused
+        self._state_due, self._has_spoken = 0.0, True
+        log.info("connected to %s", self._broker)
+        while not link.over.is_set() and self._has_work():
+            self._tell_state(link)
+            if not self._send_some(link):
+                with self._changed:
+                    self._changed.wait(timeout=_PULSE)
+            self.trouble = link.refused
+
+    def _has_work(self) -> bool:
+        if not self._stopping.is_set():
+            return True
+        return time.monotonic() < self._drain_until and self._spool.oldest_seq() is not None
+
+    def _part(self, link: Link) -> None:
+        if link.over.is_set():
+            return
+        if link.ready.is_set():
+            self._publish_state(link, online=False)
+        link.disconnect()
+
+    def _wait_after(self, link: Link | None, lived: float | None) -> None:
+        seconds = self._patience.after(lived, rival=self._rival)
+        if link:
+            self.trouble = link.why
+        if self._rival:
+            self.trouble = (
+                f"another agent speaks as {self._machine}; stop one of them, or give it its own name "
+                f"(this one leaves it the place for {seconds:.0f} s)"
+            )
+        log.warning(self.trouble)
+        self._stopping.wait(seconds)
+
     # --- sending -------------------------------------------------------------------------------------
 
-    def _send_forever(self) -> None:
-        heartbeat = max(self._clock.wall_seconds(HEARTBEAT), HEARTBEAT_AT_LEAST)
-        next_beat = time.monotonic() + heartbeat
-        while not self._stopping.is_set():
-            try:
-                if not (self._connected and self._send_some()):
-                    with self._changed:
-                        self._changed.wait(timeout=min(0.5, heartbeat))
-                if self._connected and time.monotonic() >= next_beat:
-                    self._publish_state(online=True)
-                    next_beat = time.monotonic() + heartbeat
-            except Exception:  # a spool that cannot be read now may be readable soon, and must be tried again
-                log.exception("could not send; trying again")
-                self._stopping.wait(1.0)
-
-    def _send_some(self) -> bool:
+    def _send_some(self, link: Link) -> bool:
         """Publish one batch if there is anything to send and room under way; say whether it did."""
+        if link.nobody_listens:
+            link.nobody_listens = False
+            self._start_over(overdue=False)
+            self._stopping.wait(_UNHEARD_PAUSE)
         self._start_over_if_acks_are_overdue()
-        if self._spool.unacked_up_to(self._sent) >= WINDOW:
-            return False
-        pending = self._spool.pending(self._sent, MAX_EVENTS)
+        room = self._window.size - self._spool.unacked_up_to(self._sent)
+        if room < min(self._window.size, MAX_EVENTS) // 4:
+            return False  # acks that come one by one must not make messages of one event each
+        pending = self._spool.pending(self._sent, min(room, MAX_EVENTS))
         if not (pending.events or pending.gaps):
             return False
         batch = EventBatch(epoch=self._spool.epoch, events=pending.events, gaps=pending.gaps)
-        self._client.publish(topic(self._machine, Channel.EVENTS), encode(batch), qos=1)
         last_gap = pending.gaps[-1].seqs[1] if pending.gaps else 0
         self._sent = pending.events[-1].seq if pending.events else max(self._sent, last_gap)
+        with self._window_lock:
+            self._window.sent(self._sent)
+        link.publish(topic(self._machine, Channel.EVENTS), encode(batch))
         return True
 
     def _start_over_if_acks_are_overdue(self) -> None:
@@ -132,56 +205,66 @@ class Publisher:
         now, oldest = time.monotonic(), self._spool.oldest_seq()
         if oldest != self._oldest:
             # Only the oldest counts: acks of newer events must not hide that older ones were lost on the way.
-            self._oldest, self._progress, self._patience = oldest, now, RESEND_AFTER
+            self._oldest, self._progress, self._overdue_after = oldest, now, RESEND_AFTER
         elif oldest is None or oldest > self._sent:
             self._progress = now
-        elif now - self._progress > self._patience:
-            log.info("no ack for event %d for %.0f s; sending again from there", oldest, self._patience)
-            self._sent, self._progress = 0, now
-            self._patience = min(self._patience * 2, RESEND_AT_MOST) * random.uniform(0.9, 1.1)  # noqa: S311
+        elif now - self._progress > self._overdue_after:
+            log.info("no ack for event %d for %.0f s; sending again from there", oldest, self._overdue_after)
+            patience = min(self._overdue_after * RESEND_GROWTH, RESEND_AT_MOST) * random.uniform(0.9, 1.1)  # noqa: S311
+            self._start_over(overdue=True)
+            self._overdue_after = patience
 
-    # --- paho's callbacks, on its network thread ---------------------------------------------------------
+    def _start_over(self, *, overdue: bool) -> None:
+        self._sent, self._progress, self._overdue_after = 0, time.monotonic(), RESEND_AFTER
+        with self._window_lock:
+            self._window.start_over(overdue=overdue)
 
-    def _on_connect(self, client: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
-        if reason.is_failure:
-            log.error("the broker at %s:%d refused: %s", self._broker.host, self._broker.port, reason)
-            return
-        client.subscribe(topic(self._machine, Channel.ACKS), qos=1)
-
-    def _on_subscribe(self, _c: mqtt.Client, _data: Any, _mid: int, reasons: list[ReasonCode], _p: Any) -> None:
-        if any(reason.is_failure for reason in reasons):
-            # Without acks nothing ever leaves the spool; a person must mend the broker's ACL.
-            log.error("the broker refuses this agent its acks: %s", reasons[0])
-        # Sending starts only now: acks for what is sent must find us listening.
-        self._sent, self._progress, self._patience = 0, time.monotonic(), RESEND_AFTER
-        self._connected = True
-        self._publish_state(online=True)
-        log.info("connected to %s:%d", self._broker.host, self._broker.port)
-        self.wake()
-
-    def _on_disconnect(self, _c: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
-        if reason.value == _TAKEN_OVER:
-            log.error("another agent speaks as %s; stop one of them, or give it its own name", self._machine)
-        elif self._connected:
-            log.warning("lost the broker: %s", reason)
-        self._connected = False
-
-    def _on_ack(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
+    def _on_ack(self, payload: bytes) -> None:
+        """Forget what is committed; runs on the connection's own thread."""
         try:
-            ack = decode(Ack, bytes(message.payload))
+            ack = decode(Ack, payload)
         except PayloadRejected as error:
             log.warning("ignored an unreadable ack: %s", error)
             return
+        if ack.epoch != self._spool.epoch:
+            return  # about a spool that is gone, or about another agent's
+        first_news = not self._skews
         self._skews.append((ack.now - self._clock.now()).total_seconds() * 1000)
         self._spool.forget(ack.epoch, ack.seqs)
+        self.last_ack = time.time()
+        if ack.seqs:
+            with self._window_lock:
+                self._window.acked(ack.seqs[-1][1])
+        if first_news:
+            self._state_due = 0.0  # the service learns at once how far our clock is off
         self.wake()
 
-    # --- small parts ---------------------------------------------------------------------------------
+    def _on_state(self, payload: bytes) -> None:
+        """See whose state stands at the broker; ours, unless another agent has our name."""
+        try:
+            state = decode(AgentState, payload)
+        except PayloadRejected:
+            return
+        if self._retained.is_set():
+            return
+        if state.epoch != self._spool.epoch:
+            alive = state.online and abs(self._clock.now() - state.at) < 2 * HEARTBEAT
+            # On MQTT 3.1.1 our coming has just made the broker tell the other's last will. So whoever has spoken
+            # since we did is there still, unless it is the very word that we gave way to the last time.
+            driven_out = not state.online and self._has_spoken and state.at != self._gave_way_to
+            self._rival, self._gave_way_to = alive or driven_out, state.at
+        self._retained.set()
 
-    def _publish_state(self, *, online: bool) -> mqtt.MQTTMessageInfo:
-        return self._client.publish(
-            topic(self._machine, Channel.STATE), encode(self._state(online=online)), qos=1, retain=True
-        )
+    # --- how we are ----------------------------------------------------------------------------------
+
+    def _tell_state(self, link: Link) -> None:
+        if time.monotonic() >= self._state_due:
+            self._state_due = time.monotonic() + max(self._clock.wall_seconds(HEARTBEAT), HEARTBEAT_AT_LEAST)
+            link.publish(topic(self._machine, Channel.STATE), encode(self._state(online=True)), retain=True)
+
+    def _publish_state(self, link: Link, *, online: bool) -> None:
+        told = link.publish(topic(self._machine, Channel.STATE), encode(self._state(online=online)), retain=True)
+        told.wait_for_publish(timeout=2)
 
     def _state(self, *, online: bool) -> AgentState:
         return AgentState(
@@ -189,43 +272,7 @@ class Publisher:
             agent=self._agent_version,
             epoch=self._spool.epoch,
             spooled=self._spool.depth().events,
-            skew_ms=round(median(self._skews)) if self._skews else None,
+            skew_ms=self.skew_ms,
             # A computer whose battery is flat wakes up in 1970; its machine must be heard all the same.
             at=min(max(self._clock.now(), EARLIEST), LATEST - timedelta(seconds=1)),
         )
-
-    def _build_client(self) -> mqtt.Client:
-        client = mqtt.Client(
-            CallbackAPIVersion.VERSION2,
-            client_id=f"alarmcast-edge/{self._machine}",  # a slash, which no id can contain
-            protocol=self._broker.protocol,
-        )
-        if self._broker.username is not None:
-            client.username_pw_set(self._broker.username, self._broker.password)
-        # Agents of one plant lose a broker together; they must not all come back in the same instant.
-        client.reconnect_delay_set(random.uniform(0.5, 1.5), random.uniform(20, 40))  # type: ignore[arg-type]  # noqa: S311
-        client.on_connect = self._on_connect
-        client.on_subscribe = self._on_subscribe
-        client.on_disconnect = self._on_disconnect
-        # By its topic: a broker may send us what we never asked for.
-        client.message_callback_add(topic(self._machine, Channel.ACKS), self._on_ack)
-        client.suppress_exceptions = True  # an exception in a callback would end paho's thread for good
-        client.will_set(
-            topic(self._machine, Channel.STATE),
-            encode(self._state(online=False)),
-            qos=1,
-            retain=True,
-            **self._will_arguments(),
-        )
-        return client
-
-    def _will_arguments(self) -> dict[str, Any]:
-        if self._broker.protocol != MQTTProtocolVersion.MQTTv5:
-            return {}
-        properties = Properties(PacketTypes.WILLMESSAGE)  # type: ignore[no-untyped-call]
-        properties.WillDelayInterval = WILL_DELAY
-        return {"properties": properties}
-
-    def _fresh_session_arguments(self) -> dict[str, Any]:
-        """Start clean every time: whatever the old session held, the spool knows better."""
-        return {"clean_start": True} if self._broker.protocol == MQTTProtocolVersion.MQTTv5 else {}

@@ -53,10 +53,23 @@ class Settings(BaseModel):
         ge=1000,
         description="Beyond this the oldest events give way and leave a gap record.",
     )
+    spool_max_mb: int = Field(
+        default=256,
+        ge=1,
+        le=1_000_000,
+        description="Size at which the oldest events give way; at most half of the disk in any case.",
+    )
+    stop_drain_seconds: float = Field(
+        default=5.0, ge=0, le=3600, description="How long a stop waits for acks; what has none stays in the spool."
+    )
     broker_host: str = Field(default="127.0.0.1", description="Host of the MQTT broker.")
     broker_port: int = Field(default=1883, ge=1, le=65535, description="Port of the MQTT broker.")
     broker_username: str | None = Field(default=None, description="User name at the broker.")
     broker_password: str | None = Field(default=None, description="Password at the broker.", repr=False)
+    broker_tls: bool = Field(default=False, description="Speak TLS; the broker's certificate is checked.")
+    broker_tls_ca: Path | None = Field(
+        default=None, description="PEM file of the authority that signed it; the system's own unless given."
+    )
     broker_mqtt_version: MqttVersion = Field(default=MqttVersion.V5, description="5 or 3.1.1.")
     source_kind: SourceKind = Field(description="replay, tail or simulated.")
     source_path: Path | None = Field(default=None, description="File to replay or to tail.")
@@ -106,13 +119,23 @@ def load(
     config: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str] = os.environ
 ) -> Settings:
     """Merge file, environment and flags into settings, or raise :class:`ConfigRejected` with one sentence."""
-    values: dict[str, Any] = _from_file(config) if config else {}
-    values |= _from_environment(environ)
-    values |= {name: value for name, value in flags.items() if value is not None}
     try:
-        return Settings.model_validate(values)
+        return Settings.model_validate(_merged(config, flags, environ))
     except ValidationError as error:
         raise ConfigRejected(_sentence(error)) from None
+
+
+def spool_path(
+    config: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str] = os.environ
+) -> Path:
+    """Return where the spool is, though nothing else may be configured."""
+    return Path(_merged(config, flags, environ).get("spool_path", Settings.model_fields["spool_path"].default))
+
+
+def _merged(config: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = _from_file(config) if config else {}
+    values |= _from_environment(environ)
+    return values | {name: value for name, value in flags.items() if value is not None}
 
 
 def _from_file(path: Path) -> dict[str, Any]:

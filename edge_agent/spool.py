@@ -1,12 +1,15 @@
 """The agent's memory: every alarm is on disk here before it is published, and until the service has it.
 
-WAL and ``synchronous=FULL``: once :meth:`Spool.append` returns, a power cut loses nothing of it.
+WAL and ``synchronous=FULL``: once :meth:`Spool.append` returns, a power cut loses nothing of it. It is bounded
+in events and in bytes; where a bound is reached, or the disk is full, the oldest events give way and leave an
+exact record of the gap.
 """
 
 import fcntl
+import logging
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +19,7 @@ from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from edge_agent.errors import SpoolUnusable
+from edge_agent.reserve import Reserve
 from wire.alarm import Alarm
 from wire.events import AlarmEvent, Gap, GapReason
 from wire.micros import micros, moment
@@ -33,7 +37,14 @@ CREATE TABLE IF NOT EXISTS gaps (
 """
 
 
+log = logging.getLogger(__name__)
+
 _GAPS_A_BATCH = 100  # beside 500 events they stay below the contract's 64 kB
+_PAGE = 4096
+_SMALLEST = 32 * _PAGE
+_TRIES = 50  # ever more of the oldest give way before an append is given up for now
+_DELETE = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?)"
+_GIVES_WAY = 500  # events at least, so that whole pages become free
 
 
 class Depth(NamedTuple):
@@ -55,17 +66,20 @@ class Pending:
 class Spool:
     """Events in order, numbered from 1 within an epoch, kept until the service's ack names them."""
 
-    def __init__(self, path: Path, *, max_events: int = 1_000_000) -> None:
+    def __init__(self, path: Path, *, max_events: int = 1_000_000, max_bytes: int = 256 << 20) -> None:
         self._lock = Lock()
         self._max_events = max_events
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._guard = _exclusive(path.with_name(f"{path.name}.lock"))
+            size = _bound(path.parent, max_bytes)
+            self._reserve = Reserve(path.with_name(f"{path.name}.reserve"), min(size // 8, 1 << 20))
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
-            self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;" + _SCHEMA)
-            self._db.execute("INSERT OR IGNORE INTO meta VALUES ('epoch', ?)", (str(uuid4()),))
+            self._prepare(size)
+            self._insisting(self._begin)
             self.epoch = UUID(self._meta("epoch") or "")
             self._events = self._count("events")
+            self._reserve.hold()
         except (sqlite3.Error, OSError, ValueError) as error:
             message = (
                 f"Cannot use {path} as spool: {error}. Give a writable place to --spool-path; "
@@ -88,12 +102,16 @@ class Spool:
     def append(self, alarms: Sequence[Alarm], bookmark: str) -> None:
         """Store alarms and the source's bookmark in one transaction: a restart neither skips nor repeats."""
         rows = [(alarm.code, micros(alarm.at)) for alarm in alarms]
-        with self._lock, self._transaction():
+
+        def insert() -> int:
             self._db.executemany("INSERT INTO events (code, at_us) VALUES (?, ?)", rows)
             self._db.execute("INSERT OR REPLACE INTO meta VALUES ('bookmark', ?)", (bookmark,))
             surplus = self._events + len(rows) - self._max_events
-            dropped = self._drop_oldest(surplus) if surplus > 0 else 0
-        self._events += len(rows) - dropped
+            return len(rows) - (self._drop_oldest(surplus) if surplus > 0 else 0)
+
+        with self._lock:
+            more = self._insisting(insert, gives_way=max(len(rows), _GIVES_WAY))
+            self._events += more
 
     def pending(self, after: int, limit: int) -> Pending:
         """Return up to ``limit`` events numbered above ``after``, and the gap records that end above it.
@@ -125,10 +143,27 @@ class Spool:
         spans = list(seqs)
         if epoch != self.epoch or not spans:
             return 0
-        with self._lock, self._transaction():
-            gone = self._db.executemany("DELETE FROM events WHERE seq BETWEEN ? AND ?", spans).rowcount
-            self._db.executemany("DELETE FROM gaps WHERE first_seq >= ? AND last_seq <= ?", spans)
-        self._events -= gone
+        with self._lock:
+            try:
+                with self._transaction():
+                    gone = sum(self._delete(span, self._max_events) for span in spans)
+            except sqlite3.OperationalError as error:
+                if not _is_full(error):
+                    raise
+                gone = sum(self._delete_in_pieces(span) for span in spans)
+            self._events -= gone
+        return gone
+
+    def _delete(self, span: tuple[int, int], most: int) -> int:
+        gone = self._db.execute(_DELETE, (*span, most)).rowcount
+        self._db.execute("DELETE FROM gaps WHERE first_seq >= ? AND last_seq <= ?", span)
+        return gone
+
+    def _delete_in_pieces(self, span: tuple[int, int]) -> int:
+        """Delete on a full disk: much at once would need much room."""
+        gone = 0
+        while piece := self._insisting(lambda: self._delete(span, _GIVES_WAY)):
+            gone += piece
         return gone
 
     def oldest_seq(self) -> int | None:
@@ -151,6 +186,59 @@ class Spool:
         with self._lock:
             oldest = self._db.execute("SELECT at_us FROM events ORDER BY seq LIMIT 1").fetchone()
             return Depth(self._events, self._count("gaps"), moment(oldest[0]) if oldest else None)
+
+    def _prepare(self, size: int) -> None:
+        """Set the bounds: the file's, and the log's beside it, so that both together stay within ``size``."""
+        self._db.executescript(f"PRAGMA page_size={_PAGE}; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
+        pages = size * 3 // 4 // _PAGE
+        log_pages = max(8, min(256, pages // 8))
+        self._db.execute(f"PRAGMA max_page_count={pages}")
+        self._db.execute(f"PRAGMA wal_autocheckpoint={log_pages}")
+        self._db.execute(f"PRAGMA journal_size_limit={log_pages * _PAGE}")
+
+    def _begin(self) -> int:
+        for statement in _SCHEMA.split(";"):
+            self._db.execute(statement)
+        self._db.execute("INSERT OR IGNORE INTO meta VALUES ('epoch', ?)", (str(uuid4()),))
+        return 0
+
+    def _insisting(self, change: Callable[[], int], *, gives_way: int = 0) -> int:
+        """Make a change in one transaction, on a full disk too: with the reserve, without the oldest events."""
+        try:
+            with self._transaction():
+                return change()
+        except sqlite3.OperationalError as error:
+            if not _is_full(error):
+                raise
+        self._reserve.release()
+        try:
+            for _ in range(_TRIES):
+                self._shrink_log()
+                if gives_way:
+                    self._give_way(gives_way)
+                try:
+                    with self._transaction():
+                        return change()
+                except sqlite3.OperationalError as error:
+                    if not _is_full(error) or not (gives_way and self._events):
+                        raise
+            raise sqlite3.OperationalError("the disk is full")
+        finally:
+            self._shrink_log()
+            self._reserve.hold()
+
+    def _give_way(self, count: int) -> None:
+        with self._transaction():
+            dropped = self._drop_oldest(count) if self._events else 0
+        self._events -= dropped
+        log.info("no room in the spool: the %d oldest events gave way", dropped)
+
+    def _shrink_log(self) -> None:
+        """Move what the log holds into the file and cut the log, which makes room on the disk."""
+        try:
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.OperationalError as error:
+            log.debug("the spool's log cannot be cut now: %s", error)
 
     def _drop_oldest(self, surplus: int) -> int:
         """Give up the ``surplus`` oldest events and say so: one gap record for each run of numbers."""
@@ -195,7 +283,12 @@ class _Transaction:
         self._db.execute("BEGIN IMMEDIATE")
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._db.execute("ROLLBACK" if kind else "COMMIT")
+        try:
+            if kind is None:
+                self._db.execute("COMMIT")
+        finally:
+            if self._db.in_transaction:  # a full disk may have rolled back already
+                self._db.execute("ROLLBACK")
 
 
 def _runs(rows: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
@@ -206,6 +299,16 @@ def _runs(rows: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
         else:
             runs.append([row])
     return runs
+
+
+def _bound(folder: Path, most: int) -> int:
+    """Return how many bytes the spool may take: as many as it is allowed, but at most half of its disk."""
+    disk = os.statvfs(folder)
+    return max(_SMALLEST, min(most, disk.f_blocks * disk.f_frsize // 2))
+
+
+def _is_full(error: sqlite3.OperationalError) -> bool:
+    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 def _exclusive(path: Path) -> int:

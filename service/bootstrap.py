@@ -23,8 +23,10 @@ from forecasting.network import Network
 from forecasting.window import WindowSpec
 from service import __version__
 from service.broker.announcer import ForecastAnnouncer
-from service.broker.ingester import BatchLimits, Ingester
+from service.broker.inbox import BatchLimits, InboxLimits
+from service.broker.ingester import Ingester
 from service.broker.link import BrokerAddress, Link
+from service.broker.watch import BrokerWatch
 from service.core.enrolment import Curriculum
 from service.core.gate import Limits
 from service.core.health import Health
@@ -40,11 +42,14 @@ from service.flows.newest import NewestForecasts
 from service.flows.record_events import TimePolicy
 from service.flows.refresh import Refresh
 from service.flows.registry import Registry
+from service.flows.replay import Replay
+from service.flows.retention import Retention
 from service.flows.schooling import School
 from service.flows.score import Scoring
 from service.flows.scoreboard import Scoreboard
+from service.flows.silence import SilenceWatch
 from service.flows.versions import VersionDesk
-from service.settings import MqttVersion, Settings, unknown_variables
+from service.settings import IntegrityCheck, MqttVersion, Settings, unknown_variables
 from service.store.audit import AuditStore
 from service.store.catalogue import CatalogueStore
 from service.store.engine import Database
@@ -58,17 +63,21 @@ from service.store.lock import WriterLock
 from service.store.machines import MachineStore
 from service.store.memories import MemoryStore
 from service.store.outcomes import OutcomeStore
+from service.store.quarantine import QuarantineStore
+from service.store.retention import RetentionStore
 from service.store.updates import UpdateStore
 from service.store.versions import VersionStore
 from service.store.weights import WeightsFolder
 from service.web.app import create_app
 from service.web.parts import Parts
 from service.worker.apprentice import HANDOVER, Apprentice
+from service.worker.housekeeping import Housekeeping
 from service.worker.rhythm import Rhythm
 from service.worker.scorekeeper import Scorekeeper
 from service.worker.worker import Duties, Worker
 from wire.clock import PlantClock
 from wire.identity import MachineId
+from wire.topics import PREFIX
 
 log = logging.getLogger(__name__)
 
@@ -106,6 +115,16 @@ def time_policy(settings: Settings) -> TimePolicy:
     return TimePolicy(timedelta(minutes=settings.future_minutes), timedelta(days=settings.retention_days))
 
 
+def retention(settings: Settings, stores: "Stores") -> Retention:
+    """Return what is kept for how long."""
+    return Retention(
+        RetentionStore(stores.database),
+        keep=timedelta(days=settings.retention_days),
+        keep_quarantined=timedelta(days=settings.quarantine_days),
+        most_bytes=None if settings.retention_gb is None else int(settings.retention_gb * 1e9),
+    )
+
+
 @dataclass(frozen=True)
 class Stores:
     """The open store, in its parts."""
@@ -127,8 +146,11 @@ class Stores:
 
 
 @contextmanager
-def open_stores(settings: Settings) -> Iterator[Stores]:
-    """Open the store for writing, its schema brought up to date; on SQLite this process is then the writer."""
+def open_stores(settings: Settings, *, check: bool = False) -> Iterator[Stores]:
+    """Open the store for writing, its schema brought up to date; on SQLite this process is then the writer.
+
+    With ``check`` the file is read through first, and a damaged one is refused with the way back.
+    """
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -140,6 +162,8 @@ def open_stores(settings: Settings) -> Iterator[Stores]:
     if database.is_sqlite:
         lock.acquire()
     try:
+        if check and settings.integrity_check is not IntegrityCheck.OFF:
+            database.check(thorough=settings.integrity_check is IntegrityCheck.FULL)
         database.upgrade()
         yield Stores(
             database,
@@ -169,30 +193,41 @@ class Service:
         self.settings, self.stores = settings, stores
         self.clock = plant_clock(settings)
         self._champion = Champion(stores.versions)
+        base_rates = BaseRates(stores.events)
         self.desk = ForecastDesk(
             machines=stores.machines,
             log=stores.events,
             catalogue=stores.catalogue,
             champion=self._champion,
-            base_rates=BaseRates(stores.events),
+            base_rates=base_rates,
             clock=self.clock,
             stale_after=settings.stale_after,
         )
         self.newest = NewestForecasts(self.desk, clock=self.clock, max_age=timedelta(minutes=1))
+        registry = Registry(stores.machines)
         self.ingester = Ingester(
-            registry=Registry(stores.machines),
+            registry=registry,
             recorder=stores.events,
             clock=self.clock,
             policy=time_policy(settings),
             limits=BatchLimits(settings.ingest_batch_events, settings.ingest_batch_ms / 1000),
             touched=self.newest.touch,
+            late=base_rates.note_late,
+            inbox=InboxLimits(settings.ingest_receive_maximum, settings.ingest_inbox_mb << 20),
         )
+        self.watch = BrokerWatch(queue_alarm=settings.broker_queue_alarm)
         self.link = Link(
             _broker_address(settings),
             client_id=settings.broker_client_id,
             receive_maximum=settings.ingest_receive_maximum,
             deliver=self.ingester.deliver,
+            watch=self.watch,
         )
+        self.silence = SilenceWatch(stores.machines, stores.events)
+        self.housekeeping = Housekeeping(
+            silence=self.silence, retention=retention(settings, stores), clock=self.clock
+        )
+        quarantine = QuarantineStore(stores.database)
         announcer = ForecastAnnouncer(self.link)
         self.rhythm = Rhythm(
             Refresh(
@@ -260,6 +295,11 @@ class Service:
                 exams=stores.exams,
                 history=self.history,
                 scoreboard=Scoreboard(stores.machines, stores.outcomes, self.clock, grace),
+                quarantine=quarantine,
+                replay=Replay(
+                    quarantine, stores.events, registry, self.clock, time_policy(settings), self.newest.touch
+                ),
+                silence=self.silence,
             )
         )
 
@@ -274,12 +314,14 @@ class Service:
             self.worker.sweep()
         self.worker.start()
         self.scorekeeper.start()
+        self.housekeeping.start()
 
     def stop(self) -> None:
         """Stop taking messages, finish the batch at hand, end."""
         self.history.stop()
         self.worker.stop()
         self.scorekeeper.stop()
+        self.housekeeping.stop()
         self.rhythm.stop()
         self.ingester.stop()
         self.link.stop()
@@ -307,6 +349,7 @@ class Service:
             "learning": self.worker.complaint or (None if self.worker.is_alive else "the worker has ended"),
             "scores": self.scorekeeper.complaint
             or (None if self.scorekeeper.is_alive else "the scorekeeper has ended"),
+            "housekeeping": self.housekeeping.complaint,
             "database": self._database_trouble(),
         }
         version, trouble = self._model()
@@ -314,8 +357,12 @@ class Service:
         return Health(
             {part: why for part, why in troubles.items() if why},
             dict(self.ingester.counts)
-            | {"forecasts_stored": self.rhythm.made, "forecasts_scored": self.scorekeeper.scored},
+            | {"forecasts_stored": self.rhythm.made, "forecasts_scored": self.scorekeeper.scored}
+            | {"events_forgotten": self.housekeeping.forgotten}
+            | {"sent_back": sum(self.ingester.sent_back.values())}
+            | self.watch.counts,
             version,
+            self._warnings(),
         )
 
     def _apprentice(self, job: Job, folder: Path) -> Apprentice:
@@ -330,6 +377,22 @@ class Service:
         """Do what is due now and then: relearn what was learned long ago, let go of what nobody needs."""
         self.enrolment.schedule()
         self.stores.versions.prune(keep=self.settings.keep_versions)
+
+    def _warnings(self) -> dict[str, str]:
+        told = self.watch.warnings()
+        twins = self.ingester.twins.seen(self.clock.now())
+        if twins:
+            names = ", ".join(str(machine) for machine in twins)
+            told["two_agents"] = f"Two agents take turns to speak as {names}; stop one, or give it its own name."
+        if self.silence.found:
+            names = ", ".join(str(one.machine) for one in self.silence.found[:10])
+            told["silent"] = f"{len(self.silence.found)} machines are silent against their rhythm: {names}."
+        flooding = [name.removeprefix(f"{PREFIX}/") for name, _ in self.ingester.sent_back.most_common(3)]
+        if flooding:
+            told["flood"] = (
+                f"More came than fits at a time, most of it from {', '.join(flooding)}; it is sent again."
+            )
+        return told
 
     def _database_trouble(self) -> str | None:
         try:
@@ -430,4 +493,6 @@ def _broker_address(settings: Settings) -> BrokerAddress:
         MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,
         settings.broker_username,
         settings.broker_password,
+        settings.broker_tls,
+        settings.broker_tls_ca,
     )

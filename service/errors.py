@@ -7,7 +7,8 @@ ServiceError
 │   ├── Gone             the machine has been retired          410
 │   └── TooLarge         more than may be sent at once         413
 ├── Unavailable          try again later                       503 / retry
-│   └── NoChampion       no model has been learned yet         503
+│   ├── NoChampion       no model has been learned yet         503
+│   └── DatabaseDamaged  the file is not what was written      503
 ├── DatabaseInUse        another process holds the database    (command line)
 ├── TrainingFailed       the update broke, the old model serves
 ├── LeaseLost            another worker has the job now        (worker)
@@ -72,6 +73,13 @@ class NoChampion(Unavailable):
 
     title = "No model yet"
     retry_after = 60
+
+
+class DatabaseDamaged(Unavailable):
+    """The database file is damaged; only a person can mend that."""
+
+    title = "Database damaged"
+    retry_after = 300
 
 
 class DatabaseInUse(ServiceError):

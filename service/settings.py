@@ -20,6 +20,14 @@ class MqttVersion(StrEnum):
     V311 = "3.1.1"
 
 
+class IntegrityCheck(StrEnum):
+    """How thoroughly the database file is checked before the service starts."""
+
+    QUICK = "quick"
+    FULL = "full"
+    OFF = "off"
+
+
 class Settings(BaseSettings):
     """Read from ``ALARMCAST_…`` variables; command-line flags override single fields."""
 
@@ -37,10 +45,20 @@ class Settings(BaseSettings):
     broker_password: str | None = Field(default=None, description="Password at the broker.", repr=False)
     broker_mqtt_version: MqttVersion = Field(default=MqttVersion.V5, description="5 or 3.1.1.")
     broker_client_id: str = Field(default="alarmcast-service", description="Stable, so the session survives.")
-    ingest_batch_events: int = Field(default=500, ge=1, description="Commit after this many events …")
+    broker_tls: bool = Field(default=False, description="Speak TLS; the broker's certificate is checked.")
+    broker_tls_ca: Path | None = Field(
+        default=None, description="PEM file of the authority that signed it; the system's own unless given."
+    )
+    broker_queue_alarm: int = Field(
+        default=50_000, ge=1, description="Messages in the broker's store beyond which status warns."
+    )
+    ingest_batch_events: int = Field(default=2000, ge=1, description="Commit after this many events …")
     ingest_batch_ms: int = Field(default=50, ge=1, description="… or this many milliseconds, whichever is first.")
     ingest_receive_maximum: int = Field(
         default=2000, ge=1, le=65535, description="Messages the broker may have under way to us unacked."
+    )
+    ingest_inbox_mb: int = Field(
+        default=32, ge=1, description="Memory for messages that wait for a commit; what exceeds it is sent again."
     )
     lookback_minutes: int = Field(default=1720, ge=1, description="Length of the evidence window.")
     horizon_minutes: int = Field(default=480, ge=1, description="Length of the horizon.")
@@ -52,7 +70,6 @@ class Settings(BaseSettings):
     scoring_grace_minutes: int = Field(
         default=5, ge=0, description="A horizon is scored this long after its end, in plant time."
     )
-    retention_days: int = Field(default=400, ge=1, description="Events older than this are flagged on arrival.")
     memory_windows: int = Field(
         default=2000, ge=2, description="Windows kept in all for replay and calibration, the paper's M."
     )
@@ -69,6 +86,17 @@ class Settings(BaseSettings):
         default=10, ge=1, description="Newest versions whose weights are kept, needed by a forecast or not."
     )
     history_max_mb: int = Field(default=512, ge=1, description="Largest history file that may be uploaded.")
+    retention_days: int = Field(
+        default=400, ge=1, description="Events older than this are flagged on arrival and forgotten."
+    )
+    retention_gb: float | None = Field(
+        default=None, gt=0, description="If set, the oldest days go when the database holds more."
+    )
+    quarantine_days: int = Field(default=90, ge=1, description="What was refused is kept this long.")
+    integrity_check: IntegrityCheck = Field(
+        default=IntegrityCheck.QUICK,
+        description="How SQLite's file is read through at the start: quick, full, off.",
+    )
     clock_wall_origin: AwareDatetime = Field(
         default=datetime(2000, 1, 1, tzinfo=UTC), description="Wall time at which the plant clock was set."
     )

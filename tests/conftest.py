@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -48,12 +49,13 @@ class Mosquitto:
     folder: Path
     port: int = field(default_factory=free_port)
     extra: str = ""
+    anonymous: bool = True
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         config = self.folder / "mosquitto.conf"
         config.write_text(
-            f"listener {self.port} 127.0.0.1\nallow_anonymous true\npersistence true\n"
+            f"listener {self.port} 127.0.0.1\nallow_anonymous {str(self.anonymous).lower()}\npersistence true\n"
             f"persistence_location {self.folder}/\nmax_inflight_messages 0\nmax_queued_messages 0\n{self.extra}"
         )
         program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
@@ -69,21 +71,36 @@ class Mosquitto:
             self.process.wait()
             self.process = None
 
+    def save(self) -> None:
+        """Let it write its memory to disk, as it does every half hour."""
+        if self.process:
+            before = self._saved_at()
+            self.process.send_signal(signal.SIGUSR1)
+            wait_until(lambda: self._saved_at() != before, "mosquitto has saved its memory")
+
+    def _saved_at(self) -> int:
+        memory = self.folder / "mosquitto.db"
+        return memory.stat().st_mtime_ns if memory.exists() else 0
+
     def _answers(self) -> bool:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
 
-@pytest.fixture
-def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
-    require(shutil.which("mosquitto") or Path("/usr/sbin/mosquitto").exists(), "mosquitto")
-    folder = tmp_path / "mosquitto"
+def broker_in(folder: Path) -> Mosquitto:
+    """Return a broker that keeps its memory in a new folder; not started yet."""
     folder.mkdir()
     if os.getuid() == 0:
         folder.chmod(0o777)
+    return Mosquitto(folder, extra="user root\n" if os.getuid() == 0 else "")
+
+
+@pytest.fixture
+def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
+    require(shutil.which("mosquitto") or Path("/usr/sbin/mosquitto").exists(), "mosquitto")
     for parent in (tmp_path, *tmp_path.parents[:2]):
         parent.chmod(parent.stat().st_mode | 0o055)
-    broker = Mosquitto(folder, extra="user root\n" if os.getuid() == 0 else "")
+    broker = broker_in(tmp_path / "mosquitto")
     broker.start()
     yield broker
     broker.kill()

@@ -26,6 +26,7 @@ class BadItem:
     detail: str
     body: bytes
     seqs: tuple[int, int] | None
+    kind: str = "events"  # or "gaps": which list of the batch it stood in
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,12 @@ def _salvage(payload: bytes, error: ValidationError) -> DecodedBatch:
     if len(events) > MAX_EVENTS or len(gaps) > MAX_GAPS:
         raise PayloadRejected("too_many", f"{len(events)} events and {len(gaps)} gaps in one message")
     bad: list[BadItem] = []
-    good_events = _judge(AlarmEvent, events, bad)
-    good_gaps = _judge(Gap, gaps, bad)
+    good_events = _judge(AlarmEvent, events, bad, "events")
+    good_gaps = _judge(Gap, gaps, bad, "gaps")
     return DecodedBatch(epoch, good_events, good_gaps, bad)
 
 
-def _judge(model: type[Model], items: list[Any], bad: list[BadItem]) -> list[Model]:
+def _judge(model: type[Model], items: list[Any], bad: list[BadItem], kind: str) -> list[Model]:
     good: list[Model] = []
     for item in items:
         body = json.dumps(item).encode()
@@ -97,7 +98,7 @@ def _judge(model: type[Model], items: list[Any], bad: list[BadItem]) -> list[Mod
             good.append(model.model_validate_json(body))
         except ValidationError as error:
             reason, detail = _why(error)
-            bad.append(BadItem(reason, detail, body, _readable_seqs(item)))
+            bad.append(BadItem(reason, detail, body, _readable_seqs(item), kind))
     return good
 
 

@@ -1,19 +1,22 @@
-"""Broker to store: gathers messages, commits them, acks the agents, and only then acks the broker."""
+"""Broker to store: takes messages, commits them, and only then acks them to agents and broker."""
 
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from queue import Empty, SimpleQueue
 from threading import Event, Thread
+from uuid import UUID
 
+from service.broker.inbox import BatchLimits, Inbox, InboxLimits
 from service.broker.link import Delivery, Link
+from service.core.machine import Machine
 from service.core.recording import Recorded
 from service.errors import Unavailable
 from service.flows.ports import Recorder
 from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
 from service.flows.registry import Registry
+from service.flows.twins import Twins
+from wire.acks import Ack, fold
 from wire.clock import PlantClock
 from wire.codec import encode
 from wire.identity import MachineId
@@ -21,16 +24,8 @@ from wire.topics import Channel, topic
 
 log = logging.getLogger(__name__)
 
-_IDLE = 0.005  # seconds without a message after which a started batch is committed
+_OWE_AT_MOST = 0.25  # seconds
 _RETRY_AT_LEAST, _RETRY_AT_MOST = 0.2, 5.0
-
-
-@dataclass(frozen=True)
-class BatchLimits:
-    """When a batch is committed: at so many events or so many seconds after its first message."""
-
-    events: int = 500
-    seconds: float = 0.05
 
 
 class Ingester:
@@ -45,19 +40,25 @@ class Ingester:
         policy: TimePolicy,
         limits: BatchLimits,
         touched: Callable[[Iterable[MachineId]], None],
+        late: Callable[[Iterable[Machine]], None] = lambda _machines: None,
+        inbox: InboxLimits | None = None,
     ) -> None:
         self._registry, self._recorder, self._clock = registry, recorder, clock
         self._policy, self._limits, self._touched = policy, limits, touched
-        self._inbox: SimpleQueue[Delivery] = SimpleQueue()
+        self._late = late
+        self._inbox = Inbox(inbox or InboxLimits())
+        self.twins = Twins()
+        self._owed: dict[tuple[MachineId, UUID], list[tuple[int, int]]] = {}
+        self._paid_at = 0.0
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="ingester", daemon=True)
         self.link: Link | None = None
         self.counts: Counter[str] = Counter()
         self.complaint: str | None = None
 
-    def deliver(self, delivery: Delivery) -> None:
-        """Take a message from the broker; the receive maximum bounds how many wait here."""
-        self._inbox.put(delivery)
+    def deliver(self, delivery: Delivery) -> bool:
+        """Take a message from the broker; False if there is no room and it must go back."""
+        return self._inbox.put(delivery)
 
     def start(self, link: Link) -> None:
         """Begin to work, acking over ``link``."""
@@ -67,6 +68,7 @@ class Ingester:
     def stop(self) -> None:
         """Finish the batch at hand; what waits in the inbox was never acked and will be sent again."""
         self._stopping.set()
+        self._inbox.close()
         self._thread.join()
 
     @property
@@ -74,25 +76,19 @@ class Ingester:
         """Whether the thread still runs."""
         return self._thread.is_alive()
 
+    @property
+    def sent_back(self) -> Counter[str]:
+        """How many messages of which machines found no room."""
+        return self._inbox.sent_back
+
     def _run(self) -> None:
         while not self._stopping.is_set():
-            try:
-                first = self._inbox.get(timeout=0.2)
-            except Empty:
-                continue
-            self._settle(self._gather(first))
-
-    def _gather(self, first: Delivery) -> list[Delivery]:
-        deliveries = [first]
-        events, deadline = _events_in(first), time.monotonic() + self._limits.seconds
-        while events < self._limits.events and (patience := min(deadline - time.monotonic(), _IDLE)) > 0:
-            try:
-                delivery = self._inbox.get(timeout=patience)
-            except Empty:
-                break
-            deliveries.append(delivery)
-            events += _events_in(delivery)
-        return deliveries
+            deliveries = self._inbox.take(self._limits, timeout=0.2)
+            if deliveries:
+                self._settle(deliveries)
+            if self._owed and (not len(self._inbox) or time.monotonic() - self._paid_at > _OWE_AT_MOST):
+                self._pay()
+        self._pay()
 
     def _settle(self, deliveries: list[Delivery]) -> None:
         """Bring messages to their end: committed and acked, or, one by one, quarantined.
@@ -112,24 +108,37 @@ class Ingester:
             receipt = self._quarantined(deliveries[0], error)
         if receipt is None or self.link is None:
             return  # told to stop: what was not acked will be sent again
+        self._late(receipt.late)
         self._touched(receipt.touched)  # before the acks: who asks after an ack sees what it acked
         for machine, ack in receipt.acks:
-            self.link.publish(topic(machine, Channel.ACKS), encode(ack))
+            self._owed.setdefault((machine, ack.epoch), []).extend(ack.seqs)
         for delivery in deliveries:
             self.link.ack(delivery)
         self.counts.update(receipt.counts)
+
+    def _pay(self) -> None:
+        """Tell the agents what is committed: at once where nothing waits, else together with what comes next.
+
+        An ack a batch for each of hundreds of machines would cost more than their events do.
+        """
+        owed, self._owed, self._paid_at = self._owed, {}, time.monotonic()
+        now = self._clock.now()
+        for (machine, epoch), seqs in owed.items():
+            if self.link is not None:
+                self.link.publish(topic(machine, Channel.ACKS), encode(Ack(epoch=epoch, seqs=fold(seqs), now=now)))
 
     def _committed(self, deliveries: list[Delivery]) -> Receipt | None:
         """Judge and commit, waiting for a store that is away; the broker holds back while nothing is acked."""
         wait = _RETRY_AT_LEAST
         while True:
-            intake = Intake(self._clock.now(), self._policy, self._registry)
+            intake = Intake(self._clock.now(), self._policy, self._registry, self.twins)
             try:
                 for delivery in deliveries:
                     intake.take(_incoming(delivery))
                 receipt = record(intake, recorder=self._recorder)
             except Unavailable as error:
                 self.complaint = str(error)
+                self._pay()  # what is committed must not wait for what cannot be
                 log.warning("cannot commit, trying again in %.1f s: %s", wait, error)
                 if self._stopping.wait(wait):
                     return None
@@ -147,12 +156,7 @@ class Ingester:
         except Exception:
             log.exception("could not even quarantine a message of %d bytes", len(delivery.payload))
             self.counts["dropped"] += 1
-            return Receipt([], set(), Recorded(0, 0, 0), Counter())
-
-
-def _events_in(delivery: Delivery) -> int:
-    """Return about how many events a message holds, without reading it."""
-    return delivery.payload.count(b'"seq"') or 1
+            return Receipt([], set(), set(), Recorded(0, 0, 0), Counter())
 
 
 def _incoming(delivery: Delivery) -> Incoming:

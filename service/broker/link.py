@@ -6,8 +6,10 @@ message id belongs to another message. Every connection therefore has a generati
 
 import logging
 import random
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -17,11 +19,13 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
+from service.broker.watch import TOPICS, BrokerWatch
 from wire.topics import Channel, every_machine
 
 log = logging.getLogger(__name__)
 
 _SESSION_SECONDS = 7 * 24 * 3600  # how long the broker keeps our queue while we are away
+_KEEPALIVE = 15  # seconds; a connection that only looks open is given up after at most twice as long
 _SUBSCRIPTIONS = [(every_machine(Channel.EVENTS), 1), (every_machine(Channel.STATE), 1)]
 
 
@@ -34,6 +38,8 @@ class BrokerAddress:
     protocol: MQTTProtocolVersion = MQTTProtocolVersion.MQTTv5
     username: str | None = None
     password: str | None = None
+    tls: bool = False
+    tls_ca: Path | None = None
 
 
 class Delivery(NamedTuple):
@@ -56,12 +62,15 @@ class Link:
         *,
         client_id: str,
         receive_maximum: int,
-        deliver: Callable[[Delivery], None],
+        deliver: Callable[[Delivery], bool],
+        watch: BrokerWatch,
     ) -> None:
-        self._address, self._deliver = address, deliver
+        self._address, self._deliver, self._watch = address, deliver, watch
         self._receive_maximum = receive_maximum
         self._lock = Lock()
         self._generation = 0
+        self._subscribing: int | None = None
+        self._had_session = False
         self.connected = self._may_publish = False
         self.complaint: str | None = f"not connected yet to the broker at {address.host}:{address.port}"
         self._client = self._build(client_id)
@@ -69,7 +78,7 @@ class Link:
     def start(self) -> None:
         """Begin to connect; returns at once, whether or not a broker is there."""
         self._client.connect_async(
-            self._address.host, self._address.port, keepalive=30, **self._lasting_session_arguments()
+            self._address.host, self._address.port, keepalive=_KEEPALIVE, **self._lasting_session_arguments()
         )
         self._client.loop_start()
 
@@ -102,22 +111,29 @@ class Link:
 
     # --- paho's callbacks, on its network thread ---------------------------------------------------------
 
-    def _on_connect(self, client: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
+    def _on_connect(self, client: mqtt.Client, _data: Any, flags: Any, reason: ReasonCode, _props: Any) -> None:
         if reason.is_failure:
             self.complaint = f"the broker at {self._address.host}:{self._address.port} refused: {reason}"
             log.error(self.complaint)
             return
         # A resumed session delivers what it kept before it answers our subscription; acks must flow by then.
         self._may_publish = True
-        client.subscribe(_SUBSCRIPTIONS)
+        if self._had_session and not flags.session_present:
+            log.warning("the broker has forgotten our session; agents will send again what it kept")
+            self._watch.session_lost()
+        self._subscribing = client.subscribe(_SUBSCRIPTIONS)[1]
+        client.subscribe([(topic, 0) for topic in TOPICS])
 
-    def _on_subscribe(self, _c: mqtt.Client, _data: Any, _mid: int, reasons: list[ReasonCode], _p: Any) -> None:
+    def _on_subscribe(self, _c: mqtt.Client, _data: Any, mid: int, reasons: list[ReasonCode], _p: Any) -> None:
+        if mid != self._subscribing:
+            return  # a broker may keep its counters to itself
         refused = [str(reason) for reason in reasons if reason.is_failure]
         if refused:
             self.complaint = f"the broker refused a subscription: {', '.join(refused)}"
             log.error(self.complaint)
             return
         self.connected, self.complaint = True, None
+        self._had_session = True
         log.info("connected to the broker at %s:%d", self._address.host, self._address.port)
 
     def _on_disconnect(self, _c: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
@@ -133,16 +149,19 @@ class Link:
             topic = message.topic
         except UnicodeDecodeError:
             topic = "\ufffd"
-        self._deliver(
-            Delivery(
-                self._generation,
-                message.mid,
-                message.qos,
-                topic,
-                bytes(message.payload),
-                retained=message.retain,
-            )
+        delivery = Delivery(
+            self._generation,
+            message.mid,
+            message.qos,
+            topic,
+            bytes(message.payload),
+            retained=message.retain,
         )
+        if not self._deliver(delivery):
+            self.ack(delivery)  # it goes back: its agent was not acked and will send it again
+
+    def _on_figure(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
+        self._watch.figure(message.topic, bytes(message.payload))
 
     # --- small parts ---------------------------------------------------------------------------------
 
@@ -157,6 +176,8 @@ class Link:
         )
         if self._address.username is not None:
             client.username_pw_set(self._address.username, self._address.password)
+        if self._address.tls:
+            client.tls_set_context(ssl.create_default_context(cafile=self._address.tls_ca))
         client.reconnect_delay_set(random.uniform(0.2, 0.5), random.uniform(3, 5))  # type: ignore[arg-type]  # noqa: S311
         client.max_inflight_messages_set(1000)
         client.suppress_exceptions = True  # an exception in a callback would end paho's thread for good
@@ -164,6 +185,7 @@ class Link:
         client.on_subscribe = self._on_subscribe
         client.on_disconnect = self._on_disconnect
         client.on_message = self._on_message
+        client.message_callback_add("$SYS/#", self._on_figure)
         return client
 
     def _lasting_session_arguments(self) -> dict[str, Any]:

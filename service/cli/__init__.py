@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from service import __version__
-from service.cli import admin, apprentice, serve
+from service.cli import admin, apprentice, backup, serve
 from service.errors import ServiceError
 from service.experiment.command import command as experiment
 
@@ -21,6 +21,8 @@ app.command("serve")(serve.serve)
 app.command("demo")(serve.demo)
 app.command("experiment")(experiment)
 app.command("apprentice", hidden=True)(apprentice.apprentice)
+admin.app.command("backup")(backup.backup_command)
+admin.app.command("restore")(backup.restore_command)
 app.add_typer(admin.app, name="admin")
 
 

@@ -28,7 +28,7 @@ def serve(
         data_dir=data_dir, host=host, port=port, broker_host=broker_host, broker_port=broker_port
     )
     listener = listen(settings.host, settings.port)
-    with listener, open_stores(settings) as stores:
+    with listener, open_stores(settings, check=True) as stores:
         address = url_of(listener)
         typer.echo(f"Alarmcast listens on {address}, its documentation is at {address}/docs", err=True)
         Service(settings, stores).run(listener)

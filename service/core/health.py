@@ -1,6 +1,6 @@
 """How the service is: what works, what does not, and what has been counted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -10,6 +10,7 @@ class Health:
     troubles: dict[str, str]
     counts: dict[str, int]
     model_version: str | None
+    warnings: dict[str, str] = field(default_factory=dict)  # worth a look, and no reason to be unready
 
     @property
     def ready(self) -> bool:

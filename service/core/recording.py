@@ -55,11 +55,13 @@ class Recording:
     told: dict[int, Agent] = field(default_factory=dict)
     heard: set[int] = field(default_factory=set)
     knocking: set[MachineId] = field(default_factory=set)
+    released: set[int] = field(default_factory=set)  # rows of the quarantine that this recording replaces
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
-        return not (self.events or self.gaps or self.quarantined or self.told or self.heard or self.knocking)
+        parts = (self.events, self.gaps, self.quarantined, self.told, self.heard, self.knocking, self.released)
+        return not any(parts)
 
 
 class Recorded(NamedTuple):

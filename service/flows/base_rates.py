@@ -1,5 +1,6 @@
 """The base rates that stand beside forecasts, remembered for a plant day."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -13,6 +14,7 @@ from service.flows.ports import EventLog
 from wire.micros import micros
 
 _RENEW_AFTER = timedelta(days=1)
+_RENEW_LATE_AFTER = timedelta(minutes=15)  # a backlog arrives in many pieces
 
 
 @dataclass
@@ -21,13 +23,20 @@ class BaseRates:
 
     log: EventLog
     _kept: dict[tuple[int, tuple[int, ...]], tuple[datetime, Matrix | None]] = field(default_factory=dict)
+    _late: set[int] = field(default_factory=set)
+
+    def note_late(self, machines: Iterable[Machine]) -> None:
+        """Note that events of an earlier time have arrived: what was counted is to be counted again soon."""
+        self._late.update(machine.row for machine in machines)
 
     def of(self, machine: Machine, at: datetime, model: Forecaster) -> Matrix | None:
         """Return the rates in the order of the model's targets, or None while no horizon has closed."""
         key = (machine.row, model.vocabulary.targets)
         kept = self._kept.get(key)
-        if kept and timedelta(0) <= at - kept[0] < _RENEW_AFTER and kept[1] is not None:
+        renew_after = _RENEW_LATE_AFTER if machine.row in self._late else _RENEW_AFTER
+        if kept and timedelta(0) <= at - kept[0] < renew_after and kept[1] is not None:
             return kept[1]
+        self._late.discard(machine.row)
         rates = self._count(machine, at, model)
         if kept is None or at >= kept[0]:  # a look into the past must not replace the present
             self._kept[key] = (at, rates)

@@ -22,6 +22,7 @@ from service.core.recording import (
 )
 from service.flows.ports import Recorder
 from service.flows.registry import Registry
+from service.flows.twins import Twins
 from wire.acks import Ack, fold, runs
 from wire.codec import decode, decode_batch
 from wire.errors import PayloadRejected, TopicRejected
@@ -30,6 +31,7 @@ from wire.micros import micros
 from wire.state import AgentState
 from wire.topics import Channel, parse_topic
 
+_LATE = timedelta(hours=1)  # from when on an event changes more than the newest forecast
 _parse_topic = lru_cache(maxsize=10_000)(parse_topic)
 
 
@@ -67,10 +69,12 @@ class Intake:
     now: datetime
     policy: TimePolicy
     registry: Registry
+    twins: Twins = field(default_factory=Twins)
     recording: Recording = field(init=False)
     acked: dict[tuple[MachineId, UUID], list[tuple[int, int]]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     machines: dict[MachineId, Machine] = field(default_factory=dict)
+    late: set[Machine] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.recording = Recording(micros(self.now))
@@ -118,6 +122,8 @@ class Intake:
             if flag != IN_TIME:
                 self.counts["flagged"] += 1
             self.recording.events.append(EventRow(row, epoch, event.seq, event.code, at_us, flag))
+        if batch.events and batch.events[0].at < self.now - _LATE:
+            self.late.add(machine)
         acked += runs([event.seq for event in batch.events])
         for gap in batch.gaps:
             first, last = gap.seqs
@@ -127,15 +133,22 @@ class Intake:
             acked.append(gap.seqs)
         for bad in batch.bad:
             self.counts[f"quarantined:{bad.reason}"] += 1
-            self.recording.quarantined.append(Quarantined(row, message.topic, bad.reason, bad.detail, bad.body))
+            body = (
+                f'{{"epoch":"{epoch}","{bad.kind}":['.encode() + bad.body + b"]}"
+            )  # whole, so that it can be replayed
+            self.recording.quarantined.append(Quarantined(row, message.topic, bad.reason, bad.detail, body))
             if bad.seqs:
                 acked.append(bad.seqs)
-        self.recording.heard.add(row)
+        if batch.events or batch.gaps or batch.bad:  # somebody who only asks whether we listen is not the machine
+            self.recording.heard.add(row)
 
     def _take_state(self, machine: Machine, message: Incoming) -> None:
         state = decode(AgentState, message.payload)
         # A retained state is old news; a live one, a last will above all, is from this very moment.
         heard_at = min(state.at, self.now) if message.retained else self.now
+        if not self.twins.believes(machine.id, state.epoch, online=state.online, at=self.now):
+            self.counts["states_of_another_agent"] += 1
+            return
         self.recording.told[machine.row] = Agent(
             state.online, heard_at, state.agent, state.epoch, state.spooled, state.skew_ms
         )
@@ -154,6 +167,7 @@ class Receipt:
 
     acks: list[tuple[MachineId, Ack]]
     touched: set[MachineId]
+    late: set[Machine]
     recorded: Recorded
     counts: Counter[str]
 
@@ -164,7 +178,7 @@ def record(intake: Intake, *, recorder: Recorder) -> Receipt:
     counts = intake.counts + Counter(
         stored=recorded.stored, duplicate=recorded.duplicates, **{"quarantined:conflict": recorded.conflicts}
     )
-    return Receipt(intake.acks(), set(intake.machines), recorded, counts)
+    return Receipt(intake.acks(), set(intake.machines), intake.late, recorded, counts)
 
 
 def _storable(text: str) -> str:

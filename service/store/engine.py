@@ -1,5 +1,6 @@
 """Connections: one writer and many readers on SQLite, one pool on PostgreSQL, the same two doors to both."""
 
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +13,10 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
-from service.errors import InputRejected, Unavailable
+from service.errors import DatabaseDamaged, InputRejected, Unavailable
 
 BUSY_SECONDS = 30
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_URL = "The database URL cannot be used; write sqlite:////path/to/file or postgresql+psycopg://…"
 
 
@@ -70,6 +72,16 @@ class Database:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
+    def check(self, *, thorough: bool = False) -> None:
+        """Read a SQLite file through and raise :class:`DatabaseDamaged` if it is; PostgreSQL checks itself."""
+        if not self.is_sqlite:
+            return
+        pragma = "integrity_check" if thorough else "quick_check"
+        with _translated(), self._writer.connect() as connection:
+            found = connection.exec_driver_sql(f"PRAGMA {pragma}(1)").scalar_one()
+        if found != "ok":
+            raise DatabaseDamaged(damaged(str(found)))
+
     def _insist_on_being_open(self) -> None:
         if self._closed:
             raise Unavailable("The database is closed, because the service stops.")
@@ -88,6 +100,15 @@ class Database:
         self._reader.dispose()
 
 
+def damaged(what: str) -> str:
+    """Say what a person can do about a damaged file."""
+    return (
+        f"The database is damaged: {' '.join(what.split())}. Stop the service, bring back the last backup with "
+        "`alarmcast admin restore FOLDER` (the damaged file is put aside), and look after the disk. Agents keep "
+        "what is not acked yet."
+    )
+
+
 @contextmanager
 def _translated() -> Iterator[None]:
     try:
@@ -95,6 +116,8 @@ def _translated() -> Iterator[None]:
     except OperationalError as error:
         raise Unavailable(f"The database does not answer as it should: {error.orig}.") from error
     except DBAPIError as error:
+        if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+            raise DatabaseDamaged(damaged(str(error.orig))) from error
         if error.connection_invalidated:
             raise Unavailable(f"The connection to the database was lost: {error.orig}.") from error
         raise

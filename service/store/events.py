@@ -6,10 +6,23 @@ from datetime import datetime
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import Boolean, ColumnElement, Connection, TextClause, literal_column, select, text, tuple_
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    Row,
+    TextClause,
+    delete,
+    func,
+    literal_column,
+    select,
+    text,
+    tuple_,
+)
 
 from forecasting.series import AlarmSeries
 from service.core.history import AlarmPage, Cursor, GapRecord, PageQuery, StoredAlarm
@@ -29,6 +42,7 @@ from service.store.late import note_late
 from service.store.machines import epoch_number, record_knocks, record_signs_of_life
 from service.store.tables import agents, epochs, events, gaps, quarantine
 from wire.micros import micros, moment
+from wire.moment import isoformat
 
 _EVENT_COLUMNS = ("epoch_id", "seq", "machine_id", "code", "at_us", "received_us", "flag")
 _QUARANTINE_COLUMNS = ("machine_id", "topic", "reason", "detail", "body", "sha256", "received_us")
@@ -59,6 +73,8 @@ class EventStore:
         """Write all that a recording holds in one transaction; a repeated event changes nothing."""
         with self.database.write() as connection:
             numbers = self._epoch_numbers(connection, recording)
+            if recording.released:
+                connection.execute(delete(quarantine).where(quarantine.c.id.in_(recording.released)))
             recorded, conflicts = _insert_events(connection, recording, numbers)
             _insert_gaps(connection, recording, numbers)
             note_late(connection, recording, stored=recorded.stored)
@@ -125,8 +141,35 @@ class EventStore:
             .order_by(gaps.c.first_us)
         )
         with self.database.read() as connection:
+            return [_gap_record(row) for row in connection.execute(query)]
+
+    def exact_gaps(self, machine: Machine, start: datetime, end: datetime) -> list[tuple[GapRecord, int]]:
+        """Return gaps as above, each with how many of its numbers are really missing.
+
+        An agent may drop what was already on its way; such events arrive, and the gap is smaller than it says.
+        """
+        arrived = (
+            select(func.count())
+            .select_from(events)
+            .where(
+                events.c.epoch_id == gaps.c.epoch_id,
+                events.c.seq >= gaps.c.first_seq,
+                events.c.seq <= gaps.c.last_seq,
+            )
+            .scalar_subquery()
+        )
+        query = (
+            select(gaps, arrived.label("arrived"))
+            .where(
+                gaps.c.machine_id == machine.row,
+                gaps.c.last_us >= micros(start),
+                gaps.c.first_us < micros(end),
+            )
+            .order_by(gaps.c.first_us, gaps.c.first_seq)
+        )
+        with self.database.read() as connection:
             return [
-                GapRecord(moment(row.first_us), moment(row.last_us), row.first_seq, row.last_seq, row.reason)
+                (_gap_record(row), row.last_seq - row.first_seq + 1 - row.arrived)
                 for row in connection.execute(query)
             ]
 
@@ -159,6 +202,10 @@ class EventStore:
     def _epoch_numbers(self, connection: Connection, recording: Recording) -> dict[tuple[int, UUID], int]:
         keys = {key for rows in (recording.events, recording.gaps) for key, _ in groupby(rows, _of_epoch)}
         return {key: self._epochs.get(key) or epoch_number(connection, *key) for key in keys}
+
+
+def _gap_record(row: Row[Any]) -> GapRecord:
+    return GapRecord(moment(row.first_us), moment(row.last_us), row.first_seq, row.last_seq, row.reason)
 
 
 def _insert_events(
@@ -199,7 +246,8 @@ def _conflicts(
 
 
 def _conflict(row: EventRow, kept: tuple[int, int]) -> Quarantined:
-    body = f'{{"epoch":"{row.epoch}","seq":{row.seq},"code":{row.code},"at_us":{row.at_us}}}'
+    event = f'{{"seq":{row.seq},"code":{row.code},"at":"{isoformat(moment(row.at_us))}"}}'
+    body = f'{{"epoch":"{row.epoch}","events":[{event}]}}'
     detail = f"event {row.seq} is stored already with code {kept[0]} at {moment(kept[1]).isoformat()}"
     return Quarantined(row.machine, "events", "conflict", detail, body.encode())
 

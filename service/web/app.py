@@ -6,7 +6,20 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from service import __version__
-from service.web import catalogue, enrolment, forecasts, health, jobs, machines, models, problems, scores
+from service.web import (
+    catalogue,
+    enrolment,
+    forecasts,
+    gaps,
+    health,
+    jobs,
+    machines,
+    models,
+    problems,
+    quarantine,
+    scores,
+    silent,
+)
 from service.web.parts import Parts
 
 _DESCRIPTION = """
@@ -21,7 +34,8 @@ def create_app(parts: Parts) -> FastAPI:
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
     app = FastAPIOffline(title="Alarmcast", version=__version__, description=_DESCRIPTION, redirect_slashes=False)
     problems.install(app)
-    for noun in (machines, enrolment, jobs, models, forecasts, scores, catalogue, health):
+    nouns = (machines, enrolment, jobs, models, forecasts, scores, gaps, silent, catalogue, quarantine, health)
+    for noun in nouns:
         app.include_router(noun.router(parts))
     documented = app.openapi
 

@@ -27,6 +27,7 @@ class Status(BaseModel):
     model_version: str | None
     ready: bool
     troubles: dict[str, str]
+    warnings: dict[str, str] = Field(description="What works and is worth a look all the same.")
     counts: dict[str, int] = Field(description="Since the start: events by result, quarantined by reason.")
 
 
@@ -57,6 +58,7 @@ def router(parts: Parts) -> APIRouter:
             model_version=health.model_version,
             ready=health.ready,
             troubles=health.troubles,
+            warnings=health.warnings,
             counts=health.counts,
         )
 

@@ -12,8 +12,10 @@ from service.flows.enrol import Enrolment
 from service.flows.forecast import ForecastDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
-from service.flows.ports import Catalogue, EventLog, Exams, Jobs, Machines, Versions
+from service.flows.ports import Catalogue, EventLog, Exams, Jobs, Machines, QuarantineLog, Versions
+from service.flows.replay import Replay
 from service.flows.scoreboard import Scoreboard
+from service.flows.silence import SilenceWatch
 from service.flows.versions import VersionDesk
 from wire.clock import PlantClock
 from wire.identity import ID_PATTERN
@@ -42,6 +44,9 @@ class Parts:
     exams: Exams
     history: HistoryLoader
     scoreboard: Scoreboard
+    quarantine: QuarantineLog
+    replay: Replay
+    silence: SilenceWatch
 
 
 def who(request: Request) -> str:

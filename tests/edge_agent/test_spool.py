@@ -1,5 +1,8 @@
 """The spool: nothing leaves it but by an ack, nothing is numbered twice, what is dropped is told."""
 
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 
 from edge_agent.errors import SpoolUnusable
 from edge_agent.spool import Spool
+from tests.conftest import require
 from wire.alarm import Alarm
 
 START = datetime(2026, 11, 16, tzinfo=UTC)
@@ -139,3 +143,65 @@ def test_a_file_that_is_no_spool_is_refused_with_a_sentence(tmp_path: Path) -> N
     file.write_bytes(b"this is not a database, it is a letter" * 100)
     with pytest.raises(SpoolUnusable, match=r"Cannot use .* as spool"):
         Spool(file)
+
+
+def full_story(spool: Spool, appended: int) -> tuple[set[int], set[int]]:
+    """Return the numbers that wait and those that gaps name; together they must be all there are."""
+    pending = spool.pending(0, 1_000_000)
+    waiting = {event.seq for event in pending.events}
+    missing = {number for gap in pending.gaps for number in range(gap.seqs[0], gap.seqs[1] + 1)}
+    assert waiting | missing == set(range(1, appended + 1))
+    assert not waiting & missing
+    assert spool.depth().events == len(waiting)
+    return waiting, missing
+
+
+def test_a_spool_that_reaches_its_size_drops_the_oldest_and_leaves_one_exact_gap(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", max_bytes=1 << 20)
+    for batch in range(200):
+        spool.append(alarms(500, first=batch * 500), str(batch))
+    _, missing = full_story(spool, 100_000)
+    assert missing == set(range(1, max(missing) + 1))
+    assert spool.bookmark == "199"
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) <= 1 << 20
+
+
+def test_after_room_was_made_by_acks_nothing_gives_way_any_more(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", max_bytes=1 << 20)
+    for batch in range(100):
+        spool.append(alarms(500), str(batch))
+    spool.forget(spool.epoch, [(1, 50_000)])
+    for batch in range(20):
+        spool.append(alarms(500), str(batch))
+    assert spool.depth().events == 10_000
+    assert spool.pending(0, 10).gaps == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
+    require(subprocess.run(mount, check=False, capture_output=True).returncode == 0, "the right to mount a tmpfs")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_on_a_disk_without_a_free_byte_the_oldest_give_way_and_acks_are_still_heard(small_disk: Path) -> None:
+    spool = Spool(small_disk / "spool")
+    for batch in range(10):
+        spool.append(alarms(500), str(batch))
+    with (small_disk / "somebody-elses").open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(b"x" * 512)
+    for batch in range(10, 60):
+        spool.append(alarms(500), str(batch))
+    waiting, missing = full_story(spool, 30_000)
+    assert missing
+    assert spool.bookmark == "59"
+    assert spool.forget(spool.epoch, [(min(waiting), max(waiting))]) == len(waiting)
+    spool.close()
+    again = Spool(small_disk / "spool")
+    assert again.depth().events == 0
+    assert again.bookmark == "59"
+    again.close()

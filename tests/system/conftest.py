@@ -69,15 +69,21 @@ class Plant:
     port: int = field(default_factory=free_port)
     processes: list[Process] = field(default_factory=list)
     service: Process = field(init=False)
+    module: str = "service"  # what is run as the service
+    service_broker_port: int | None = None  # the broker's own unless the service reaches it through a proxy
+    data_dir: Path | None = None
+    spools: Path | None = None
+    environment: dict[str, str] = field(default_factory=dict)  # of the service
 
     def __post_init__(self) -> None:
-        command = ["-m", "service", "serve", "--data-dir", str(self.data), "--port", str(self.port)]
-        command += ["--broker-port", str(self.broker.port)]
+        command = ["-m", self.module, "serve", "--data-dir", str(self.data), "--port", str(self.port)]
+        command += ["--broker-port", str(self.service_broker_port or self.broker.port)]
         self.service = self._process(command, "service")
+        self.service.environment = self.environment
 
     @property
     def data(self) -> Path:
-        return self.folder / "data"
+        return self.data_dir or self.folder / "data"
 
     def start_service(self) -> None:
         self.service.start()
@@ -121,13 +127,24 @@ class Plant:
         return self._process(["-m", "edge_agent", "run", *flags], f"agent-{name}")
 
     def spool(self, machine: str) -> Path:
-        return self.folder / f"{machine.replace('/', '+')}.spool"
+        return (self.spools or self.folder) / f"{machine.replace('/', '+')}.spool"
 
     def spooled(self, machine: str) -> int:
         """Return how many events of a machine still wait for an ack; -1 while the agent has made no spool."""
+        return self._ask_spool(machine, "SELECT count(*) FROM events")
+
+    def gaps_spooled(self, machine: str) -> int:
+        """Return how many gap records of a machine still wait for an ack; -1 as above."""
+        return self._ask_spool(machine, "SELECT count(*) FROM gaps")
+
+    def given(self, machine: str) -> int:
+        """Return how many numbers the spool has given to events; -1 as above."""
+        return self._ask_spool(machine, "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'events'")
+
+    def _ask_spool(self, machine: str, query: str) -> int:
         try:
             with closing(sqlite3.connect(f"file:{self.spool(machine)}?mode=ro", uri=True)) as spool:
-                return int(spool.execute("SELECT count(*) FROM events").fetchone()[0])
+                return int(spool.execute(query).fetchone()[0])
         except sqlite3.OperationalError:
             return -1
 
@@ -150,6 +167,16 @@ class Plant:
         )
         with closing(sqlite3.connect(f"file:{self.data / 'alarmcast.sqlite3'}?mode=ro", uri=True)) as database:
             return list(database.execute(query, (site, name)))
+
+    def arrived(self, machine: str) -> list[int]:
+        """Return a machine's codes in the order in which batches of them were committed."""
+        site, name = machine.split("/")
+        query = (
+            "SELECT code FROM events JOIN machines ON machines.id = machine_id"
+            " WHERE site = ? AND machine = ? ORDER BY received_us, seq"
+        )
+        with closing(sqlite3.connect(f"file:{self.data / 'alarmcast.sqlite3'}?mode=ro", uri=True)) as database:
+            return [code for (code,) in database.execute(query, (site, name))]
 
     def status(self) -> dict[str, Any]:
         return dict(self.get("/v1/status").json())

@@ -6,7 +6,8 @@ import pytest
 from sqlalchemy import select
 
 from service.bootstrap import Stores
-from service.broker.ingester import BatchLimits, Ingester
+from service.broker.inbox import BatchLimits
+from service.broker.ingester import Ingester
 from service.broker.link import Delivery
 from service.core.machine import Machine
 from service.core.recording import Recorded, Recording

@@ -1,0 +1,225 @@
+"""``alarmcast-edge doctor``: looks at everything an agent needs and says in words what is wrong.
+
+One check after the other, from what is nearest to what is farthest; where one fails, those that need it are
+not tried.
+"""
+
+import os
+import shutil
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+from edge_agent.agent import broker_of
+from edge_agent.errors import EdgeError
+from edge_agent.link import Broker, Link
+from edge_agent.settings import Settings, SourceKind, load
+from edge_agent.status import look_at
+from wire.acks import Ack
+from wire.clock import PlantClock
+from wire.codec import decode, encode
+from wire.errors import PayloadRejected
+from wire.events import EventBatch
+from wire.identity import MachineId
+from wire.log_rows import RowReader, RowRejected
+from wire.moment import EARLIEST
+from wire.topics import Channel, topic
+
+_SECONDS = 5.0  # that each step may take
+_MOST_SKEW_MS = 60_000
+_LEAST_FREE = 50 << 20
+_TAIL_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found; ``ok`` is None where something is doubtful and nothing is broken."""
+
+    check: str
+    ok: bool | None
+    words: str
+
+
+def examine(config: Path | None, flags: Mapping[str, str | None]) -> Iterator[Finding]:
+    """Yield findings as they are made."""
+    try:
+        settings = load(config, flags)
+    except EdgeError as error:
+        yield Finding("configuration", ok=False, words=str(error))
+        return
+    machine = MachineId(settings.site, settings.machine)
+    yield Finding("configuration", ok=True, words=f"speaks as {machine}")
+    yield _source(settings)
+    yield _spool(settings)
+    yield _clock()
+    yield from _broker(settings, machine)
+
+
+def _source(settings: Settings) -> Finding:
+    path = settings.source_path
+    if settings.source_kind is SourceKind.SIMULATED or path is None:
+        return Finding("source", ok=True, words="simulated; no machine is needed")
+    if not path.exists():
+        waits = settings.source_kind is SourceKind.TAIL
+        words = f"there is no file {path}" + ("; the agent waits for it" if waits else "; correct source.path")
+        return Finding("source", ok=None if waits else False, words=words)
+    try:
+        line = _last_line(path)
+    except OSError as error:
+        words = f"cannot read {path}: {error.strerror}; let the agent's user read it"
+        return Finding("source", ok=False, words=words)
+    return _last_alarm(settings, path, line)
+
+
+def _last_alarm(settings: Settings, path: Path, line: str) -> Finding:
+    if path.suffix == ".gz":
+        return Finding("source", ok=True, words=f"{path} is there")
+    rows = RowReader(settings.source_serial, ZoneInfo(settings.source_timezone), None)
+    try:
+        alarm = rows.read(line) if line else None
+    except RowRejected as error:
+        return Finding("source", ok=None, words=f"the last line of {path} is no alarm: {error}")
+    if alarm is None:
+        return Finding("source", ok=None, words=f"{path} is readable, but its last line is no alarm of ours")
+    return Finding("source", ok=True, words=f"{path}: last alarm {alarm.code} at {alarm.at.isoformat()}")
+
+
+def _last_line(path: Path) -> str:
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        lines = [line for line in file.read().decode("utf-8", errors="replace").splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def _spool(settings: Settings) -> Finding:
+    path = settings.spool_path
+    folder = path.parent
+    if not folder.exists():
+        return Finding("spool", ok=None, words=f"the folder {folder} will be made at the first start")
+    if not os.access(folder, os.W_OK):
+        return Finding("spool", ok=False, words=f"cannot write to {folder}; let the agent's user write there")
+    free = shutil.disk_usage(folder).free
+    if free < _LEAST_FREE:
+        words = f"only {free >> 20} MB are free in {folder}; when it is full the oldest events give way"
+        return Finding("spool", ok=None, words=words)
+    view = look_at(path)
+    if path.exists() and view is None:
+        return Finding("spool", ok=False, words=f"{path} cannot be read as a spool; move it away")
+    waiting = f"{view.events} events wait in it" if view else "new"
+    return Finding("spool", ok=True, words=f"{path}: {waiting}, {free >> 20} MB are free")
+
+
+def _clock() -> Finding:
+    now = datetime.now(UTC)
+    if now < EARLIEST.replace(year=2025):
+        return Finding("clock", ok=False, words=f"it says {now.isoformat()}; set it, and let it be kept (chrony)")
+    return Finding("clock", ok=True, words=f"it says {now.isoformat(timespec='seconds')}")
+
+
+def _broker(settings: Settings, machine: MachineId) -> Iterator[Finding]:
+    broker = broker_of(settings)
+    try:
+        addresses = socket.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        words = f"no address is known for {broker.host}: {error}; correct broker.host or this computer's DNS"
+        yield Finding("name", ok=False, words=words)
+        return
+    found = sorted({str(address[4][0]) for address in addresses})
+    yield Finding("name", ok=True, words=f"{broker.host} is {', '.join(found)}")
+    try:
+        socket.create_connection((broker.host, broker.port), timeout=_SECONDS).close()
+    except OSError as error:
+        words = f"nobody answers at {broker}: {error}; does the broker run, does a firewall stand between?"
+        yield Finding("network", ok=False, words=words)
+        return
+    yield Finding("network", ok=True, words=f"{broker} answers")
+    secured = _tls(broker)
+    yield secured
+    if secured.ok is not False:
+        clock = PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
+        yield from _service(broker, machine, clock.now)
+
+
+def _tls(broker: Broker) -> Finding:
+    if not broker.tls:
+        return Finding("TLS", ok=None, words="not used: whoever sits on the way can read and change alarms")
+    try:
+        context = ssl.create_default_context(cafile=broker.tls_ca)
+        with (
+            socket.create_connection((broker.host, broker.port), timeout=_SECONDS) as plain,
+            context.wrap_socket(plain, server_hostname=broker.host) as secured,
+        ):
+            return Finding("TLS", ok=True, words=f"{secured.version()}, the broker's certificate is good")
+    except ssl.SSLCertVerificationError as error:
+        words = (
+            f"the broker's certificate is not trusted: {error.verify_message}; see broker.tls_ca and broker.host"
+        )
+    except FileNotFoundError:
+        words = f"there is no file {broker.tls_ca}; correct broker.tls_ca"
+    except (OSError, ssl.SSLError) as error:
+        words = f"no TLS is spoken at {broker}: {error}; is it the broker's TLS port?"
+    return Finding("TLS", ok=False, words=words)
+
+
+def _service(broker: Broker, machine: MachineId, now: Callable[[], datetime]) -> Iterator[Finding]:
+    """Ask the service for an ack of nothing, beside an agent that may be running."""
+    epoch, answered = uuid4(), Event()
+    skews: list[float] = []
+
+    def received(payload: bytes) -> None:
+        try:
+            ack = decode(Ack, payload)
+        except PayloadRejected:
+            return
+        if ack.epoch == epoch:
+            skews.append((ack.now - now()).total_seconds() * 1000)
+            answered.set()
+
+    link = Link(
+        broker,
+        client_id=f"alarmcast-edge/{machine}/doctor",
+        subscriptions={topic(machine, Channel.ACKS): received},
+        will=None,
+        changed=lambda: None,
+    )
+    link.open()
+    if not link.ready.is_set():
+        words = f"{link.why}; check broker.username, and the password in ALARMCAST_EDGE_BROKER_PASSWORD"
+        yield Finding("credentials", ok=False, words=words)
+        return
+    link.publish(topic(machine, Channel.EVENTS), encode(EventBatch(epoch=epoch)))
+    started = time.monotonic()
+    answered.wait(_SECONDS)
+    took = time.monotonic() - started
+    refused, unheard = link.refused, link.nobody_listens
+    link.disconnect()
+    if refused:
+        yield Finding("credentials", ok=False, words=f"{refused}; mend the broker's access rules for {machine}")
+        return
+    yield Finding("credentials", ok=True, words="the broker lets us in")
+    yield _answer(machine, skews, took, unheard=unheard)
+
+
+def _answer(machine: MachineId, skews: list[float], took: float, *, unheard: bool) -> Finding:
+    if not skews:
+        words = (
+            "nobody listens at the broker; start the service"
+            if unheard
+            else (
+                f"no ack came; does the service run, and is the machine registered? "
+                f"alarmcast admin enrol {machine}"
+            )
+        )
+        return Finding("service", ok=False, words=words)
+    skew = round(skews[0])
+    if abs(skew) > _MOST_SKEW_MS:
+        words = f"answers, but this clock is {abs(skew) / 1000:.0f} s {'behind' if skew > 0 else 'ahead'}; set it"
+        return Finding("service", ok=False, words=words)
+    return Finding("service", ok=True, words=f"acked in {took * 1000:.0f} ms, clocks differ by {skew} ms")

@@ -1,0 +1,190 @@
+"""One connection to the broker, from its first packet to its last; whoever wants another makes a new one.
+
+A client is used once: nothing that an old connection had under way can slip into the next, and the spool,
+which knows better, decides what is sent again.
+"""
+
+import logging
+import socket
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import Any, cast
+
+import paho.mqtt.client as mqtt
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.reasoncodes import ReasonCode
+
+log = logging.getLogger(__name__)
+
+KEEPALIVE = 15  # seconds; a link that only looks open is given up after at most twice as long
+WILL_DELAY = 5  # seconds a broker waits before it calls a blip an absence
+_CONNECT_SECONDS = 10.0
+_NOBODY_LISTENS = 0x10  # MQTT 5's reason code for a publish that reached no subscriber
+
+
+@dataclass(frozen=True)
+class Broker:
+    """Where the broker is and how to speak to it."""
+
+    host: str
+    port: int
+    protocol: MQTTProtocolVersion = MQTTProtocolVersion.MQTTv5
+    username: str | None = None
+    password: str | None = None
+    tls: bool = False
+    tls_ca: Path | None = None
+
+    @property
+    def speaks_v5(self) -> bool:
+        """Whether refusals can be told from successes."""
+        return self.protocol == MQTTProtocolVersion.MQTTv5
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Will:
+    """What the broker says for us when we are gone without a word."""
+
+    topic: str
+    payload: bytes
+
+
+class Link:
+    """Connects, subscribes, publishes; ``over`` is set when it has ended, and ``why`` says why."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        *,
+        client_id: str,
+        subscriptions: Mapping[str, Callable[[bytes], None]],
+        will: Will | None,
+        changed: Callable[[], None],
+    ) -> None:
+        self._broker, self._subscriptions, self._changed = broker, subscriptions, changed
+        self.ready, self.over = Event(), Event()
+        self.why: str | None = None
+        self.refused: str | None = None  # a subscription or a publish that the broker does not allow
+        self.nobody_listens = False
+        self.ready_at: float | None = None
+        self._client = self._build(client_id, will)
+
+    def open(self) -> None:
+        """Connect and subscribe, or end; returns as soon as either has happened."""
+        try:
+            self._client.connect(self._broker.host, self._broker.port, KEEPALIVE, **self._fresh_session())
+        except (OSError, ValueError) as error:  # paho raises ValueError for a host that cannot be one
+            self._end(f"cannot reach the broker at {self._broker}: {error}")
+            return
+        self._client.loop_start()
+        deadline = time.monotonic() + _CONNECT_SECONDS
+        while not (self.ready.is_set() or self.over.wait(0.02)):
+            if time.monotonic() > deadline:
+                self.close(f"the broker at {self._broker} does not answer")
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> mqtt.MQTTMessageInfo:
+        """Hand a message to the broker."""
+        return self._client.publish(topic, payload, qos=1, retain=retain)
+
+    def disconnect(self) -> None:
+        """Part as friends: the broker does not publish the will."""
+        self._client.disconnect()
+        self._client.loop_stop()
+        self._end("disconnected")
+
+    def close(self, why: str) -> None:
+        """End the connection without a word."""
+        connection = self._client.socket()
+        if connection is not None:
+            with suppress(OSError):
+                cast("socket.socket", connection).shutdown(socket.SHUT_RDWR)
+        self._client.loop_stop()
+        self._end(why)
+
+    # --- paho's callbacks, on its network thread ---------------------------------------------------------
+
+    def _on_connect(self, client: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
+        if reason.is_failure:
+            self._end(f"the broker at {self._broker} refuses us: {reason}")
+            return
+        client.subscribe([(topic, 1) for topic in self._subscriptions])
+
+    def _on_subscribe(self, _c: mqtt.Client, _data: Any, _mid: int, reasons: list[ReasonCode], _p: Any) -> None:
+        if reasons[0].is_failure:
+            # The first brings the acks, without which nothing ever leaves the spool: a person must mend the ACL.
+            self.refused = (
+                f"the broker does not let us subscribe to {next(iter(self._subscriptions))}: {reasons[0]}"
+            )
+            log.error(self.refused)
+        self.ready_at = time.monotonic()
+        self.ready.set()
+        self._changed()
+
+    def _on_publish(self, _c: mqtt.Client, _data: Any, _mid: int, reason: ReasonCode, _props: Any) -> None:
+        if reason.value == _NOBODY_LISTENS:
+            self.nobody_listens = True
+            self._changed()
+        elif reason.is_failure and self.refused is None:
+            self.refused = f"the broker does not let us publish: {reason}"
+            log.error(self.refused)
+
+    def _on_disconnect(self, _c: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
+        self._end(f"lost the broker at {self._broker}: {reason}")
+
+    def _end(self, why: str) -> None:
+        if not self.over.is_set():
+            self.why = why
+            self.over.set()
+            self._changed()
+
+    # --- small parts ---------------------------------------------------------------------------------
+
+    def _build(self, client_id: str, will: Will | None) -> mqtt.Client:
+        client = mqtt.Client(
+            CallbackAPIVersion.VERSION2,
+            client_id=client_id,
+            protocol=self._broker.protocol,
+            reconnect_on_failure=False,
+        )
+        if self._broker.username is not None:
+            client.username_pw_set(self._broker.username, self._broker.password)
+        if self._broker.tls:
+            client.tls_set_context(ssl.create_default_context(cafile=self._broker.tls_ca))
+        client.on_connect = self._on_connect
+        client.on_subscribe = self._on_subscribe
+        client.on_publish = self._on_publish
+        client.on_disconnect = self._on_disconnect
+        # By its topic: a broker may send us what we never asked for.
+        for topic, received in self._subscriptions.items():
+            client.message_callback_add(topic, partial(_hand_over, received))
+        client.suppress_exceptions = True  # an exception in a callback would end paho's thread for good
+        if will:
+            client.will_set(will.topic, will.payload, qos=1, retain=True, **self._will_arguments())
+        return client
+
+    def _will_arguments(self) -> dict[str, Any]:
+        if not self._broker.speaks_v5:
+            return {}
+        properties = Properties(PacketTypes.WILLMESSAGE)  # type: ignore[no-untyped-call]
+        properties.WillDelayInterval = WILL_DELAY
+        return {"properties": properties}
+
+    def _fresh_session(self) -> dict[str, Any]:
+        """Start clean every time: whatever an old session held, the spool knows better."""
+        return {"clean_start": True} if self._broker.speaks_v5 else {}
+
+
+def _hand_over(
+    received: Callable[[bytes], None], _client: mqtt.Client, _data: Any, message: mqtt.MQTTMessage
+) -> None:
+    received(bytes(message.payload))

@@ -1,0 +1,95 @@
+"""How the agent is, left in a small file beside its spool for ``alarmcast-edge status`` to read."""
+
+import fcntl
+import json
+import logging
+import os
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+from wire.micros import moment
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a running agent says of itself; times are ISO 8601."""
+
+    pid: int
+    machine: str
+    broker: str
+    connected: bool
+    since: str
+    trouble: str | None = None
+    last_ack_at: str | None = None
+    skew_ms: int | None = None
+    window: int | None = None
+
+
+class StatusFile:
+    """Written whole and renamed, never half; on a full disk the old one stays."""
+
+    def __init__(self, spool: Path) -> None:
+        self._path = spool.with_name(f"{spool.name}.status")
+        self._last: Report | None = None
+
+    def write(self, report: Report) -> None:
+        """Replace what was said before, if there is news."""
+        if report == self._last:
+            return
+        try:
+            fresh = self._path.with_name(f"{self._path.name}.new")
+            fresh.write_text(json.dumps(asdict(report)), encoding="utf-8")
+            fresh.replace(self._path)
+        except OSError as error:
+            log.debug("cannot write %s now: %s", self._path, error)
+            return
+        self._last = report
+
+    def read(self) -> Report | None:
+        """Return what was said last, if anything can be read."""
+        with suppress(OSError, ValueError, TypeError):
+            return Report(**json.loads(self._path.read_text(encoding="utf-8")))
+        return None
+
+
+@dataclass(frozen=True)
+class SpoolView:
+    """A spool seen from outside, while an agent may be working with it."""
+
+    events: int
+    gaps: int
+    oldest: datetime | None
+    in_use: bool
+
+
+def look_at(spool: Path) -> SpoolView | None:
+    """Return how full a spool is without disturbing its agent; None where there is no spool."""
+    if not spool.exists():
+        return None
+    try:
+        with closing(sqlite3.connect(f"file:{spool}?mode=ro", uri=True, timeout=5)) as database:
+            events, oldest = database.execute("SELECT count(*), min(seq) FROM events").fetchone()
+            gaps = database.execute("SELECT count(*) FROM gaps").fetchone()[0]
+            at = database.execute("SELECT at_us FROM events WHERE seq = ?", (oldest,)).fetchone()
+    except sqlite3.Error:
+        return None
+    return SpoolView(events, gaps, moment(at[0]) if at else None, _in_use(spool))
+
+
+def _in_use(spool: Path) -> bool:
+    try:
+        guard = os.open(spool.with_name(f"{spool.name}.lock"), os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(guard, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(guard)
+    return False

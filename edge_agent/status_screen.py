@@ -1,0 +1,57 @@
+"""``alarmcast-edge status``: how the agent and its spool are, for people and for programs."""
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from edge_agent.errors import SpoolUnusable
+from edge_agent.status import Report, SpoolView, StatusFile, look_at
+
+
+def show(spool: Path, *, as_json: bool) -> int:
+    """Print how an agent is; 0 if it runs and is connected."""
+    view = look_at(spool)
+    if view is None:
+        raise SpoolUnusable(f"There is no spool at {spool}; name it with --spool-path or --config.")
+    report = StatusFile(spool).read()
+    well = view.in_use and report is not None and report.connected
+    if as_json:
+        facts = {
+            "running": view.in_use,
+            "spooled": view.events,
+            "gaps": view.gaps,
+            "oldest": view.oldest.isoformat() if view.oldest else None,
+        }
+        # What an agent said of its connection is over when the agent is.
+        said = asdict(report) | ({} if view.in_use else {"connected": False}) if report else {}
+        print(json.dumps(said | facts))  # noqa: T201
+    else:
+        for name, words in _lines(view, report):
+            print(f"{name:<11} {words}")  # noqa: T201
+    return 0 if well else 1
+
+
+def _lines(view: SpoolView, report: Report | None) -> list[tuple[str, str]]:
+    oldest = f", the oldest from {view.oldest.isoformat()}" if view.oldest else ""
+    lines = [("spool", f"{view.events} events wait for an ack{oldest}; {view.gaps} records of dropped events")]
+    if report is None:
+        return [("agent", "running" if view.in_use else "not running"), *lines]
+    running = f"running as process {report.pid}" if view.in_use else "not running"
+    lines = [("machine", report.machine), ("agent", running), *lines]
+    if view.in_use:
+        state = "connected" if report.connected else "not connected"
+        trouble = f": {report.trouble}" if report.trouble else ""
+        lines.append(("connection", f"{state} to {report.broker} since {report.since}{trouble}"))
+    lines.append(("last ack", _ago(report.last_ack_at)))
+    if report.skew_ms is not None:
+        behind = "behind" if report.skew_ms > 0 else "ahead of"
+        lines.append(("clock", f"{abs(report.skew_ms)} ms {behind} the service's"))
+    return lines
+
+
+def _ago(at: str | None) -> str:
+    if at is None:
+        return "none since the agent was started"
+    seconds = (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds()
+    return f"{at} ({max(seconds, 0):.0f} s ago)"

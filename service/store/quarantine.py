@@ -1,0 +1,63 @@
+"""The quarantine, read in pages; it is written with the events and released with them too."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, Select, func, select
+
+from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
+from service.errors import NotFound
+from service.store.engine import Database
+from service.store.tables import machines, quarantine
+from wire.identity import MachineId
+from wire.micros import moment
+
+_ITEMS = select(quarantine, machines.c.site, machines.c.machine).join_from(
+    quarantine, machines, isouter=True, onclause=machines.c.id == quarantine.c.machine_id
+)
+
+
+@dataclass(frozen=True)
+class QuarantineStore:
+    """Looks; only a recording changes anything."""
+
+    database: Database
+
+    def page(self, query: QuarantineQuery) -> list[QuarantinedItem]:
+        """Return up to ``limit`` items, newest first."""
+        statement: Select[Any] = _ITEMS.order_by(quarantine.c.id.desc()).limit(query.limit)
+        if query.before is not None:
+            statement = statement.where(quarantine.c.id < query.before)
+        if query.reason is not None:
+            statement = statement.where(quarantine.c.reason == query.reason)
+        if query.machine is not None:
+            site, name = query.machine
+            statement = statement.where(machines.c.site == site, machines.c.machine == name)
+        with self.database.read() as connection:
+            return [_item(row) for row in connection.execute(statement)]
+
+    def get(self, number: int) -> QuarantinedItem:
+        """Return one item, or raise :class:`NotFound`."""
+        with self.database.read() as connection:
+            row = connection.execute(_ITEMS.where(quarantine.c.id == number)).one_or_none()
+        if row is None:
+            raise NotFound(f"Nothing is quarantined under number {number}; it may have been replayed.")
+        return _item(row)
+
+    def reasons(self) -> list[ReasonCount]:
+        """Return how much is quarantined for which reason, most first."""
+        number = func.count()
+        query = select(quarantine.c.reason, number, func.max(quarantine.c.received_us)).group_by(
+            quarantine.c.reason
+        )
+        with self.database.read() as connection:
+            rows = connection.execute(query.order_by(number.desc(), quarantine.c.reason)).fetchall()
+        return [ReasonCount(reason, items, moment(last)) for reason, items, last in rows]
+
+
+def _item(row: Row[Any]) -> QuarantinedItem:
+    machine = MachineId(row.site, row.machine) if row.site is not None else None
+    received = moment(row.received_us)
+    return QuarantinedItem(
+        row.id, received, machine, row.topic, row.reason, row.detail, row.sha256, bytes(row.body)
+    )

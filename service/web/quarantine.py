@@ -1,0 +1,143 @@
+"""Quarantine: what was refused and why, one whole, and another chance for it after a fix."""
+
+from base64 import b64encode
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from service.core.quarantine import QuarantinedItem, QuarantineQuery
+from service.errors import InputRejected
+from service.web.parts import Parts
+from service.web.problems import responses
+from wire.codec import MAX_BYTES
+from wire.identity import MachineId
+from wire.moment import Moment
+
+_WORD = 2**63 - 1  # what a database can compare with
+Number = Annotated[int, Path(ge=1, le=_WORD, description="The item's number.")]
+
+
+class ItemView(BaseModel):
+    """Something that was refused."""
+
+    id: int
+    received_at: Moment
+    machine: str | None = Field(description="site/machine, if it is known whose it is.")
+    topic: str
+    reason: str
+    detail: str
+    size: int = Field(description="Bytes of the body.")
+    sha256: str
+
+
+class WholeItem(ItemView):
+    """One item with its body: as text where it is text, and in any case as base64."""
+
+    text: str | None
+    base64: str
+
+
+class ItemPage(BaseModel):
+    """Items, newest first; ``next`` is the cursor of the page after this one, null on the last."""
+
+    items: list[ItemView]
+    next: int | None
+
+
+class ReasonView(BaseModel):
+    """How much is quarantined for one reason."""
+
+    reason: str
+    items: int
+    last_at: Moment
+
+
+class Correction(BaseModel):
+    """A body to judge instead of the one that was refused."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"body": '{"epoch":"…","events":[{"seq":7,"code":139,"at":"2026-11-16T00:00:00Z"}]}'}]
+        },
+    )
+
+    body: str = Field(max_length=MAX_BYTES)
+
+
+class ReplayView(BaseModel):
+    """What became of what was replayed."""
+
+    stored: int = Field(description="Events that are stored now.")
+    known: int = Field(description="Events that were stored already.")
+    refused: int = Field(description="Items that are refused still; they stay in the quarantine.")
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the routes of the quarantine."""
+    routes = APIRouter(prefix="/v1/quarantine", tags=["quarantine"])
+
+    @routes.get("", responses=responses(422))
+    def items(
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+        cursor: Annotated[int | None, Query(ge=1, le=_WORD, description="`next` of the page before.")] = None,
+        reason: Annotated[str | None, Query(max_length=200)] = None,
+        machine: Annotated[str | None, Query(max_length=200, description="site/machine")] = None,
+    ) -> ItemPage:
+        """What was refused, newest first, a page at a time."""
+        whose = _machine(machine) if machine else None
+        found = parts.quarantine.page(QuarantineQuery(limit + 1, cursor, reason, whose))
+        shown = found[:limit]
+        return ItemPage(items=[_view(item) for item in shown], next=shown[-1].id if len(found) > limit else None)
+
+    @routes.get("/reasons")
+    def reasons() -> list[ReasonView]:
+        """How much was refused for which reason, most first."""
+        return [ReasonView(**one._asdict()) for one in parts.quarantine.reasons()]
+
+    @routes.post("/replay", responses=responses(422))
+    def replay_many(
+        reason: Annotated[str, Query(max_length=200, description="Replay what was refused for this reason.")],
+        limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+    ) -> ReplayView:
+        """Judge again what was refused for a reason; what is refused again stays."""
+        return ReplayView(**parts.replay.many(reason, limit)._asdict())
+
+    @routes.get("/{number}", responses=responses(404, 422))
+    def one(number: Number) -> WholeItem:
+        """One item, whole."""
+        item = parts.quarantine.get(number)
+        try:
+            text = item.body.decode()
+        except UnicodeDecodeError:
+            text = None
+        return WholeItem(**_view(item).model_dump(), text=text, base64=b64encode(item.body).decode())
+
+    @routes.post("/{number}/replay", responses=responses(404, 409, 422))
+    def replay_one(number: Number, correction: Correction | None = None) -> ReplayView:
+        """Judge one item again, with a corrected body if one is given; 409 if it is refused again."""
+        corrected = correction.body.encode(errors="surrogatepass") if correction else None
+        return ReplayView(**parts.replay.one(number, corrected)._asdict())
+
+    return routes
+
+
+def _view(item: QuarantinedItem) -> ItemView:
+    return ItemView(
+        id=item.id,
+        received_at=item.received_at,
+        machine=str(item.machine) if item.machine else None,
+        topic=item.topic,
+        reason=item.reason,
+        detail=item.detail,
+        size=len(item.body),
+        sha256=item.sha256,
+    )
+
+
+def _machine(text: str) -> MachineId:
+    try:
+        return MachineId.parse(text)
+    except ValueError as error:
+        raise InputRejected(str(error)) from None

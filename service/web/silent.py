@@ -1,0 +1,47 @@
+"""Silent machines: those that should have spoken by their own rhythm and have not."""
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from service.web.parts import Parts
+from wire.identity import Identifier
+from wire.moment import Moment
+
+
+class SilentView(BaseModel):
+    """A machine that is silent for longer than it has ever paused."""
+
+    site: Identifier
+    machine: Identifier
+    since: Moment = Field(description="When its last alarm was.")
+    missed_hours: float = Field(description="Hours since then in which it usually speaks.")
+    usual_hours: float = Field(description="How many such hours are no silence yet.")
+
+
+class SilentFleet(BaseModel):
+    """Silent machines, the strangest first."""
+
+    silent: list[SilentView]
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the route of silent machines."""
+    routes = APIRouter(tags=["machines"])
+
+    @routes.get("/v1/silent")
+    def silent() -> SilentFleet:
+        """Machines whose alarms have stopped coming though their agents may be online; renewed every minute."""
+        return SilentFleet(
+            silent=[
+                SilentView(
+                    site=one.machine.site,
+                    machine=one.machine.machine,
+                    since=one.since,
+                    missed_hours=round(one.missed_hours, 2),
+                    usual_hours=round(one.usual_hours, 2),
+                )
+                for one in parts.silence.found
+            ]
+        )
+
+    return routes

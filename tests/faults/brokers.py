@@ -1,0 +1,73 @@
+"""A broker that forgets, and a broker that is away for long."""
+
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from tests.conftest import wait_until
+from tests.faults.registry import Effort, fault
+from tests.faults.stage import Scene, Stage, insist
+
+_DRAIN_RATE = 2_000  # events a second and agent
+
+
+@fault("broker's memory deleted or truncated", quick=Effort(1), full=Effort(10))
+def forgotten(stage: Stage, effort: Effort) -> Iterator[float]:
+    """mosquitto.db is emptied, cut in half, deleted; the service notices and says so."""
+    for _ in range(effort.runs):
+        with stage.scene() as scene:
+            scene.recovered()
+            for damage in (_empty, _cut_in_half, Path.unlink):
+                scene.plant.broker.save()
+                scene.plant.broker.kill()
+                damage(scene.plant.broker.folder / "mosquitto.db")
+                scene.plant.broker.start()
+            yield scene.recovered()
+            _insist_on_a_warning(scene)
+
+
+def _empty(memory: Path) -> None:
+    memory.write_bytes(b"")
+
+
+def _cut_in_half(memory: Path) -> None:
+    """Mosquitto may refuse to start with half of its memory; a person then takes the file away."""
+    with memory.open("r+b") as file:
+        file.truncate(memory.stat().st_size // 2)
+    command = [shutil.which("mosquitto") or "/usr/sbin/mosquitto", "-c", str(memory.with_name("mosquitto.conf"))]
+    with suppress(subprocess.TimeoutExpired):
+        if subprocess.run(command, check=False, timeout=2, capture_output=True).returncode:
+            memory.unlink()
+
+
+def _insist_on_a_warning(scene: Scene) -> None:
+    wait_until(lambda: "broker_session" in scene.plant.status()["warnings"], "the service warns of a lost session")
+
+
+@fault("broker down for long", quick=Effort(1, seconds=60), full=Effort(1, seconds=3600))
+def down_for_long(stage: Stage, effort: Effort) -> Iterator[float]:
+    """Agents collect a backlog of 100,000 events at least, then drain it fast enough, in order."""
+    for _ in range(effort.runs):
+        with stage.scene(machines=1, rate=max(100_000 / effort.seconds, 50)) as scene:
+            yield _backlog(scene, effort.seconds)
+
+
+def _backlog(scene: Scene, seconds: float) -> float:
+    (machine,) = scene.agents
+    plant, load = scene.plant, scene.load
+    scene.recovered()
+    plant.broker.kill()
+    time.sleep(seconds)
+    load.stop()
+    wait_until(lambda: plant.given(machine) >= load.written[machine], "all is spooled", 120)
+    backlog = plant.spooled(machine)
+    plant.broker.start()
+    took = scene.recovered(600)
+    rate = backlog / took
+    insist(rate >= _DRAIN_RATE, f"a backlog drains at {_DRAIN_RATE} events/s; {backlog} took {took:.1f} s")
+    arrived = plant.arrived(machine)
+    insist(arrived == sorted(arrived), "a backlog arrives in order")
+    return took

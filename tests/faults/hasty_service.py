@@ -1,0 +1,33 @@
+"""A service that acks before it commits, to prove that the suite would notice: run like ``python -m service``.
+
+Only tests start this; the product has no such switch.
+"""
+
+import time
+
+from service.__main__ import main
+from service.broker.ingester import Ingester
+from service.broker.link import Delivery
+from service.flows.record_events import Incoming, Intake, record
+from wire.codec import encode
+from wire.topics import Channel, topic
+
+_HASTE = 0.3  # seconds in which what was acked is not committed
+
+
+def _ack_then_commit(self: Ingester, deliveries: list[Delivery]) -> None:
+    intake = Intake(self._clock.now(), self._policy, self._registry)
+    for delivery in deliveries:
+        intake.take(Incoming(delivery.topic, delivery.payload, delivery.retained))
+    assert self.link
+    for machine, ack in intake.acks():
+        self.link.publish(topic(machine, Channel.ACKS), encode(ack))
+    for delivery in deliveries:
+        self.link.ack(delivery)
+    time.sleep(_HASTE)
+    record(intake, recorder=self._recorder)
+
+
+if __name__ == "__main__":
+    Ingester._settle = _ack_then_commit  # type: ignore[method-assign]  # noqa: SLF001
+    main()

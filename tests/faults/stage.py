@@ -1,0 +1,234 @@
+"""Where a fault plays: real processes, a load that goes on whatever happens, and a count of what arrived."""
+
+import random
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event, Lock, Thread
+
+import httpx
+
+from tests.conftest import Mosquitto, broker_in, free_port, wait_until
+from tests.faults.proxy import Proxy
+from tests.system.conftest import Plant, Process
+from wire.moment import isoformat
+
+_PAUSE = 0.02  # seconds between two writes of the load
+
+
+class Broken(Exception):
+    """A promise was broken; the message says which."""
+
+
+class Skipped(Exception):
+    """This computer cannot play the fault; the message says what is missing."""
+
+
+def insist(holds: object, promise: str) -> None:
+    """Raise :class:`Broken` unless a promise holds."""
+    if not holds:
+        raise Broken(promise)
+
+
+@dataclass
+class Load:
+    """Machines that raise alarms all the time, a code for each number, so that nothing can be mistaken."""
+
+    logs: dict[str, Path]
+    rate: float
+    written: dict[str, int] = field(default_factory=dict)
+    _stop: Event = field(default_factory=Event)
+    _lock: Lock = field(default_factory=Lock)
+    _thread: Thread | None = None
+
+    def start(self) -> None:
+        self.written |= dict.fromkeys(self.logs, 0)
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        started = time.monotonic()
+        while not self._stop.wait(_PAUSE):
+            due = int((time.monotonic() - started) * self.rate)
+            for machine in self.logs:
+                self.raise_alarms(machine, due - self.written[machine])
+
+    def raise_alarms(self, machine: str, count: int) -> None:
+        """Append so many alarms to a machine's log."""
+        with self._lock:
+            first, at = self.written[machine], isoformat(datetime.now(UTC))
+            lines = (f'{{"timestamp": "{at}", "alarm": {first + place}}}\n' for place in range(count))
+            with self.logs[machine].open("a") as file:
+                file.writelines(lines)
+            self.written[machine] = first + max(count, 0)
+
+
+@dataclass
+class Scene:
+    """A running plant under load."""
+
+    plant: Plant
+    load: Load
+    agents: dict[str, Process]
+    proxy: Proxy | None = None
+    patience: float = 120.0
+
+    def stored(self) -> dict[str, int]:
+        """Return how many events of each machine the database holds."""
+        query = (
+            "SELECT site || '/' || machine, count(*) FROM events"
+            " JOIN machines ON machines.id = machine_id GROUP BY machine_id"
+        )
+        path = self.plant.data / "alarmcast.sqlite3"
+        try:
+            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=1)) as database:
+                return dict(database.execute(query).fetchall())
+        except sqlite3.OperationalError:
+            return {}
+
+    def recovered(self, seconds: float | None = None) -> float:
+        """Wait until all that was raised up to now is stored, and return how long that took.
+
+        What never comes is no reason to wait for ever: the count at the end tells.
+        """
+        started, wanted = time.monotonic(), dict(self.load.written)
+        while time.monotonic() - started < (seconds or self.patience):
+            stored = self.stored()
+            if all(stored.get(machine, 0) >= count for machine, count in wanted.items()):
+                break
+            time.sleep(0.05)
+        return time.monotonic() - started
+
+    def drain(self) -> None:
+        """Stop raising alarms and wait until every spool is empty."""
+        self.load.stop()
+        deadline = time.monotonic() + self.patience
+        while time.monotonic() < deadline and not self.is_drained():
+            time.sleep(0.1)
+
+    def is_drained(self) -> bool:
+        return self.stored() == {m: n for m, n in self.load.written.items() if n} and all(
+            self.plant.spooled(machine) == 0 for machine in self.load.logs
+        )
+
+
+@dataclass
+class Tally:
+    """What a row of the table counts."""
+
+    events: int = 0
+    lost: int = 0
+    duplicated: int = 0
+
+    def count(self, scene: Scene, excused: dict[str, set[int]] | None = None) -> None:
+        """Hold what was raised against what is stored; ``excused`` are numbers that a gap record names."""
+        for machine, written in scene.load.written.items():
+            codes = [code for _, code in scene.plant.stored(machine)]
+            kept = set(codes)
+            named = (excused or {}).get(machine, set())
+            self.events += written
+            self.lost += len(set(range(written)) - kept - named)
+            self.duplicated += len(codes) - len(kept)
+
+
+@dataclass
+class Stage:
+    """Builds scenes and counts what they lose."""
+
+    seed: int = 0
+    module: str = "service"  # what runs as the service; the suite's own test puts a broken one here
+    tally: Tally = field(default_factory=Tally)
+    patience: float = 120.0  # seconds after which what has not arrived is lost
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)  # noqa: S311
+
+    @contextmanager
+    def scene(
+        self,
+        *,
+        machines: int = 3,
+        rate: float = 200.0,
+        proxied: str = "",
+        data: Path | None = None,
+        spools: Path | None = None,
+        judged: bool = True,
+        settings: dict[str, str] | None = None,
+    ) -> Iterator[Scene]:
+        """Run broker, service, agents and load; at the end drain, and count what is lost or doubled.
+
+        ``proxied`` is "agents" or "service": whose connections go through the proxy.
+        """
+        with tempfile.TemporaryDirectory(prefix="alarmcast-fault-") as name, _broker(Path(name)) as broker:
+            folder = Path(name)
+            proxy = Proxy(broker.port) if proxied else None
+            if proxy:
+                proxy.start()
+            plant = Plant(
+                folder,
+                broker,
+                module=self.module,
+                service_broker_port=proxy.port if proxy and proxied == "service" else None,
+                data_dir=data,
+                spools=spools,
+                environment=settings or {},
+            )
+            ids = [f"plant/machine-{number}" for number in range(machines)]
+            logs = {machine: folder / f"{machine.split('/')[1]}.jsonl" for machine in ids}
+            scene = Scene(plant, Load(logs, rate), {}, proxy, self.patience)
+            try:
+                plant.start_service()
+                for machine in ids:
+                    register(plant, machine)
+                through = {"broker_port": proxy.port} if proxy and proxied == "agents" else {}
+                for machine in ids:
+                    scene.agents[machine] = plant.agent(machine, logs[machine], **through)
+                    scene.agents[machine].start()
+                scene.load.start()
+                yield scene
+                if judged:
+                    scene.drain()
+                    self.tally.count(scene)
+            finally:
+                scene.load.stop()
+                for process in reversed(plant.processes):
+                    if process.running is not None:
+                        process.running.kill()
+                        process.running.wait()
+                if proxy:
+                    proxy.stop()
+
+
+def register(plant: Plant, machine: str) -> None:
+    """Register a machine with the running service."""
+    site, name = machine.split("/")
+    body = {"site": site, "machine": name, "name": name}
+    answer = httpx.post(f"http://127.0.0.1:{plant.port}/v1/machines", json=body, timeout=30)
+    insist(answer.is_success, f"{machine} can be registered: {answer.text}")
+
+
+@contextmanager
+def _broker(folder: Path) -> Iterator[Mosquitto]:
+    if not (shutil.which("mosquitto") or Path("/usr/sbin/mosquitto").exists()):
+        raise Skipped("mosquitto is not installed")
+    folder.chmod(0o755)
+    broker = broker_in(folder / "mosquitto")
+    broker.start()
+    try:
+        yield broker
+    finally:
+        broker.kill()
+
+
+__all__ = ["Broken", "Load", "Scene", "Skipped", "Stage", "Tally", "free_port", "insist", "wait_until"]

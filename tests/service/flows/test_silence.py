@@ -1,0 +1,70 @@
+"""Silence by rhythm: nights and weekends are none, a working day without alarms is one."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from forecasting.series import AlarmSeries
+from service.bootstrap import Stores
+from service.core.machine import Machine
+from service.core.silence import rhythm
+from service.flows.silence import SilenceWatch
+from tests.service.conftest import FILLER, raise_alarms
+
+MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
+
+
+def shifts(weeks: int, until: datetime = MONDAY) -> list[tuple[datetime, int]]:
+    """Alarms every few minutes from six to two in the afternoon, on weekdays only."""
+    rng = np.random.default_rng(3)
+    found = []
+    for day in range(7 * weeks):
+        start = until - timedelta(days=day + 1)
+        if start.weekday() < 5:
+            minutes = np.sort(rng.uniform(6 * 60, 14 * 60, 60))
+            found += [(start + timedelta(minutes=float(minute)), 139) for minute in minutes]
+    return sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("now", "silent"),
+    [
+        (MONDAY + timedelta(hours=5), False),  # the whole weekend is over, and it was a weekend
+        (MONDAY + timedelta(hours=7), False),
+        (MONDAY + timedelta(hours=12), True),  # six hours of work, and not a word
+        (MONDAY + timedelta(days=5), True),
+    ],
+)
+def test_a_machine_is_silent_when_its_working_hours_pass_without_a_word(
+    stores: Stores,
+    filler: Machine,
+    now: datetime,
+    silent: bool,  # noqa: FBT001
+) -> None:
+    raise_alarms(stores, filler, *shifts(6))
+    found = SilenceWatch(stores.machines, stores.events).look(now)
+    assert [one.machine for one in found] == ([FILLER] if silent else [])
+
+
+def test_a_machine_that_speaks_again_is_silent_no_more(stores: Stores, filler: Machine) -> None:
+    raise_alarms(stores, filler, *shifts(6))
+    watch = SilenceWatch(stores.machines, stores.events)
+    now = MONDAY + timedelta(hours=12)
+    assert watch.look(now)
+    raise_alarms(stores, filler, (now - timedelta(minutes=5), 139))
+    assert watch.look(now + timedelta(minutes=1)) == watch.found == []
+
+
+def test_a_rhythm_outlives_weeks_of_silence(stores: Stores, filler: Machine) -> None:
+    raise_alarms(stores, filler, *shifts(6))
+    watch = SilenceWatch(stores.machines, stores.events)
+    for days in (1, 30, 58, 90):
+        assert watch.look(MONDAY + timedelta(days=days, hours=12)), days
+
+
+def test_of_a_machine_that_is_hardly_known_nothing_is_said() -> None:
+    few = shifts(6)[:20]
+    short = [(MONDAY - timedelta(hours=20) + timedelta(minutes=10 * number), 1) for number in range(100)]
+    assert rhythm(AlarmSeries.of(few), MONDAY) is None
+    assert rhythm(AlarmSeries.of(short), MONDAY) is None

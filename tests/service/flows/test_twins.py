@@ -1,0 +1,42 @@
+"""Two agents of one name: a new spool is none, a voice that comes back is."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+from service.flows.twins import Twins
+from tests.service.conftest import FILLER, NOW
+
+OLD, NEW = uuid4(), uuid4()
+
+
+def test_a_spool_that_was_replaced_is_no_twin() -> None:
+    twins = Twins()
+    assert twins.believes(FILLER, OLD, online=True, at=NOW)
+    assert twins.believes(FILLER, OLD, online=False, at=NOW)
+    assert twins.believes(FILLER, NEW, online=True, at=NOW)
+    assert twins.seen(NOW) == []
+
+
+def test_a_voice_that_comes_back_after_another_is_a_twin_for_a_day() -> None:
+    twins = Twins()
+    for epoch in (OLD, NEW, OLD):
+        assert twins.believes(FILLER, epoch, online=True, at=NOW)
+    assert twins.seen(NOW) == [FILLER]
+    assert twins.seen(NOW + timedelta(days=2)) == []
+
+
+def test_a_farewell_without_a_greeting_is_a_twin_that_gave_way() -> None:
+    twins = Twins()
+    twins.believes(FILLER, OLD, online=True, at=NOW)
+    assert not twins.believes(FILLER, NEW, online=False, at=NOW)
+    assert twins.seen(NOW) == [FILLER]
+    assert twins.believes(FILLER, OLD, online=False, at=NOW)
+
+
+def test_the_farewell_of_a_displaced_agent_does_not_take_the_present_one_offline() -> None:
+    twins = Twins()
+    twins.believes(FILLER, OLD, online=True, at=NOW)
+    twins.believes(FILLER, NEW, online=True, at=NOW)
+    assert not twins.believes(FILLER, OLD, online=False, at=NOW)
+    assert twins.believes(FILLER, NEW, online=False, at=NOW)
+    assert twins.seen(NOW) == []

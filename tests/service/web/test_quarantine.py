@@ -1,0 +1,146 @@
+"""The quarantine over REST: looked at in pages, by reason, whole, and replayed after a fix."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from service.bootstrap import Service, Stores
+from service.core.machine import Machine
+from service.flows.record_events import Incoming, Intake, TimePolicy, record
+from service.flows.registry import Registry
+from tests.service.conftest import EPOCH, NOW
+from tests.service.web.test_api import Client
+from wire.moment import isoformat
+
+EVENTS = "alarmcast/v1/padova/filler-1/events"
+
+
+@pytest.fixture
+def client(service: Service) -> Client:
+    return Client(service)
+
+
+def take(stores: Stores, *bodies: bytes, topic: str = EVENTS) -> None:
+    intake = Intake(NOW, TimePolicy(), Registry(stores.machines))
+    for body in bodies:
+        intake.take(Incoming(topic, body))
+    record(intake, recorder=stores.events)
+
+
+def event(seq: int, **changes: Any) -> dict[str, Any]:
+    return {"seq": seq, "code": 139, "at": isoformat(NOW - timedelta(minutes=seq)), **changes}
+
+
+def batch(*rows: object) -> bytes:
+    return json.dumps({"epoch": str(EPOCH), "events": list(rows)}).encode()
+
+
+def items(client: Client, **query: Any) -> list[dict[str, Any]]:
+    return list(client.request("GET", "/v1/quarantine", params=query).json()["items"])
+
+
+@pytest.mark.usefixtures("filler")
+def test_items_come_newest_first_in_pages_that_neither_skip_nor_repeat(stores: Stores, client: Client) -> None:
+    take(stores, *(f"broken {number}".encode() for number in range(25)))
+    seen, cursor = [], None
+    while True:
+        page = client.request(
+            "GET", "/v1/quarantine", params={"limit": 10} | ({"cursor": cursor} if cursor else {})
+        ).json()
+        seen += [item["id"] for item in page["items"]]
+        cursor = page["next"]
+        if cursor is None:
+            break
+    assert seen == sorted(seen, reverse=True)
+    assert len(set(seen)) == 25
+
+
+@pytest.mark.usefixtures("filler")
+def test_items_are_counted_and_found_by_reason_and_machine(stores: Stores, client: Client) -> None:
+    take(stores, b"{", b"[]", batch(event(1, code=-1)))
+    take(stores, b"{}", topic="alarmcast/v1/Padova/x/events")
+    counts = {one["reason"]: one["items"] for one in client.get("/v1/quarantine/reasons").json()}
+    assert counts == {"not_json": 1, "bad_shape": 1, "bad_code": 1, "topic": 1}
+    assert [item["reason"] for item in items(client, reason="bad_code")] == ["bad_code"]
+    assert len(items(client, machine="padova/filler-1")) == 3
+    assert client.request("GET", "/v1/quarantine", params={"machine": "Padova"}).status_code == 422
+
+
+@pytest.mark.usefixtures("filler")
+def test_one_item_is_given_whole_text_or_not(stores: Stores, client: Client) -> None:
+    take(stores, b"\xff\xfe{", b"{")
+    text, binary = (client.get(f"/v1/quarantine/{item['id']}").json() for item in items(client))
+    assert (text["text"], text["base64"]) == ("{", "ew==")
+    assert (binary["text"], binary["base64"]) == (None, "//57")
+    assert client.get("/v1/quarantine/999").status_code == 404
+
+
+def test_an_event_that_is_corrected_is_stored_and_leaves_the_quarantine(
+    stores: Stores, filler: Machine, client: Client
+) -> None:
+    take(stores, batch(event(1), event(2, code="139"), event(3)))
+    (item,) = items(client)
+    body = client.get(f"/v1/quarantine/{item['id']}").json()["text"]
+    assert client.request("POST", f"/v1/quarantine/{item['id']}/replay").status_code == 409
+    assert len(items(client)) == 1, "what is refused again stays"
+    fixed = body.replace('"139"', "139")
+    answer = client.request("POST", f"/v1/quarantine/{item['id']}/replay", json={"body": fixed})
+    assert (answer.status_code, answer.json()) == (200, {"stored": 1, "known": 0, "refused": 0})
+    assert items(client) == []
+    assert len(stores.events.series(filler, NOW - timedelta(hours=1), NOW)) == 3
+    assert client.request("POST", f"/v1/quarantine/{item['id']}/replay").status_code == 404
+
+
+def test_after_a_fix_of_ours_all_of_a_reason_are_replayed_at_once(
+    stores: Stores, filler: Machine, client: Client
+) -> None:
+    intake = Intake(NOW, TimePolicy(), Registry(stores.machines))
+    for seq in range(1, 6):
+        intake.refuse(Incoming(EVENTS, batch(event(seq))), "internal", "a defect of ours")
+    intake.refuse(Incoming(EVENTS, b"rubbish"), "internal", "a defect of ours")
+    record(intake, recorder=stores.events)
+    answer = client.request("POST", "/v1/quarantine/replay", params={"reason": "internal"})
+    assert answer.json() == {"stored": 5, "known": 0, "refused": 1}
+    assert len(stores.events.series(filler, NOW - timedelta(hours=1), NOW)) == 5
+    assert [item["size"] for item in items(client)] == [7]
+
+
+@pytest.mark.usefixtures("filler")
+def test_a_conflict_stays_one_however_often_it_is_replayed(stores: Stores, client: Client) -> None:
+    take(stores, batch(event(1)))
+    take(stores, batch(event(1, code=7)))
+    for _ in range(2):
+        (item,) = items(client, reason="conflict")
+        assert client.request("POST", f"/v1/quarantine/{item['id']}/replay").status_code == 409
+    assert len(items(client)) == 1
+
+
+def test_of_a_message_that_is_partly_good_the_good_is_stored_and_the_bad_stays(
+    stores: Stores, filler: Machine, client: Client
+) -> None:
+    intake = Intake(NOW, TimePolicy(), Registry(stores.machines))
+    intake.refuse(Incoming(EVENTS, batch(event(1), event(2, code=-1))), "internal", "a defect of ours")
+    record(intake, recorder=stores.events)
+    (item,) = items(client)
+    answer = client.request("POST", f"/v1/quarantine/{item['id']}/replay")
+    assert answer.json() == {"stored": 1, "known": 0, "refused": 0}
+    assert [one["reason"] for one in items(client)] == ["bad_code"]
+    assert len(stores.events.series(filler, NOW - timedelta(hours=1), NOW)) == 1
+
+
+def test_gaps_say_how_many_events_are_really_missing(stores: Stores, client: Client, filler: Machine) -> None:
+    gap = {"seqs": [1, 10], "first_at": isoformat(NOW), "last_at": isoformat(NOW), "reason": "spool_full"}
+    take(stores, batch(event(3), event(4)), json.dumps({"epoch": str(EPOCH), "gaps": [gap]}).encode())
+    answer = client.get(f"/v1/machines/{filler.id}/gaps").json()
+    assert [(one["first_seq"], one["last_seq"], one["dropped"]) for one in answer["gaps"]] == [(1, 10, 8)]
+    assert answer["dropped"] == 8
+    later = isoformat(NOW + timedelta(hours=1))
+    assert client.request("GET", f"/v1/machines/{filler.id}/gaps", params={"since": later}).json()["gaps"] == []
+    assert client.get("/v1/machines/padova/none/gaps").status_code == 404
+
+
+def test_status_and_silent_answer(client: Client) -> None:
+    assert client.get("/v1/silent").json() == {"silent": []}
+    assert client.get("/v1/status").json()["warnings"] == {}

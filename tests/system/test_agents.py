@@ -1,0 +1,140 @@
+"""Agents as people meet them: their status, their diagnosis, their end, and two of them with one name."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import wait_until
+from tests.system.conftest import Plant, clean_environment, write_alarms
+
+MACHINE = "padova/filler-1"
+
+
+def edge(plant: Plant, command: str, *more: str) -> subprocess.CompletedProcess[str]:
+    flags = ["--site", "padova", "--machine", "filler-1", "--source-kind", "simulated"]
+    flags += ["--broker-port", str(plant.broker.port), "--spool-path", str(plant.spool(MACHINE))]
+    return subprocess.run(
+        [sys.executable, "-m", "edge_agent", command, *flags, *more],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        check=False,
+    )
+
+
+def status(plant: Plant, *more: str) -> dict[str, Any]:
+    done = edge(plant, "status", "--json", *more)
+    return dict(json.loads(done.stdout)) if done.stdout else {}
+
+
+def test_status_follows_an_agent_from_its_first_ack_to_its_end(plant: Plant, tmp_path: Path) -> None:
+    log = tmp_path / "alarms.jsonl"
+    plant.start_service()
+    plant.admin("enrol", MACHINE)
+    agent = plant.agent(MACHINE, log)
+    agent.start()
+    write_alarms(log, 0, 10)
+    wait_until(lambda: status(plant).get("last_ack_at"), "an ack is told")
+    told = status(plant)
+    assert agent.running
+    assert (told["running"], told["connected"], told["spooled"], told["trouble"]) == (True, True, 0, None)
+    assert (told["pid"], told["machine"]) == (agent.running.pid, MACHINE)
+    assert abs(told["skew_ms"]) < 60_000
+    words = edge(plant, "status")
+    assert words.returncode == 0
+    assert f"connected to 127.0.0.1:{plant.broker.port}" in words.stdout
+    plant.broker.kill()
+    write_alarms(log, 10, 5)
+    wait_until(lambda: status(plant)["spooled"] == 5, "what waits is told")
+    wait_until(lambda: not status(plant)["connected"], "that the broker is away is told")
+    assert "cannot reach the broker" in status(plant)["trouble"] or "lost the broker" in status(plant)["trouble"]
+    agent.stop()
+    told = status(plant)
+    assert (told["running"], told["connected"], told["spooled"]) == (False, False, 5)
+    assert "not running" in edge(plant, "status").stdout
+
+
+def test_the_doctor_finds_a_machine_that_is_not_registered_and_then_all_well(plant: Plant) -> None:
+    plant.start_service()
+    wait_until(plant.is_ready, "the service is ready")
+    ill = edge(plant, "doctor")
+    assert ill.returncode == 1
+    assert "WRONG  service: no ack came" in ill.stdout
+    assert f"alarmcast admin enrol {MACHINE}" in ill.stdout
+    plant.admin("enrol", MACHINE)
+    well = edge(plant, "doctor")
+    assert well.returncode == 0, well.stdout
+    assert "well   service: acked in" in well.stdout
+    assert plant.get(f"/v1/machines/{MACHINE}").json()["agent"] is None, "a doctor is not the machine"
+
+
+def test_a_stopped_agent_hands_over_what_it_has_and_keeps_what_it_cannot(plant: Plant, tmp_path: Path) -> None:
+    log = tmp_path / "alarms.jsonl"
+    plant.start_service()
+    plant.admin("enrol", MACHINE)
+    agent = plant.agent(MACHINE, log, stop_drain_seconds=15)
+    agent.start()
+    wait_until(lambda: "connected to" in agent.words(), "the agent is connected")
+    write_alarms(log, 0, 5000)
+    wait_until(lambda: plant.given(MACHINE) == 5000, "all is spooled")
+    agent.stop()
+    assert plant.spooled(MACHINE) == 0
+    assert len(plant.stored(MACHINE)) == 5000
+    plant.broker.kill()
+    agent.start()
+    write_alarms(log, 5000, 100)
+    wait_until(lambda: plant.given(MACHINE) == 5100, "all is spooled")
+    agent.stop()
+    assert plant.spooled(MACHINE) == 100
+
+
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+def test_of_two_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_say_so(
+    plant: Plant, tmp_path: Path, version: str
+) -> None:
+    plant.start_service()
+    plant.admin("enrol", MACHINE)
+
+    def online() -> bool:
+        agent = plant.get(f"/v1/machines/{MACHINE}").json()["agent"]
+        return bool(agent and agent["online"])
+
+    agents = {}
+    for name in ("first", "second"):
+        spool = tmp_path / f"{name}.spool"
+        log = tmp_path / f"{name}.jsonl"
+        agents[name] = plant.agent(MACHINE, log, spool_path=spool, broker_mqtt_version=version)
+        agents[name].log = tmp_path / f"{name}.log"
+        agents[name].start()
+        wait_until(online, "the machine is online")
+
+    def yielding() -> list[str]:
+        return [name for name, agent in agents.items() if "another agent speaks as" in agent.words()]
+
+    # MQTT 5 keeps the first one's last will for a while, so the second sees that somebody is there; on 3.1.1
+    # the will is told at once, and it is the first that finds its place taken.
+    wait_until(yielding, "one of them gives way")
+    (yields,) = yielding()
+    assert yields == ("second" if version == "5" else "first")
+    stays = "first" if yields == "second" else "second"
+    write_alarms(tmp_path / f"{stays}.jsonl", 0, 50)
+    write_alarms(tmp_path / f"{yields}.jsonl", 1000, 5)
+    wait_until(
+        lambda: [code for _, code in plant.stored(MACHINE)] == list(range(50)), "the one that stays is heard"
+    )
+
+    def told() -> dict[str, Any]:
+        return status(plant, "--spool-path", str(tmp_path / f"{yields}.spool"))
+
+    wait_until(lambda: told().get("spooled") == 5, "the other keeps its own")
+    wait_until(lambda: "another agent speaks as" in (told().get("trouble") or ""), "and says why")
+    wait_until(lambda: "two_agents" in plant.status()["warnings"], "the service tells of two agents")
+    assert MACHINE in plant.status()["warnings"]["two_agents"]
+    assert len(yielding()) == 1, "they do not fight"
+    assert online(), "the farewell of the one does not take the other offline"
+    agents[stays].stop()
+    wait_until(lambda: not online(), "the machine is offline")
