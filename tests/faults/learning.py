@@ -1,0 +1,85 @@
+"""Learning cut off, and enrolments that all come at once."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import psutil
+
+from tests.conftest import wait_until
+from tests.faults.registry import Effort, fault
+from tests.faults.stage import Stage, insist
+from tests.system.conftest import Plant
+from tests.system.school import (
+    LEARNING,
+    MACHINES,
+    all_old_or_all_new,
+    apprentices,
+    ended,
+    enrol,
+    load_catalogue,
+    write_history,
+)
+
+
+@fault("training killed", quick=Effort(20), full=Effort(100))
+def training_killed(stage: Stage, effort: Effort) -> Iterator[float]:
+    """The process that trains, or the whole service, is killed at any moment of a learning."""
+    with stage.scene(machines=0, settings=LEARNING) as scene:
+        plant, history = scene.plant, scene.plant.folder / "history.csv"
+        load_catalogue(plant)
+        write_history(history)
+        first = ended(plant, enrol(plant, MACHINES[0], history))
+        insist(first["state"] == "promoted", f"a machine is learned: {first}")
+        enrol(plant, MACHINES[1], history)
+        for _ in range(effort.runs):
+            insist(plant.post(f"/v1/machines/{MACHINES[0]}/refresh").is_success, "it can be learned again")
+            time.sleep(stage.chance.uniform(0.0, 4.0))  # a random moment to be killed at
+            started = time.monotonic()
+            _kill(stage, plant)
+            forecast = plant.get(f"/v1/machines/{MACHINES[0]}/forecast").json()
+            insist(forecast["learned"], "the old model serves on")
+            yield time.monotonic() - started
+        wait_until(lambda: not _open_jobs(plant), "all jobs have ended", 180)
+        all_old_or_all_new(plant)
+        last = ended(plant, plant.post(f"/v1/machines/{MACHINES[0]}/refresh").json()["id"])
+        insist(last["state"] in ("promoted", "rejected"), f"left alone, it learns: {last}")
+        all_old_or_all_new(plant)
+
+
+def _kill(stage: Stage, plant: Plant) -> None:
+    children = apprentices(plant)
+    if children and stage.chance.random() < 0.3:
+        with suppress(psutil.NoSuchProcess):
+            children[0].kill()
+        insist(plant.is_alive(), "the service outlives the process that trains")
+        return
+    plant.service.kill()
+    all_old_or_all_new(plant)
+    insist(psutil.wait_procs(children, timeout=20)[1] == [], "nobody trains for a service that is dead")
+    plant.start_service()
+
+
+def _open_jobs(plant: Plant) -> list[str]:
+    jobs = plant.get("/v1/jobs").json()["jobs"]
+    given_up = [job for job in jobs if job["state"] == "failed" and "cut off" not in job["message"]]
+    insist(not given_up, f"no job fails for another reason than being cut off: {given_up}")
+    return [job["state"] for job in jobs if job["state"] in ("queued", "running")]
+
+
+@fault("enrolled ten times at once", quick=Effort(1), full=Effort(10))
+def enrolled_at_once(stage: Stage, effort: Effort) -> Iterator[float]:
+    """Ten clients enrol the same machine at the same moment."""
+    with stage.scene(machines=0) as scene:
+        plant = scene.plant
+        for run in range(effort.runs):
+            started, name = time.monotonic(), f"new-{run}"
+            body = {"site": "plant", "machine": name}
+            with ThreadPoolExecutor(10) as pool:
+                answers = list(pool.map(lambda _: plant.post("/v1/machines", json=body), range(10)))  # noqa: B023
+            insist(all(answer.status_code == 202 for answer in answers), "everybody is answered")
+            insist(len({answer.json()["job"]["id"] for answer in answers}) == 1, "there is one job")
+            machines = [one["machine"] for one in plant.get("/v1/machines").json()["machines"]]
+            insist(machines.count(name) == 1, "there is one machine")
+            yield time.monotonic() - started

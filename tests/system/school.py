@@ -1,0 +1,94 @@
+"""What tests and faults of learning share: enrol, wait, and look whether the store is whole."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from edge_agent.simulator.catalogue import catalogue_csv
+from edge_agent.simulator.log_file import write_log
+from service.store.engine import Database
+from service.store.exams import ExamStore
+from service.store.memories import MemoryStore
+from service.store.versions import VersionStore
+from service.store.weights import WeightsFolder
+from tests.conftest import wait_until
+from tests.system.conftest import Plant
+from wire.identity import MachineId
+
+MACHINES = [f"padova/filler-{index}" for index in range(3)]
+# A few weeks are enough to learn from.
+LEARNING = {"ALARMCAST_MIN_TRAINING_WINDOWS": "100", "ALARMCAST_MEMORY_WINDOWS": "300"}
+
+
+def write_history(log: Path) -> None:
+    """Write a few weeks of every machine's past."""
+    write_log(log, machines=len(MACHINES), days=25, end=datetime.now(UTC), seed=19)
+
+
+def load_catalogue(plant: Plant) -> None:
+    headers = {"Content-Type": "text/csv"}
+    assert plant.post("/v1/catalogue", content=catalogue_csv().encode(), headers=headers).is_success
+
+
+def enrol(plant: Plant, machine: str, history: Path | None = None) -> int:
+    """Enrol a machine, with its past if there is one, and return its job."""
+    site, name = machine.split("/")
+    answer = plant.post("/v1/machines", json={"site": site, "machine": name, "name": name})
+    assert answer.status_code == 202, answer.text
+    if history is not None:
+        loaded = plant.post(
+            f"/v1/machines/{machine}/history", content=history.read_bytes(), params={"serial": name.split("-")[1]}
+        )
+        assert loaded.is_success, loaded.text
+    return int(answer.json()["job"]["id"])
+
+
+def job(plant: Plant, number: int) -> dict[str, object]:
+    return dict(plant.get(f"/v1/jobs/{number}").json())
+
+
+def ended(plant: Plant, number: int) -> dict[str, object]:
+    wait_until(lambda: job(plant, number)["state"] not in ("collecting", "queued", "running"), "the job ends", 120)
+    return job(plant, number)
+
+
+def running(plant: Plant, number: int) -> None:
+    wait_until(lambda: job(plant, number)["state"] == "running", "the job runs", 60)
+
+
+def apprentices(plant: Plant) -> list[psutil.Process]:
+    """Return the processes that train for this service, alive as they may be."""
+    assert plant.service.running
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(plant.service.running.pid).children()
+    return []
+
+
+def all_old_or_all_new(plant: Plant) -> None:
+    """Look at the store itself: every version is whole, and the champion's weights are what they claim to be."""
+    database = Database(f"sqlite:///{plant.data / 'alarmcast.sqlite3'}", read_only=True)
+    try:
+        versions = VersionStore(database, WeightsFolder(plant.data / "weights"))
+        champion = versions.champion()
+        assert champion is not None
+        for version in versions.all():
+            if version.pruned:
+                continue
+            versions.load(version)
+            memory = MemoryStore(database).of(version.number)
+            assert tuple(memory.tasks) == version.learned
+            stored = {
+                name: {"replayed": len(task.windows), "held_out": len(task.held_out)}
+                for name, task in memory.tasks.items()
+            }
+            assert stored == version.report["memory"]["by_machine"]
+            assert set(ExamStore(database).by_code(version.number)) >= set(version.learned)
+        for machine in champion.learned:
+            answers = ExamStore(database).answers(MachineId.parse(machine))
+            exam = ExamStore(database).of(MachineId.parse(machine))
+            assert exam is not None
+            assert len(answers[champion.number].probabilities) == len(exam.windows)
+    finally:
+        database.close()
