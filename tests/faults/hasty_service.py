@@ -12,7 +12,7 @@ from service.flows.record_events import Incoming, Intake, record
 from wire.codec import encode
 from wire.topics import Channel, topic
 
-_HASTE = 0.3  # seconds in which what was acked is not committed
+_HASTE = 2.0  # seconds in which what was acked is not committed: nearly always
 
 
 def _ack_then_commit(self: Ingester, deliveries: list[Delivery]) -> None:

@@ -11,8 +11,8 @@ from threading import Thread
 
 import pytest
 
-from tests.conftest import free_port, require
-from tests.faults.matrix import FAULTS, Effort
+from tests.conftest import free_port, require, wait_until
+from tests.faults.matrix import FAULTS, Effort, Fault
 from tests.faults.play import Row, play
 from tests.faults.proxy import Packets, Proxy
 from tests.faults.stage import Skipped, Stage, insist
@@ -21,8 +21,17 @@ from tests.faults.table import markdown
 
 @pytest.mark.usefixtures("mosquitto")
 def test_a_service_that_acks_before_it_commits_is_caught_losing_events() -> None:
-    row = Row(FAULTS["service killed"], Effort(2))
-    play(row, Stage(module="tests.faults.hasty_service", patience=4))
+    def killed_while_it_takes_events(stage: Stage, effort: Effort) -> Iterator[float]:
+        with stage.scene() as scene:
+            for _ in range(effort.runs):
+                before = sum(scene.stored().values())
+                wait_until(lambda: sum(scene.stored().values()) > before, "it takes events", 60)  # noqa: B023
+                scene.plant.service.kill()
+                scene.plant.service.start()
+                yield 0.0
+
+    row = Row(Fault("hasty", killed_while_it_takes_events, None, Effort(3)), Effort(3))
+    play(row, Stage(module="tests.faults.hasty_service", patience=20))
     assert row.tally.lost > 0, row.complaint
     assert row.failed
 
