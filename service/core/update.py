@@ -123,10 +123,8 @@ def calibrated(model: Model, checks: Sequence[Windows], *, recipe: Recipe) -> Mo
     if not recipe.thresholds:
         return model
     said = [model.calibration.probabilities(part) for part in logits]
-    # Few windows leave what came to chance, and calibration is never perfect: trust each by half. But of a code
-    # that came nowhere nothing is known that could set its threshold.
-    came = np.any([label.any(axis=0) for label in labels], axis=0)
-    likely = [(probability + label) / 2 * came for probability, label in zip(said, labels, strict=True)]
+    # Few windows leave what came to chance, and calibration is never perfect: trust each by half.
+    likely = [(probability + label) / 2 for probability, label in zip(said, labels, strict=True)]
     return replace(model, thresholds=thresholds(said, likely))
 
 
