@@ -74,7 +74,7 @@ from service.worker.apprentice import HANDOVER, Apprentice
 from service.worker.housekeeping import Housekeeping
 from service.worker.rhythm import Rhythm
 from service.worker.scorekeeper import Scorekeeper
-from service.worker.worker import Duties, Worker
+from service.worker.worker import Worker
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.topics import PREFIX
@@ -224,9 +224,6 @@ class Service:
             watch=self.watch,
         )
         self.silence = SilenceWatch(stores.machines, stores.events)
-        self.housekeeping = Housekeeping(
-            silence=self.silence, retention=retention(settings, stores), clock=self.clock
-        )
         quarantine = QuarantineStore(stores.database)
         announcer = ForecastAnnouncer(self.link)
         self.rhythm = Rhythm(
@@ -253,13 +250,18 @@ class Service:
         self.worker = Worker(
             jobs=stores.jobs,
             updates=stores.updates,
-            duties=Duties(admit=self.enrolment.admit, keep_house=self._keep_house),
+            admit=self.enrolment.admit,
             apprentice=self._apprentice,
             take_over=take_over,
             wall=wall_now,
             plant=self.clock.now,
             folder=settings.data_dir / "learning",
-            learned=self._champion.look_again,
+            learned=self._after_learning,
+        )
+        self.housekeeping = Housekeeping(
+            [lambda: self.silence.look(self.clock.now()), self.enrolment.schedule],
+            retention=retention(settings, stores),
+            clock=self.clock,
         )
         grace = timedelta(minutes=settings.scoring_grace_minutes)
         self.scoring = Scoring(
@@ -345,11 +347,10 @@ class Service:
             "broker": self.link.complaint,
             "broker_thread": None if self.link.is_alive else "the network thread has ended",
             "ingest": self.ingester.complaint or (None if self.ingester.is_alive else "the ingester has ended"),
-            "forecasts": self.rhythm.complaint or (None if self.rhythm.is_alive else "the rhythm has ended"),
-            "learning": self.worker.complaint or (None if self.worker.is_alive else "the worker has ended"),
-            "scores": self.scorekeeper.complaint
-            or (None if self.scorekeeper.is_alive else "the scorekeeper has ended"),
-            "housekeeping": self.housekeeping.complaint,
+            "forecasts": self.rhythm.trouble,
+            "learning": self.worker.trouble,
+            "scores": self.scorekeeper.trouble,
+            "housekeeping": self.housekeeping.trouble,
             "database": self._database_trouble(),
         }
         version, trouble = self._model()
@@ -373,9 +374,9 @@ class Service:
         }
         return Apprentice([sys.executable, "-m", "service", "apprentice"], orders, folder)
 
-    def _keep_house(self) -> None:
-        """Do what is due now and then: relearn what was learned long ago, let go of what nobody needs."""
-        self.enrolment.schedule()
+    def _after_learning(self) -> None:
+        """Serve the new version at once, and let go of old ones; only now may there be one too many."""
+        self._champion.look_again()
         self.stores.versions.prune(keep=self.settings.keep_versions)
 
     def _warnings(self) -> dict[str, str]:

@@ -4,14 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.series import AlarmSeries
-from forecasting.vocabulary import Columns
-
-
-def multi_hot(happened: AlarmSeries, columns: Columns) -> NDArray[np.bool_]:
-    """Return which target codes are among these alarms; codes that are no targets leave no trace."""
-    held = np.zeros(columns.size + 1, dtype=np.bool_)
-    held[columns.of(happened.codes)] = True
-    return held[:-1]
 
 
 def held_between(

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from service.errors import Gone
 from wire.identity import MachineId
 
 
@@ -31,6 +32,11 @@ class Machine:
     state: MachineState = MachineState.REGISTERED
     reason: str | None = None
     learned_at: datetime | None = None
+
+    def insist_on_presence(self) -> None:
+        """Raise :class:`Gone` if the machine has been let go."""
+        if self.state is MachineState.RETIRED:
+            raise Gone(f"{self.id} has been retired. Enrol it again with: alarmcast admin enrol {self.id}")
 
 
 @dataclass(frozen=True)

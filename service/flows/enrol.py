@@ -128,8 +128,7 @@ class Enrolment:
 
     def _present(self, machine: MachineId) -> Machine:
         known = self.machines.get(machine)
-        if known.state is MachineState.RETIRED:
-            raise Conflict(f"{machine} has been retired; enrol it again first.")
+        known.insist_on_presence()
         return known
 
 

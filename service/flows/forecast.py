@@ -16,7 +16,6 @@ from service.core.version import StoredForecast
 from service.errors import InputRejected
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion, Serving
-from service.flows.load_history import insist_on_presence
 from service.flows.ports import Catalogue, EventLog, Machines
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus, LikelyAlarm
@@ -65,7 +64,7 @@ class ForecastDesk:
         if at > self.clock.now():
             raise InputRejected(f"{at.isoformat()} has not come yet; ask for a moment up to now.")
         known = self.machines.get(machine)
-        insist_on_presence(known)
+        known.insist_on_presence()
         then = self.champion.at(at)
         serving = then or self.champion.current()
         if at < EARLIEST + serving.forecaster.reach:

@@ -13,9 +13,9 @@ from threading import Condition
 from typing import IO, cast
 from uuid import UUID, uuid5
 
-from service.core.machine import Machine, MachineState
+from service.core.machine import Machine
 from service.core.recording import IN_TIME, EventRow, Quarantined, Recorded, Recording
-from service.errors import Gone, InputRejected, TooLarge, Unavailable
+from service.errors import InputRejected, TooLarge, Unavailable
 from service.flows.ports import Machines, Recorder
 from service.flows.record_events import TimePolicy
 from wire.clock import PlantClock
@@ -84,7 +84,7 @@ class HistoryLoader:
         def look(_rows: int) -> None:
             if self._stopping:
                 raise Unavailable("The service stops. Load the file again; what is stored already stays as it is.")
-            insist_on_presence(self.machines.get(machine.id))
+            self.machines.get(machine.id).insist_on_presence()
 
         with self._changed:
             self._loading += 1
@@ -108,12 +108,6 @@ class HistoryLoader:
         """Delete what uploads left that were cut off by a kill; only while nobody uploads."""
         for left in self.folder.glob("history-*"):
             left.unlink(missing_ok=True)
-
-
-def insist_on_presence(machine: Machine) -> None:
-    """Raise :class:`Gone` if a machine has been let go."""
-    if machine.state is MachineState.RETIRED:
-        raise Gone(f"{machine.id} has been retired. Enrol it again with: alarmcast admin enrol {machine.id}")
 
 
 @dataclass

@@ -18,7 +18,6 @@ from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCoun
 from service.core.recording import Recorded, Recording
 from service.core.scoring import Sheet
 from service.core.version import StoredForecast, Version
-from wire.acks import Ack
 from wire.identity import MachineId
 
 
@@ -146,12 +145,6 @@ class Outcomes(Protocol):
     ) -> list[Sheet]: ...
     def page(self, machine: Machine, start: datetime, end: datetime, *, limit: int) -> list[ScoredForecast]: ...
     def waiting(self, machines: Sequence[Machine], start: datetime, end: datetime, *, closed: datetime) -> int: ...
-
-
-class Acker(Protocol):
-    """The way back to the agents."""
-
-    def ack(self, machine: MachineId, ack: Ack) -> None: ...
 
 
 class Announcer(Protocol):

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from service.core.enrolment import NewMachine
 from service.errors import InputRejected
-from service.flows.load_history import LogFile, insist_on_presence
+from service.flows.load_history import LogFile
 from service.web import jobs, machines
 from service.web.jobs import JobView
 from service.web.machines import MachineView
@@ -151,7 +151,7 @@ def router(parts: Parts) -> APIRouter:
     ) -> HistoryLoaded:
         """Load a machine's past: timestamp,alarm,serial as CSV, gzipped or not; twice changes nothing."""
         known = await run_in_threadpool(parts.machines.get, MachineId(site, machine))
-        insist_on_presence(known)
+        known.insist_on_presence()
         zone = _zone(time_zone)
         with parts.history.upload() as upload:
             async for chunk in request.stream():
@@ -170,14 +170,14 @@ def router(parts: Parts) -> APIRouter:
             last_at=moment(loaded.last_us) if loaded.last_us is not None else None,
         )
 
-    @routes.post("/{site}/{machine}/refresh", status_code=202, responses=responses(404, 409, 422, 503))
+    @routes.post("/{site}/{machine}/refresh", status_code=202, responses=responses(404, 409, 410, 422, 503))
     def refresh(site: Site, machine: MachineName, response: Response) -> JobView:
         """Learn a machine again from its recent windows; one that is being learned already keeps its job."""
         job = parts.enrolment.refresh(MachineId(site, machine))
         response.headers["Location"] = f"/v1/jobs/{job.number}"
         return jobs.view(job)
 
-    @routes.post("/{site}/{machine}/retire", responses=responses(404, 409, 422, 503))
+    @routes.post("/{site}/{machine}/retire", responses=responses(404, 410, 422, 503))
     def retire(site: Site, machine: MachineName, why: Reason, request: Request) -> MachineView:
         """Let a machine go: no more forecasts, no replay; its share of the memory is free. Its past stays."""
         identity = MachineId(site, machine)

@@ -7,7 +7,6 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 
 from service.flows.forecast import urgency
-from service.flows.load_history import insist_on_presence
 from service.flows.newest import Newest
 from service.web.parts import MachineName, Parts, Site
 from service.web.problems import responses
@@ -59,5 +58,5 @@ def router(parts: Parts) -> APIRouter:
 
 def _newest(parts: Parts, machine: MachineId) -> Newest:
     known = parts.machines.get(machine)
-    insist_on_presence(known)
+    known.insist_on_presence()
     return parts.newest.of([known])[0]

@@ -1,41 +1,22 @@
 """The thread that keeps forecasts coming."""
 
-import logging
 import time
-from threading import Event, Thread
 
 from service.errors import NoChampion, Unavailable
 from service.flows.refresh import Refresh
-
-log = logging.getLogger(__name__)
+from service.worker.tireless import Tireless
 
 _PULSE = 0.25  # wall seconds between two looks at the clock
 _REST = 9  # what arrives is answered at once, but at most a tenth of the time goes into it
 
 
-class Rhythm:
+class Rhythm(Tireless):
     """Makes forecasts when the grid calls for them, and when something has arrived."""
 
     def __init__(self, refresh: Refresh) -> None:
+        super().__init__("rhythm")
         self.refresh = refresh
-        self._stopping = Event()
-        self._thread = Thread(target=self._run, name="rhythm", daemon=True)
         self.made = 0
-        self.complaint: str | None = None
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Finish what is at hand and end."""
-        self._stopping.set()
-        self._thread.join()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the thread still runs."""
-        return self._thread.is_alive()
 
     def _run(self) -> None:
         rested = 0.0
@@ -52,10 +33,8 @@ class Rhythm:
                 self.complaint = None
             except NoChampion:
                 self.complaint, pause = None, _PULSE  # nothing to do until something has been learned
-            except Unavailable as error:
-                self.complaint, pause = str(error), _PULSE
-            except Exception as error:  # the next round may succeed, and must be tried
-                self.complaint, pause = repr(error), 1.0
-                log.exception("could not make forecasts")
+            except Exception as error:  # noqa: BLE001 - told, and tried again
+                self._troubled(error)
+                pause = _PULSE if isinstance(error, Unavailable) else 1.0
             if arrived:
                 self._stopping.wait(max(0.005, pause, min(rested - time.monotonic(), _PULSE)))

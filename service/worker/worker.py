@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Thread
 from typing import Protocol, TypeVar
 from uuid import uuid4
 
@@ -18,12 +17,12 @@ from service.core.candidate import Candidate
 from service.core.job import Job, Progress
 from service.errors import ChampionChanged, LeaseLost, ServiceError, Unavailable
 from service.worker.apprentice import HANDOVER, Apprentice, Interrupted
+from service.worker.tireless import Tireless
 
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=30)
 _PULSE = 0.5  # seconds between two looks for work, and between two signs of life
-_HOUSEKEEPING = 60.0
 _PATIENCE = 120.0
 MOST_CUT_OFF = 10  # what kills its worker every time must not do so for ever
 _HUNG = 900.0  # seconds without a word after which a process that trains is given up
@@ -59,21 +58,13 @@ class Updates(Protocol):
         ...
 
 
-@dataclass
-class Duties:
-    """What the worker does beside jobs: often ``admit``, now and then ``keep_house``."""
-
-    admit: Callable[[], object]
-    keep_house: Callable[[], object]
-
-
-@dataclass
-class Worker:
+@dataclass(eq=False)
+class Worker(Tireless):
     """Works at one job at a time; whatever breaks, the job's outcome is written down and the thread goes on."""
 
     jobs: JobBoard
     updates: Updates
-    duties: Duties
+    admit: Callable[[], object]
     apprentice: Callable[[Job, Path], Apprentice]
     take_over: Callable[[Path], Candidate]
     wall: Callable[[], datetime]
@@ -83,31 +74,14 @@ class Worker:
     lease: timedelta = LEASE
     hung: float = _HUNG
     owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}")
-    complaint: str | None = None
-    _stopping: Event = field(default_factory=Event)
-    _thread: Thread | None = None
-    _house_kept: float = float("-inf")
 
-    def start(self) -> None:
-        """Begin."""
-        self._thread = Thread(target=self._run, name="worker", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Give back the job at hand, if there is one, and end."""
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join()
+    def __post_init__(self) -> None:
+        super().__init__("worker")
 
     def sweep(self) -> None:
         """Delete what learnings left that were cut off by a kill; only while no other worker shares the folder."""
         for left in self.folder.glob("job-*"):
             shutil.rmtree(left, ignore_errors=True)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the thread still runs."""
-        return self._thread is not None and self._thread.is_alive()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -115,20 +89,14 @@ class Worker:
             try:
                 worked = self.work()
                 self.complaint = None
-            except Unavailable as error:
-                self.complaint = str(error)
-            except Exception as error:  # the next round may succeed, and must be tried
-                self.complaint = repr(error)
-                log.exception("could not work")
+            except Exception as error:  # noqa: BLE001 - told, and tried again
+                self._troubled(error)
             if not worked:
                 self._stopping.wait(_PULSE)
 
     def work(self) -> bool:
         """Do what is to be done now; say whether there was a job."""
-        self.duties.admit()
-        if time.monotonic() - self._house_kept > _HOUSEKEEPING:
-            self._house_kept = time.monotonic()
-            self.duties.keep_house()
+        self.admit()
         job = self.jobs.claim(self.owner, now=self.wall(), lease=self.lease)
         if job is None:
             return False

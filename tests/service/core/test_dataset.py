@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from forecasting.features import alarm_counts, collapsed
 from forecasting.series import AlarmSeries, moment
 from forecasting.vocabulary import Columns
 from forecasting.window import WindowSpec, evidence, outcome
 from service.core.dataset import covered_moments, split, windows
-from service.core.labels import multi_hot
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 SPEC = WindowSpec(lookback=timedelta(hours=6), horizon=timedelta(hours=2))
@@ -20,6 +20,13 @@ ALARMS = st.lists(
     st.tuples(st.integers(0, 40 * 60).map(lambda minute: START + timedelta(minutes=minute)), st.integers(1, 5)),
     max_size=80,
 )
+
+
+def multi_hot(happened: AlarmSeries, columns: Columns) -> NDArray[np.bool_]:
+    """Return which target codes are among these alarms; codes that are no targets leave no trace."""
+    held = np.zeros(columns.size + 1, dtype=np.bool_)
+    held[columns.of(happened.codes)] = True
+    return held[:-1]
 
 
 def hours(*values: float) -> list[datetime]:

@@ -9,7 +9,7 @@ from service.core.enrolment import NewMachine
 from service.core.job import JobKind, JobState
 from service.core.machine import Machine, MachineState
 from service.core.recording import FROM_THE_FUTURE, EventRow, GapRow, Recording
-from service.errors import Conflict
+from service.errors import Gone
 from service.settings import Settings
 from service.store.tables import jobs, machines
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms, small_model
@@ -150,7 +150,7 @@ def test_without_a_schedule_nothing_is_learned_again(settings: Settings, stores:
 
 def test_a_retired_machine_cannot_be_refreshed(service: Service, filler: Machine) -> None:
     service.enrolment.retire(filler.id, who="test", reason=None)
-    with pytest.raises(Conflict, match="enrol it again first"):
+    with pytest.raises(Gone, match="Enrol it again"):
         service.enrolment.refresh(FILLER)
     again = service.enrolment.enrol(NewMachine(FILLER, "Filler 1", "Europe/Rome"), key=None, who="test")
     assert again.is_new

@@ -107,8 +107,8 @@ def test_a_history_that_is_too_large_is_refused(settings: Settings, stores: Stor
 def test_retiring_and_erasing_want_a_reason_and_take_effect(client: Client) -> None:
     problem(client.request("POST", f"{BASE}/retire", json={}), 422)
     assert client.request("POST", f"{BASE}/retire", json={"reason": "sold"}).json()["state"] == "retired"
-    problem(client.request("POST", f"{BASE}/retire", json={"reason": "sold"}), 409)
-    problem(client.request("POST", f"{BASE}/refresh"), 409)
+    problem(client.request("POST", f"{BASE}/retire", json={"reason": "sold"}), 410)
+    problem(client.request("POST", f"{BASE}/refresh"), 410)
     assert "has been retired" in problem(client.get(f"{BASE}/forecast"), 410)["detail"]
     assert client.get("/v1/machines").json()["machines"] == []
     assert len(client.get("/v1/machines", retired=True).json()["machines"]) == 1

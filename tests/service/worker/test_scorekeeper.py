@@ -32,7 +32,7 @@ def test_forecasts_are_scored_without_being_asked_for(bench: Bench, filler: Mach
     keeper.start()
     wait_until(lambda: keeper.scored == 1, "the forecast is scored")
     keeper.stop()
-    assert not keeper.is_alive
+    assert keeper.trouble == "the scorekeeper has ended"
     assert set(bench.found(filler)) == {AT}
 
 

@@ -1,0 +1,44 @@
+"""The shape of every thread here: it ends when told to, survives what its work raises, and says what is wrong."""
+
+import logging
+from threading import Event, Thread
+
+from service.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+
+class Tireless:
+    """A named thread; a subclass says in ``_run`` when it works, and tells ``_troubled`` what its work raised."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._stopping = Event()
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self.complaint: str | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish what is at hand and end; harmless if it was never started."""
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong with it, if anything is."""
+        return self.complaint or (None if self._thread.is_alive() else f"the {self._name} has ended")
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+    def _troubled(self, error: Exception) -> None:
+        """Note what went wrong; the next round may succeed, and must be tried."""
+        if isinstance(error, Unavailable):
+            self.complaint = str(error)
+            return
+        self.complaint = repr(error)
+        log.error("the %s met a defect", self._name, exc_info=error)
