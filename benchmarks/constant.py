@@ -13,7 +13,10 @@ import uvicorn
 from fastapi import Response
 
 from benchmarks.servers import HOST
-from service.bootstrap import Service, listen, load_settings, open_stores
+from service.bootstrap.configuration import load_settings
+from service.bootstrap.listening import listen
+from service.bootstrap.service import Service
+from service.bootstrap.stores import open_stores
 
 PATH = "/benchmark/constant/{size}"
 

@@ -25,7 +25,8 @@ from benchmarks.load import Load
 from benchmarks.prepared import prepare
 from benchmarks.report import Figure, run
 from benchmarks.servers import alarmcast, mosquitto, process
-from service.bootstrap import load_settings, open_stores
+from service.bootstrap.configuration import load_settings
+from service.bootstrap.stores import open_stores
 from service.store.engine import Database
 from service.store.tables import events
 from wire.topics import Channel, every_machine

@@ -17,7 +17,8 @@ from forecasting.forecaster import Forecaster
 from forecasting.network import Layer, Network
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
-from service.bootstrap import Stores, load_settings, open_stores
+from service.bootstrap.configuration import load_settings
+from service.bootstrap.stores import Stores, open_stores
 from service.core.catalogue import CatalogueEntry, parse_catalogue
 from service.core.enrolment import NewMachine
 from service.flows.load_history import LogFile, load_history

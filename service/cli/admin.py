@@ -2,7 +2,7 @@
 
 import typer
 
-from service.bootstrap import load_settings
+from service.bootstrap.configuration import load_settings
 from service.cli import enrol, machine, model
 from service.cli.api import call
 from service.cli.arguments import DataDir, File, read

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import typer
 
-from service.bootstrap import Service, open_stores
+from service.bootstrap.service import Service
+from service.bootstrap.stores import open_stores
 from service.errors import DatabaseInUse, InputRejected, Unavailable
 from service.settings import Settings
 from service.store.lock import WriterLock

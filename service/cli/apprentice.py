@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from service.bootstrap import learn_job
+from service.bootstrap.learning import learn_job
 from service.errors import ServiceError
 from service.settings import Settings
 from wire.identity import MachineId

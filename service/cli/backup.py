@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from service.bootstrap import load_settings, open_stores
+from service.bootstrap.configuration import load_settings
+from service.bootstrap.stores import open_stores
 from service.errors import InputRejected
 from service.settings import Settings
 from service.store.backup import back_up, restore

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from service.bootstrap import load_settings
+from service.bootstrap.configuration import load_settings
 from service.cli.api import Sent, call, follow
 from service.cli.arguments import DataDir, File, MachineArgument, Serial, machine_id, read
 from service.errors import InputRejected

@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from service.bootstrap import load_settings
+from service.bootstrap.configuration import load_settings
 from service.cli.api import call
 from service.cli.arguments import DataDir, Reason
 

@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from service import demo as demonstration
-from service.bootstrap import Service, listen, load_settings, open_stores, url_of
+from service.bootstrap.configuration import load_settings
+from service.bootstrap.listening import listen, url_of
+from service.bootstrap.service import Service
+from service.bootstrap.stores import open_stores
 
 DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
 Host = Annotated[str | None, typer.Option(help="Address of the API.")]

@@ -2,30 +2,10 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, Final
 
 from wire.identity import MachineId
-
-
-class JobKind(StrEnum):
-    """Why a machine is learned."""
-
-    ENROL = "enrol"
-    REFRESH = "refresh"  # again, from recent windows, as the same task
-
-
-class JobState(StrEnum):
-    """How far a job is."""
-
-    COLLECTING = "collecting"  # waits until the machine has been heard for long enough
-    QUEUED = "queued"
-    RUNNING = "running"
-    PROMOTED = "promoted"  # the new version serves
-    REJECTED = "rejected"  # the gate kept the new version out; the champion serves on
-    FAILED = "failed"  # nothing came of it; the message says why
-    CANCELLED = "cancelled"
-
+from wire.words import JobKind, JobState
 
 OPEN: Final = frozenset({JobState.COLLECTING, JobState.QUEUED, JobState.RUNNING})
 

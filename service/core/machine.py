@@ -2,22 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from uuid import UUID
 
 from service.errors import Gone
 from wire.identity import MachineId
-
-
-class MachineState(StrEnum):
-    """How far a machine is on the way to a model that knows it; until it is live the fleet's model serves it."""
-
-    REGISTERED = "registered"  # nothing has been heard of it yet
-    COLLECTING = "collecting"  # heard, but not yet for long enough to learn from
-    LEARNING = "learning"
-    LIVE = "live"
-    FAILED = "failed"  # with a reason; the fleet's model serves it, if there is one
-    RETIRED = "retired"
+from wire.words import MachineState
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ the mean over those in which the code came.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from typing import Final
 
 import numpy as np
@@ -27,15 +27,6 @@ class Rival(IntEnum):
     MODEL = 0
     PERSISTENCE = 1
     BASE_RATE = 2
-
-
-class Grouping(StrEnum):
-    """What a scoreboard has a line for."""
-
-    MACHINE = "machine"
-    CODE = "code"
-    VERSION = "version"
-    MACHINE_AND_CODE = "machine_and_code"
 
 
 @dataclass(frozen=True, eq=False)

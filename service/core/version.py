@@ -2,19 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-
-class Standing(StrEnum):
-    """What became of a version."""
-
-    CHAMPION = "champion"  # it serves
-    PROMOTED = "promoted"  # it has served
-    REJECTED = "rejected"  # the gate kept it out, with its reasons
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from service.bootstrap import Stores, open_stores, time_policy
+from service.bootstrap.configuration import time_policy
+from service.bootstrap.stores import Stores, open_stores
 from service.core.catalogue import parse_catalogue
 from service.core.enrolment import NewMachine
 from service.demo.plan import BACKLOG, HISTORY_DAYS, SEED, DemoMachine, Plan

@@ -18,7 +18,10 @@ import uvicorn
 from rich.console import Console
 from rich.live import Live
 
-from service.bootstrap import Service, listen, load_settings, open_stores, url_of
+from service.bootstrap.configuration import load_settings
+from service.bootstrap.listening import listen, url_of
+from service.bootstrap.service import Service
+from service.bootstrap.stores import open_stores
 from service.broker.embedded import EmbeddedBroker
 from service.demo.fleet import Fleet
 from service.demo.plan import Plan

@@ -7,12 +7,12 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from service.bootstrap import Service
-from service.core.job import JobState
+from service.bootstrap.service import Service
 from service.errors import Unavailable
 from service.flows.forecast import urgency
 from wire.forecasts import Forecast
 from wire.identity import MachineId
+from wire.words import JobState
 
 _SHOWN = 3
 _STYLES = {"ok": "green", "warming_up": "yellow", "stale": "red"}

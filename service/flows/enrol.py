@@ -6,13 +6,14 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from service.core.enrolment import Enrolled, NewMachine
-from service.core.job import Job, JobKind, JobState
-from service.core.machine import Machine, MachineState
+from service.core.job import Job
+from service.core.machine import Machine
 from service.errors import Conflict, InputRejected
 from service.flows.ports import Enrolments, EventLog, Jobs, Machines, Retractor
 from service.flows.schooling import School
 from wire.clock import PlantClock
 from wire.identity import MachineId
+from wire.words import JobKind, JobState, MachineState
 
 _AGAIN = {
     MachineState.LIVE: (JobKind.REFRESH, JobState.QUEUED),

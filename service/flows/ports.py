@@ -10,8 +10,8 @@ from service.core.catalogue import CatalogueEntry
 from service.core.enrolment import Enrolled, NewMachine
 from service.core.exam import Exam, Marks
 from service.core.history import AlarmPage, GapRecord, PageQuery
-from service.core.job import Job, JobKind, JobState
-from service.core.machine import Agent, Knock, Machine, MachineState
+from service.core.job import Job
+from service.core.machine import Agent, Knock, Machine
 from service.core.memory import Memory
 from service.core.outcome import Due, Measure, Outcome, ScoredForecast
 from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
@@ -19,6 +19,7 @@ from service.core.recording import Recorded, Recording
 from service.core.scoring import Sheet
 from service.core.version import StoredForecast, Version
 from wire.identity import MachineId
+from wire.words import JobKind, JobState, MachineState
 
 
 class Machines(Protocol):

@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 
 from service.core.machine import Machine
 from service.core.outcome import ScoredForecast
-from service.core.scoring import Grouping, Standing, Tally, counted, joined, standing
+from service.core.scoring import Standing, Tally, counted, joined, standing
 from service.errors import InputRejected, NotFound
 from service.flows.ports import Machines, Outcomes
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.micros import moment
 from wire.moment import EARLIEST
+from wire.words import Grouping
 
 USUAL_SPAN = timedelta(days=30)
 LONGEST_SPAN = timedelta(days=400)

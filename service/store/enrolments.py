@@ -7,8 +7,7 @@ from sqlalchemy import Connection, delete, select, update
 
 from service.core.catalogue import parse_catalogue
 from service.core.enrolment import Enrolled, NewMachine
-from service.core.job import JobKind, JobState
-from service.core.machine import Machine, MachineState
+from service.core.machine import Machine
 from service.errors import Conflict
 from service.store.audit import note
 from service.store.catalogue import merge_into
@@ -32,6 +31,7 @@ from service.store.tables import (
     tasks,
 )
 from wire.micros import micros
+from wire.words import JobKind, JobState, MachineState
 
 _COLUMNS = ("site", "machine", "name", "time_zone", "registered_us", "state")
 

@@ -11,14 +11,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, func, select, update
 
-from service.core.job import OPEN, Job, JobKind, JobState, Progress
-from service.core.machine import Machine, MachineState
+from service.core.job import OPEN, Job, Progress
+from service.core.machine import Machine
 from service.errors import LeaseLost, NotFound
 from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.tables import jobs, machines
 from wire.identity import MachineId
 from wire.micros import micros, moment
+from wire.words import JobKind, JobState, MachineState
 
 _OPEN = jobs.c.state.in_([state.value for state in OPEN])
 _COLUMNS = ("machine_id", "kind", "state", "created_us", "attempt", "cut_off", "progress")

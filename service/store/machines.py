@@ -7,13 +7,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from service.core.machine import Agent, Knock, Machine, MachineState
+from service.core.machine import Agent, Knock, Machine
 from service.errors import NotFound
 from service.store.dialect import upsert
 from service.store.engine import Database
 from service.store.tables import agents, epochs, events, forecasts, knocks, machines
 from wire.identity import MachineId
 from wire.micros import micros, moment
+from wire.words import MachineState
 
 
 @dataclass(frozen=True)

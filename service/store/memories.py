@@ -11,13 +11,13 @@ from sqlalchemy import Connection, Row, insert, select
 
 from forecasting import history
 from service.core.candidate import Candidate
-from service.core.machine import MachineState
 from service.core.memory import Memory, TaskMemory
 from service.core.windows import Windows
 from service.errors import ChampionChanged, Unavailable
 from service.store.arrays import FLOAT32, INT32, packed
 from service.store.engine import Database
 from service.store.tables import machines, memories, samples, tasks
+from wire.words import MachineState
 
 _WIDTH_OF_NOTHING = 0
 

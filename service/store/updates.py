@@ -7,8 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, insert, select, update
 
 from service.core.candidate import Candidate
-from service.core.job import Job, JobState
-from service.core.machine import MachineState
+from service.core.job import Job
 from service.errors import ChampionChanged
 from service.store.audit import note
 from service.store.engine import Database
@@ -19,6 +18,7 @@ from service.store.tables import machines, model_versions
 from service.store.versions import champion_number, promote
 from wire.identity import MachineId
 from wire.micros import micros
+from wire.words import JobState, MachineState
 
 
 @dataclass(frozen=True)

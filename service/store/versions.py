@@ -11,7 +11,6 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from forecasting.forecaster import Forecaster
-from service.core.machine import MachineState
 from service.core.version import Version
 from service.errors import Conflict, NotFound
 from service.store.audit import note
@@ -20,6 +19,7 @@ from service.store.exams import forget_answers
 from service.store.tables import forecasts, machines, memories, model_versions, promotions, samples, tasks
 from service.store.weights import WeightsFolder
 from wire.micros import micros, moment
+from wire.words import MachineState
 
 _STRAY_SECONDS = 24 * 3600.0  # a learning leaves its weights before it is committed, but not for so long
 _PROMOTED = (

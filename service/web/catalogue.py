@@ -3,33 +3,11 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Body
-from pydantic import BaseModel
 
 from service.core.catalogue import parse_catalogue
 from service.web.parts import Parts
 from service.web.problems import responses
-
-
-class EntryView(BaseModel):
-    """One alarm code in words."""
-
-    code: int
-    text: str
-    severity: str
-    target: bool
-
-
-class CatalogueView(BaseModel):
-    """Every code the fleet knows."""
-
-    entries: list[EntryView]
-
-
-class Merged(BaseModel):
-    """What became of a given catalogue."""
-
-    entries: int
-    new: int
+from wire.rest.catalogue import CatalogueView, EntryView, Merged
 
 
 def router(parts: Parts) -> APIRouter:

@@ -5,19 +5,19 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, ConfigDict, Field
 
 from service.core.enrolment import NewMachine
 from service.errors import InputRejected
 from service.flows.load_history import LogFile
 from service.web import jobs, machines
-from service.web.jobs import JobView
-from service.web.machines import MachineView
-from service.web.parts import PRINTABLE, MachineName, Parts, Site, Words, who
+from service.web.parts import MachineName, Parts, Site, who
 from service.web.problems import responses
-from wire.identity import Identifier, MachineId
+from wire.identity import MachineId
 from wire.micros import moment
-from wire.moment import Moment
+from wire.rest.enrolment import Enrol, Enrolment, Erased, HistoryLoaded, Reason
+from wire.rest.jobs import JobView
+from wire.rest.machines import MachineView
+from wire.rest.texts import PRINTABLE
 
 _CSV = {
     "text/csv": {"schema": {"type": "string"}},
@@ -41,66 +41,6 @@ FileName = Annotated[
 Serial = Annotated[
     str | None, Query(max_length=100, pattern=PRINTABLE, description="Take only rows of this serial.")
 ]
-
-
-class Enrol(BaseModel):
-    """A machine to enrol."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [{"site": "padova", "machine": "filler-1", "name": "Filler 1", "time_zone": "Europe/Rome"}]
-        },
-    )
-
-    site: Identifier
-    machine: Identifier
-    name: Words | None = Field(
-        default=None, max_length=200, description="What people call it; its id, or what it was, unless given."
-    )
-    time_zone: str | None = Field(
-        default=None, max_length=64, description="The plant's zone, like Europe/Rome; UTC, or what it was."
-    )
-    catalogue: str | None = Field(
-        default=None,
-        max_length=1_000_000,
-        description="CSV with code, text, severity and target, for codes that this machine brings.",
-    )
-
-
-class Enrolment(BaseModel):
-    """The machine and the job that learns it."""
-
-    machine: MachineView
-    job: JobView
-
-
-class HistoryLoaded(BaseModel):
-    """What became of a file's rows."""
-
-    stored: int
-    duplicates: int
-    flagged: int = Field(description="Stored, but kept out of windows for their time.")
-    quarantined: int = Field(description="Rows that are no alarm; kept whole with the reason.")
-    rows: int = Field(description="Rows that were looked at: those of the serial asked for.")
-    examples: list[str] = Field(description="Why the first of the quarantined rows are no alarms.")
-    last_at: Moment | None = Field(
-        description="The last alarm's time; an agent on the same log goes on from there."
-    )
-
-
-class Reason(BaseModel):
-    """Why."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: Words = Field(max_length=1000, description="Kept in the book of changes.")
-
-
-class Erased(BaseModel):
-    """What is left to say of a machine that was erased."""
-
-    learned_by: list[str] = Field(description="Versions that had learned from it.")
 
 
 def router(parts: Parts) -> APIRouter:

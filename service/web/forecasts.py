@@ -4,7 +4,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel
 
 from service.flows.forecast import urgency
 from service.flows.newest import Newest
@@ -14,14 +13,9 @@ from wire.codec import encode
 from wire.forecasts import Forecast
 from wire.identity import MachineId
 from wire.moment import Moment
+from wire.rest.forecasts import FleetForecasts
 
 _JSON = "application/json"
-
-
-class FleetForecasts(BaseModel):
-    """Every machine's newest forecast, most urgent first."""
-
-    forecasts: list[Forecast]
 
 
 def router(parts: Parts) -> APIRouter:

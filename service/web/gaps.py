@@ -3,30 +3,12 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
 
 from service.web.parts import MachineName, Parts, Site
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.moment import EARLIEST, LATEST, Moment
-
-
-class GapView(BaseModel):
-    """A run of events that never left the machine."""
-
-    first_at: Moment
-    last_at: Moment
-    first_seq: int
-    last_seq: int
-    dropped: int = Field(description="How many of these numbers are really missing: some may have arrived before.")
-    reason: str
-
-
-class GapPage(BaseModel):
-    """Gaps in time order; ``dropped`` counts all of them."""
-
-    gaps: list[GapView]
-    dropped: int
+from wire.rest.gaps import GapPage, GapView
 
 
 def router(parts: Parts) -> APIRouter:

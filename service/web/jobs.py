@@ -8,51 +8,16 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
 
-from service.core.job import Job, JobKind, JobState
+from service.core.job import Job
 from service.web.parts import Parts
 from service.web.problems import responses
-from wire.identity import Identifier
-from wire.moment import Moment
+from wire.rest.jobs import JobList, JobView, ProgressView
 
 _PULSE = 0.5  # seconds between two looks
 _KEEP_ALIVE = 15.0  # seconds after which a silent stream says that it is still there
 
 JobNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="The job.", examples=[1])]
-
-
-class ProgressView(BaseModel):
-    """How far a job is."""
-
-    stage: str = Field(description="waiting, queued, starting, dataset, training, memory, exams, gate or done.")
-    done: int | None = Field(default=None, description="Epochs trained, or machines examined.")
-    total: int | None = None
-    loss: float | None = Field(default=None, description="Mean loss of the last epoch.")
-    seconds_left: float | None = Field(default=None, description="Until this stage is over.")
-
-
-class JobView(BaseModel):
-    """One learning of one machine; its times are wall time."""
-
-    id: int
-    site: Identifier
-    machine: Identifier
-    kind: JobKind
-    state: JobState
-    created_at: Moment
-    started_at: Moment | None
-    finished_at: Moment | None
-    attempt: int = Field(description="How often it was taken up; more than once if a worker died.")
-    progress: ProgressView
-    message: str | None = Field(description="What it waits for, or why it ended as it did.")
-    model_version: str | None = Field(description="The version it made, promoted or rejected.")
-
-
-class JobList(BaseModel):
-    """Jobs, newest first."""
-
-    jobs: list[JobView]
 
 
 def view(job: Job) -> JobView:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Path, Request
-from pydantic import StringConstraints
 
 from service.core.health import Health
 from service.flows.enrol import Enrolment
@@ -21,8 +20,6 @@ from wire.clock import PlantClock
 from wire.identity import ID_PATTERN
 
 Site = Annotated[str, Path(pattern=ID_PATTERN, description="The plant.", examples=["padova"])]
-PRINTABLE = r"^[^\x00-\x1f\x7f]*$"  # no NUL, which PostgreSQL refuses, and no line ends
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, pattern=PRINTABLE)]
 MachineName = Annotated[str, Path(pattern=ID_PATTERN, description="The machine.", examples=["filler-1"])]
 
 

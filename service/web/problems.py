@@ -7,32 +7,14 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from service.errors import ServiceError, Unavailable
+from wire.rest.problems import FieldError, Problem
 
 log = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 _SCHEMA = {"$ref": "#/components/schemas/Problem"}
-
-
-class FieldError(BaseModel):
-    """One thing that is wrong with a request."""
-
-    pointer: str = Field(description="Where: the query parameter, or the path into the body.")
-    detail: str
-
-
-class Problem(BaseModel):
-    """What went wrong, for people and programs."""
-
-    type: str = "about:blank"
-    title: str
-    status: int
-    detail: str
-    instance: str
-    errors: list[FieldError] = []
 
 
 def document(openapi: dict[str, Any]) -> dict[str, Any]:

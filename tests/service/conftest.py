@@ -13,7 +13,9 @@ from forecasting.forecaster import Forecaster
 from forecasting.network import Layer, Network
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
-from service.bootstrap import Service, Stores, load_settings, open_stores
+from service.bootstrap.configuration import load_settings
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores, open_stores
 from service.core.catalogue import CatalogueEntry
 from service.core.enrolment import NewMachine
 from service.core.machine import Agent, Machine

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 from sqlalchemy import select
 
-from service.bootstrap import Stores
+from service.bootstrap.stores import Stores
 from service.broker.inbox import BatchLimits
 from service.broker.ingester import Ingester
 from service.broker.link import Delivery

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.bootstrap import Service, Stores
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
 from service.core.enrolment import NewMachine
-from service.core.job import JobKind, JobState
-from service.core.machine import Machine, MachineState
+from service.core.machine import Machine
 from service.core.recording import FROM_THE_FUTURE, EventRow, GapRow, Recording
 from service.errors import Gone
 from service.settings import Settings
@@ -15,6 +15,7 @@ from service.store.tables import jobs, machines
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.identity import MachineId
 from wire.micros import micros
+from wire.words import JobKind, JobState, MachineState
 
 HOUR = timedelta(hours=1)
 

@@ -9,7 +9,8 @@ from forecasting.features import alarm_counts
 from forecasting.forecaster import Forecaster
 from forecasting.network import sigmoid
 from forecasting.series import AlarmSeries
-from service.bootstrap import Service, Stores
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.errors import InputRejected, NoChampion, NotFound
 from service.flows.forecast import ForecastDesk, urgency

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from service.bootstrap import Service, Stores
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.flows.base_rates import BaseRates
 from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record

@@ -12,11 +12,13 @@ import pytest
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 from forecasting.forecaster import Record
-from service.bootstrap import Service, Stores, learn_job, time_policy
+from service.bootstrap.configuration import time_policy
+from service.bootstrap.learning import learn_job
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
 from service.core.candidate import Candidate
 from service.core.catalogue import CatalogueEntry, parse_catalogue
-from service.core.job import JobState, Progress
-from service.core.machine import MachineState
+from service.core.job import Progress
 from service.errors import InputRejected, TrainingFailed
 from service.flows.load_history import LogFile, load_history
 from service.settings import Settings
@@ -24,6 +26,7 @@ from service.store.handover import take_over
 from service.worker.apprentice import HANDOVER
 from tests.service.conftest import NOW, enrolled, raise_alarms
 from wire.identity import MachineId
+from wire.words import JobState, MachineState
 
 ZERO, ONE, TWO = (MachineId("padova", f"filler-{index}") for index in range(3))
 LEASE = timedelta(minutes=1)
@@ -214,7 +217,7 @@ def test_a_log_of_the_same_over_and_over_has_a_defined_end(
 
 def test_the_processes_that_serve_never_load_torch() -> None:
     program = (
-        "import sys, service.cli, service.bootstrap, service.demo;"
+        "import sys, service.cli, service.bootstrap.service, service.demo;"
         "sys.exit(any(name.split('.')[0] in ('torch', 'numba') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -9,7 +9,9 @@ import pytest
 from sqlalchemy import select
 
 from edge_agent.simulator.log_file import write_log
-from service.bootstrap import Service, Stores, time_policy
+from service.bootstrap.configuration import time_policy
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.errors import Gone, InputRejected, Unavailable
 from service.flows.load_history import Loaded, LogFile, load_history

@@ -15,7 +15,8 @@ from forecasting.features import alarm_counts, collapsed, counts_between
 from forecasting.series import AlarmSeries
 from forecasting.vocabulary import Columns
 from forecasting.window import WindowSpec, coverage, evidence, outcome
-from service.bootstrap import Service, Stores
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.flows.base_rates import BaseRates
 from service.flows.record_events import Incoming, Intake, TimePolicy, record

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from service.bootstrap import Stores
+from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
 from service.flows.registry import Registry

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forecasting.series import AlarmSeries
-from service.bootstrap import Stores
+from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.core.silence import rhythm
 from service.flows.silence import SilenceWatch

@@ -9,7 +9,7 @@ from threading import Event, Thread
 
 import pytest
 
-from service.bootstrap import Stores, open_stores
+from service.bootstrap.stores import Stores, open_stores
 from service.core.machine import Machine
 from service.core.recording import EventRow, Recording
 from service.errors import DatabaseDamaged, InputRejected

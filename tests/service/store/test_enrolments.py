@@ -8,8 +8,6 @@ import pytest
 from sqlalchemy import func, select
 
 from service.core.enrolment import Enrolled, NewMachine
-from service.core.job import JobKind, JobState
-from service.core.machine import MachineState
 from service.core.recording import EventRow, Recording
 from service.errors import Conflict
 from service.store.audit import AuditStore
@@ -23,6 +21,7 @@ from service.store.tables import events, jobs, machines
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
 from wire.micros import micros
+from wire.words import JobKind, JobState, MachineState
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 ID = MachineId("padova", "filler-1")

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.core.job import Job, JobKind, JobState, Progress
-from service.core.machine import MachineState
+from service.core.job import Job, Progress
 from service.errors import LeaseLost, NotFound
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
@@ -14,6 +13,7 @@ from service.store.jobs import JobStore
 from service.store.machines import MachineStore
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
+from wire.words import JobKind, JobState, MachineState
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 LEASE = timedelta(seconds=30)

@@ -11,8 +11,7 @@ from sqlalchemy import func, select
 from forecasting.vocabulary import Columns
 from service.core.candidate import Candidate, StillKept
 from service.core.exam import Exam, Marks
-from service.core.job import Job, JobKind, JobState
-from service.core.machine import MachineState
+from service.core.job import Job
 from service.core.memory import TaskMemory
 from service.core.windows import Windows
 from service.errors import ChampionChanged, Conflict, LeaseLost
@@ -30,6 +29,7 @@ from service.store.versions import VersionStore
 from service.store.weights import WeightsFolder
 from tests.service.conftest import enrolled, small_model
 from wire.identity import MachineId
+from wire.words import JobKind, JobState, MachineState
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 LEASE = timedelta(seconds=30)

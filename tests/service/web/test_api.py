@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.bootstrap import Service, Stores
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.settings import Settings
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from service.bootstrap import Service, Stores
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.flows.record_events import Incoming, Intake, TimePolicy, record
 from service.flows.registry import Registry

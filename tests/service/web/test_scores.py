@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.bootstrap import Service, Stores
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.core.recording import GapRow, Recording
 from service.core.version import StoredForecast

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from service.bootstrap import Service, Stores
-from service.core.job import Job, JobState
-from service.core.machine import Machine, MachineState
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
+from service.core.job import Job
+from service.core.machine import Machine
 from service.worker.apprentice import Apprentice
 from service.worker.worker import MOST_CUT_OFF, Worker
 from tests.service.conftest import FILLER
+from wire.words import JobState, MachineState
 
 Make = Callable[[str], Worker]
 

@@ -1,45 +1,32 @@
-"""The only place that builds objects: settings in, a running service or an open store out."""
+"""The running whole, every object of it built here."""
 
 import json
-import logging
 import signal
 import socket
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import uvicorn
 from paho.mqtt.enums import MQTTProtocolVersion
-from pydantic import ValidationError
 
-from forecasting.history import HistorySpec
-from forecasting.network import Network
-from forecasting.window import WindowSpec
-from service import __version__
+from service.bootstrap.configuration import curriculum, plant_clock, time_policy, window_spec
+from service.bootstrap.listening import url_of
+from service.bootstrap.stores import Stores
 from service.broker.announcer import ForecastAnnouncer
 from service.broker.inbox import BatchLimits, InboxLimits
 from service.broker.ingester import Ingester
 from service.broker.link import BrokerAddress, Link
 from service.broker.watch import BrokerWatch
-from service.core.enrolment import Curriculum
-from service.core.gate import Limits
 from service.core.health import Health
-from service.core.job import Job, Progress
-from service.core.samples import Samples
-from service.errors import InputRejected, NoChampion, Unavailable
+from service.core.job import Job
+from service.errors import NoChampion, Unavailable
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
 from service.flows.enrol import Enrolment, wall_now
 from service.flows.forecast import ForecastDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
-from service.flows.record_events import TimePolicy
 from service.flows.refresh import Refresh
 from service.flows.registry import Registry
 from service.flows.replay import Replay
@@ -49,70 +36,18 @@ from service.flows.score import Scoring
 from service.flows.scoreboard import Scoreboard
 from service.flows.silence import SilenceWatch
 from service.flows.versions import VersionDesk
-from service.settings import IntegrityCheck, MqttVersion, Settings, unknown_variables
-from service.store.audit import AuditStore
-from service.store.catalogue import CatalogueStore
-from service.store.engine import Database
-from service.store.enrolments import EnrolmentStore
-from service.store.events import EventStore
-from service.store.exams import ExamStore
-from service.store.forecasts import ForecastStore
-from service.store.handover import hand_over, take_over
-from service.store.jobs import JobStore
-from service.store.lock import WriterLock
-from service.store.machines import MachineStore
-from service.store.memories import MemoryStore
-from service.store.outcomes import OutcomeStore
+from service.settings import MqttVersion, Settings
+from service.store.handover import take_over
 from service.store.quarantine import QuarantineStore
 from service.store.retention import RetentionStore
-from service.store.updates import UpdateStore
-from service.store.versions import VersionStore
-from service.store.weights import WeightsFolder
 from service.web.app import create_app
 from service.web.parts import Parts
-from service.worker.apprentice import HANDOVER, Apprentice
+from service.worker.apprentice import Apprentice
 from service.worker.housekeeping import Housekeeping
 from service.worker.rhythm import Rhythm
 from service.worker.scorekeeper import Scorekeeper
 from service.worker.worker import Worker
-from wire.clock import PlantClock
-from wire.identity import MachineId
 from wire.topics import PREFIX
-
-log = logging.getLogger(__name__)
-
-
-def load_settings(**overrides: Any) -> Settings:
-    """Read the settings from the environment, with flags on top; a mistake is one sentence."""
-    unknown = unknown_variables()
-    if unknown:
-        raise InputRejected(f"There is no setting {unknown[0]}; unset it or correct its name.")
-    try:
-        return Settings(**{name: value for name, value in overrides.items() if value is not None})
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = str(first["loc"][0]) if first["loc"] else "settings"
-        raise InputRejected(f"The setting {name} (ALARMCAST_{name.upper()}) is wrong: {first['msg']}.") from None
-
-
-def plant_clock(settings: Settings) -> PlantClock:
-    """Return the plant's clock."""
-    return PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
-
-
-def window_spec(settings: Settings) -> WindowSpec:
-    """Return how far forecasts look back and ahead."""
-    return WindowSpec(timedelta(minutes=settings.lookback_minutes), timedelta(minutes=settings.horizon_minutes))
-
-
-def curriculum(settings: Settings) -> Curriculum:
-    """Return how a machine's windows are shared out, and how many there must be."""
-    return Curriculum(fewest=settings.min_training_windows, keep=timedelta(days=settings.retention_days))
-
-
-def time_policy(settings: Settings) -> TimePolicy:
-    """Return which event times are believed."""
-    return TimePolicy(timedelta(minutes=settings.future_minutes), timedelta(days=settings.retention_days))
 
 
 def retention(settings: Settings, stores: "Stores") -> Retention:
@@ -123,67 +58,6 @@ def retention(settings: Settings, stores: "Stores") -> Retention:
         keep_quarantined=timedelta(days=settings.quarantine_days),
         most_bytes=None if settings.retention_gb is None else int(settings.retention_gb * 1e9),
     )
-
-
-@dataclass(frozen=True)
-class Stores:
-    """The open store, in its parts."""
-
-    database: Database
-    machines: MachineStore
-    events: EventStore
-    catalogue: CatalogueStore
-    versions: VersionStore
-    forecasts: ForecastStore
-    jobs: JobStore
-    enrolments: EnrolmentStore
-    exams: ExamStore
-    memories: MemoryStore
-    updates: UpdateStore
-    audit: AuditStore
-    lock: WriterLock
-    outcomes: OutcomeStore
-
-
-@contextmanager
-def open_stores(settings: Settings, *, check: bool = False) -> Iterator[Stores]:
-    """Open the store for writing, its schema brought up to date; on SQLite this process is then the writer.
-
-    With ``check`` the file is read through first, and a damaged one is refused with the way back.
-    """
-    try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputRejected(
-            f"Cannot make the folder {settings.data_dir}: {error.strerror}. Choose another."
-        ) from None
-    database = Database(settings.database_url or _sqlite_url(settings.data_dir))
-    lock = WriterLock(settings.data_dir / "alarmcast.lock")
-    if database.is_sqlite:
-        lock.acquire()
-    try:
-        if check and settings.integrity_check is not IntegrityCheck.OFF:
-            database.check(thorough=settings.integrity_check is IntegrityCheck.FULL)
-        database.upgrade()
-        yield Stores(
-            database,
-            MachineStore(database),
-            EventStore(database),
-            CatalogueStore(database),
-            VersionStore(database, WeightsFolder(settings.data_dir / "weights")),
-            ForecastStore(database),
-            JobStore(database),
-            EnrolmentStore(database),
-            ExamStore(database),
-            MemoryStore(database),
-            UpdateStore(database),
-            AuditStore(database),
-            lock,
-            OutcomeStore(database),
-        )
-    finally:
-        database.close()
-        lock.release()
 
 
 class Service:
@@ -409,81 +283,6 @@ class Service:
             return None, None
         except Unavailable as error:
             return None, str(error)
-
-
-def learn_job(
-    settings: Settings, *, machine: MachineId, now: datetime, folder: Path, told: Callable[[Progress], None]
-) -> None:
-    """Learn a machine in this process, which loads torch and never writes to the database; leave the result."""
-    from service.flows.examination import Examination  # noqa: PLC0415 - the serving process never comes here
-    from service.flows.learn import Learning  # noqa: PLC0415
-    from service.learning.presets import PRESETS  # noqa: PLC0415
-    from service.learning.trainer import Progress as Epoch  # noqa: PLC0415
-    from service.learning.trainer import train  # noqa: PLC0415
-
-    preset = PRESETS["product"]
-
-    def fit(
-        start: Network | None,
-        new: Samples,
-        replay: Samples | None,
-        *,
-        rng: np.random.Generator,
-        told: Callable[[Progress], None],
-    ) -> Network:
-        began = time.monotonic()
-
-        def tell(epoch: Epoch) -> None:
-            left = (time.monotonic() - began) / epoch.epoch * (epoch.epochs - epoch.epoch)
-            told(Progress("training", epoch.epoch, epoch.epochs, round(epoch.loss, 5), round(left, 1)))
-
-        return train(start, new, replay=replay, spec=preset.training, rng=rng, progress=tell)
-
-    database = Database(settings.database_url or _sqlite_url(settings.data_dir), read_only=True)
-    weights = WeightsFolder(settings.data_dir / "weights")
-    try:
-        machines, events = MachineStore(database), EventStore(database)
-        learning = Learning(
-            school=School(machines, events, window_spec(settings), curriculum(settings)),
-            catalogue=CatalogueStore(database),
-            versions=VersionStore(database, weights),
-            memories=MemoryStore(database),
-            examination=Examination(ExamStore(database), Limits(max_forgetting=settings.max_forgetting)),
-            weights=weights,
-            recipe=preset.recipe("bat-ocdm", memory=settings.memory_windows),
-            history=HistorySpec(),
-            code_version=__version__,
-        )
-        candidate = learning.learn(machines.get(machine), now=now, train=fit, told=told)
-    finally:
-        database.close()
-    hand_over(candidate, folder / HANDOVER)
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Bind the API's port, or say in a sentence that it is taken."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named, because asyncio sets TCP_NODELAY only then; without it every answer waits 40 ms.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise InputRejected(
-            f"Cannot listen on {host}:{port}: {error.strerror}. Choose another address or port: --host, --port."
-        ) from None
-    return listener
-
-
-def url_of(listener: socket.socket) -> str:
-    """Return the address at which a bound socket is reached."""
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _sqlite_url(data_dir: Path) -> str:
-    return f"sqlite:///{data_dir.resolve() / 'alarmcast.sqlite3'}"
 
 
 def _broker_address(settings: Settings) -> BrokerAddress:

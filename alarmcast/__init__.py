@@ -1,0 +1,1 @@
+"""Alarmcast for programs: ``from alarmcast import Client``."""

@@ -1,0 +1,78 @@
+"""The process that learns: the only one that loads torch, and it never writes to the database."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from forecasting.history import HistorySpec
+from forecasting.network import Network
+from service import __version__
+from service.bootstrap.configuration import curriculum, sqlite_url, window_spec
+from service.core.gate import Limits
+from service.core.job import Progress
+from service.core.samples import Samples
+from service.flows.schooling import School
+from service.settings import Settings
+from service.store.catalogue import CatalogueStore
+from service.store.engine import Database
+from service.store.events import EventStore
+from service.store.exams import ExamStore
+from service.store.handover import hand_over
+from service.store.machines import MachineStore
+from service.store.memories import MemoryStore
+from service.store.versions import VersionStore
+from service.store.weights import WeightsFolder
+from service.worker.apprentice import HANDOVER
+from wire.identity import MachineId
+
+
+def learn_job(
+    settings: Settings, *, machine: MachineId, now: datetime, folder: Path, told: Callable[[Progress], None]
+) -> None:
+    """Learn a machine in this process, which loads torch and never writes to the database; leave the result."""
+    from service.flows.examination import Examination  # noqa: PLC0415 - the serving process never comes here
+    from service.flows.learn import Learning  # noqa: PLC0415
+    from service.learning.presets import PRESETS  # noqa: PLC0415
+    from service.learning.trainer import Progress as Epoch  # noqa: PLC0415
+    from service.learning.trainer import train  # noqa: PLC0415
+
+    preset = PRESETS["product"]
+
+    def fit(
+        start: Network | None,
+        new: Samples,
+        replay: Samples | None,
+        *,
+        rng: np.random.Generator,
+        told: Callable[[Progress], None],
+    ) -> Network:
+        began = time.monotonic()
+
+        def tell(epoch: Epoch) -> None:
+            left = (time.monotonic() - began) / epoch.epoch * (epoch.epochs - epoch.epoch)
+            told(Progress("training", epoch.epoch, epoch.epochs, round(epoch.loss, 5), round(left, 1)))
+
+        return train(start, new, replay=replay, spec=preset.training, rng=rng, progress=tell)
+
+    database = Database(settings.database_url or sqlite_url(settings.data_dir), read_only=True)
+    weights = WeightsFolder(settings.data_dir / "weights")
+    try:
+        machines, events = MachineStore(database), EventStore(database)
+        learning = Learning(
+            school=School(machines, events, window_spec(settings), curriculum(settings)),
+            catalogue=CatalogueStore(database),
+            versions=VersionStore(database, weights),
+            memories=MemoryStore(database),
+            examination=Examination(ExamStore(database), Limits(max_forgetting=settings.max_forgetting)),
+            weights=weights,
+            recipe=preset.recipe("bat-ocdm", memory=settings.memory_windows),
+            history=HistorySpec(),
+            code_version=__version__,
+        )
+        candidate = learning.learn(machines.get(machine), now=now, train=fit, told=told)
+    finally:
+        database.close()
+    hand_over(candidate, folder / HANDOVER)

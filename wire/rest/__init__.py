@@ -1,0 +1,1 @@
+"""The API's answers and questions as both sides know them; stdlib and pydantic only."""

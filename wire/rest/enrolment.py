@@ -1,0 +1,69 @@
+"""Machines come and go."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from wire.identity import Identifier
+from wire.moment import Moment
+from wire.rest.jobs import JobView
+from wire.rest.machines import MachineView
+from wire.rest.texts import Words
+
+
+class Enrol(BaseModel):
+    """A machine to enrol."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"site": "padova", "machine": "filler-1", "name": "Filler 1", "time_zone": "Europe/Rome"}]
+        },
+    )
+
+    site: Identifier
+    machine: Identifier
+    name: Words | None = Field(
+        default=None, max_length=200, description="What people call it; its id, or what it was, unless given."
+    )
+    time_zone: str | None = Field(
+        default=None, max_length=64, description="The plant's zone, like Europe/Rome; UTC, or what it was."
+    )
+    catalogue: str | None = Field(
+        default=None,
+        max_length=1_000_000,
+        description="CSV with code, text, severity and target, for codes that this machine brings.",
+    )
+
+
+class Enrolment(BaseModel):
+    """The machine and the job that learns it."""
+
+    machine: MachineView
+    job: JobView
+
+
+class HistoryLoaded(BaseModel):
+    """What became of a file's rows."""
+
+    stored: int
+    duplicates: int
+    flagged: int = Field(description="Stored, but kept out of windows for their time.")
+    quarantined: int = Field(description="Rows that are no alarm; kept whole with the reason.")
+    rows: int = Field(description="Rows that were looked at: those of the serial asked for.")
+    examples: list[str] = Field(description="Why the first of the quarantined rows are no alarms.")
+    last_at: Moment | None = Field(
+        description="The last alarm's time; an agent on the same log goes on from there."
+    )
+
+
+class Reason(BaseModel):
+    """Why."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: Words = Field(max_length=1000, description="Kept in the book of changes.")
+
+
+class Erased(BaseModel):
+    """What is left to say of a machine that was erased."""
+
+    learned_by: list[str] = Field(description="Versions that had learned from it.")
