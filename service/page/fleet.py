@@ -1,0 +1,21 @@
+"""The fleet: every machine as a card, most urgent first."""
+
+from nicegui import html
+
+from service.page.frame import Told, follow, frame
+from service.page.parts.elements import FleetBoard
+
+
+async def fleet(told: Told) -> None:
+    """Draw the page; its cards come as soon as the browser is there, and then as they change."""
+    with frame(told, "Fleet", path="/"):
+        with html.div().classes("ac-head"):
+            html.h1("Which alarms will come next")
+            html.span("in the next hours, by machine, most urgent first").classes("quiet")
+        board = FleetBoard()
+
+    async def load() -> None:
+        board.load(await told.live.whole())
+
+    board.on("ready", load)
+    follow(told, board.load)

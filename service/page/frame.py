@@ -1,0 +1,68 @@
+"""The frame around every page: where one is, where one can go, what time it is in the plant."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from nicegui import html, ui
+
+from alarmcast import ApiError, AsyncClient
+from service.page.live import Live
+from service.page.parts.elements import PlantClock, ThemeSwitch
+
+_PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "Learning"), ("/health", "Health"))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What every page is given: the API to ask, and somebody who says when to ask again."""
+
+    client: AsyncClient
+    live: Live
+
+
+@contextmanager
+def frame(told: Told, title: str, *, path: str) -> Iterator[None]:
+    """Draw the frame; what is drawn inside ``with`` is the page's own."""
+    ui.page_title(f"{title} · Alarmcast")
+    ui.add_head_html('<link rel="stylesheet" href="/static/alarmcast.css">')
+    with html.header().classes("ac-bar"):
+        html.a("Skip to the page", href="#main").classes("ac-skip")
+        with html.a(href="/").classes("ac-brand"):
+            html.img(src="/static/icon.svg", alt="")
+            html.span("Alarmcast")
+        with html.nav().classes("ac-nav").props('aria-label="Pages"'):
+            for address, name in _PAGES:
+                link = html.a(name, href=address)
+                if address == path:
+                    link.props('aria-current="page"')
+        with html.div().classes("ac-told"):
+            clock = PlantClock()
+            ThemeSwitch()
+    follow(told, clock.tell)
+    with html.main(id="main").classes("ac-main"):
+        yield
+
+
+def follow(told: Told, watcher: Callable[[dict[str, Any]], None]) -> None:
+    """Let ``watcher`` know of every change of the fleet for as long as this page is open."""
+    key = uuid4()
+    client = ui.context.client
+
+    def within_the_page(changed: dict[str, Any]) -> None:
+        with client:
+            watcher(changed)
+
+    client.on_connect(lambda: told.live.watch(key, within_the_page))
+    client.on_disconnect(lambda: told.live.unwatch(key))
+
+
+@contextmanager
+def complaining() -> Iterator[None]:
+    """Show what the API refused, in its own words, instead of breaking the page."""
+    try:
+        yield
+    except ApiError as error:
+        ui.notify(str(error), type="negative", multi_line=True, close_button="Close", timeout=0)

@@ -1,0 +1,1 @@
+"""What pages are made of: a Python name and its browser half each."""

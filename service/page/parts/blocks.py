@@ -1,0 +1,98 @@
+"""Blocks that every page is built of: panels, tables, figures, tags, moments, and the words for an empty place."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from nicegui import html
+
+Cell = str | int | float | Callable[[], object] | None
+SIGNS = {"high": "▲", "medium": "◆", "low": "●"}  # beside every colour
+
+
+@contextmanager
+def panel(title: str, *, note: str = "", wide: bool = False) -> Iterator[None]:
+    """Draw a panel with its heading; ``note`` says in a few words how to read it."""
+    with html.section().classes("ac-panel" + (" ac-wide" if wide else "")):
+        with html.header():
+            html.h2(title)
+            if note:
+                html.span(note).classes("quiet small")
+        yield
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, numbers: Sequence[int] = (), label: str) -> None:
+    """Draw a table; the columns in ``numbers`` stand right, and a cell may be a function that draws itself."""
+    # A part that scrolls must be reachable by keyboard.
+    with html.div(tabindex="0", role="region").classes("ac-scroll").props(f'aria-label="{label}"'):
+        with html.table().classes("ac-table"):
+            with html.thead(), html.tr():
+                for place, name in enumerate(head):
+                    html.th(name, scope="col").classes("number" if place in numbers else "")
+            with html.tbody():
+                for row in rows:
+                    with html.tr():
+                        for place, cell in enumerate(row):
+                            _cell(cell, number=place in numbers)
+
+
+def _cell(cell: Cell, *, number: bool) -> None:
+    style = "number" if number else ""
+    if callable(cell):
+        with html.td().classes(style):
+            cell()
+    else:
+        html.td("–" if cell is None else str(cell)).classes(style)
+
+
+def figures(named: dict[str, str | int | float | None], notes: dict[str, str] | None = None) -> None:
+    """Draw figures with their names; ``notes`` say more below some of them."""
+    with html.dl().classes("ac-figures"):
+        for name, value in named.items():
+            with html.div():
+                html.dt(name)
+                with html.dd("–" if value is None else str(value)):
+                    if notes and name in notes:
+                        html.br()
+                        html.small(notes[name])
+
+
+def teach(title: str, *lines: str, code: str | None = None) -> None:
+    """Say in an empty place what belongs there and how it gets there."""
+    with html.div().classes("ac-teach"):
+        html.h2(title)
+        for line in lines:
+            html.p(line)
+        if code:
+            html.code(code)
+
+
+def severity(word: str) -> None:
+    """Draw a severity with its sign."""
+    with html.span().classes(f"ac-tag ac-sev-{word}"):
+        html.span(SIGNS.get(word, "◆")).props('aria-hidden="true"')
+        html.span(word)
+
+
+def when(moment: datetime | None, zone: str) -> None:
+    """Draw a moment in plant time; UTC shows on hover."""
+    if moment is None:
+        html.span("–")
+        return
+    local = moment.astimezone(ZoneInfo(zone))
+    html.time(f"{local:%a %d %b %H:%M}", datetime=moment.isoformat()).props(
+        f'title="{moment:%Y-%m-%d %H:%M:%S} UTC"'
+    )
+
+
+def percent(share: float | None) -> str:
+    """Return a share as people read it."""
+    if share is None:
+        return "–"
+    return "<1 %" if 0 < share < 0.005 else f"{share:.0%}".replace("%", " %")  # noqa: PLR2004 - half a percent
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Return a figure with so many digits, or a dash where there is none."""
+    return "–" if value is None else f"{value:,.{digits}f}"

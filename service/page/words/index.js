@@ -1,0 +1,48 @@
+// How the page says numbers and times: one place, used by every component.
+// Plant time is what people read; UTC stands behind it, on hover.
+const formats = new Map();
+
+function format(zone, options) {
+  const key = zone + JSON.stringify(options);
+  if (!formats.has(key)) formats.set(key, new Intl.DateTimeFormat("en-GB", { timeZone: zone, ...options }));
+  return formats.get(key);
+}
+
+export function plantTime(moment, zone) {
+  return format(zone, { weekday: "short", day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit" }).format(
+    new Date(moment),
+  );
+}
+
+export function plantClock(moment, zone) {
+  return format(zone, { hour: "2-digit", minute: "2-digit" }).format(new Date(moment));
+}
+
+export function plantDay(moment, zone) {
+  return format(zone, { weekday: "short", day: "2-digit", month: "short" }).format(new Date(moment));
+}
+
+export function utc(moment) {
+  return new Date(moment).toISOString().replace("T", " ").slice(0, 19) + " UTC";
+}
+
+export function ago(moment, now) {
+  const minutes = Math.max(0, Math.floor((new Date(now) - new Date(moment)) / 60000));
+  if (minutes < 1) return "just now";
+  if (minutes < 60) return `${minutes} min ago`;
+  if (minutes < 2880) return `${Math.floor(minutes / 60)} h ago`;
+  return `${Math.floor(minutes / 1440)} days ago`;
+}
+
+export function percent(share) {
+  if (share === null || share === undefined) return "–";
+  return share > 0 && share < 0.005 ? "<1 %" : `${Math.round(share * 100)} %`;
+}
+
+export function times(lift) {
+  if (lift === null || lift === undefined) return "";
+  return lift >= 10 ? `×${Math.round(lift)}` : `×${lift.toFixed(1)}`;
+}
+
+// A sign for each severity, so that colour never speaks alone.
+export const severitySigns = { high: "▲", medium: "◆", low: "●" };
