@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 from nicegui import html
 
 Cell = str | int | float | Callable[[], object] | None
+NOTHING = "\N{EN DASH}"  # where there is no figure
 SIGNS = {"high": "▲", "medium": "◆", "low": "●"}  # beside every colour
 
 
@@ -25,16 +26,16 @@ def panel(title: str, *, note: str = "", wide: bool = False) -> Iterator[None]:
 def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, numbers: Sequence[int] = (), label: str) -> None:
     """Draw a table; the columns in ``numbers`` stand right, and a cell may be a function that draws itself."""
     # A part that scrolls must be reachable by keyboard.
-    with html.div(tabindex="0", role="region").classes("ac-scroll").props(f'aria-label="{label}"'):
-        with html.table().classes("ac-table"):
-            with html.thead(), html.tr():
-                for place, name in enumerate(head):
-                    html.th(name, scope="col").classes("number" if place in numbers else "")
-            with html.tbody():
-                for row in rows:
-                    with html.tr():
-                        for place, cell in enumerate(row):
-                            _cell(cell, number=place in numbers)
+    reachable = {"tabindex": "0", "role": "region", "aria-label": label}
+    with html.div(**reachable).classes("ac-scroll"), html.table().classes("ac-table"):
+        with html.thead(), html.tr():
+            for place, name in enumerate(head):
+                html.th(name, scope="col").classes("number" if place in numbers else "")
+        with html.tbody():
+            for row in rows:
+                with html.tr():
+                    for place, cell in enumerate(row):
+                        _cell(cell, number=place in numbers)
 
 
 def _cell(cell: Cell, *, number: bool) -> None:
@@ -43,7 +44,7 @@ def _cell(cell: Cell, *, number: bool) -> None:
         with html.td().classes(style):
             cell()
     else:
-        html.td("–" if cell is None else str(cell)).classes(style)
+        html.td(NOTHING if cell is None else str(cell)).classes(style)
 
 
 def figures(named: dict[str, str | int | float | None], notes: dict[str, str] | None = None) -> None:
@@ -52,7 +53,7 @@ def figures(named: dict[str, str | int | float | None], notes: dict[str, str] | 
         for name, value in named.items():
             with html.div():
                 html.dt(name)
-                with html.dd("–" if value is None else str(value)):
+                with html.dd(NOTHING if value is None else str(value)):
                     if notes and name in notes:
                         html.br()
                         html.small(notes[name])
@@ -78,21 +79,19 @@ def severity(word: str) -> None:
 def when(moment: datetime | None, zone: str) -> None:
     """Draw a moment in plant time; UTC shows on hover."""
     if moment is None:
-        html.span("–")
+        html.span(NOTHING)
         return
     local = moment.astimezone(ZoneInfo(zone))
-    html.time(f"{local:%a %d %b %H:%M}", datetime=moment.isoformat()).props(
-        f'title="{moment:%Y-%m-%d %H:%M:%S} UTC"'
-    )
+    html.time(f"{local:%a %d %b %H:%M}", datetime=moment.isoformat(), title=f"{moment:%Y-%m-%d %H:%M:%S} UTC")
 
 
 def percent(share: float | None) -> str:
     """Return a share as people read it."""
     if share is None:
-        return "–"
+        return NOTHING
     return "<1 %" if 0 < share < 0.005 else f"{share:.0%}".replace("%", " %")  # noqa: PLR2004 - half a percent
 
 
 def number(value: float | None, digits: int = 2) -> str:
     """Return a figure with so many digits, or a dash where there is none."""
-    return "–" if value is None else f"{value:,.{digits}f}"
+    return NOTHING if value is None else f"{value:,.{digits}f}"
