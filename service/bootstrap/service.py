@@ -7,8 +7,12 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
+import httpx
 import uvicorn
 from paho.mqtt.enums import MQTTProtocolVersion
+from starlette.types import ASGIApp
+
+from alarmcast import AsyncClient
 
 from service.bootstrap.configuration import curriculum, plant_clock, time_policy, window_spec
 from service.bootstrap.listening import url_of
@@ -179,6 +183,13 @@ class Service:
             )
         )
 
+    def front(self) -> ASGIApp:
+        """Return the API with the operators' pages around it; once a process, because NiceGUI is one."""
+        from service.page.install import with_pages  # noqa: PLC0415 - a command that asks one thing needs no page
+
+        client = AsyncClient("http://here", transport=httpx.ASGITransport(self.app))
+        return with_pages(self.app, client)
+
     def start(self) -> None:
         """Start what runs beside the web app."""
         self.ingester.start(self.link)
@@ -210,7 +221,7 @@ class Service:
             signal.signal(ending, lambda *_: None)
         self.start()
         try:
-            config = uvicorn.Config(self.app, log_config=None, access_log=False, timeout_graceful_shutdown=5)
+            config = uvicorn.Config(self.front(), log_config=None, access_log=False, timeout_graceful_shutdown=5)
             uvicorn.Server(config).run(sockets=[listener])
         finally:
             self.stop()
