@@ -48,3 +48,13 @@ class Grouping(StrEnum):
     CODE = "code"
     VERSION = "version"
     MACHINE_AND_CODE = "machine_and_code"
+
+
+class PartKind(StrEnum):
+    """What a part of an explanation is about."""
+
+    ALARM = "alarm"  # how much of the evidence is this code
+    RECENCY = "recency"  # when the forecast alarm itself was last seen
+    HABIT = "habit"  # how regularly the forecast alarm itself comes
+    CONDITION = "condition"  # how busy the machine as a whole is
+    OTHERS = "others"  # all smaller parts together

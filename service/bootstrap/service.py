@@ -28,6 +28,7 @@ from service.errors import NoChampion, Unavailable
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
 from service.flows.enrol import Enrolment, wall_now
+from service.flows.explain import ExplanationDesk
 from service.flows.forecast import ForecastDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
@@ -166,6 +167,7 @@ class Service:
                 catalogue=stores.catalogue,
                 desk=self.desk,
                 newest=self.newest,
+                explanations=ExplanationDesk(self.desk, self.newest),
                 clock=self.clock,
                 health=self.health,
                 enrolment=self.enrolment,
