@@ -48,6 +48,7 @@ class Grouping(StrEnum):
     CODE = "code"
     VERSION = "version"
     MACHINE_AND_CODE = "machine_and_code"
+    DAY = "day"  # in UTC, by when the forecast was made
 
 
 class Presence(StrEnum):
@@ -58,3 +59,10 @@ class Presence(StrEnum):
     STALE = "stale"  # its agent says it is there, but was not heard for longer than it may
     OFFLINE = "offline"  # its agent, or the agent's will, said so
     NEVER = "never"  # it was never heard
+
+
+class StreamKind(StrEnum):
+    """What a stream of events may tell."""
+
+    FORECAST = "forecast"
+    ALARM = "alarm"
