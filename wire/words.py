@@ -48,3 +48,21 @@ class Grouping(StrEnum):
     CODE = "code"
     VERSION = "version"
     MACHINE_AND_CODE = "machine_and_code"
+    DAY = "day"  # in UTC, by when the forecast was made
+
+
+class Presence(StrEnum):
+    """Whether a machine can be heard, from its agent and from its own rhythm."""
+
+    ONLINE = "online"  # its agent is there and was heard lately
+    SILENT = "silent"  # its agent is well, but its alarms have stopped against its rhythm
+    STALE = "stale"  # its agent says it is there, but was not heard for longer than it may
+    OFFLINE = "offline"  # its agent, or the agent's will, said so
+    NEVER = "never"  # it was never heard
+
+
+class StreamKind(StrEnum):
+    """What a stream of events may tell."""
+
+    FORECAST = "forecast"
+    ALARM = "alarm"

@@ -9,6 +9,7 @@ from service import __version__
 from service.web import (
     catalogue,
     enrolment,
+    fleet,
     forecasts,
     gaps,
     health,
@@ -19,6 +20,7 @@ from service.web import (
     quarantine,
     scores,
     silent,
+    stream,
 )
 from service.web.parts import Parts
 
@@ -34,7 +36,21 @@ def create_app(parts: Parts) -> FastAPI:
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
     app = FastAPIOffline(title="Alarmcast", version=__version__, description=_DESCRIPTION, redirect_slashes=False)
     problems.install(app)
-    nouns = (machines, enrolment, jobs, models, forecasts, scores, gaps, silent, catalogue, quarantine, health)
+    nouns = (
+        machines,
+        fleet,
+        enrolment,
+        jobs,
+        models,
+        forecasts,
+        stream,
+        scores,
+        gaps,
+        silent,
+        catalogue,
+        quarantine,
+        health,
+    )
     for noun in nouns:
         app.include_router(noun.router(parts))
     documented = app.openapi
