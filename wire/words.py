@@ -66,3 +66,13 @@ class StreamKind(StrEnum):
 
     FORECAST = "forecast"
     ALARM = "alarm"
+
+
+class PartKind(StrEnum):
+    """What a part of an explanation is about."""
+
+    ALARM = "alarm"  # how much of the evidence is this code
+    RECENCY = "recency"  # when the forecast alarm itself was last seen
+    HABIT = "habit"  # how regularly the forecast alarm itself comes
+    CONDITION = "condition"  # how busy the machine as a whole is
+    OTHERS = "others"  # all smaller parts together

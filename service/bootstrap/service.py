@@ -26,6 +26,7 @@ from service.errors import NoChampion, Unavailable
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
 from service.flows.enrol import Enrolment, wall_now
+from service.flows.explain import ExplanationDesk
 from service.flows.feed import Announcers, Feed
 from service.flows.fleet import FleetBoard, Sources
 from service.flows.forecast import ForecastDesk
@@ -169,6 +170,7 @@ class Service:
                 catalogue=stores.catalogue,
                 desk=self.desk,
                 newest=self.newest,
+                explanations=ExplanationDesk(self.desk, self.newest),
                 clock=self.clock,
                 health=self.health,
                 enrolment=self.enrolment,

@@ -9,6 +9,7 @@ from service import __version__
 from service.web import (
     catalogue,
     enrolment,
+    explanations,
     fleet,
     forecasts,
     gaps,
@@ -44,6 +45,7 @@ def create_app(parts: Parts) -> FastAPI:
         models,
         forecasts,
         stream,
+        explanations,
         scores,
         gaps,
         silent,

@@ -8,6 +8,7 @@ from fastapi import Path, Request
 
 from service.core.health import Health
 from service.flows.enrol import Enrolment
+from service.flows.explain import ExplanationDesk
 from service.flows.feed import Feed
 from service.flows.fleet import FleetBoard
 from service.flows.forecast import ForecastDesk
@@ -35,6 +36,7 @@ class Parts:
     catalogue: Catalogue
     desk: ForecastDesk
     newest: NewestForecasts
+    explanations: ExplanationDesk
     clock: PlantClock
     health: Callable[[], Health]
     enrolment: Enrolment
