@@ -9,6 +9,7 @@ import httpx
 from alarmcast.endpoint import Noun, S
 from alarmcast.nouns.catalogue import Catalogue
 from alarmcast.nouns.enrolment import Enrolment
+from alarmcast.nouns.fleet import Fleet
 from alarmcast.nouns.forecasts import Forecasts
 from alarmcast.nouns.health import Health
 from alarmcast.nouns.jobs import Jobs
@@ -16,6 +17,7 @@ from alarmcast.nouns.machines import Machines
 from alarmcast.nouns.models import Models
 from alarmcast.nouns.quarantine import Quarantine
 from alarmcast.nouns.scores import Scores
+from alarmcast.nouns.stream import Stream
 from alarmcast.patience import Patience
 from alarmcast.senders import AsyncSender, Sender
 
@@ -28,6 +30,7 @@ class Api(Noun[S], Generic[S]):
 
     def __init__(self, sender: S) -> None:
         super().__init__(sender)
+        self.fleet = Fleet(sender)
         self.machines = Machines(sender)
         self.enrolment = Enrolment(sender)
         self.forecasts = Forecasts(sender)
@@ -37,6 +40,7 @@ class Api(Noun[S], Generic[S]):
         self.catalogue = Catalogue(sender)
         self.quarantine = Quarantine(sender)
         self.health = Health(sender)
+        self.stream = Stream(sender)
 
 
 class Client(Api[Sender]):
