@@ -60,7 +60,7 @@ def test_a_linear_network_gives_weight_times_difference() -> None:
 
 
 def test_a_relu_shares_out_what_it_lets_through_and_not_its_slope_at_either_end() -> None:
-    # One unit, x - y - 1: at (0, 0) it is shut, at (3, 0) it lets 2 through, so that x moved the output by 2, not 3.
+    # One unit, x - y - 1: at (0, 0) it is shut, at (3, 0) it lets 2 through, so x moved the output by 2, not 3.
     layers = (
         Layer(np.array([[1, -1]], dtype=np.float32), np.array([-1], dtype=np.float32)),
         Layer(np.array([[1]], dtype=np.float32), np.array([0], dtype=np.float32)),
