@@ -24,6 +24,8 @@ from service.errors import NoChampion, Unavailable
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
 from service.flows.enrol import Enrolment, wall_now
+from service.flows.export import AlarmExport
+from service.flows.figures import FiguresDesk
 from service.flows.forecast import ForecastDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
@@ -35,8 +37,10 @@ from service.flows.schooling import School
 from service.flows.score import Scoring
 from service.flows.scoreboard import Scoreboard
 from service.flows.silence import SilenceWatch
+from service.flows.timeline import TimelineDesk
 from service.flows.versions import VersionDesk
 from service.settings import MqttVersion, Settings
+from service.store.exports import AlarmExports
 from service.store.handover import take_over
 from service.store.quarantine import QuarantineStore
 from service.store.retention import RetentionStore
@@ -176,6 +180,9 @@ class Service:
                     quarantine, stores.events, registry, self.clock, time_policy(settings), self.newest.touch
                 ),
                 silence=self.silence,
+                figures=FiguresDesk(stores.machines, stores.events, self.clock, settings.shift_starts),
+                timelines=TimelineDesk(stores.machines, stores.events, self.clock),
+                export=AlarmExport(stores.machines, AlarmExports(stores.database), stores.catalogue),
             )
         )
 

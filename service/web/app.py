@@ -9,6 +9,8 @@ from service import __version__
 from service.web import (
     catalogue,
     enrolment,
+    exports,
+    figures,
     forecasts,
     gaps,
     health,
@@ -19,6 +21,7 @@ from service.web import (
     quarantine,
     scores,
     silent,
+    timelines,
 )
 from service.web.parts import Parts
 
@@ -35,7 +38,7 @@ def create_app(parts: Parts) -> FastAPI:
     app = FastAPIOffline(title="Alarmcast", version=__version__, description=_DESCRIPTION, redirect_slashes=False)
     problems.install(app)
     nouns = (machines, enrolment, jobs, models, forecasts, scores, gaps, silent, catalogue, quarantine, health)
-    for noun in nouns:
+    for noun in (*nouns, figures, timelines, exports):
         app.include_router(noun.router(parts))
     documented = app.openapi
 

@@ -8,6 +8,8 @@ from fastapi import Path, Request
 
 from service.core.health import Health
 from service.flows.enrol import Enrolment
+from service.flows.export import AlarmExport
+from service.flows.figures import FiguresDesk
 from service.flows.forecast import ForecastDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
@@ -15,6 +17,7 @@ from service.flows.ports import Catalogue, EventLog, Exams, Jobs, Machines, Quar
 from service.flows.replay import Replay
 from service.flows.scoreboard import Scoreboard
 from service.flows.silence import SilenceWatch
+from service.flows.timeline import TimelineDesk
 from service.flows.versions import VersionDesk
 from wire.clock import PlantClock
 from wire.identity import ID_PATTERN
@@ -44,6 +47,9 @@ class Parts:
     quarantine: QuarantineLog
     replay: Replay
     silence: SilenceWatch
+    figures: FiguresDesk
+    timelines: TimelineDesk
+    export: AlarmExport
 
 
 def who(request: Request) -> str:
