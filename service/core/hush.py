@@ -72,6 +72,17 @@ class Acknowledgement:
     ended_at: datetime | None = None
 
 
+@dataclass(frozen=True)
+class HushQuery:
+    """Which of them are asked for, newest first; with ``holding_at`` only those that hold at that moment."""
+
+    limit: int = 100
+    before: int | None = None
+    site: str | None = None
+    machine: str | None = None
+    holding_at: datetime | None = None
+
+
 def merged(spans: Iterable[Span]) -> list[Span]:
     """Return spans in time order, those that touch or overlap as one, empty ones left out."""
     joined: list[Span] = []

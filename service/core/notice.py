@@ -1,6 +1,6 @@
 """When a likely alarm is news: told once as it appears, and not again before it has clearly gone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -46,6 +46,34 @@ class Notice:
     def is_open(self) -> bool:
         """Whether it still stands."""
         return self.closed_at is None
+
+
+@dataclass(frozen=True)
+class NoticeQuery:
+    """Which notices are asked for, newest first."""
+
+    limit: int = 100
+    before: int | None = None
+    site: str | None = None
+    machine: str | None = None
+    is_open: bool | None = None
+
+
+@dataclass
+class Changes:
+    """What one look at the forecasts makes of notices, to be written together.
+
+    A new notice, beside the row of its machine, has no number yet; the others are told by their numbers, and
+    ``calmed`` are the acknowledgements that have ended.
+    """
+
+    opened: list[tuple[int, Notice]] = field(default_factory=list)
+    closed: list[tuple[int, NoticeEnd]] = field(default_factory=list)
+    rearmed: list[int] = field(default_factory=list)
+    calmed: list[int] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.opened or self.closed or self.rearmed or self.calmed)
 
 
 class Sight(NamedTuple):

@@ -7,6 +7,7 @@ from fastapi_offline import FastAPIOffline
 
 from service import __version__
 from service.web import (
+    acknowledgements,
     catalogue,
     enrolment,
     forecasts,
@@ -14,11 +15,15 @@ from service.web import (
     health,
     jobs,
     machines,
+    maintenance,
     models,
+    notices,
     problems,
     quarantine,
     scores,
+    shelves,
     silent,
+    webhooks,
 )
 from service.web.parts import Parts
 
@@ -35,7 +40,7 @@ def create_app(parts: Parts) -> FastAPI:
     app = FastAPIOffline(title="Alarmcast", version=__version__, description=_DESCRIPTION, redirect_slashes=False)
     problems.install(app)
     nouns = (machines, enrolment, jobs, models, forecasts, scores, gaps, silent, catalogue, quarantine, health)
-    for noun in nouns:
+    for noun in (*nouns, notices, acknowledgements, shelves, maintenance, webhooks):
         app.include_router(noun.router(parts))
     documented = app.openapi
 

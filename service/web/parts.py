@@ -9,13 +9,16 @@ from fastapi import Path, Request
 from service.core.health import Health
 from service.flows.enrol import Enrolment
 from service.flows.forecast import ForecastDesk
+from service.flows.hush import HushDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
+from service.flows.notice_board import NoticeBoard
 from service.flows.ports import Catalogue, EventLog, Exams, Jobs, Machines, QuarantineLog, Versions
 from service.flows.replay import Replay
 from service.flows.scoreboard import Scoreboard
 from service.flows.silence import SilenceWatch
 from service.flows.versions import VersionDesk
+from service.flows.webhooks import WebhookDesk
 from wire.clock import PlantClock
 from wire.identity import ID_PATTERN
 
@@ -44,6 +47,9 @@ class Parts:
     quarantine: QuarantineLog
     replay: Replay
     silence: SilenceWatch
+    hush: HushDesk
+    notices: NoticeBoard
+    webhooks: WebhookDesk
 
 
 def who(request: Request) -> str:
