@@ -110,7 +110,7 @@ class ExplanationView(BaseModel):
                     "model_version": "v3",
                     "hindsight": False,
                     "usual_moments": 61,
-                    "reading": "Each part moves the log-odds of the alarm away from what is usual for this machine, …",
+                    "reading": "Each part moves the log-odds of the alarm away from what is usual for it, …",
                     "explanations": [_EXAMPLE],
                 }
             ]
