@@ -200,6 +200,14 @@ def test_a_new_forecast_reaches_the_card_once_it_is_kept(watch: Watch, stores: S
 
 
 @pytest.mark.usefixtures("champion")
+def test_nobody_waits_for_the_forecasts_of_a_large_fleet(watch: Watch, stores: Stores) -> None:
+    for n in range(25):
+        enrolled(stores.enrolments, MachineId("padova", f"m{n}"))
+    with_forecast = [sum(bool(kept.card.likely) for kept in watch.look().cards) for _ in range(4)]
+    assert with_forecast == [10, 20, 25, 25]
+
+
+@pytest.mark.usefixtures("champion")
 @pytest.mark.parametrize(
     "change",
     [
