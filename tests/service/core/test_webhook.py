@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.hush import Maintenance, merged
+from service.core.hush import Maintenance
 from service.core.webhook import Answer, Delivery, Webhook, checked_url, next_try, pause
 from service.errors import InputRejected
 from tests.service.conftest import FILLER, NOW
@@ -137,13 +137,3 @@ def test_a_window_covers_its_machine_or_its_whole_site_and_none_once_it_was_canc
     early = Maintenance(1, "padova", None, NOW, NOW + HOUR, "test", "overhaul", cancelled_at=NOW - HOUR)
     assert not early.covers(FILLER, NOW)
     assert early.end == early.start
-
-
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=20))
-def test_merged_spans_cover_the_same_moments_and_do_not_touch(pairs: list[tuple[int, int]]) -> None:
-    spans = [(NOW + start * HOUR, NOW + end * HOUR) for start, end in pairs]
-    joined = merged(spans)
-    for hour in range(51):
-        at = NOW + hour * HOUR
-        assert any(start <= at < end for start, end in joined) == any(start <= at < end for start, end in spans)
-    assert all(before[1] < after[0] for before, after in zip(joined, joined[1:], strict=False))

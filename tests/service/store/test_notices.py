@@ -218,7 +218,9 @@ def test_a_webhook_that_is_gone_or_off_is_not_told_and_one_that_is_removed_takes
     assert [one.webhook for one in outbox.due(NOW, limit=9)] == [off.number]
     with pytest.raises(NotFound):
         hooks.get(removed.number)
-    assert "http" not in " ".join(str(deed) for deed in AuditStore(database).newest()), "an address may hold a token"
+    assert "http" not in " ".join(str(deed) for deed in AuditStore(database).newest()), (
+        "an address may hold a token"
+    )
 
 
 def test_a_shelf_ends_by_itself_or_is_lifted_once_and_a_new_one_takes_its_place(
@@ -240,7 +242,10 @@ def test_a_shelf_ends_by_itself_or_is_lifted_once_and_a_new_one_takes_its_place(
     assert len(store.between(filler, NOW, NOW + DAY)) == 3
     assert len(store.between(filler, NOW + 2 * MINUTE, NOW + DAY)) == 1
     deeds = [(deed.action, deed.subject, deed.reason) for deed in AuditStore(database).newest(4)]
-    assert deeds[:2] == [("unshelve", "padova/filler-1 code 139", None), ("shelve", "padova/filler-1 code 139", "still")]
+    assert deeds[:2] == [
+        ("unshelve", "padova/filler-1 code 139", None),
+        ("shelve", "padova/filler-1 code 139", "still"),
+    ]
 
 
 def test_a_window_is_planned_holds_and_is_cancelled_once(database: Database) -> None:
