@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from service.core.hush import Acknowledgement, Maintenance, Shelf, Span, merged
+from forecasting.window import Span, merged
+from service.core.hush import Acknowledgement, Maintenance, Shelf
 from service.errors import InputRejected, NotFound
 from service.flows.ports import Acknowledgements, Machines, MaintenanceWindows, Shelves
 from wire.clock import PlantClock
@@ -74,8 +75,9 @@ class HushDesk:
         """Return when in ``[start, end)`` which codes of a machine were shelved; spans in order, none touching."""
         spans: dict[int, list[Span]] = {}
         for one in self.shelves.between(self.machines.get(machine), start, end):
-            spans.setdefault(one.code, []).append((max(one.start, start), min(one.end, end)))
-        return {code: joined for code, held in sorted(spans.items()) if (joined := merged(held))}
+            if one.start < one.end:  # one that was lifted in the same moment held nothing
+                spans.setdefault(one.code, []).append((max(one.start, start), min(one.end, end)))
+        return {code: list(merged(held)) for code, held in sorted(spans.items())}
 
     def acknowledge(self, machine: MachineId, code: int, *, who: str, note: str | None) -> Acknowledgement:
         """Note that somebody knows of an alarm, so that nobody is told again while it stays likely."""

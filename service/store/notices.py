@@ -45,7 +45,7 @@ class NoticeStore:
         return self._all(_ROWS.where(concerned).order_by(notices.c.id))
 
     def write(self, changes: Changes, *, at: datetime, wall: datetime) -> int:
-        """Write what a look has found, together; return how many notices were really opened.
+        """Write changes in one transaction; return how many notices were really opened.
 
         A notice that another process has opened meanwhile is left alone, and so is one closed already.
         """
@@ -122,7 +122,8 @@ def notice_of(row: Row[Any]) -> Notice:
 
 
 def _close(connection: Connection, number: int, end: NoticeEnd, *, at: datetime, wall: datetime) -> None:
-    values = {"closed_us": micros(at), "ended": end.value}
+    rearmed = None if end is NoticeEnd.CAME else micros(at)
+    values = {"closed_us": micros(at), "ended": end.value, "rearmed_us": rearmed}
     still = (notices.c.id == number, notices.c.closed_us.is_(None))
     changed = connection.execute(update(notices).where(*still).values(**values))
     if changed.rowcount and end in _NO_LONGER_TOLD:
