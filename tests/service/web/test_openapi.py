@@ -16,7 +16,7 @@ NOT_A_PROBLEM = {("check_readiness", "503")}  # it answers in its own shape, as 
 
 @pytest.fixture
 def document(service: Service) -> Document:
-    return json.loads(json.dumps(service.app.openapi()))
+    return dict(json.loads(json.dumps(service.app.openapi())))
 
 
 def operations(document: Document) -> Iterator[tuple[str, Document]]:
