@@ -10,6 +10,8 @@ from service.web import (
     catalogue,
     enrolment,
     explanations,
+    exports,
+    figures,
     fleet,
     forecasts,
     gaps,
@@ -22,6 +24,7 @@ from service.web import (
     scores,
     silent,
     stream,
+    timelines,
 )
 from service.web.parts import Parts
 
@@ -53,6 +56,9 @@ def create_app(parts: Parts) -> FastAPI:
         stream,
         explanations,
         scores,
+        figures,
+        timelines,
+        exports,
         gaps,
         silent,
         catalogue,
