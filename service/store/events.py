@@ -224,7 +224,8 @@ def _insert_events(
     if stored == len(rows):
         return Recorded(stored, 0, 0), []
     conflicts, fresh = _known_before(connection, recording, numbers)
-    return Recorded(stored, len(rows) - stored - len(conflicts), len(conflicts), fresh), conflicts
+    duplicates = len(rows) - stored - len(conflicts)
+    return Recorded(stored, duplicates, len(conflicts), fresh if stored else ()), conflicts
 
 
 def _known_before(

@@ -83,6 +83,29 @@ def test_lines_can_be_of_codes_versions_or_both_and_the_total_stays(client: Clie
     ]
 
 
+@pytest.mark.usefixtures("champion")
+def test_days_are_in_utc_in_order_and_the_total_stays(
+    client: Client, service: Service, stores: Stores, filler: Machine
+) -> None:
+    midnight = MADE.replace(hour=0)
+    said(stores, filler, midnight - QUARTER, midnight, midnight + QUARTER)
+    raise_alarms(stores, filler, (midnight - 40 * HOUR, 139), (midnight + QUARTER, 139))
+    heard(stores, filler)
+    other = enrolled(stores.enrolments, MachineId("padova", "other"))
+    said(stores, other, midnight - QUARTER)
+    raise_alarms(stores, other, (midnight - HOUR, 26), (NOW, 26))
+    heard(stores, other)
+    assert sum(service.scoring.all_due()) == 4
+    both = client.get("/v1/scoreboard", by="day").json()
+    assert both["total"] == client.get("/v1/scoreboard", by="machine").json()["total"]
+    one = client.get("/v1/scoreboard", by="day", site="padova", machine="filler-1").json()
+    days = [[(line["day"], line["figures"]["forecasts"]) for line in board["lines"]] for board in (both, one)]
+    assert days == [[("2026-11-14", 2), ("2026-11-15", 2)], [("2026-11-14", 1), ("2026-11-15", 2)]]
+    assert one["lines"][1]["machine"] is None
+    assert [line["figures"]["model"]["hits"] for line in one["lines"]] == [1, 2]
+    assert one["total"]["model"]["hits"] == 3
+
+
 @pytest.mark.usefixtures("scored")
 def test_the_scoreboard_can_be_narrowed(client: Client, stores: Stores) -> None:
     enrolled(stores.enrolments, MachineId("lyon", "filler-2"))
