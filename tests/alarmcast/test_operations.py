@@ -27,7 +27,8 @@ def methods(client: Client) -> Iterator[Method]:
         if isinstance(found, Noun):
             for name, declared in vars(type(found)).items():
                 if isinstance(declared, Endpoint | Items):
-                    arguments = set(inspect.signature(declared.build).parameters) - {"self"}
+                    signature = inspect.signature(declared.build)
+                    arguments = {argument.removeprefix("is_") for argument in signature.parameters} - {"self"}
                     yield Method(f"{noun}.{name}", declared.route, arguments, inspect.getdoc(declared.build) or "")
 
 

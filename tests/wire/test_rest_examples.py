@@ -36,4 +36,4 @@ SHAPES = {
 def test_an_example_is_what_the_service_could_really_say(name: str) -> None:
     for example in shown(SHAPES[name]):
         read = SHAPES[name].model_validate_json(json.dumps(example))
-        assert read.model_dump(mode="json", exclude_unset=True) == example
+        assert read.model_dump(mode="json", by_alias=True, exclude_unset=True) == example
