@@ -17,7 +17,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["machines"])
 
     @routes.get("/fleet", response_model=FleetOverview, responses=responses(422, 503))
-    def fleet(
+    def get_fleet(
         site: Annotated[str | None, Query(pattern=ID_PATTERN, description="Of this plant only.")] = None,
         since: Annotated[
             str | None,

@@ -43,7 +43,7 @@ def router(parts: Parts) -> APIRouter:
         response_class=StreamingResponse,
         responses={200: {"content": _STREAM, "description": "Events."}, **responses(404, 410, 422, 503)},
     )
-    async def stream(
+    async def follow_fleet(
         site: Annotated[str | None, Query(pattern=ID_PATTERN, description="Of this plant only.")] = None,
         machine: Annotated[
             str | None, Query(pattern=ID_PATTERN, description="Of this machine only; needs `site`.")
