@@ -7,6 +7,7 @@ from typing import Generic, Self, TypedDict
 import httpx
 
 from alarmcast.endpoint import Noun, S
+from alarmcast.nouns.acknowledgements import Acknowledgements
 from alarmcast.nouns.catalogue import Catalogue
 from alarmcast.nouns.enrolment import Enrolment
 from alarmcast.nouns.fleet import Fleet
@@ -17,7 +18,9 @@ from alarmcast.nouns.machines import Machines
 from alarmcast.nouns.models import Models
 from alarmcast.nouns.quarantine import Quarantine
 from alarmcast.nouns.scores import Scores
+from alarmcast.nouns.shelves import Shelves
 from alarmcast.nouns.stream import Stream
+from alarmcast.nouns.timelines import Timelines
 from alarmcast.patience import Patience
 from alarmcast.senders import AsyncSender, Sender
 
@@ -41,6 +44,9 @@ class Api(Noun[S], Generic[S]):
         self.quarantine = Quarantine(sender)
         self.health = Health(sender)
         self.stream = Stream(sender)
+        self.timelines = Timelines(sender)
+        self.shelves = Shelves(sender)
+        self.acknowledgements = Acknowledgements(sender)
 
 
 class Client(Api[Sender]):
