@@ -11,9 +11,7 @@ class Shelves(Noun[S]):
     """``client.shelves``."""
 
     @operation("GET /v1/machines/{site}/{machine}/shelves", ShelfPage)
-    def of(
-        self, machine: MachineName, *, limit: int = 100, cursor: int | None = None, active: bool = True
-    ) -> Ask:
+    def of(self, machine: MachineName, *, limit: int = 100, cursor: int | None = None, active: bool = True) -> Ask:
         """Return what is shelved on a machine, newest first; with ``active=False`` what was, too."""
         return Ask(at=named(machine), params={"limit": limit, "cursor": cursor, "active": active})
 

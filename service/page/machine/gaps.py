@@ -1,12 +1,14 @@
 """What was lost: alarms that an agent had to drop before they could be sent."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from nicegui import html
 
 from service.page.frame import Told
 from service.page.parts.blocks import panel, table, when
-from wire.rest.gaps import GapPage, GapView
+from wire.rest.gaps import GapPage
 
 
 @dataclass
@@ -37,10 +39,10 @@ class Gaps:
                 )
                 return
             rows = [
-                (self._moment(gap, "first_at"), self._moment(gap, "last_at"), gap.dropped, gap.reason)
+                (self._when(gap.first_at), self._when(gap.last_at), gap.dropped, gap.reason)
                 for gap in reversed(found.gaps)
             ]
             table(("From", "Until", "Lost", "Why"), rows, numbers=(2,), label="Gaps, newest first")
 
-    def _moment(self, gap: GapView, which: str) -> "object":
-        return lambda: when(getattr(gap, which), self.zone)
+    def _when(self, moment: datetime) -> Callable[[], None]:
+        return lambda: when(moment, self.zone)

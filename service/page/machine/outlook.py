@@ -27,6 +27,7 @@ class Outlook:
     forecast: Forecast | None = None
     shelves: list[ShelfView] = field(default_factory=list)
     known: list[AcknowledgementView] = field(default_factory=list)
+    _why_not: str = ""
 
     def draw(self) -> None:
         """Draw both panels; they fill themselves once the browser is there."""
@@ -35,7 +36,6 @@ class Outlook:
                 self._none = html.div()
                 self._bars = ForecastBars()
             with panel("Why"):
-                self._title = html.h3("")
                 self._why = WhyBars()
                 self._deeds = Deeds()
         self._bars.on("chosen", self._choose)
@@ -56,7 +56,7 @@ class Outlook:
         except (Gone, Unavailable) as error:
             self._say_why_not(str(error))
             return
-        self._none.clear()
+        self._say_why_not("")
         if self.chosen is None and self.forecast.alarms:
             self.chosen = self.forecast.alarms[0].code
         self._show()
@@ -76,7 +76,6 @@ class Outlook:
         except (Gone, Rejected, Unavailable):
             return  # the version that serves may have changed in between; the next forecast brings its reasons
         for reason in why.explanations:
-            self._title.text = f"{reason.code} {reason.text}"
             basis = why.model_dump(mode="json", include={"reading", "usual_moments", "model_version", "as_of"})
             self._why.load({"reason": reason.model_dump(mode="json"), "zone": self.zone, **basis})
 
@@ -98,9 +97,13 @@ class Outlook:
         )
 
     def _say_why_not(self, words: str) -> None:
+        if words == self._why_not:
+            return
+        self._why_not = words
         self._none.clear()
-        with self._none:
-            teach("No forecast", words)
+        if words:
+            with self._none:
+                teach("No forecast", words)
 
     async def _choose(self, event: GenericEventArguments) -> None:
         self.chosen = int(event.args)

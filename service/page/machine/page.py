@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from nicegui import background_tasks, ui
+from nicegui import background_tasks, html, ui
 
 from alarmcast import AlarmcastError, NotFound, Rejected
 from service.page.frame import Told, follow, frame
@@ -73,9 +73,9 @@ class _MachinePage:
 
     def __post_init__(self) -> None:
         self.key = f"{self.view.site}/{self.view.machine}"
-        place = {"told": self.told, "machine": self.key, "zone": self.view.time_zone}
-        self.outlook, self.timeline = Outlook(**place), Timeline(**place)
-        self.record, self.gaps = Record(**place), Gaps(**place)
+        place = (self.told, self.key, self.view.time_zone)
+        self.outlook, self.timeline = Outlook(*place), Timeline(*place)
+        self.record, self.gaps = Record(*place), Gaps(*place)
         self.keeper = _Keeper(
             [
                 _Turn(self._renew_outlook, 1),
@@ -95,7 +95,9 @@ class _MachinePage:
                 self.outlook.draw()
             self.timeline.draw()
             self.record.draw()
-            self.gaps.draw()
+            with html.div().classes("ac-grid"):
+                self.record.draw_scores()
+                self.gaps.draw()
         self.head.on("ready", self._begin)
         follow(self.told, self.hear)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nicegui import html
+from nicegui import html, ui
 from nicegui.events import GenericEventArguments
 
 from service.page.frame import Told, complaining
@@ -27,21 +27,24 @@ class Record:
     board: BoardView | None = None
 
     def draw(self) -> None:
-        """Draw both panels."""
+        """Draw the grid of past forecasts."""
         with panel("Was it right?", note="forecasts whose horizon has passed, newest first"):
             self._waits = html.div()
             self._grid = PastGrid()
+        self._grid.on("ready", self.renew)
+        self._grid.on("older", self._older)
+
+    def draw_scores(self) -> None:
+        """Draw the figures over days."""
         with panel("Score over time"):
             with html.div().classes("ac-tools"), html.label("Figure"), html.select() as measures:
                 for name, measure in MEASURES.items():
                     html.option(measure.title, value=name)
-            self._reading = html.p(MEASURES[self.measure].reading).classes("quiet small")
+            self._reading = ui.label(MEASURES[self.measure].reading).classes("quiet small")
             self._none = html.div()
             self._chart = Chart({}, label="Score by day", zone="UTC")
             self._chart.set_visibility(False)
         measures.on("change", self._choose, js_handler="(event) => emit(event.target.value)")
-        self._grid.on("ready", self.renew)
-        self._grid.on("older", self._older)
 
     async def renew(self) -> None:
         """Ask for the newest past forecasts and for the figures."""
@@ -51,17 +54,15 @@ class Record:
         self._show()
 
     async def _renew_past(self, cursor: str | None) -> None:
-        page = await self.told.client.scores.page(
-            self.machine, limit=_AT_ONCE, cursor=cursor, rejections=False
-        )
+        page = await self.told.client.scores.page(self.machine, limit=_AT_ONCE, cursor=cursor, rejections=False)
         moments = [one.model_dump(mode="json") for one in page.forecasts]
         self._waits.clear()
         if not moments and cursor is None:
             with self._waits:
                 teach(
                     "Nothing to judge yet",
-                    "A forecast can be judged once the hours it spoke of have passed and the machine was heard after "
-                    "them; the first scores come about eight hours after the first forecast.",
+                    "A forecast can be judged once the hours it spoke of have passed and the machine was heard "
+                    "after them; the first scores come about eight hours after the first forecast.",
                 )
         self._grid.load({"moments": moments, "next": page.next, "zone": self.zone, "older": cursor is not None})
 

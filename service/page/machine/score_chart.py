@@ -1,6 +1,6 @@
 """The score day by day as an ECharts chart: the model beside persistence and the base rate."""
 
-from datetime import UTC, datetime, time
+from datetime import date
 from typing import Any, NamedTuple
 
 from service.page.parts.blocks import number
@@ -17,8 +17,8 @@ class Measure(NamedTuple):
 MEASURES = {
     "f1": Measure(
         "F1",
-        "F1 weighs missed alarms and false alarms alike: 1 is perfect. The model is worth its place where its line "
-        "lies above both others on the same days.",
+        "F1 weighs missed alarms and false alarms alike: 1 is perfect. The model is worth its place where its "
+        "line lies above both others on the same days.",
     ),
     "brier_skill": Measure(
         "Brier skill",
@@ -41,7 +41,7 @@ _WHO = {
 
 def options(board: BoardView, measure: str) -> dict[str, Any]:
     """Return the chart's options as plain data."""
-    lines = sorted((line for line in board.lines if line.day is not None), key=_day)
+    lines = sorted(board.lines, key=lambda line: line.day or date.min)
     return {
         "grid": {"left": 44, "right": 16, "top": 36, "bottom": 28},
         "legend": {"top": 0, "left": 0, "textStyle": {"color": "var(--soft)"}, "itemWidth": 28},
@@ -54,9 +54,9 @@ def options(board: BoardView, measure: str) -> dict[str, Any]:
             "textStyle": {"color": "var(--ink)"},
         },
         "xAxis": {
-            "type": "time",
-            "minInterval": 24 * 3600 * 1000,
-            "axisLabel": {"formatter": "@plantDay", "color": "var(--soft)", "hideOverlap": True},
+            "type": "category",
+            "data": [_name(line) for line in lines],
+            "axisLabel": {"color": "var(--soft)", "hideOverlap": True},
             "axisLine": {"lineStyle": {"color": "var(--line)"}},
         },
         "yAxis": {
@@ -87,11 +87,11 @@ def _series(lines: list[LineView], who: str, measure: str) -> dict[str, Any]:
         if value is None:
             continue
         tip = (
-            f"{line.day:%a %d %b}, {name}: {MEASURES[measure].title} {number(value)}\n"
+            f"{_name(line)}, {name}: {MEASURES[measure].title} {number(value)}\n"
             f"{scores.hits} hits, {scores.positives - scores.hits} misses, "
             f"{scores.announced - scores.hits} false alarms in {line.figures.forecasts} forecasts"
         )
-        points.append({"value": [_day(line), round(value, 4)], "tip": tip})
+        points.append({"value": [_name(line), round(value, 4)], "tip": tip})
     return {
         "name": name,
         "type": "line",
@@ -104,6 +104,6 @@ def _series(lines: list[LineView], who: str, measure: str) -> dict[str, Any]:
     }
 
 
-def _day(line: LineView) -> int:
-    """Return a day's noon, so that no zone makes another day of it."""
-    return 0 if line.day is None else int(datetime.combine(line.day, time(12), UTC).timestamp() * 1000)
+def _name(line: LineView) -> str:
+    """Return the line's day, in UTC as the API has it."""
+    return "" if line.day is None else f"{line.day:%a %d %b}"

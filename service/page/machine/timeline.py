@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from nicegui import html
+from nicegui import html, ui
 from nicegui.events import GenericEventArguments
 
 from service.page.frame import Told, complaining
@@ -32,7 +32,7 @@ class Timeline:
                 with html.label("Span"), html.select() as spans:
                     for hours, words in _SPANS.items():
                         html.option(words, value=hours).props("selected" if hours == "28" else "")
-                self._said = html.span("").classes("quiet small").props('role="status"')
+                self._said = ui.label("").classes("quiet small").props('role="status"')
             self._chart = Chart({}, label="Alarms of the machine over time", zone=self.zone)
             self._chart.classes("ac-tall")
         spans.on("change", self._choose, js_handler="(event) => emit(event.target.value)")

@@ -32,7 +32,7 @@ def options(found: TimelineView) -> dict[str, Any]:
         if burst.code in texts
     ]
     return {
-        "grid": {"left": 190, "right": 18, "top": 34, "bottom": 78},
+        "grid": {"left": 230, "right": 18, "top": 42, "bottom": 78},
         "legend": {"top": 0, "left": 0, "itemWidth": 12, "itemHeight": 12, "textStyle": {"color": "var(--soft)"}},
         "tooltip": {"trigger": "item", "formatter": "@tip", "confine": True} | _TIP,
         "xAxis": {
@@ -47,7 +47,7 @@ def options(found: TimelineView) -> dict[str, Any]:
             "type": "category",
             "data": names,
             "inverse": True,  # the commonest on top
-            "axisLabel": {"color": "var(--ink)", "width": 172, "overflow": "truncate"},
+            "axisLabel": {"color": "var(--ink)", "width": 214, "overflow": "truncate"},
             "axisTick": {"show": False},
             "axisLine": {"lineStyle": {"color": "var(--line)"}},
             "splitLine": {"show": True, "lineStyle": {"color": "var(--line)", "opacity": 0.4}},
@@ -74,8 +74,10 @@ def options(found: TimelineView) -> dict[str, Any]:
         "media": [
             {
                 "query": {"maxWidth": 560},
-                "option": {"grid": {"left": 104, "right": 8}, "yAxis": {"axisLabel": {"width": 92}}},
-            }
+                "option": {"grid": {"left": 104, "right": 8, "top": 66}, "yAxis": {"axisLabel": {"width": 92}}},
+            },
+            # Said again, because a chart that was narrow once would otherwise stay so.
+            {"option": {"grid": {"left": 230, "right": 18, "top": 42}, "yAxis": {"axisLabel": {"width": 214}}}},
         ],
     }
 
@@ -123,7 +125,13 @@ def _bands(name: str, areas: list[Any], colour: str, border: str) -> dict[str, A
         "symbol": "rect",
         "markArea": {
             "label": {"position": "top", "color": "var(--soft)", "formatter": name, "fontSize": 11},
-            "itemStyle": {"color": colour, "opacity": 0.22, "borderColor": colour, "borderWidth": 1, "borderType": border},
+            "itemStyle": {
+                "color": colour,
+                "opacity": 0.22,
+                "borderColor": colour,
+                "borderWidth": 1,
+                "borderType": border,
+            },
             "data": areas,
         },
     }
@@ -133,7 +141,7 @@ def _floods(found: TimelineView) -> list[Any]:
     return [
         _area(
             flood.start,
-            flood.end,
+            flood.end or found.until,
             f"Flood: {flood.alarms} alarms, {flood.peak_10min} within ten minutes, most of them {flood.top_text}",
         )
         for flood in found.floods
@@ -141,7 +149,9 @@ def _floods(found: TimelineView) -> list[Any]:
 
 
 def _gaps(found: TimelineView) -> list[Any]:
-    return [_area(gap.first_at, gap.last_at, f"Gap: {gap.dropped} alarms lost, {gap.reason}") for gap in found.gaps]
+    return [
+        _area(gap.first_at, gap.last_at, f"Gap: {gap.dropped} alarms lost, {gap.reason}") for gap in found.gaps
+    ]
 
 
 def _area(start: datetime, end: datetime, tip: str) -> list[dict[str, Any]]:

@@ -4,7 +4,8 @@ import { percent, plantTime, utc } from "alarmcast-words";
 export default {
   template: `
     <div v-if="reason" class="ac-why">
-      <p class="ac-sum">Usually the model says <b>{{ percent(reason.usual_probability) }}</b> here, now it says <b>{{ percent(reason.probability) }}</b>.</p>
+      <h3>{{ reason.code }} {{ reason.text }}</h3>
+      <p>Usually the model says <b>{{ percent(reason.usual_probability) }}</b> here, now it says <b>{{ percent(reason.probability) }}</b>.</p>
       <ul class="ac-parts">
         <li v-for="part in reason.parts" :key="part.kind + part.code">
           <span class="ac-said" :title="part.last_seen ? 'last seen ' + plantTime(part.last_seen, zone) + ', ' + utc(part.last_seen) : ''">{{ part.sentence }}</span>
