@@ -8,6 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.conftest import wait_until
 from tests.page.conftest import LEARNED, Stage
 from tests.system.school import enrol
 
@@ -99,7 +100,7 @@ def test_an_alarm_is_shelved_with_a_reason_and_taken_off_again_while_its_forecas
     line.click()
     before = line.locator(".ac-share").inner_text()
     page.get_by_role("button", name="Shelve …").click()
-    page.get_by_label("8 hours").check()
+    page.get_by_role("radio", name="8 hours").check()
     page.get_by_role("button", name="Shelve it").click()
     expect(page.get_by_label("Why", exact=True)).to_be_focused()  # the browser insists on a reason
     page.get_by_label("Why", exact=True).fill("The sensor is being replaced")
@@ -122,10 +123,12 @@ def test_an_alarm_is_acknowledged_with_a_note(page_at: Callable[..., Page], stag
     page.get_by_label("What is done about it").fill("New reel is on its way")
     page.get_by_role("button", name="Acknowledge it").click()
     expect(page.get_by_role("dialog")).to_be_hidden()
-    known = f"/v1/machines/{LEARNED[1]}/acknowledgements"
-    page.wait_for_timeout(0)
-    expect(page.locator(".ac-deeds")).to_be_visible()
-    assert stage.plant.get(known).json()["acknowledgements"][0]["note"] == "New reel is on its way"
+
+    def notes() -> list[str | None]:
+        known = stage.plant.get(f"/v1/machines/{LEARNED[1]}/acknowledgements").json()["acknowledgements"]
+        return [one["note"] for one in known]
+
+    wait_until(lambda: notes() == ["New reel is on its way"], "the service knows of it")
 
 
 def test_before_the_first_horizon_has_passed_the_page_says_when_scores_come(page_at: Callable[..., Page]) -> None:

@@ -6,7 +6,7 @@ const BY = "alarmcast-by"; // whoever sits here is asked for a name once
 export default {
   template: `
     <div v-if="alarm" class="ac-deeds">
-      <p v-if="shelf" class="ac-warn">⏸ Shelved until <time :datetime="shelf.until" :title="utc(shelf.until)">{{ plantTime(shelf.until, zone) }}</time> by {{ shelf.who }}: {{ shelf.reason }}</p>
+      <p v-if="shelf" class="ac-warn">‖ Shelved until <time :datetime="shelf.until" :title="utc(shelf.until)">{{ plantTime(shelf.until, zone) }}</time> by {{ shelf.who }}: {{ shelf.reason }}</p>
       <p v-else-if="known" class="quiet small">✓ {{ known.who }} knows of it since <time :datetime="known.at" :title="utc(known.at)">{{ plantTime(known.at, zone) }}</time><template v-if="known.note">: {{ known.note }}</template></p>
       <div class="ac-tools">
         <button v-if="!known" type="button" class="ac-button" @click="open('acknowledge')">Acknowledge</button>
@@ -21,7 +21,7 @@ export default {
           <fieldset v-if="deed === 'shelve'">
             <legend>For how long</legend>
             <label v-for="one in spans" :key="one.value"><input type="radio" name="span" :value="one.value" v-model="span" /> {{ one.word }}</label>
-            <label><input type="radio" name="span" value="until" v-model="span" /> until <input class="ac-field" type="datetime-local" v-model="until" :required="span === 'until'" aria-label="until, in plant time" @focus="span = 'until'" /></label>
+            <label><input type="radio" name="span" value="until" v-model="span" /> until, in plant time <input class="ac-field" type="datetime-local" v-model="until" :required="span === 'until'" aria-label="until, in plant time" @focus="span = 'until'" /></label>
           </fieldset>
           <label>{{ deed === "shelve" ? "Why" : "What is done about it (may stay empty)" }} <input class="ac-field" type="text" maxlength="1000" v-model.trim="reason" :required="deed === 'shelve'" /></label>
           <label>Your name (may stay empty) <input class="ac-field" type="text" maxlength="100" v-model.trim="by" autocomplete="name" /></label>

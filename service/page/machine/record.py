@@ -36,7 +36,7 @@ class Record:
 
     def draw_scores(self) -> None:
         """Draw the figures over days."""
-        with panel("Score over time"):
+        with panel("Score over time", note="by day in UTC, the last 30"):
             with html.div().classes("ac-tools"), html.label("Figure"), html.select() as measures:
                 for name, measure in MEASURES.items():
                     html.option(measure.title, value=name)

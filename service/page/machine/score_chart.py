@@ -66,6 +66,10 @@ def options(board: BoardView, measure: str) -> dict[str, Any]:
             "splitLine": {"lineStyle": {"color": "var(--line)", "opacity": 0.6}},
         },
         "series": [_series(lines, who, measure) for who in _WHO],
+        "media": [
+            {"query": {"maxWidth": 560}, "option": {"grid": {"top": 62}}},
+            {"option": {"grid": {"top": 36}}},
+        ],
     }
 
 

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from wire.rest.timelines import TimelineView
 
 _ROWS = 14  # codes with a row of their own; the rest share one
 _OTHERS = "other alarms"
+_NAMED = 6  # bands that bear their name; more would write over each other, and the legend names them too
 _SYMBOLS = {"high": "triangle", "medium": "diamond", "low": "circle"}
 
 
@@ -18,6 +19,8 @@ def options(found: TimelineView) -> dict[str, Any]:
     texts = {alarm.code: f"{alarm.code} {alarm.text}" for alarm in found.alarms}
     rows = {code: texts[code] for code, _ in counts.most_common(_ROWS)}
     names = list(rows.values()) + ([_OTHERS] if len(counts) > len(rows) else [])
+
+    days = found.until - found.since > timedelta(days=3)
 
     def row(code: int) -> str:
         return rows.get(code, _OTHERS)
@@ -39,7 +42,11 @@ def options(found: TimelineView) -> dict[str, Any]:
             "type": "time",
             "min": _ms(found.since),
             "max": _ms(found.until),
-            "axisLabel": {"formatter": "@plantAxis", "color": "var(--soft)", "hideOverlap": True},
+            "axisLabel": {
+                "formatter": "@plantDay" if days else "@plantAxis",
+                "color": "var(--soft)",
+                "hideOverlap": True,
+            },
             "axisLine": {"lineStyle": {"color": "var(--line)"}},
             "splitLine": {"show": True, "lineStyle": {"color": "var(--line)", "opacity": 0.5}},
         },
@@ -124,7 +131,13 @@ def _bands(name: str, areas: list[Any], colour: str, border: str) -> dict[str, A
         "itemStyle": {"color": colour},
         "symbol": "rect",
         "markArea": {
-            "label": {"position": "top", "color": "var(--soft)", "formatter": name, "fontSize": 11},
+            "label": {
+                "show": len(areas) <= _NAMED,
+                "position": "top",
+                "color": "var(--soft)",
+                "formatter": name,
+                "fontSize": 11,
+            },
             "itemStyle": {
                 "color": colour,
                 "opacity": 0.22,
