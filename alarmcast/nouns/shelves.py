@@ -10,6 +10,11 @@ from wire.rest.hush import ShelfPage, ShelfView, ShelfWish
 class Shelves(Noun[S]):
     """``client.shelves``."""
 
+    @operation("GET /v1/shelves", ShelfPage)
+    def everywhere(self, *, limit: int = 100, cursor: int | None = None, active: bool = True) -> Ask:
+        """Return what is shelved anywhere, newest first; with ``active=False`` what was, too."""
+        return Ask(params={"limit": limit, "cursor": cursor, "active": active})
+
     @operation("GET /v1/machines/{site}/{machine}/shelves", ShelfPage)
     def of(self, machine: MachineName, *, limit: int = 100, cursor: int | None = None, active: bool = True) -> Ask:
         """Return what is shelved on a machine, newest first; with ``active=False`` what was, too."""
