@@ -1,14 +1,7 @@
 // Every machine as a card. The server sends all cards once and then only those that changed; filtering, sorting
 // and searching happen here, so that they are instant and cost the service nothing.
-import { ago, percent, plantTime, severitySigns, times, utc } from "alarmcast-words";
+import { ago, percent, plantTime, presences, severitySigns, times, utc } from "alarmcast-words";
 
-const PRESENCE = {
-  online: { sign: "●", word: "online", tone: "ac-good" },
-  stale: { sign: "◐", word: "stale", tone: "ac-bad-word" },
-  silent: { sign: "◌", word: "silent", tone: "ac-bad-word" },
-  offline: { sign: "✕", word: "offline", tone: "ac-bad-word" },
-  never: { sign: "○", word: "not heard yet", tone: "quiet" },
-};
 const AWAY = new Set(["stale", "silent", "offline"]);
 const STATES = {
   registered: "waits for its first alarm",
@@ -140,7 +133,7 @@ export default {
       this.loaded = true;
     },
     presence(card) {
-      return PRESENCE[card.presence];
+      return presences[card.presence];
     },
     tone(card) {
       if (AWAY.has(card.presence)) return "is-away";
