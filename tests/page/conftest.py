@@ -90,8 +90,9 @@ class Tabs:
 
     def __call__(self, path: str, *, width: int = 1400, height: int = 900, dark: bool = False) -> Page:
         """Open a page of the service in a fresh browser profile."""
-        scheme = "dark" if dark else "light"
-        context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        context = self.browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
         self.contexts.append(context)
         page = context.new_page()
         page.on("console", self._heard)

@@ -1,5 +1,6 @@
 """The fleet in a real browser: cards that are true now, found and sorted at once, readable on every screen."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -8,6 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.page.conftest import LEARNED, Stage
 
 CARD = ".ac-card"
+DARK, LIGHT = re.compile("body--dark"), re.compile("body--light")
 
 
 def test_every_machine_has_a_card_with_its_likeliest_alarms(page_at: Callable[..., Page]) -> None:
@@ -66,9 +68,9 @@ def test_a_card_is_reached_and_opened_by_keyboard(page_at: Callable[..., Page]) 
 
 def test_the_theme_is_chosen_and_remembered(page_at: Callable[..., Page]) -> None:
     page = page_at("/", dark=True)
-    expect(page.locator("body")).to_have_class(__import__("re").compile("body--dark"))
+    expect(page.locator("body")).to_have_class(DARK)
     switch = page.get_by_role("button", name="Theme")
     switch.click()
-    expect(page.locator("body")).to_have_class(__import__("re").compile("body--light"))
+    expect(page.locator("body")).to_have_class(LIGHT)
     page.reload()
-    expect(page.locator("body")).to_have_class(__import__("re").compile("body--light"))
+    expect(page.locator("body")).to_have_class(LIGHT)
