@@ -54,7 +54,7 @@ class Client(Api[Sender]):
         *,
         key: str | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout: float = 30.0,
+        timeout: float | httpx.Timeout = 30.0,
         patience: Patience = _ONCE,
         transport: httpx.BaseTransport | None = None,
         http: httpx.Client | None = None,
@@ -86,7 +86,7 @@ class AsyncClient(Api[AsyncSender]):
         *,
         key: str | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout: float = 30.0,
+        timeout: float | httpx.Timeout = 30.0,
         patience: Patience = _ONCE,
         transport: httpx.AsyncBaseTransport | None = None,
         http: httpx.AsyncClient | None = None,
@@ -112,10 +112,12 @@ class AsyncClient(Api[AsyncSender]):
 class _Options(TypedDict):
     base_url: str
     headers: dict[str, str]
-    timeout: float
+    timeout: float | httpx.Timeout
 
 
-def _options(address: str, key: str | None, headers: Mapping[str, str] | None, timeout: float) -> _Options:
+def _options(
+    address: str, key: str | None, headers: Mapping[str, str] | None, timeout: float | httpx.Timeout
+) -> _Options:
     """Return what both kinds of httpx client are made with."""
     bearer = {} if key is None else {"Authorization": f"Bearer {key}"}
     return _Options(base_url=address, headers={**(headers or {}), **bearer}, timeout=timeout)

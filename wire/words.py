@@ -48,16 +48,7 @@ class Grouping(StrEnum):
     CODE = "code"
     VERSION = "version"
     MACHINE_AND_CODE = "machine_and_code"
-
-
-class PartKind(StrEnum):
-    """What a part of an explanation is about."""
-
-    ALARM = "alarm"  # how much of the evidence is this code
-    RECENCY = "recency"  # when the forecast alarm itself was last seen
-    HABIT = "habit"  # how regularly the forecast alarm itself comes
-    CONDITION = "condition"  # how busy the machine as a whole is
-    OTHERS = "others"  # all smaller parts together
+    DAY = "day"  # in UTC, by when the forecast was made
 
 
 class Presence(StrEnum):
@@ -68,3 +59,20 @@ class Presence(StrEnum):
     STALE = "stale"  # its agent says it is there, but was not heard for longer than it may
     OFFLINE = "offline"  # its agent, or the agent's will, said so
     NEVER = "never"  # it was never heard
+
+
+class StreamKind(StrEnum):
+    """What a stream of events may tell."""
+
+    FORECAST = "forecast"
+    ALARM = "alarm"
+
+
+class PartKind(StrEnum):
+    """What a part of an explanation is about."""
+
+    ALARM = "alarm"  # how much of the evidence is this code
+    RECENCY = "recency"  # when the forecast alarm itself was last seen
+    HABIT = "habit"  # how regularly the forecast alarm itself comes
+    CONDITION = "condition"  # how busy the machine as a whole is
+    OTHERS = "others"  # all smaller parts together

@@ -1,6 +1,7 @@
 """The running whole, every object of it built here."""
 
 import json
+import secrets
 import signal
 import socket
 import sys
@@ -14,8 +15,9 @@ from starlette.types import ASGIApp
 
 from alarmcast import AsyncClient
 
+from service.bootstrap.condition import ConditionDesk
 from service.bootstrap.configuration import curriculum, plant_clock, time_policy, window_spec
-from service.bootstrap.listening import url_of
+from service.bootstrap.listening import Server, url_of
 from service.bootstrap.stores import Stores
 from service.broker.announcer import ForecastAnnouncer
 from service.broker.inbox import BatchLimits, InboxLimits
@@ -29,6 +31,8 @@ from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
 from service.flows.enrol import Enrolment, wall_now
 from service.flows.explain import ExplanationDesk
+from service.flows.feed import Announcers, Feed
+from service.flows.fleet import FleetBoard, Sources
 from service.flows.forecast import ForecastDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
@@ -45,6 +49,7 @@ from service.settings import MqttVersion, Settings
 from service.store.handover import take_over
 from service.store.quarantine import QuarantineStore
 from service.store.retention import RetentionStore
+from service.store.strips import StripStore
 from service.web.app import create_app
 from service.web.parts import Parts
 from service.worker.apprentice import Apprentice
@@ -83,6 +88,7 @@ class Service:
             stale_after=settings.stale_after,
         )
         self.newest = NewestForecasts(self.desk, clock=self.clock, max_age=timedelta(minutes=1))
+        self.feed = Feed(most_listeners=settings.stream_limit)
         registry = Registry(stores.machines)
         self.ingester = Ingester(
             registry=registry,
@@ -93,6 +99,7 @@ class Service:
             touched=self.newest.touch,
             late=base_rates.note_late,
             inbox=InboxLimits(settings.ingest_receive_maximum, settings.ingest_inbox_mb << 20),
+            feed=self.feed,
         )
         self.watch = BrokerWatch(queue_alarm=settings.broker_queue_alarm)
         self.link = Link(
@@ -111,7 +118,7 @@ class Service:
                 newest=self.newest,
                 machines=stores.machines,
                 stored=stores.forecasts,
-                announcer=announcer,
+                announcer=Announcers((announcer, self.feed)),
                 clock=self.clock,
                 step=timedelta(minutes=settings.grid_minutes),
             )
@@ -182,6 +189,30 @@ class Service:
                     quarantine, stores.events, registry, self.clock, time_policy(settings), self.newest.touch
                 ),
                 silence=self.silence,
+                fleet=FleetBoard(
+                    Sources(
+                        machines=stores.machines,
+                        strips=StripStore(stores.database),
+                        catalogue=stores.catalogue,
+                        champion=self._champion,
+                        newest=self.newest,
+                        silence=self.silence,
+                        clock=self.clock,
+                        stale_after=settings.stale_after,
+                    ),
+                    token=secrets.token_hex(4),
+                ),
+                feed=self.feed,
+                condition=ConditionDesk(
+                    settings=settings,
+                    stores=stores,
+                    clock=self.clock,
+                    ingester=self.ingester,
+                    link=self.link,
+                    watch=self.watch,
+                    feed=self.feed,
+                    quarantine=quarantine,
+                ).look,
             )
         )
 
@@ -224,7 +255,7 @@ class Service:
         self.start()
         try:
             config = uvicorn.Config(self.front(), log_config=None, access_log=False, timeout_graceful_shutdown=5)
-            uvicorn.Server(config).run(sockets=[listener])
+            Server(config, ending=self.feed.close).run(sockets=[listener])
         finally:
             self.stop()
 

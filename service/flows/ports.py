@@ -17,6 +17,7 @@ from service.core.outcome import Due, Measure, Outcome, ScoredForecast
 from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
 from service.core.recording import Recorded, Recording
 from service.core.scoring import Sheet
+from service.core.strip import Strip
 from service.core.version import StoredForecast, Version
 from wire.identity import MachineId
 from wire.words import JobKind, JobState, MachineState
@@ -50,6 +51,12 @@ class EventLog(Protocol):
     def gaps(self, machine: Machine, start: datetime, end: datetime) -> list[GapRecord]: ...
     def exact_gaps(self, machine: Machine, start: datetime, end: datetime) -> list[tuple[GapRecord, int]]: ...
     def page(self, machine: Machine, query: PageQuery) -> AlarmPage: ...
+
+
+class Strips(Protocol):
+    """The last hours of many machines at once."""
+
+    def strips(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, Strip]: ...
 
 
 class QuarantineLog(Protocol):

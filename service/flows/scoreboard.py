@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from service.core.machine import Machine
 from service.core.outcome import ScoredForecast
-from service.core.scoring import Standing, Tally, counted, joined, standing
+from service.core.scoring import Standing, Tally, by_day, counted, joined, standing
 from service.errors import InputRejected, NotFound
 from service.flows.ports import Machines, Outcomes
 from wire.clock import PlantClock
@@ -38,6 +38,7 @@ class Key:
     machine: MachineId | None = None
     code: int | None = None
     version: int | None = None
+    day: date | None = None
 
 
 @dataclass(frozen=True)
@@ -132,12 +133,15 @@ class Scoreboard:
                 yield Key(machine=machine.id), count.whole
             elif query.by is Grouping.VERSION:
                 yield Key(version=int(sheet.version[0])), count.whole
+            elif query.by is Grouping.DAY:
+                for start_us, day in by_day(sheet):
+                    yield Key(day=moment(start_us).date()), counted(day).whole
             else:
                 owner = machine.id if query.by is Grouping.MACHINE_AND_CODE else None
                 for column, code in enumerate(count.codes):
                     yield Key(machine=owner, code=int(code)), count.of(column)
 
 
-def _order(line: tuple[Key, Tally]) -> tuple[MachineId, int, int]:
+def _order(line: tuple[Key, Tally]) -> tuple[MachineId, int, int, date]:
     key = line[0]
-    return (key.machine or MachineId("", ""), key.code or 0, key.version or 0)
+    return (key.machine or MachineId("", ""), key.code or 0, key.version or 0, key.day or date.min)

@@ -10,6 +10,7 @@ from service.web import (
     catalogue,
     enrolment,
     explanations,
+    fleet,
     forecasts,
     gaps,
     health,
@@ -20,6 +21,7 @@ from service.web import (
     quarantine,
     scores,
     silent,
+    stream,
 )
 from service.web.parts import Parts
 
@@ -37,10 +39,12 @@ def create_app(parts: Parts) -> FastAPI:
     problems.install(app)
     nouns = (
         machines,
+        fleet,
         enrolment,
         jobs,
         models,
         forecasts,
+        stream,
         explanations,
         scores,
         gaps,

@@ -9,6 +9,8 @@ from fastapi import Path, Request
 from service.core.health import Health
 from service.flows.enrol import Enrolment
 from service.flows.explain import ExplanationDesk
+from service.flows.feed import Feed
+from service.flows.fleet import FleetBoard
 from service.flows.forecast import ForecastDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
@@ -19,6 +21,7 @@ from service.flows.silence import SilenceWatch
 from service.flows.versions import VersionDesk
 from wire.clock import PlantClock
 from wire.identity import ID_PATTERN
+from wire.rest.health import Condition
 
 Site = Annotated[str, Path(pattern=ID_PATTERN, description="The plant.", examples=["padova"])]
 MachineName = Annotated[str, Path(pattern=ID_PATTERN, description="The machine.", examples=["filler-1"])]
@@ -46,6 +49,9 @@ class Parts:
     quarantine: QuarantineLog
     replay: Replay
     silence: SilenceWatch
+    fleet: FleetBoard
+    feed: Feed
+    condition: Callable[[], Condition]
 
 
 def who(request: Request) -> str:
