@@ -76,3 +76,29 @@ class PartKind(StrEnum):
     HABIT = "habit"  # how regularly the forecast alarm itself comes
     CONDITION = "condition"  # how busy the machine as a whole is
     OTHERS = "others"  # all smaller parts together
+
+
+class RateBand(StrEnum):
+    """How many alarms a machine raises in a day, in the bands of ISA-18.2."""
+
+    ACCEPTABLE = "acceptable"  # at most 150: "very likely to be acceptable"
+    MANAGEABLE = "manageable"  # more, up to the "maximum manageable"
+    EXCESSIVE = "excessive"  # 300 and more
+
+
+class FigureLines(StrEnum):
+    """What alarm figures have a line for; days, hours of the day and shifts are the plant's own."""
+
+    SITE = "site"
+    MACHINE = "machine"
+    SHIFT = "shift"
+    CODE = "code"
+    DAY = "day"
+    HOUR = "hour"
+
+
+class BucketLength(StrEnum):
+    """How long a bucket of an alarm rate is."""
+
+    HOUR = "hour"
+    DAY = "day"

@@ -14,7 +14,6 @@ from paho.mqtt.enums import MQTTProtocolVersion
 from starlette.types import ASGIApp
 
 from alarmcast import AsyncClient
-
 from service.bootstrap.condition import ConditionDesk
 from service.bootstrap.configuration import curriculum, plant_clock, time_policy, window_spec
 from service.bootstrap.listening import Server, url_of
@@ -31,7 +30,9 @@ from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
 from service.flows.enrol import Enrolment, wall_now
 from service.flows.explain import ExplanationDesk
+from service.flows.export import AlarmExport
 from service.flows.feed import Announcers, Feed
+from service.flows.figures import FiguresDesk
 from service.flows.fleet import FleetBoard, Sources
 from service.flows.forecast import ForecastDesk
 from service.flows.load_history import HistoryLoader
@@ -44,8 +45,10 @@ from service.flows.schooling import School
 from service.flows.score import Scoring
 from service.flows.scoreboard import Scoreboard
 from service.flows.silence import SilenceWatch
+from service.flows.timeline import TimelineDesk
 from service.flows.versions import VersionDesk
 from service.settings import MqttVersion, Settings
+from service.store.exports import AlarmExports
 from service.store.handover import take_over
 from service.store.quarantine import QuarantineStore
 from service.store.retention import RetentionStore
@@ -213,6 +216,9 @@ class Service:
                     feed=self.feed,
                     quarantine=quarantine,
                 ).look,
+                figures=FiguresDesk(stores.machines, stores.events, self.clock, settings.shift_starts),
+                timelines=TimelineDesk(stores.machines, stores.events, self.clock),
+                export=AlarmExport(stores.machines, AlarmExports(stores.database), stores.catalogue),
             )
         )
 

@@ -1,6 +1,6 @@
 """What the flows need from the world outside, each as small as its use; stores and brokers fit these shapes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -9,7 +9,7 @@ from forecasting.series import AlarmSeries
 from service.core.catalogue import CatalogueEntry
 from service.core.enrolment import Enrolled, NewMachine
 from service.core.exam import Exam, Marks
-from service.core.history import AlarmPage, GapRecord, PageQuery
+from service.core.history import AlarmPage, GapRecord, PageQuery, StoredAlarm
 from service.core.job import Job
 from service.core.machine import Agent, Knock, Machine
 from service.core.memory import Memory
@@ -57,6 +57,14 @@ class Strips(Protocol):
     """The last hours of many machines at once."""
 
     def strips(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, Strip]: ...
+
+
+class AlarmsInOrder(Protocol):
+    """Stored alarms from the oldest on, however many there are."""
+
+    def alarms(
+        self, machine: Machine, start: datetime, end: datetime, *, code: int | None = None
+    ) -> Iterator[StoredAlarm]: ...
 
 
 class QuarantineLog(Protocol):

@@ -7,12 +7,11 @@ from datetime import date, datetime, timedelta
 from service.core.machine import Machine
 from service.core.outcome import ScoredForecast
 from service.core.scoring import Standing, Tally, by_day, counted, joined, standing
-from service.errors import InputRejected, NotFound
+from service.flows.choice import chosen_machines, chosen_span
 from service.flows.ports import Machines, Outcomes
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.micros import moment
-from wire.moment import EARLIEST
 from wire.words import Grouping
 
 USUAL_SPAN = timedelta(days=30)
@@ -64,7 +63,7 @@ class Scoreboard:
     def board(self, query: BoardQuery) -> Board:
         """Return the figures that a query asks for."""
         since, until = self.span(query.since, query.until)
-        machines = self._asked(query)
+        machines = chosen_machines(self.machines, query.site, query.machine)
         tallies: dict[Key, Tally] = {}
         total: Tally | None = None
         for machine in machines:
@@ -101,23 +100,7 @@ class Scoreboard:
 
     def span(self, since: datetime | None, until: datetime | None) -> tuple[datetime, datetime]:
         """Return the span asked for, or say in a sentence what is wrong with it."""
-        end = until or self.clock.now()
-        start = since or max(end - USUAL_SPAN, EARLIEST)
-        if start >= end:
-            raise InputRejected("since must be before until.")
-        if end - start > LONGEST_SPAN:
-            raise InputRejected(f"Ask for at most {LONGEST_SPAN.days} days at once.")
-        return start, end
-
-    def _asked(self, query: BoardQuery) -> list[Machine]:
-        if query.machine is not None:
-            if query.site is None:
-                raise InputRejected("A machine is named together with its site; give site too.")
-            return [self.machines.get(MachineId(query.site, query.machine))]
-        machines = [one for one in self.machines.all() if query.site in (None, one.id.site)]
-        if query.site is not None and not machines:
-            raise NotFound(f"There is no machine at the site {query.site}.")
-        return machines
+        return chosen_span(since, until, now=self.clock.now(), usual=USUAL_SPAN, longest=LONGEST_SPAN)
 
     def _tallies(
         self, machine: Machine, since: datetime, until: datetime, query: BoardQuery

@@ -10,6 +10,8 @@ from service.web import (
     catalogue,
     enrolment,
     explanations,
+    exports,
+    figures,
     fleet,
     forecasts,
     gaps,
@@ -22,6 +24,7 @@ from service.web import (
     scores,
     silent,
     stream,
+    timelines,
 )
 from service.web.parts import Parts
 
@@ -52,6 +55,9 @@ def create_app(parts: Parts) -> FastAPI:
         catalogue,
         quarantine,
         health,
+        figures,
+        timelines,
+        exports,
     )
     for noun in nouns:
         app.include_router(noun.router(parts))

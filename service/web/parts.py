@@ -9,7 +9,9 @@ from fastapi import Path, Request
 from service.core.health import Health
 from service.flows.enrol import Enrolment
 from service.flows.explain import ExplanationDesk
+from service.flows.export import AlarmExport
 from service.flows.feed import Feed
+from service.flows.figures import FiguresDesk
 from service.flows.fleet import FleetBoard
 from service.flows.forecast import ForecastDesk
 from service.flows.load_history import HistoryLoader
@@ -18,6 +20,7 @@ from service.flows.ports import Catalogue, EventLog, Exams, Jobs, Machines, Quar
 from service.flows.replay import Replay
 from service.flows.scoreboard import Scoreboard
 from service.flows.silence import SilenceWatch
+from service.flows.timeline import TimelineDesk
 from service.flows.versions import VersionDesk
 from wire.clock import PlantClock
 from wire.identity import ID_PATTERN
@@ -52,6 +55,9 @@ class Parts:
     fleet: FleetBoard
     feed: Feed
     condition: Callable[[], Condition]
+    figures: FiguresDesk
+    timelines: TimelineDesk
+    export: AlarmExport
 
 
 def who(request: Request) -> str:
