@@ -9,6 +9,7 @@ import httpx
 from alarmcast.endpoint import Noun, S
 from alarmcast.nouns.catalogue import Catalogue
 from alarmcast.nouns.enrolment import Enrolment
+from alarmcast.nouns.figures import Figures
 from alarmcast.nouns.fleet import Fleet
 from alarmcast.nouns.forecasts import Forecasts
 from alarmcast.nouns.health import Health
@@ -34,6 +35,7 @@ class Api(Noun[S], Generic[S]):
         self.enrolment = Enrolment(sender)
         self.forecasts = Forecasts(sender)
         self.scores = Scores(sender)
+        self.figures = Figures(sender)
         self.jobs = Jobs(sender)
         self.models = Models(sender)
         self.catalogue = Catalogue(sender)

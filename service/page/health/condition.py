@@ -90,7 +90,7 @@ class Ingest:
         }
         self._lag.show(
             _lines(ago, lags),
-            label=f"Lag over the last minutes; now 19 of 20 events came within {_seconds(ingest.lag_p95_seconds)}.",
+            label=f"Lag over the last minutes; now 19 of 20 came within {_seconds(ingest.lag_p95_seconds)}.",
         )
 
 
@@ -104,7 +104,7 @@ def _lines(ago: list[float], named: dict[str, list[float] | list[float | None]])
     return {
         "grid": {"left": 8, "right": 16, "top": 28 if len(named) > 1 else 10, "bottom": 4, "containLabel": True},
         "legend": {"show": len(named) > 1, "top": 0, "left": 0, "textStyle": {"color": "var(--soft)"}},
-        "tooltip": {"trigger": "axis", "formatter": "@minutes"},
+        "tooltip": {"trigger": "axis", "formatter": "@agoTip"},
         "xAxis": axis
         | {
             "type": "value",
