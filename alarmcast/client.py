@@ -18,6 +18,7 @@ from alarmcast.nouns.machines import Machines
 from alarmcast.nouns.models import Models
 from alarmcast.nouns.quarantine import Quarantine
 from alarmcast.nouns.scores import Scores
+from alarmcast.nouns.stream import Stream
 from alarmcast.patience import Patience
 from alarmcast.senders import AsyncSender, Sender
 
@@ -41,6 +42,7 @@ class Api(Noun[S], Generic[S]):
         self.catalogue = Catalogue(sender)
         self.quarantine = Quarantine(sender)
         self.health = Health(sender)
+        self.stream = Stream(sender)
 
 
 class Client(Api[Sender]):

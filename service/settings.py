@@ -96,6 +96,16 @@ class Settings(BaseSettings):
         default=None, gt=0, description="If set, the oldest days go when the database holds more."
     )
     quarantine_days: int = Field(default=90, ge=1, description="What was refused is kept this long.")
+    notice_release: float = Field(
+        default=0.8,
+        gt=0,
+        le=1,
+        description="A notice ends when its probability is below this share of its threshold.",
+    )
+    notice_quiet_minutes: int = Field(
+        default=60, ge=0, description="No new notice of the same alarm for this long after that, in plant time."
+    )
+    shelf_max_hours: int = Field(default=168, ge=1, description="Longest time an alarm may be shelved for.")
     integrity_check: IntegrityCheck = Field(
         default=IntegrityCheck.QUICK,
         description="How SQLite's file is read through at the start: quick, full, off.",

@@ -102,3 +102,30 @@ class BucketLength(StrEnum):
 
     HOUR = "hour"
     DAY = "day"
+
+
+class Severity(StrEnum):
+    """How bad an alarm is, as the catalogue says, mildest first."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class NoticeEnd(StrEnum):
+    """Why a notice is closed."""
+
+    CAME = "came"  # the alarm was raised
+    FELL = "fell"  # its probability fell clearly below its threshold
+    SHELVED = "shelved"  # somebody shelved the alarm on this machine
+    MAINTENANCE = "maintenance"  # a maintenance window began
+    LAPSED = "lapsed"  # its horizon passed while the machine could not be heard
+    WITHDRAWN = "withdrawn"  # the alarm or the machine is no longer forecast
+
+
+class DeliveryState(StrEnum):
+    """How far a delivery to a webhook is."""
+
+    WAITING = "waiting"  # it is tried, or will be tried again
+    DELIVERED = "delivered"
+    GIVEN_UP = "given_up"  # its answer says why

@@ -7,6 +7,7 @@ from fastapi_offline import FastAPIOffline
 
 from service import __version__
 from service.web import (
+    acknowledgements,
     catalogue,
     enrolment,
     explanations,
@@ -18,13 +19,17 @@ from service.web import (
     health,
     jobs,
     machines,
+    maintenance,
     models,
+    notices,
     problems,
     quarantine,
     scores,
+    shelves,
     silent,
     stream,
     timelines,
+    webhooks,
 )
 from service.web.parts import Parts
 
@@ -58,6 +63,11 @@ def create_app(parts: Parts) -> FastAPI:
         figures,
         timelines,
         exports,
+        notices,
+        acknowledgements,
+        shelves,
+        maintenance,
+        webhooks,
     )
     for noun in nouns:
         app.include_router(noun.router(parts))
