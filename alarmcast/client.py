@@ -15,10 +15,14 @@ from alarmcast.nouns.forecasts import Forecasts
 from alarmcast.nouns.health import Health
 from alarmcast.nouns.jobs import Jobs
 from alarmcast.nouns.machines import Machines
+from alarmcast.nouns.maintenance import Maintenance
 from alarmcast.nouns.models import Models
+from alarmcast.nouns.notices import Notices
 from alarmcast.nouns.quarantine import Quarantine
 from alarmcast.nouns.scores import Scores
+from alarmcast.nouns.shelves import Shelves
 from alarmcast.nouns.stream import Stream
+from alarmcast.nouns.webhooks import Webhooks
 from alarmcast.patience import Patience
 from alarmcast.senders import AsyncSender, Sender
 
@@ -43,6 +47,10 @@ class Api(Noun[S], Generic[S]):
         self.quarantine = Quarantine(sender)
         self.health = Health(sender)
         self.stream = Stream(sender)
+        self.shelves = Shelves(sender)
+        self.maintenance = Maintenance(sender)
+        self.notices = Notices(sender)
+        self.webhooks = Webhooks(sender)
 
 
 class Client(Api[Sender]):

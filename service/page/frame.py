@@ -9,18 +9,22 @@ from uuid import uuid4
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError, AsyncClient
+from service.page.kept import Kept
 from service.page.live import Live
 from service.page.parts.elements import PlantClock, ThemeSwitch
+from service.page.pulse import Pulse
 
 _PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "Learning"), ("/health", "Health"))
 
 
 @dataclass(frozen=True)
 class Told:
-    """What every page is given: the API to ask, and somebody who says when to ask again."""
+    """What every page is given: the API to ask, and what is asked once for all pages that are open."""
 
     client: AsyncClient
     live: Live
+    pulse: Pulse
+    kept: Kept
 
 
 @contextmanager

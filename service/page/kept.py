@@ -9,20 +9,23 @@ T = TypeVar("T")
 
 
 class Kept:
-    """Keeps answers for so many seconds; who asks while one is on its way waits for the same one."""
+    """Keeps answers for some seconds; who asks while one is on its way waits for the same one."""
 
-    def __init__(self, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._seconds, self._monotonic = seconds, monotonic
-        self._answers: dict[Hashable, tuple[float, asyncio.Future[Any]]] = {}
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._answers: dict[Hashable, tuple[float, asyncio.Future[Any]]] = {}  # until when, and what
 
-    async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
-        """Return the answer kept under ``key``, or ask for it; a failure is told to all who wait, and not kept."""
+    async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]], *, seconds: float = 4.0) -> T:
+        """Return the answer kept under ``key``, or ask for it and keep it for so many seconds.
+
+        A failure is told to all who wait, and not kept.
+        """
         now = self._monotonic()
-        self._answers = {one: kept for one, kept in self._answers.items() if now - kept[0] <= self._seconds}
+        self._answers = {one: kept for one, kept in self._answers.items() if now < kept[0]}
         if key not in self._answers:
             answer = asyncio.ensure_future(ask())
             answer.add_done_callback(lambda done: self._drop_failure(key, done))
-            self._answers[key] = (now, answer)
+            self._answers[key] = (now + seconds, answer)
         # Shielded, because a page that is closed must not take the answer away from the others.
         answer_of_all: T = await asyncio.shield(self._answers[key][1])
         return answer_of_all

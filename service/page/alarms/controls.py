@@ -37,7 +37,9 @@ class Controls:
             options = [("", "all sites"), *((one, one) for one in sites)]
             self._site_field = self._choice("Site", options, view.site, self._site)
             self._machines = Renewed(self._draw_machines, style="ac-inline")
-            self._choice("Shift", [("", "all shifts"), *hours], view.shift, lambda to: replace(self._view, shift=to))
+            self._choice(
+                "Shift", [("", "all shifts"), *hours], view.shift, lambda to: replace(self._view, shift=to)
+            )
             self._choice("Time", _SPANS, view.span, self._span)
             self._days = Renewed(self._draw_days, style="ac-inline")
         self._renew()
@@ -113,7 +115,7 @@ class Controls:
 
 
 def _set(field: Element, value: str) -> None:
-    """Let a field have a value here as in the browser; where they differ, the browser would go back to this one."""
+    """Let a field have its value here as in the browser, which else would go back to what it has from here."""
     if field.props.get("value") != value:
         field.props["value"] = value
         field.update()

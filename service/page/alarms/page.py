@@ -1,7 +1,7 @@
 """The alarms page: choose whose alarms of when, and see how many, which, and what stands out."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from nicegui import html, ui
@@ -14,10 +14,10 @@ from service.page.alarms.view import Question, View
 from service.page.frame import Told, frame
 from service.page.parts.blocks import teach
 from service.page.parts.renewed import Renewed
-from wire.rest.figures import FiguresView
+from wire.rest.figures import FiguresView, ShiftView
 from wire.rest.machines import MachineView
 
-_RENEWED = 15.0  # seconds
+_RENEWED, _KEPT = 15.0, 10.0  # seconds
 
 
 async def alarms(told: Told, query: Mapping[str, str]) -> None:
@@ -47,7 +47,7 @@ class _Page:
     async def draw(self) -> None:
         """Draw everything, and keep it up to date."""
         now = await self._now()
-        shifts = (await self._told.kept.get("shifts", self._told.client.figures.get)).shifts
+        shifts = await self._told.kept.get("shifts", self._shifts, seconds=600)
         today = now.astimezone(ZoneInfo(self._zone(self._view))).date()
         controls = Controls(self._view, self._machines, shifts, today=today, chosen=self._choose)
         self._complaint = Renewed(_complain)
@@ -64,7 +64,7 @@ class _Page:
         view = self._view
         question = view.question(await self._now(), self._zone(view))
         try:
-            found = await self._told.kept.get(("figures", view), lambda: self._ask(question))
+            found = await self._told.kept.get(("figures", view), lambda: self._ask(question), seconds=_KEPT)
         except AlarmcastError as error:
             self._complaint.show(_words(error))
             self._place.set_visibility(False)
@@ -93,6 +93,11 @@ class _Page:
             since=question.since,
             until=question.until,
         )
+
+    async def _shifts(self) -> list[ShiftView]:
+        """Return the shifts there are, from figures of a span that costs nothing."""
+        now = await self._now()
+        return (await self._told.client.figures.get(since=now - timedelta(minutes=1), until=now)).shifts
 
     async def _now(self) -> datetime:
         return datetime.fromisoformat((await self._told.live.whole())["plant_time"])

@@ -136,11 +136,16 @@ def _limits(limits: BandLimits) -> list[float]:
 
 def _bands(limits: BandLimits, top: float) -> list[list[dict[str, Any]]]:
     edges = [0.0, limits.acceptable_up_to, limits.excessive_from, float("inf")]
-    drawn = []
+    drawn: list[list[dict[str, Any]]] = []
     for (word, (sign, _, colour)), (low, high) in zip(BANDS.items(), pairwise(edges), strict=True):
         if low >= top:
             continue
-        label = {"position": "insideTopLeft", "color": "var(--soft)", "fontSize": 12, "formatter": f"{sign} {word}"}
+        label = {
+            "position": "insideTopLeft",
+            "color": "var(--soft)",
+            "fontSize": 12,
+            "formatter": f"{sign} {word}",
+        }
         style = {"color": colour, "opacity": 0.13}
         drawn.append([{"yAxis": low, "itemStyle": style, "label": label}, {"yAxis": min(high, top)}])
     return drawn

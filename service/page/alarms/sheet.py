@@ -62,8 +62,8 @@ class Sheet:
             )
             self._standing = _Listed(
                 "Standing alarms",
-                "A code raised again and again for more than 24 hours without a pause of more than an hour. Machines "
-                "do not tell when an alarm clears, so one that is raised once and stays cannot be seen here.",
+                "A code raised again and again for more than 24 hours without a pause of more than an hour. "
+                "Machines do not tell when an alarm clears, so one that is raised once and stays cannot be seen here.",
                 tables.STANDING,
                 "/v1/figures/standing.csv",
                 "No alarm stood for a day.",
@@ -95,7 +95,9 @@ class Sheet:
         html.span("by").classes("quiet small")
         for one in LINES:
             pressed = "true" if one is chosen else "false"
-            button = html.button(_TITLES[one], type="button", **{"aria-pressed": pressed}).classes("ac-button ac-small")
+            button = html.button(_TITLES[one], type="button", **{"aria-pressed": pressed}).classes(
+                "ac-button ac-small"
+            )
             button.on("click", lambda one=one: self._choose(replace(self._view, by=one)))
 
     def _draw_lines(self, by: FigureLines) -> None:
@@ -128,7 +130,8 @@ class _Listed:
 
 
 def _csv_link(text: str = "CSV") -> Element:
-    return html.a(text, href="#", download="").classes("ac-button ac-small")
+    link: Element = html.a(text, href="#", download="").classes("ac-button ac-small")
+    return link
 
 
 def _lead(link: Element, address: str) -> None:

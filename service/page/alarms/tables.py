@@ -3,7 +3,7 @@
 from itertools import accumulate
 
 from service.page.alarms.rate import BANDS
-from service.page.parts.blocks import SIGNS, percent
+from service.page.parts.blocks import percent
 from service.page.parts.records import Cell, Column, Row, alarm, figure, link, moment, word
 from wire.rest.figures import AlarmFigures, FiguresLine, FiguresView
 
@@ -87,7 +87,9 @@ def floods(found: FiguresView, names: Names, zones: Zones) -> list[Row]:
         lasted: Cell = {"text": "goes on", "sort": float("1e12")} if seconds is None else _lasted(seconds)
         mostly: Cell = {"text": one.top_text, "more": f"code {one.top_code}"}
         began = moment(one.start, zones.get(key))
-        rows.append(Row(f"{key} {one.start}", [_machine(key, names), began, lasted, one.alarms, one.peak_10min, mostly]))
+        rows.append(
+            Row(f"{key} {one.start}", [_machine(key, names), began, lasted, one.alarms, one.peak_10min, mostly])
+        )
     return rows
 
 
@@ -109,7 +111,9 @@ def standing(found: FiguresView, names: Names, zones: Zones) -> list[Row]:
         key, zone = f"{one.site}/{one.machine}", zones.get(f"{one.site}/{one.machine}")
         lasted = _lasted((one.last_at - one.since).total_seconds())
         said, since, last = alarm(one.code, one.text, None), moment(one.since, zone), moment(one.last_at, zone)
-        rows.append(Row(f"{key} {one.code} {one.since}", [_machine(key, names), said, lasted, since, last, one.alarms]))
+        rows.append(
+            Row(f"{key} {one.code} {one.since}", [_machine(key, names), said, lasted, since, last, one.alarms])
+        )
     return rows
 
 

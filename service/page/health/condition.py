@@ -1,5 +1,6 @@
 """What is wrong, how fast events come in, and what the service stands on."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nicegui import html
@@ -12,6 +13,7 @@ from wire.rest.health import Status
 
 _KILO = 1000
 _HOUR, _DAY = 3600, 86_400
+Shown = tuple[dict[str, str | int | float | None], dict[str, str]]
 
 
 class Banner:
@@ -55,7 +57,7 @@ class Ingest:
 
     def __init__(self) -> None:
         with panel("What comes in", note=f"the last {KEPT_MINUTES} minutes"):
-            self._figures = Renewed(lambda told: figures(*told))
+            self._figures: Renewed[Shown] = Renewed(lambda told: figures(*told))
             html.h3("Events stored a second")
             self._rate = Chart({}, label="Events stored a second")
             html.h3("Lag: plant seconds from an alarm to its commit")
@@ -94,7 +96,7 @@ class Ingest:
         )
 
 
-def _lines(ago: list[float], named: dict[str, list[float] | list[float | None]]) -> dict[str, Any]:
+def _lines(ago: list[float], named: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
     """Return lines over the minutes up to now; the second is dashed, so that colour does not speak alone."""
     styles = [
         {"color": "var(--bar)", "width": 2, "type": "solid"},

@@ -35,7 +35,9 @@ class Quarantine:
 
     def __init__(self, told: Told) -> None:
         self._told, self._reason = told, ""
-        with panel("Quarantine", note="what was refused is kept whole until it is replayed or grows old", wide=True):
+        with panel(
+            "Quarantine", note="what was refused is kept whole until it is replayed or grows old", wide=True
+        ):
             self._calm = Renewed(_calm)
             self._reasons = Records(_REASONS, [], label="Quarantine by reason", first=12)
             self._reasons.on_deed(self._on_reason)

@@ -40,7 +40,8 @@ def entry(name: str, title: str, *, kind: str = "text", required: bool = False, 
     with html.label().classes("ac-entry"):
         html.span(title)
         told = {"type": kind, "name": name, **more} | ({"required": True} if required else {})
-        return html.input_(**told).classes("ac-field")
+        field: Element = html.input_(**told).classes("ac-field")
+        return field
 
 
 def choice(name: str, title: str, options: Iterable[tuple[str, str]], chosen: str = "") -> Element:
@@ -52,7 +53,8 @@ def choice(name: str, title: str, options: Iterable[tuple[str, str]], chosen: st
 
 def select(name: str, options: Iterable[tuple[str, str]], chosen: str = "") -> Element:
     """Draw the bare choice, for where its title stands elsewhere."""
-    with html.select(name=name).classes("ac-field") as drawn:
+    drawn: Element = html.select(name=name).classes("ac-field")
+    with drawn:
         for value, text in options:
             option = html.option(text, value=value)
             if value == chosen:

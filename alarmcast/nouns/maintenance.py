@@ -1,0 +1,47 @@
+"""Maintenance windows: times in which nothing is told of a machine or a site."""
+
+from datetime import datetime
+
+from alarmcast.call import Ask
+from alarmcast.endpoint import Noun, S, operation, pages
+from wire.rest.hush import MaintenancePage, MaintenanceView, MaintenanceWish
+
+
+class Maintenance(Noun[S]):
+    """``client.maintenance``."""
+
+    @operation("GET /v1/maintenance", MaintenancePage)
+    def page(
+        self,
+        *,
+        site: str | None = None,
+        machine: str | None = None,
+        limit: int = 100,
+        cursor: int | None = None,
+        active: bool = False,
+    ) -> Ask:
+        """Return windows past, present and planned, newest first, one page of them."""
+        narrowed = {"site": site, "machine": machine, "active": active}
+        return Ask(params={"limit": limit, "cursor": cursor, **narrowed})
+
+    windows = pages(page, lambda page: page.windows)
+
+    @operation("POST /v1/maintenance", MaintenanceView)
+    def plan(
+        self,
+        site: str,
+        *,
+        until: datetime,
+        reason: str,
+        machine: str | None = None,
+        since: datetime | None = None,
+        by: str | None = None,
+    ) -> Ask:
+        """Tell nothing of a machine, or of a whole site, from now or ``since`` on, until an end in plant time."""
+        wish = MaintenanceWish(site=site, machine=machine, start=since, until=until, reason=reason, by=by)
+        return Ask(body=wish)
+
+    @operation("DELETE /v1/maintenance/{number}", MaintenanceView)
+    def end(self, number: int, *, reason: str | None = None) -> Ask:
+        """End a window before its time, begun or not."""
+        return Ask(at={"number": number}, params={"reason": reason})
