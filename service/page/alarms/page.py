@@ -11,7 +11,7 @@ from service.page.alarms.controls import Controls
 from service.page.alarms.quiet import Quiet
 from service.page.alarms.sheet import Sheet
 from service.page.alarms.view import Question, View
-from service.page.frame import Told, frame
+from service.page.frame import Told, complaining, frame
 from service.page.parts.blocks import teach
 from service.page.parts.renewed import Renewed
 from wire.rest.figures import FiguresView, ShiftView
@@ -22,19 +22,33 @@ _RENEWED, _KEPT = 15.0, 10.0  # seconds
 
 async def alarms(told: Told, query: Mapping[str, str]) -> None:
     """Draw the page as its address says."""
-    machines = (await told.client.machines.list()).machines
     with frame(told, "Alarms", path="/alarms"):
         with html.div().classes("ac-head"):
             html.h1("Which alarms came, and how many")
             html.span("against the bands of ISA-18.2, in plant time").classes("quiet")
-        if machines:
-            await _Page(told, View.of(query), machines).draw()
-        else:
-            teach(
-                "No machines yet",
-                "Enrol the first on the Learning page, or run the demo; its alarms are counted here from then on.",
-                code="alarmcast demo",
-            )
+        place = html.div().classes("ac-sheet")
+        with place:
+            html.p("Counting …", role="status").classes("quiet")
+
+    async def fill() -> None:
+        with complaining(), place:
+            machines = (await told.client.machines.list()).machines
+            place.clear()
+            if machines:
+                await _Page(told, View.of(query), machines).draw()
+            else:
+                _nobody()
+
+    # A long span of a large fleet takes its time, and the page is there before.
+    ui.timer(0.0, fill, once=True)
+
+
+def _nobody() -> None:
+    teach(
+        "No machines yet",
+        "Enrol the first on the Learning page, or run the demo; its alarms are counted here from then on.",
+        code="alarmcast demo",
+    )
 
 
 class _Page:

@@ -33,7 +33,7 @@ class Quiet:
         self._told, self._machines = told, machines
         self._names = {f"{one.site}/{one.machine}": one.name for one in machines}
         self._zones = {f"{one.site}/{one.machine}": one.time_zone for one in machines}
-        with html.div().classes("ac-grid"):
+        with html.div().classes("ac-pair"):
             with panel("Shelved now"):
                 html.p(
                     "A shelved alarm is not told and not counted above until its time is over; forecasts go on as "

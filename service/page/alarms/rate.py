@@ -18,6 +18,18 @@ BANDS = {
     RateBand.EXCESSIVE: ("▲", "ac-sev-high", "var(--high-fill)"),
 }
 _HEADROOM = 1.15
+_FAINT = {
+    "lineStyle": {"color": "var(--bar)", "opacity": 0.5},
+    "areaStyle": {"color": "var(--bar)", "opacity": 0.15},
+}
+_SLIDER = {
+    "borderColor": "var(--line)",
+    "fillerColor": "transparent",
+    "handleStyle": {"color": "var(--raised)", "borderColor": "var(--soft)"},
+    "moveHandleStyle": {"color": "var(--soft)", "opacity": 0.6},
+    "dataBackground": _FAINT,
+    "selectedDataBackground": _FAINT,
+}
 
 
 class Rate:
@@ -57,11 +69,11 @@ def _options(found: FiguresView) -> dict[str, Any]:
     axis = {"axisLine": {"lineStyle": {"color": "var(--line)"}}, "axisLabel": {"color": "var(--soft)"}}
     hourly = found.rate.bucket is BucketLength.HOUR
     return {
-        "grid": {"left": 8, "right": 12, "top": 14, "bottom": 46, "containLabel": True},
+        "grid": {"left": 8, "right": 30, "top": 14, "bottom": 46, "containLabel": True},
         "tooltip": {"trigger": "axis", "formatter": "@tip"},
         "dataZoom": [
             {"type": "inside", "zoomOnMouseWheel": "ctrl", "moveOnMouseWheel": False},
-            {"type": "slider", "height": 18, "bottom": 8, "labelFormatter": "", "borderColor": "var(--line)"},
+            {"type": "slider", "height": 18, "bottom": 8, "labelFormatter": "", **_SLIDER},
         ],
         "xAxis": axis
         | {
@@ -142,8 +154,10 @@ def _bands(limits: BandLimits, top: float) -> list[list[dict[str, Any]]]:
             continue
         label = {
             "position": "insideTopLeft",
-            "color": "var(--soft)",
+            "color": "var(--ink)",
             "fontSize": 12,
+            "textBorderColor": "var(--surface)",
+            "textBorderWidth": 3,
             "formatter": f"{sign} {word}",
         }
         style = {"color": colour, "opacity": 0.13}

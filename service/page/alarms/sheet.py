@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from nicegui import html
 from nicegui.element import Element
@@ -25,6 +26,44 @@ _TITLES = {
 }
 
 
+class _Words(NamedTuple):
+    """What a list is called, how to read it, where it is as CSV, and what is said if it is empty."""
+
+    title: str
+    reading: str
+    csv: str
+    nothing: str
+
+
+_TOP = _Words(
+    "Ten commonest alarms",
+    "A few codes make most of the alarms; mending the first three helps more than all the others.",
+    "/v1/figures/top.csv",
+    "No alarm in this time.",
+)
+_FLOODS = _Words(
+    "Floods",
+    "More than 10 alarms of one machine within ten minutes are more than a person can take in. A flood is over once "
+    "fewer than 5 came in ten minutes.",
+    "/v1/figures/floods.csv",
+    "No flood in this time.",
+)
+_CHATTER = _Words(
+    "Chattering alarms",
+    "A code that comes three times or more within a minute: often a sensor at its limit or a loose contact, and "
+    "quickly mended.",
+    "/v1/figures/chatter.csv",
+    "Nothing chattered in this time.",
+)
+_STANDING = _Words(
+    "Standing alarms",
+    "A code raised again and again for more than 24 hours without a pause of more than an hour. Machines do not tell "
+    "when an alarm clears, so one that is raised once and stays is not seen.",
+    "/v1/figures/standing.csv",
+    "No alarm stood for a day.",
+)
+
+
 class Sheet:
     """The panels of the page; ``choose`` changes what the lines are by."""
 
@@ -36,38 +75,13 @@ class Sheet:
         self._figures = Renewed(_figures)
         with panel("Alarm rate", note="alarms a day and machine", wide=True):
             self._rate = Rate()
-        with html.div().classes("ac-grid"):
-            self._top = _Listed(
-                "Ten commonest alarms",
-                "A few codes make most of the alarms; mending the first three helps more than all the others.",
-                tables.TOP,
-                "/v1/figures/top.csv",
-                "No alarm in this time.",
-            )
-            self._floods = _Listed(
-                "Floods",
-                "More than 10 alarms of one machine within ten minutes are more than a person can take in. "
-                "A flood is over once fewer than 5 came in ten minutes.",
-                tables.FLOODS,
-                "/v1/figures/floods.csv",
-                "No flood in this time.",
-            )
-            self._chatter = _Listed(
-                "Chattering alarms",
-                "A code that comes three times or more within a minute: often a sensor at its limit or a loose "
-                "contact, and quickly mended.",
-                tables.CHATTER,
-                "/v1/figures/chatter.csv",
-                "Nothing chattered in this time.",
-            )
-            self._standing = _Listed(
-                "Standing alarms",
-                "A code raised again and again for more than 24 hours without a pause of more than an hour. "
-                "Machines do not tell when an alarm clears, so one that is raised once and stays cannot be seen here.",
-                tables.STANDING,
-                "/v1/figures/standing.csv",
-                "No alarm stood for a day.",
-            )
+        with html.div().classes("ac-pair"):
+            with html.div().classes("ac-column"):
+                self._top = _Listed(_TOP, tables.TOP)
+                self._chatter = _Listed(_CHATTER, tables.CHATTER)
+            with html.div().classes("ac-column"):
+                self._floods = _Listed(_FLOODS, tables.FLOODS)
+                self._standing = _Listed(_STANDING, tables.STANDING)
         with panel("Line by line", wide=True):
             with html.div().classes("ac-tools"):
                 self._tabs = Renewed(self._draw_tabs, style="ac-tabs")
@@ -108,24 +122,24 @@ class Sheet:
 class _Listed:
     """A panel with a list: how to read it, its rows, and the same as CSV."""
 
-    def __init__(self, title: str, reading: str, columns: list[Column], csv: str, nothing: str) -> None:
-        self._path, self._nothing = csv, nothing
-        with panel(title):
-            html.p(reading).classes("quiet small")
+    def __init__(self, words: _Words, columns: list[Column]) -> None:
+        self._words = words
+        with panel(words.title):
+            html.p(words.reading).classes("quiet small")
             self._calm = Renewed(_calm)
-            self._table = Records(columns, [], label=title, first=10)
+            self._table = Records(columns, [], label=words.title, first=10)
             with html.div().classes("ac-tools"):
                 self._csv = _csv_link()
-                self._count = html.span("").classes("quiet small")
+                self._count = Renewed(_note)
 
     def show(self, rows: list[Row], question: Question, count: int | None = None) -> None:
         """Show these rows of ``count`` that there are."""
-        self._calm.show("" if rows else self._nothing)
+        self._calm.show("" if rows else self._words.nothing)
         self._table.set_visibility(bool(rows))
         self._table.show(rows)
         more = count is not None and count > len(rows)
-        self._count.set_text(f"{len(rows)} of {count:,}; all are in the CSV" if more else "")
-        _lead(self._csv, question.csv(self._path))
+        self._count.show(f"{len(rows)} of {count:,}; all are in the CSV" if more else "")
+        _lead(self._csv, question.csv(self._words.csv))
         self._csv.set_visibility(bool(rows))
 
 
@@ -138,6 +152,10 @@ def _lead(link: Element, address: str) -> None:
     if link.props.get("href") != address:
         link.props["href"] = address
         link.update()
+
+
+def _note(text: str) -> None:
+    html.span(text).classes("quiet small")
 
 
 def _calm(sentence: str) -> None:

@@ -104,8 +104,14 @@ def _lines(ago: list[float], named: Mapping[str, Sequence[float | None]]) -> dic
     ]
     axis = {"axisLabel": {"color": "var(--soft)"}, "axisLine": {"lineStyle": {"color": "var(--line)"}}}
     return {
-        "grid": {"left": 8, "right": 16, "top": 28 if len(named) > 1 else 10, "bottom": 4, "containLabel": True},
-        "legend": {"show": len(named) > 1, "top": 0, "left": 0, "textStyle": {"color": "var(--soft)"}},
+        "grid": {"left": 8, "right": 16, "top": 28 if len(named) > 1 else 10, "bottom": 12, "containLabel": True},
+        "legend": {
+            "show": len(named) > 1,
+            "top": 0,
+            "left": 0,
+            "itemGap": 22,
+            "textStyle": {"color": "var(--soft)"},
+        },
         "tooltip": {"trigger": "axis", "formatter": "@agoTip"},
         "xAxis": axis
         | {
@@ -114,7 +120,12 @@ def _lines(ago: list[float], named: Mapping[str, Sequence[float | None]]) -> dic
             "max": 0,
             "interval": 5,
             "splitLine": {"show": False},
-            "axisLabel": {"color": "var(--soft)", "formatter": "@ago"},
+            "axisLabel": {
+                "color": "var(--soft)",
+                "formatter": "@ago",
+                "alignMinLabel": "left",
+                "alignMaxLabel": "right",
+            },
         },
         "yAxis": axis | {"type": "value", "min": 0, "splitLine": {"lineStyle": {"color": "var(--line)"}}},
         "series": [

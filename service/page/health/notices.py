@@ -51,7 +51,7 @@ class Notices:
         with panel("Notices", note="likely alarms that were news, newest first", wide=True):
             self._no_notices = Renewed(_calm)
             self._notices = Records(_NOTICES, [], label="Notices", first=8)
-        ui.timer(_RENEWED, self.renew, immediate=False)
+        ui.timer(_RENEWED, self.renew)
 
     async def renew(self) -> None:
         """Show them as they are now."""

@@ -18,12 +18,12 @@ async def health(told: Told) -> None:
             html.h1("How the service is")
             html.span("what comes in, what was refused, who waits, and what it all stands on").classes("quiet")
         banner = Banner()
-        with html.div().classes("ac-grid"):
+        with html.div().classes("ac-pair"):
             ingest = Ingest()
-            agents = Agents(told)
+            Agents(told)
             quarantine = Quarantine(told)
             foundations = Foundations()
-            notices = Notices(told)
+            Notices(told)
 
     def tell(pulse: Pulse) -> None:
         banner.tell(pulse)
@@ -35,5 +35,3 @@ async def health(told: Told) -> None:
 
     tell(told.pulse)
     told.pulse.listen(tell)
-    await agents.renew()
-    await notices.renew()

@@ -26,8 +26,14 @@ MEANINGS = {
     "internal": "a defect of ours; replay it after an update",
 }
 _PAGE = 50
-_REASONS = [Column("reason"), Column("items", number=True), Column("last"), Column("")]
-_ITEMS = [Column("received"), Column("from"), Column("what is wrong"), Column("bytes", number=True), Column("")]
+_REASONS = [Column("reason"), Column("items", number=True), Column("last, UTC"), Column("")]
+_ITEMS = [
+    Column("received, UTC"),
+    Column("from"),
+    Column("what is wrong"),
+    Column("bytes", number=True),
+    Column(""),
+]
 
 
 class Quarantine:
@@ -42,7 +48,7 @@ class Quarantine:
             self._reasons = Records(_REASONS, [], label="Quarantine by reason", first=12)
             self._reasons.on_deed(self._on_reason)
             with html.div().classes("ac-inside") as self._inside:
-                self._title = html.h3("")
+                self._title: Renewed[str] = Renewed(html.h3)
                 self._items = Records(_ITEMS, [], label="Items of this reason", first=10)
                 self._items.on_deed(self._on_item)
                 self._item = Item(self._replay)
@@ -88,7 +94,7 @@ class Quarantine:
     async def _look(self, reason: str) -> None:
         page = await self._told.client.quarantine.page(reason=reason, limit=_PAGE)
         self._reason = reason
-        self._title.text = f"The newest {len(page.items)} of {reason}" if page.next else f"All of {reason}"
+        self._title.show(f"The newest {len(page.items)} of {reason}" if page.next else f"All of {reason}")
         self._reasons.choose(reason)
         self._items.show([_row(item) for item in page.items])
         self._inside.set_visibility(bool(page.items))

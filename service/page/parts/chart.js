@@ -65,7 +65,8 @@ export default {
         });
       }
       const options = this.resolved(this.options);
-      options.textStyle = { fontFamily: "inherit", ...options.textStyle };
+      // By name: ECharts measures texts itself, and cannot measure "inherit".
+      options.textStyle = { fontFamily: getComputedStyle(document.body).fontFamily, ...options.textStyle };
       options.animation ??= false;
       if (this.zoom && options.dataZoom) options.dataZoom = options.dataZoom.map((one) => ({ ...one, ...this.zoom }));
       this.chart.setOption(options, { notMerge: true });

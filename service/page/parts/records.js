@@ -27,12 +27,13 @@ export default {
           </thead>
           <tbody>
             <tr v-for="row in visible" :key="row.key" :class="{ 'is-chosen': row.key === chosen }">
-              <td v-for="(cell, place) in row.cells.map(whole)" :key="place" :class="{ number: columns[place].number, 'ac-barred': cell.bar !== undefined }">
+              <td v-for="(cell, place) in row.cells.map(whole)" :key="place" :class="{ number: columns[place].number, 'ac-barred': cell.bar !== undefined, 'ac-doing': cell.deeds }">
                 <span v-if="cell.bar !== undefined" class="ac-meter" aria-hidden="true"><i :style="{ width: 100 * cell.bar + '%' }"></i></span>
                 <a v-if="cell.href" :href="cell.href" :title="cell.title">{{ cell.text }}</a>
                 <time v-else-if="cell.at" :datetime="cell.at" :title="utc(cell.at)">{{ plantTime(cell.at, cell.zone || zone) }}</time>
                 <span v-else-if="cell.deeds" class="ac-deeds"><button v-for="deed in cell.deeds" :key="deed.name" type="button" class="ac-button ac-small" :aria-label="deed.label" @click="$emit('deed', { name: deed.name, key: row.key })">{{ deed.text }}</button></span>
-                <span v-else :class="[cell.tone, { 'ac-tag': cell.tag }]" :title="cell.title"><span v-if="cell.sign" aria-hidden="true">{{ cell.sign }}</span>{{ cell.sign && !cell.tag ? " " : "" }}{{ cell.text }}</span>
+                <span v-else-if="cell.tag" :class="['ac-tag', cell.tone]" :title="cell.title"><span aria-hidden="true">{{ cell.sign }}</span>{{ cell.text }}</span>
+                <span v-else :title="cell.title"><span v-if="cell.sign" :class="cell.tone" aria-hidden="true">{{ cell.sign }}&nbsp;</span>{{ cell.text }}</span>
                 <span v-if="cell.more" class="quiet small ac-more">{{ cell.more }}</span>
               </td>
             </tr>
