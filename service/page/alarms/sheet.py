@@ -37,14 +37,15 @@ class _Words(NamedTuple):
 
 _TOP = _Words(
     "Ten commonest alarms",
-    "A few codes make most of the alarms; mending the first three helps more than all the others.",
+    "A few codes usually make most of the alarms; the column together says how many would be gone if this one and "
+    "all above it were mended.",
     "/v1/figures/top.csv",
     "No alarm in this time.",
 )
 _FLOODS = _Words(
     "Floods",
-    "More than 10 alarms of one machine within ten minutes are more than a person can take in. A flood is over once "
-    "fewer than 5 came in ten minutes.",
+    "More than 10 alarms of one machine within ten minutes are more than a person can take in. A flood is over "
+    "once fewer than 5 came in ten minutes.",
     "/v1/figures/floods.csv",
     "No flood in this time.",
 )
@@ -57,8 +58,8 @@ _CHATTER = _Words(
 )
 _STANDING = _Words(
     "Standing alarms",
-    "A code raised again and again for more than 24 hours without a pause of more than an hour. Machines do not tell "
-    "when an alarm clears, so one that is raised once and stays is not seen.",
+    "A code raised again and again for more than 24 hours without a pause of more than an hour. Machines do not "
+    "tell when an alarm clears, so one that is raised once and stays is not seen.",
     "/v1/figures/standing.csv",
     "No alarm stood for a day.",
 )
