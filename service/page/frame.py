@@ -9,25 +9,30 @@ from uuid import uuid4
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError, AsyncClient
+from service.page.kept import Kept
 from service.page.live import Live
 from service.page.parts.elements import PlantClock, ThemeSwitch
+from service.page.pulse import Pulse
 
 _PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "Learning"), ("/health", "Health"))
 
 
 @dataclass(frozen=True)
 class Told:
-    """What every page is given: the API to ask, and somebody who says when to ask again."""
+    """What every page is given: the API to ask, and what is asked once for all pages that are open."""
 
     client: AsyncClient
     live: Live
+    pulse: Pulse
+    kept: Kept
 
 
 @contextmanager
-def frame(told: Told, title: str, *, path: str) -> Iterator[None]:
-    """Draw the frame; what is drawn inside ``with`` is the page's own."""
+def frame(told: Told, title: str, *, path: str, look: str | None = None) -> Iterator[None]:
+    """Draw the frame; what is drawn inside ``with`` is the page's own, as is the style sheet named ``look``."""
     ui.page_title(f"{title} · Alarmcast")
-    ui.add_head_html('<link rel="stylesheet" href="/static/alarmcast.css">')
+    for sheet in ("alarmcast", look) if look else ("alarmcast",):
+        ui.add_head_html(f'<link rel="stylesheet" href="/static/{sheet}.css">')
     with html.header().classes("ac-bar"):
         html.a("Skip to the page", href="#main").classes("ac-skip")
         with html.a(href="/").classes("ac-brand"):

@@ -11,25 +11,30 @@ from nicegui import ui
 from starlette.types import ASGIApp
 
 from alarmcast import AsyncClient
+from service.page.alarms import alarms
 from service.page.fleet import fleet
 from service.page.frame import Told
 from service.page.front import Front
+from service.page.health import health
+from service.page.kept import Kept
 from service.page.live import Live
 from service.page.machine.page import machine
+from service.page.pulse import Pulse
 
 _STATIC = Path(__file__).parent / "static"
 
 
 def with_pages(api: FastAPI, client: AsyncClient) -> ASGIApp:
     """Return the API with the pages around it; ``client`` is how they ask it. Once a process: NiceGUI is one."""
-    told = Told(client, Live(client))
+    told = Told(client, Live(client), Pulse(client), Kept())
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        ear = asyncio.create_task(told.live.run())
         async with api.router.lifespan_context(api):
+            listening = [asyncio.create_task(told.live.run()), asyncio.create_task(told.pulse.run())]
             yield
-        ear.cancel()
+            for ear in listening:
+                ear.cancel()
 
     pages = FastAPI(openapi_url=None, lifespan=lifespan)
     nicegui.add_static_files("/static", _STATIC)
@@ -42,6 +47,14 @@ def with_pages(api: FastAPI, client: AsyncClient) -> ASGIApp:
     async def _machine(site: str, name: str, request: Request) -> Response | None:
         known = await machine(told, site, name)
         return None if known else ui.context.client.build_response(request, 404)
+
+    @ui.page("/alarms", title="Alarms · Alarmcast")
+    async def _alarms(request: Request) -> None:
+        await alarms(told, request.query_params)
+
+    @ui.page("/health", title="Health · Alarmcast")
+    async def _health() -> None:
+        await health(told)
 
     ui.run_with(
         pages,

@@ -6,17 +6,31 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
 
 from service.flows.export import ALARM_COLUMNS, ExportQuery, csv_chunks
-from service.web.figures import Asked, OfMachine, OfSite, line_view, top_view
+from service.flows.figures import Figures, FiguresQuery
+from service.web.figures import (
+    Asked,
+    OfMachine,
+    OfSite,
+    chatter_view,
+    flood_view,
+    line_view,
+    standing_view,
+    top_view,
+)
 from service.web.parts import Parts
 from service.web.problems import responses
 from wire.moment import Moment
-from wire.rest.figures import AlarmFigures, FiguresLine, TopCodeView
+from wire.rest.figures import AlarmFigures, ChatterView, FiguresLine, FloodView, StandingAlarmView, TopCodeView
 
 _FIGURES = tuple(AlarmFigures.model_fields)
 _KEYS = tuple(name for name in FiguresLine.model_fields if name != "figures")
 _TOP = tuple(TopCodeView.model_fields)
+_FLOODS = tuple(FloodView.model_fields)
+_CHATTER = tuple(ChatterView.model_fields)
+_STANDING = tuple(StandingAlarmView.model_fields)
 
 
 class CsvResponse(StreamingResponse):
@@ -62,7 +76,33 @@ def router(parts: Parts) -> APIRouter:
         name = f"figures-by-{query.by.value}"
         return _csv((*_KEYS, *_FIGURES), rows, name, query.site, query.machine, query.shift, *span)
 
+    @routes.get("/figures/floods.csv", responses=_documented(_FLOODS))
+    def floods_csv(query: Asked) -> CsvResponse:
+        """Every flood of the span, newest first; `by` changes nothing."""
+        found, entries = parts.figures.figures(query), parts.catalogue.entries()
+        return _findings("floods", (flood_view(one, entries) for one in found.floods), _FLOODS, query, found)
+
+    @routes.get("/figures/chatter.csv", responses=_documented(_CHATTER))
+    def chatter_csv(query: Asked) -> CsvResponse:
+        """Every chattering code of the span, most alarms first; `by` changes nothing."""
+        found, entries = parts.figures.figures(query), parts.catalogue.entries()
+        return _findings("chatter", (chatter_view(one, entries) for one in found.chatter), _CHATTER, query, found)
+
+    @routes.get("/figures/standing.csv", responses=_documented(_STANDING))
+    def standing_csv(query: Asked) -> CsvResponse:
+        """Every standing alarm of the span, the longest first; `by` changes nothing."""
+        found, entries = parts.figures.figures(query), parts.catalogue.entries()
+        rows = (standing_view(one, entries) for one in found.standing)
+        return _findings("standing", rows, _STANDING, query, found)
+
     return routes
+
+
+def _findings(
+    name: str, views: Iterable[BaseModel], columns: tuple[str, ...], query: FiguresQuery, found: Figures
+) -> CsvResponse:
+    rows = (view.model_dump(mode="json").values() for view in views)
+    return _csv(columns, rows, name, query.site, query.machine, query.shift, _day(found.since), _day(found.until))
 
 
 def _documented(columns: Iterable[str]) -> dict[int | str, dict[str, Any]]:

@@ -96,7 +96,7 @@ def _view(found: Figures, query: FiguresQuery, shifts: list[ShiftView], entries:
         lines=[line_view(key, tally, entries) for key, tally in found.lines[:_MOST_LINES]],
         top=[top_view(one, entries) for one in found.codes[:TOP]],
         floods=[flood_view(one, entries) for one in found.floods[:_MOST]],
-        chatter=[_chatter(one, entries) for one in found.chatter[:_MOST]],
+        chatter=[chatter_view(one, entries) for one in found.chatter[:_MOST]],
         standing=[standing_view(one, entries) for one in found.standing[:_MOST]],
         counts=FigureCounts(
             lines=len(found.lines),
@@ -196,7 +196,8 @@ def entry_of(code: int, entries: Entries) -> CatalogueEntry:
     return entries.get(code) or unknown_code(code)
 
 
-def _chatter(one: MachineChatter, entries: Entries) -> ChatterView:
+def chatter_view(one: MachineChatter, entries: Entries) -> ChatterView:
+    """Return a chattering code as the API shows it."""
     return ChatterView(
         site=one.machine.site,
         machine=one.machine.machine,

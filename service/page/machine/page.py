@@ -89,7 +89,7 @@ class _MachinePage:
 
     def draw(self) -> None:
         """Draw what is known of it, and its parts."""
-        with frame(self.told, self.view.name, path=""):
+        with frame(self.told, self.view.name, path="", look="machine"):
             self.head = MachineHead()
             if self.view.state is not MachineState.RETIRED:
                 self.outlook.draw()

@@ -18,6 +18,12 @@ function formatters(zone) {
       if (data.at) lines.push(when(data.at));
       return lines.filter(Boolean).map(escape).join("<br>").replaceAll("\n", "<br>");
     },
+    "@ago": (minutes) => (minutes ? `${-minutes} min ago` : "now"),
+    "@agoTip": (points) => {
+      const [minutes] = points[0].value;
+      const lines = points.map((one) => `${one.seriesName}: ${one.value[1] === null ? "not known" : one.value[1].toLocaleString("en-GB", { maximumFractionDigits: 2 })}`);
+      return [minutes > -0.05 ? "now" : `${(-minutes).toFixed(1)} min ago`, ...lines].map(escape).join("<br>");
+    },
     "@number": (value) => (typeof value === "number" ? value.toLocaleString("en-GB", { maximumFractionDigits: 2 }) : value),
   };
 }

@@ -33,7 +33,8 @@ class Chart(ui.element, component="chart.js", esm=_WORDS):
     """An ECharts chart in the page's colours; ``label`` says in a sentence what it shows.
 
     Options are data: colours may be ``var(--ink)``, formatters ``@percent``, ``@plantTime``, ``@plantAxis``,
-    ``@plantDay``, ``@number`` or ``@tip``, which shows a point's own ``tip`` and ``at``.
+    ``@plantDay``, ``@number``, ``@ago`` and ``@agoTip`` for minutes before now, or ``@tip``, which shows a point's
+    own ``tip`` and ``at``.
     """
 
     needs = EChart  # its module is what the browser half imports
@@ -45,9 +46,11 @@ class Chart(ui.element, component="chart.js", esm=_WORDS):
         self._props["zone"] = zone
         self._update_method = "update_chart"
 
-    def show(self, options: dict[str, Any], *, label: str | None = None) -> None:
+    def show(self, options: dict[str, Any], *, label: str | None = None, zone: str | None = None) -> None:
         """Draw these options instead; zoom stays as the reader has set it."""
         self._props["options"] = options
+        if zone is not None:
+            self._props["zone"] = zone
         if label is not None:
             self._props["label"] = label
         self.update()

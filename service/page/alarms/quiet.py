@@ -1,0 +1,161 @@
+"""What is kept quiet: shelved alarms and maintenance windows, with who, until when and why."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from nicegui import html, ui
+
+from service.page.frame import Told, complaining
+from service.page.parts.blocks import panel
+from service.page.parts.forms import Typed, choice, entry, form
+from service.page.parts.records import Cell, Column, Records, Row, alarm, deeds, link, moment, word
+from service.page.parts.renewed import Renewed
+from wire.rest.hush import MaintenanceView, ShelfView
+from wire.rest.machines import MachineView
+
+_SHELVES = [Column("machine"), Column("alarm"), Column("until"), Column("who and why"), Column("")]
+_WINDOWS = [
+    Column("where"),
+    Column("state"),
+    Column("from"),
+    Column("until"),
+    Column("who and why"),
+    Column(""),
+]
+_SHOWN_WINDOWS = 50
+_HOURS = [("1", "1 hour"), ("4", "4 hours"), ("8", "8 hours"), ("24", "1 day"), ("72", "3 days"), ("", "until …")]
+
+
+class Quiet:
+    """Both lists, and the deeds that end them or plan another window."""
+
+    def __init__(self, told: Told, machines: list[MachineView]) -> None:
+        self._told, self._machines = told, machines
+        self._names = {f"{one.site}/{one.machine}": one.name for one in machines}
+        self._zones = {f"{one.site}/{one.machine}": one.time_zone for one in machines}
+        with html.div().classes("ac-pair"):
+            with panel("Shelved now"):
+                html.p(
+                    "A shelved alarm is not told and not counted above until its time is over; forecasts go on as "
+                    "if nothing were. Shelve one on its machine's page."
+                ).classes("quiet small")
+                self._no_shelves = Renewed(_calm)
+                self._shelves = Records(_SHELVES, [], label="Shelved alarms", first=10)
+                self._shelves.on_deed(self._unshelve)
+            with panel("Maintenance"):
+                html.p(
+                    "While people work on a machine or a site, nothing of it is told; its alarms are stored and "
+                    "counted all the same."
+                ).classes("quiet small")
+                self._no_windows = Renewed(_calm)
+                self._windows = Records(_WINDOWS, [], label="Maintenance windows", first=6)
+                self._windows.on_deed(self._end)
+                self._form()
+
+    async def renew(self) -> None:
+        """Show what is kept quiet now."""
+        with complaining():
+            shelves = (await self._told.kept.get("shelves", self._told.client.shelves.everywhere)).shelves
+            windows = (await self._told.kept.get("windows", self._told.client.maintenance.page)).windows
+            now = datetime.fromisoformat((await self._told.live.whole())["plant_time"])
+            self._no_shelves.show("" if shelves else "Nothing is shelved.")
+            self._shelves.set_visibility(bool(shelves))
+            self._shelves.show([self._shelf(one) for one in shelves])
+            self._no_windows.show("" if windows else "No maintenance is planned.")
+            self._windows.set_visibility(bool(windows))
+            self._windows.show([self._window(one, now) for one in windows[:_SHOWN_WINDOWS]])
+
+    def _form(self) -> None:
+        sites = sorted({one.site for one in self._machines})
+        places = [(site, f"{site}, the whole site") for site in sites]
+        places += sorted(self._names.items(), key=lambda one: one[1])
+        with html.details().classes("ac-details"):
+            html.summary("Plan maintenance")
+            with form(self._plan, deed="Plan it"):
+                choice("where", "Where", places)
+                entry("from", "From, in plant time (now if empty)", kind="datetime-local")
+                choice("hours", "For", _HOURS, "8")
+                entry("until", "Until, instead", kind="datetime-local")
+                entry("reason", "Why", required=True, maxlength=1000, placeholder="Yearly overhaul")
+                entry("by", "Your name", maxlength=100)
+
+    async def _plan(self, typed: Typed) -> None:
+        site, _, machine = typed["where"].partition("/")
+        zone = ZoneInfo(self._zone(typed["where"]))
+        start = _moment(typed["from"], zone)
+        until = _moment(typed["until"], zone)
+        if until is None:
+            begin = start or datetime.fromisoformat((await self._told.live.whole())["plant_time"])
+            until = begin + timedelta(hours=int(typed["hours"] or 8))
+        made = await self._told.client.maintenance.plan(
+            site,
+            machine=machine or None,
+            since=start,
+            until=until,
+            reason=typed["reason"],
+            by=typed["by"] or None,
+        )
+        ui.notify(f"Nothing of {typed['where']} is told until {_read(made.until, zone)}.", type="positive")
+        await self._changed()
+
+    async def _unshelve(self, _deed: str, key: str) -> None:
+        machine, number = key.split()
+        with complaining():
+            await self._told.client.shelves.lift(machine, int(number))
+            ui.notify("Unshelved; it is told and counted again.", type="positive")
+            await self._changed()
+
+    async def _end(self, _deed: str, key: str) -> None:
+        with complaining():
+            await self._told.client.maintenance.end(int(key))
+            ui.notify("Ended; its machines are told of again.", type="positive")
+            await self._changed()
+
+    async def _changed(self) -> None:
+        self._told.kept.forget()
+        await self.renew()
+
+    def _shelf(self, one: ShelfView) -> Row:
+        key = f"{one.site}/{one.machine}"
+        return Row(
+            f"{key} {one.id}",
+            [
+                link(self._names.get(key, key), f"/machines/{key}", key),
+                alarm(one.code, one.text, None),
+                moment(one.until, self._zones.get(key)),
+                {"text": one.reason, "more": one.who},
+                deeds(("lift", "Unshelve", f"Unshelve {one.text} of {key}")),
+            ],
+        )
+
+    def _window(self, one: MaintenanceView, now: datetime) -> Row:
+        key = f"{one.site}/{one.machine}" if one.machine else one.site
+        where: Cell = link(self._names.get(key, key), f"/machines/{key}", key) if one.machine else one.site
+        zone = self._zone(key)
+        ended = one.cancelled_at or one.until
+        ahead = one.cancelled_at is None and one.start > now
+        if one.active:
+            state = word("holds", "◐", "ac-sev-low", 2)
+        else:
+            state = word("planned", "○", "quiet", 1) if ahead else word("over", "✓", "quiet", 0)
+        deed: Cell = deeds(("end", "End", f"End the maintenance of {key}")) if one.active or ahead else ""
+        said: Cell = {"text": one.reason, "more": one.who}
+        return Row(str(one.id), [where, state, moment(one.start, zone), moment(ended, zone), said, deed])
+
+    def _zone(self, where: str) -> str:
+        """Return the time zone of a machine, or the one that all machines of a site share."""
+        zones = {zone for key, zone in self._zones.items() if where in (key, key.partition("/")[0])}
+        return zones.pop() if len(zones) == 1 else "UTC"
+
+
+def _moment(typed: str, zone: ZoneInfo) -> datetime | None:
+    return datetime.fromisoformat(typed).replace(tzinfo=zone).astimezone(UTC) if typed else None
+
+
+def _read(at: datetime, zone: ZoneInfo) -> str:
+    return f"{at.astimezone(zone):%a %d %b %H:%M}"
+
+
+def _calm(sentence: str) -> None:
+    if sentence:
+        html.p(sentence).classes("ac-calm")

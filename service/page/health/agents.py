@@ -1,0 +1,81 @@
+"""The agents, worst first: who cannot be heard, where most waits, whose clock is off."""
+
+from nicegui import html, ui
+
+from service.page.frame import Told, complaining
+from service.page.parts.blocks import panel, teach
+from service.page.parts.records import Cell, Column, Records, Row, figure, link, moment, word
+from service.page.parts.renewed import Renewed
+from wire.rest.machines import KnockView, MachineView
+
+_RENEWED = 5.0  # seconds
+_COLUMNS = [
+    Column("machine"),
+    Column("agent", hint="Sorts by how much a look is due."),
+    Column("waiting", number=True, hint="Events in the agent's spool that wait for an ack."),
+    Column("clock off", number=True, hint="The service's plant clock minus the agent's."),
+    Column("heard"),
+    Column("version"),
+]
+_WORST = 1
+_NEVER, _FINE = 1e9, 0.0
+
+
+class Agents:
+    """A table of them, and who knocks without being enrolled."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        with panel("Agents", note="worst first; press a heading to sort by it"):
+            self._knocking = Renewed(_knocking)
+            self._empty = Renewed(_nobody)
+            self._table = Records(_COLUMNS, [], label="Agents", order=(_WORST, True), first=12)
+        ui.timer(_RENEWED, self.renew)
+
+    async def renew(self) -> None:
+        """Show how they are now."""
+        with complaining():
+            fleet = await self._told.kept.get("machines", self._told.client.machines.list)
+            self._empty.show(not fleet.machines)
+            self._table.set_visibility(bool(fleet.machines))
+            self._table.show([_row(machine) for machine in fleet.machines])
+            self._knocking.show(list(fleet.knocking))
+
+
+def _row(machine: MachineView) -> Row:
+    name, agent = f"{machine.site}/{machine.machine}", machine.agent
+    cells: list[Cell] = [link(machine.name, f"/machines/{name}", name)]
+    if agent is None:
+        cells += [word("not heard yet", "○", "quiet", _NEVER), None, None, None, None]
+        return Row(name, cells)
+    waiting, skew = agent.spooled, agent.skew_ms
+    state = word("online", "●", "ac-good", float(waiting or 0)) if agent.online else _offline()
+    cells += [
+        state,
+        waiting,
+        figure(None if skew is None else abs(skew), f"{(skew or 0) / 1000:+.1f} s"),
+        moment(agent.heard_at, machine.time_zone),
+        agent.version,
+    ]
+    return Row(name, cells)
+
+
+def _offline() -> Cell:
+    return word("offline", "✕", "ac-bad-word", 2 * _NEVER)
+
+
+def _nobody(nobody: bool) -> None:  # noqa: FBT001 - what is shown
+    if nobody:
+        teach(
+            "No machines yet",
+            "Enrol the first on the Learning page; its agent appears here once it is heard.",
+        )
+
+
+def _knocking(knocks: list[KnockView]) -> None:
+    for knock in knocks:
+        with html.p().classes("ac-warn"):
+            html.span("◆", **{"aria-hidden": "true"})
+            name = f"{knock.site}/{knock.machine}"
+            html.span(f" {name} speaks but is not enrolled; nothing of it is stored, nothing is lost. ")
+            html.a("Enrol it", href="/learning")

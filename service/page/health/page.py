@@ -1,0 +1,37 @@
+"""The health page: what is wrong in sentences first, then the figures behind it, then what can be done."""
+
+from nicegui import html
+
+from service.page.frame import Told, frame
+from service.page.health.agents import Agents
+from service.page.health.condition import Banner, Foundations, Ingest
+from service.page.health.notices import Notices
+from service.page.health.quarantine import Quarantine
+from service.page.pulse import Pulse
+
+
+async def health(told: Told) -> None:
+    """Draw the page; every beat renews what has changed since."""
+    await told.pulse.newest()
+    with frame(told, "Health", path="/health", look="health"):
+        with html.div().classes("ac-head"):
+            html.h1("How the service is")
+            html.span("what comes in, what was refused, who waits, and what it all stands on").classes("quiet")
+        banner = Banner()
+        with html.div().classes("ac-pair"):
+            ingest = Ingest()
+            Agents(told)
+            quarantine = Quarantine(told)
+            foundations = Foundations()
+            Notices(told)
+
+    def tell(pulse: Pulse) -> None:
+        banner.tell(pulse)
+        if pulse.beats:
+            status = pulse.beats[-1].status
+            ingest.tell(pulse)
+            quarantine.tell(status.quarantine)
+            foundations.tell(status)
+
+    tell(told.pulse)
+    told.pulse.listen(tell)
