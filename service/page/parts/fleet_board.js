@@ -55,10 +55,11 @@ export default {
           </div>
           <ul class="ac-likely" v-if="card.likely.length">
             <li v-for="one in card.likely" :key="one.code">
-              <span :class="['ac-what', one.expected ? '' : 'ac-not']" :title="one.code + ' ' + one.text"><span :class="'ac-sev-' + one.severity" :title="one.severity + ' severity'" aria-hidden="true">{{ signs[one.severity] }}</span> {{ one.text }}</span>
+              <span :class="['ac-what', one.expected && !one.shelved ? '' : 'ac-not']" :title="one.code + ' ' + one.text"><span :class="'ac-sev-' + one.severity" :title="one.severity + ' severity'" aria-hidden="true">{{ signs[one.severity] }}</span> {{ one.text }}</span>
               <span class="ac-meter" :title="meter(one)"><i :style="{ width: 100 * one.probability + '%' }"></i><b v-if="one.base_rate !== null" :style="{ left: 'calc(' + 100 * one.base_rate + '% - 1px)' }"></b></span>
               <span class="ac-share">{{ percent(one.probability) }}</span>
-              <span class="ac-lift" :title="one.base_rate === null ? 'no past to compare with' : 'usually ' + percent(one.base_rate)">{{ times(one.lift) }}</span>
+              <span class="ac-lift" v-if="one.shelved" title="shelved: nobody is told of it for now">shelved</span>
+              <span class="ac-lift" v-else :title="one.base_rate === null ? 'no past to compare with' : 'usually ' + percent(one.base_rate)">{{ times(one.lift) }}</span>
             </li>
           </ul>
           <p class="ac-calm" v-else>No forecast yet.</p>
@@ -139,7 +140,7 @@ export default {
       if (AWAY.has(card.presence)) return "is-away";
       if (!card.expected) return "";
       // Orange is for news: a grave alarm that is clearly likelier than it usually is here.
-      const news = (one) => one.expected && one.severity === "high" && (one.lift ?? Infinity) >= NEWS;
+      const news = (one) => one.expected && !one.shelved && one.severity === "high" && (one.lift ?? Infinity) >= NEWS;
       return card.likely.some(news) ? "is-expecting-high" : "is-expecting";
     },
     meter(one) {

@@ -31,6 +31,7 @@ from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus, LikelyAlarm
 from wire.identity import MachineId
+from wire.micros import moment
 from wire.words import NoticeEnd, Severity
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -255,23 +256,23 @@ def test_trouble_with_the_store_loses_no_forecast(bench: Bench, stores: Stores) 
     lookout.stop()
 
 
-def test_shelved_codes_and_spans_are_what_figures_need(bench: Bench, stores: Stores) -> None:
+def test_shelved_codes_are_what_the_fleet_and_figures_need(bench: Bench) -> None:
     desk, shelve = bench.desk, bench.desk.shelve
-    other = enrolled(stores.enrolments, MachineId("padova", "filler-2")).id
     shelve(FILLER, 139, until=2 * HOUR, who="a", reason="x")
     bench.now += HOUR
     shelve(FILLER, 139, until=3 * HOUR, who="a", reason="x")
     late = shelve(FILLER, 26, until=HOUR, who="a", reason="x")
-    assert (desk.shelved(FILLER), desk.shelved(other)) == ({139, 26}, set())
-    assert desk.all_shelved() == {FILLER: {139, 26}}
+    assert desk.shelved() == {FILLER: {139, 26}}
     bench.now += 30 * MINUTE
     desk.lift(FILLER, late.number, who="a", reason=None)
-    assert desk.shelved_spans(FILLER, NOW, NOW + 10 * HOUR) == {
-        26: [(NOW + HOUR, NOW + HOUR + 30 * MINUTE)],
-        139: [(NOW, NOW + 4 * HOUR)],
-    }
-    assert desk.shelved_spans(FILLER, NOW + 2 * HOUR, NOW + 3 * HOUR) == {139: [(NOW + 2 * HOUR, NOW + 3 * HOUR)]}
-    assert desk.shelved_spans(FILLER, NOW + 4 * HOUR, NOW + 5 * HOUR) == {}
+    assert desk.shelved() == {FILLER: {139}}
+    everything = desk.left_out(NOW, NOW + 10 * HOUR)
+    assert [(one.machine, one.code) for one in everything] == [(FILLER, 139), (FILLER, 139), (FILLER, 26)]
+    assert [(moment(one.start_us) - NOW, moment(one.end_us) - NOW) for one in everything] == [
+        (timedelta(0), HOUR), (HOUR, 4 * HOUR), (HOUR, HOUR + 30 * MINUTE),
+    ]  # fmt: skip
+    assert len(desk.left_out(NOW + 2 * HOUR, NOW + 3 * HOUR)) == 1
+    assert desk.left_out(NOW + 4 * HOUR, NOW + 5 * HOUR) == []
 
 
 @pytest.mark.usefixtures("champion")
