@@ -1,6 +1,6 @@
 """The fleet at a glance, on the real store: what a card says, in which order, and when it changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -31,7 +31,7 @@ class CountingStrips:
     strips_of: StripStore
     read: list[int] = field(default_factory=list)
 
-    def strips(self, machines: list[Machine], end: datetime, hours: int) -> dict[int, Strip]:
+    def strips(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, Strip]:
         self.read.append(len(machines))
         return self.strips_of.strips(machines, end, hours)
 
