@@ -1,0 +1,119 @@
+"""The two clients: the same nouns, once to be called and once to be awaited."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Generic, Self, TypedDict
+
+import httpx
+
+from alarmcast.endpoint import Noun, S
+from alarmcast.nouns.catalogue import Catalogue
+from alarmcast.nouns.enrolment import Enrolment
+from alarmcast.nouns.forecasts import Forecasts
+from alarmcast.nouns.health import Health
+from alarmcast.nouns.jobs import Jobs
+from alarmcast.nouns.machines import Machines
+from alarmcast.nouns.models import Models
+from alarmcast.nouns.quarantine import Quarantine
+from alarmcast.nouns.scores import Scores
+from alarmcast.patience import Patience
+from alarmcast.senders import AsyncSender, Sender
+
+_HERE = "http://127.0.0.1:8080"
+_ONCE = Patience()
+
+
+class Api(Noun[S], Generic[S]):
+    """Everything there is to ask and to order, by noun."""
+
+    def __init__(self, sender: S) -> None:
+        super().__init__(sender)
+        self.machines = Machines(sender)
+        self.enrolment = Enrolment(sender)
+        self.forecasts = Forecasts(sender)
+        self.scores = Scores(sender)
+        self.jobs = Jobs(sender)
+        self.models = Models(sender)
+        self.catalogue = Catalogue(sender)
+        self.quarantine = Quarantine(sender)
+        self.health = Health(sender)
+
+
+class Client(Api[Sender]):
+    """Calls the API and waits for its answer; may be shared by threads.
+
+    ``key`` is sent as a bearer token. ``transport`` stands in for the network, as :class:`InProcess` does; an
+    ``http`` client of your own is used as it is, and closing it stays yours.
+    """
+
+    def __init__(
+        self,
+        address: str = _HERE,
+        *,
+        key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 30.0,
+        patience: Patience = _ONCE,
+        transport: httpx.BaseTransport | None = None,
+        http: httpx.Client | None = None,
+    ) -> None:
+        self._own = http is None
+        self.http = http or httpx.Client(transport=transport, **_options(address, key, headers, timeout))
+        super().__init__(Sender(self.http, patience))
+
+    def close(self) -> None:
+        """Close the connections, unless they are those of a client that was given."""
+        if self._own:
+            self.http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncClient(Api[AsyncSender]):
+    """The same for programs that await; see :class:`Client` for what it is given."""
+
+    def __init__(
+        self,
+        address: str = _HERE,
+        *,
+        key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 30.0,
+        patience: Patience = _ONCE,
+        transport: httpx.AsyncBaseTransport | None = None,
+        http: httpx.AsyncClient | None = None,
+    ) -> None:
+        self._own = http is None
+        self.http = http or httpx.AsyncClient(transport=transport, **_options(address, key, headers, timeout))
+        super().__init__(AsyncSender(self.http, patience))
+
+    async def aclose(self) -> None:
+        """Close the connections, unless they are those of a client that was given."""
+        if self._own:
+            await self.http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class _Options(TypedDict):
+    base_url: str
+    headers: dict[str, str]
+    timeout: float
+
+
+def _options(address: str, key: str | None, headers: Mapping[str, str] | None, timeout: float) -> _Options:
+    """Return what both kinds of httpx client are made with."""
+    bearer = {} if key is None else {"Authorization": f"Bearer {key}"}
+    return _Options(base_url=address, headers={**(headers or {}), **bearer}, timeout=timeout)

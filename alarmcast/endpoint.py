@@ -1,0 +1,138 @@
+"""How a noun declares its calls: one function each, which a client calls and an async client awaits.
+
+An ``Endpoint`` has one answer; ``Items`` come one by one, out of a stream or page after page. Both see from the
+noun they are looked up on which of the two senders carries them, and mypy sees it too.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Sequence
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+
+from pydantic import TypeAdapter
+
+from alarmcast.call import Ask, Call, Pages, PageT, Reader, Request, Route, Stream, understood
+from alarmcast.errors import refused
+from alarmcast.events import EventReader
+from alarmcast.senders import AsyncSender, Sender
+
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S", bound=Sender | AsyncSender)
+
+
+class Noun(Generic[S]):
+    """A part of the API."""
+
+    def __init__(self, sender: S) -> None:
+        self.sender = sender
+
+
+class Endpoint(Generic[P, T]):
+    """A call with one answer, whose route stands in the API's OpenAPI document."""
+
+    def __init__(self, route: Route, build: Callable[Concatenate[Any, P], Call[T]]) -> None:
+        self.route, self.build = route, build
+
+    @overload
+    def __get__(self, noun: None, owner: object = None) -> Self: ...
+    @overload
+    def __get__(self, noun: Noun[Sender], owner: object = None) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, noun: Noun[AsyncSender], owner: object = None) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, noun: Noun[Any] | None, owner: object = None) -> Any:
+        """Return what sends the call."""
+        if noun is None:
+            return self
+
+        @wraps(self.build)
+        def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return noun.sender.send(self.build(noun, *args, **kwargs))
+
+        return call
+
+
+class Items(Generic[P, T]):
+    """A call whose answers come one by one; close the iterator to hang up before the end."""
+
+    def __init__(self, route: Route, build: Callable[Concatenate[Any, P], Stream[T] | Pages[Any, T]]) -> None:
+        self.route, self.build = route, build
+
+    @overload
+    def __get__(self, noun: None, owner: object = None) -> Self: ...
+    @overload
+    def __get__(self, noun: Noun[Sender], owner: object = None) -> Callable[P, Generator[T, None, None]]: ...
+    @overload
+    def __get__(self, noun: Noun[AsyncSender], owner: object = None) -> Callable[P, AsyncGenerator[T, None]]: ...
+    def __get__(self, noun: Noun[Any] | None, owner: object = None) -> Any:
+        """Return what begins to iterate."""
+        if noun is None:
+            return self
+
+        @wraps(self.build)
+        def items(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return noun.sender.items(self.build(noun, *args, **kwargs))
+
+        return items
+
+
+def operation(
+    named: str, shape: type[T], *, seconds: float | None = None, also: int | None = None
+) -> Callable[[Callable[Concatenate[Any, P], Ask]], Endpoint[P, T]]:
+    """Declare ``METHOD /path``, whose answer has this shape; see :class:`~alarmcast.call.Call` for the rest."""
+    route, adapter = Route(*named.split()), TypeAdapter(shape)
+
+    def declare(ask: Callable[Concatenate[Any, P], Ask]) -> Endpoint[P, T]:
+        @wraps(ask)
+        def build(noun: Any, /, *args: P.args, **kwargs: P.kwargs) -> Call[T]:
+            return Call(_request(route, ask, noun, *args, **kwargs), adapter, seconds, also)
+
+        return Endpoint(route, build)
+
+    return declare
+
+
+def pages(endpoint: Endpoint[P, PageT], items: Callable[[PageT], Sequence[T]]) -> Items[P, T]:
+    """Declare what is on a page and on all pages after it, out of the endpoint that answers one page."""
+
+    @wraps(endpoint.build)
+    def build(noun: Any, /, *args: P.args, **kwargs: P.kwargs) -> Pages[PageT, T]:
+        return Pages(endpoint.build(noun, *args, **kwargs), items)
+
+    return Items(endpoint.route, build)
+
+
+def events(path: str, shape: type[T]) -> Callable[[Callable[Concatenate[Any, P], Ask]], Items[P, T]]:
+    """Declare a stream of server-sent events whose data has this shape."""
+    route, adapter = Route("GET", path), TypeAdapter(shape)
+
+    def reader() -> Callable[[bytes], Iterator[T]]:
+        read = EventReader()
+        return lambda chunk: (understood(adapter, event.data, route) for event in read(chunk))
+
+    return _stream(route, reader)
+
+
+def download(path: str) -> Callable[[Callable[Concatenate[Any, P], Ask]], Items[P, bytes]]:
+    """Declare a file that is given piece by piece."""
+    return _stream(Route("GET", path), lambda: lambda chunk: [chunk])
+
+
+def _stream(route: Route, reader: Reader[T]) -> Callable[[Callable[Concatenate[Any, P], Ask]], Items[P, T]]:
+    def declare(ask: Callable[Concatenate[Any, P], Ask]) -> Items[P, T]:
+        @wraps(ask)
+        def build(noun: Any, /, *args: P.args, **kwargs: P.kwargs) -> Stream[T]:
+            return Stream(_request(route, ask, noun, *args, **kwargs), reader)
+
+        return Items(route, build)
+
+    return declare
+
+
+def _request(
+    route: Route, ask: Callable[Concatenate[Any, P], Ask], noun: Any, *args: P.args, **kwargs: P.kwargs
+) -> Request:
+    """Return the request; what cannot even be written is refused as the service would refuse it."""
+    try:
+        return Request.to(route, ask(noun, *args, **kwargs))
+    except ValueError as error:
+        raise refused(error, route.path) from None

@@ -1,0 +1,29 @@
+"""Model versions: what each has learned, how it did, and which of them serves."""
+
+from alarmcast.call import Ask
+from alarmcast.endpoint import Noun, S, operation
+from wire.rest.models import ModelDetail, ModelList, ModelView, Promotion, Rollback
+
+
+class Models(Noun[S]):
+    """``client.models``; a version is named like ``v3``."""
+
+    @operation("GET /v1/models", ModelList)
+    def list(self) -> Ask:
+        """Return every version, newest first."""
+        return Ask()
+
+    @operation("GET /v1/models/{version}", ModelDetail)
+    def get(self, version: str) -> Ask:
+        """Return one version in full."""
+        return Ask(at={"version": version})
+
+    @operation("POST /v1/models/{version}/promote", ModelView)
+    def promote(self, version: str, *, reason: str, force: bool = False) -> Ask:
+        """Let a version serve; one that the gate rejected only by force."""
+        return Ask(at={"version": version}, body=Promotion(reason=reason, force=force))
+
+    @operation("POST /v1/models/rollback", ModelView)
+    def roll_back(self, *, reason: str) -> Ask:
+        """Let the version serve again that the champion was learned from; return it."""
+        return Ask(body=Rollback(reason=reason))

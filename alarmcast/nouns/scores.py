@@ -1,0 +1,46 @@
+"""Scores: whether forecasts came true."""
+
+from datetime import datetime
+
+from alarmcast.call import Ask, MachineName, named
+from alarmcast.endpoint import Noun, S, operation, pages
+from wire.forecasts import ForecastStatus
+from wire.rest.scores import BoardView, ScoresPage
+from wire.words import Grouping
+
+
+class Scores(Noun[S]):
+    """``client.scores``."""
+
+    @operation("GET /v1/scoreboard", BoardView)
+    def board(
+        self,
+        *,
+        site: str | None = None,
+        machine: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        by: Grouping = Grouping.MACHINE,
+        status: ForecastStatus | None = None,
+    ) -> Ask:
+        """Return how good the forecasts that were served have been, beside persistence and the base rate."""
+        when = {"since": since, "until": until}
+        return Ask(params={"site": site, "machine": machine, **when, "by": by, "status": status})
+
+    @operation("GET /v1/machines/{site}/{machine}/scores", ScoresPage)
+    def page(
+        self,
+        machine: MachineName,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 32,
+        cursor: str | None = None,
+        code: int | None = None,
+        rejections: bool = True,
+    ) -> Ask:
+        """Return a machine's forecasts beside what happened, newest first, one page of them."""
+        narrowed = {"since": since, "until": until, "code": code, "rejections": rejections}
+        return Ask(at=named(machine), params={"limit": limit, "cursor": cursor, **narrowed})
+
+    of = pages(page, lambda page: page.forecasts)

@@ -1,0 +1,34 @@
+"""A file on its way to the service, piece by piece, telling how far it is."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+_PIECE = 1 << 20
+
+
+class Upload:
+    """Bytes of a path, an open file or memory; ``told`` hears how many have gone."""
+
+    def __init__(self, source: Path | BinaryIO | bytes, told: Callable[[int], None] | None = None) -> None:
+        self._source, self._told = source, told
+
+    def __iter__(self) -> Iterator[bytes]:
+        sent = 0
+        with self._opened() as file:
+            while piece := file.read(_PIECE):
+                yield piece
+                sent += len(piece)
+                if self._told is not None:
+                    self._told(sent)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self:
+            yield piece
+
+    def _opened(self) -> AbstractContextManager[BinaryIO]:
+        if isinstance(self._source, Path):
+            return self._source.open("rb")
+        return nullcontext(BytesIO(self._source) if isinstance(self._source, bytes) else self._source)
