@@ -13,6 +13,7 @@ from alarmcast.nouns.forecasts import Forecasts
 from alarmcast.nouns.health import Health
 from alarmcast.nouns.jobs import Jobs
 from alarmcast.nouns.machines import Machines
+from alarmcast.nouns.memory import Memory
 from alarmcast.nouns.models import Models
 from alarmcast.nouns.quarantine import Quarantine
 from alarmcast.nouns.scores import Scores
@@ -34,6 +35,7 @@ class Api(Noun[S], Generic[S]):
         self.scores = Scores(sender)
         self.jobs = Jobs(sender)
         self.models = Models(sender)
+        self.memory = Memory(sender)
         self.catalogue = Catalogue(sender)
         self.quarantine = Quarantine(sender)
         self.health = Health(sender)

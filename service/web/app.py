@@ -14,6 +14,7 @@ from service.web import (
     health,
     jobs,
     machines,
+    memory,
     models,
     problems,
     quarantine,
@@ -35,7 +36,7 @@ def create_app(parts: Parts) -> FastAPI:
     app = FastAPIOffline(title="Alarmcast", version=__version__, description=_DESCRIPTION, redirect_slashes=False)
     problems.install(app)
     nouns = (machines, enrolment, jobs, models, forecasts, scores, gaps, silent, catalogue, quarantine, health)
-    for noun in nouns:
+    for noun in (*nouns, memory):
         app.include_router(noun.router(parts))
     documented = app.openapi
 
