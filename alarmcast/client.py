@@ -9,6 +9,7 @@ import httpx
 from alarmcast.endpoint import Noun, S
 from alarmcast.nouns.catalogue import Catalogue
 from alarmcast.nouns.enrolment import Enrolment
+from alarmcast.nouns.fleet import Fleet
 from alarmcast.nouns.forecasts import Forecasts
 from alarmcast.nouns.health import Health
 from alarmcast.nouns.jobs import Jobs
@@ -29,6 +30,7 @@ class Api(Noun[S], Generic[S]):
 
     def __init__(self, sender: S) -> None:
         super().__init__(sender)
+        self.fleet = Fleet(sender)
         self.machines = Machines(sender)
         self.enrolment = Enrolment(sender)
         self.forecasts = Forecasts(sender)

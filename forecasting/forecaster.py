@@ -24,6 +24,14 @@ class Record:
 
 
 @dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a network reads: rows of each input code's share, and of each target's figures if it reads them."""
+
+    features: Matrix
+    history: Matrix | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Forecaster:
     """Everything a forecast needs beside the alarms; ``thresholds`` say from where on a code is expected.
 
@@ -44,16 +52,24 @@ class Forecaster:
 
     def probabilities(self, records: Sequence[Record], at: datetime) -> Matrix:
         """Return one row of probabilities a machine as of ``at``, columns in the order of the target codes."""
-        columns = self.vocabulary.input_columns
-        features = np.stack([alarm_counts(evidence(one.series, at, self.spec), columns) for one in records])
-        return self.calibration.probabilities(self.network.logits(features, self._figures(records, at)))
+        read = [self.inputs(one, [at]) for one in records]
+        features = np.concatenate([one.features for one in read])
+        history = (
+            None
+            if self.history is None
+            else np.concatenate([one.history for one in read if one.history is not None])
+        )
+        return self.calibration.probabilities(self.network.logits(features, history))
 
-    def _figures(self, records: Sequence[Record], at: datetime) -> Matrix | None:
+    def inputs(self, record: Record, moments: Sequence[datetime]) -> Inputs:
+        """Return what the network reads of one machine, a row for each moment."""
+        columns = self.vocabulary.input_columns
+        rows = [alarm_counts(evidence(record.series, at, self.spec), columns) for at in moments]
+        features = np.stack(rows) if rows else np.zeros((0, columns.size), dtype=np.float32)
         if self.history is None:
-            return None
-        targets, moments = np.array(self.vocabulary.targets, dtype=np.int64), np.array([micros(at)])
-        rows = []
-        for one in records:
-            past = Past(moments, since=micros(one.since), horizon=self.spec.horizon, spec=self.history)
-            rows.append(with_machine(own_history(one.series, past, targets), machine_history(one.series, past)))
-        return np.concatenate(rows)
+            return Inputs(features)
+        at = np.array([micros(one) for one in moments], dtype=np.int64)
+        past = Past(at, since=micros(record.since), horizon=self.spec.horizon, spec=self.history)
+        targets = np.array(self.vocabulary.targets, dtype=np.int64)
+        own = own_history(record.series, past, targets)
+        return Inputs(features, with_machine(own, machine_history(record.series, past)))

@@ -55,7 +55,12 @@ class HistorySpec:
     @property
     def width(self) -> int:
         """How many figures describe one code at one moment."""
-        return len(self.decays) + len(self.alarms) + len(self.rates) + len(self.days) + len(self.weeks) + 1
+        return self.recent + len(self.rates) + len(self.days) + len(self.weeks) + 1
+
+    @property
+    def recent(self) -> int:
+        """How many of them, the first ones, say when it was last seen; the others say how regularly it comes."""
+        return len(self.decays) + len(self.alarms)
 
 
 @dataclass(frozen=True)

@@ -56,3 +56,23 @@ class Grouping(StrEnum):
     CODE = "code"
     VERSION = "version"
     MACHINE_AND_CODE = "machine_and_code"
+
+
+class PartKind(StrEnum):
+    """What a part of an explanation is about."""
+
+    ALARM = "alarm"  # how much of the evidence is this code
+    RECENCY = "recency"  # when the forecast alarm itself was last seen
+    HABIT = "habit"  # how regularly the forecast alarm itself comes
+    CONDITION = "condition"  # how busy the machine as a whole is
+    OTHERS = "others"  # all smaller parts together
+
+
+class Presence(StrEnum):
+    """Whether a machine can be heard, from its agent and from its own rhythm."""
+
+    ONLINE = "online"  # its agent is there and was heard lately
+    SILENT = "silent"  # its agent is well, but its alarms have stopped against its rhythm
+    STALE = "stale"  # its agent says it is there, but was not heard for longer than it may
+    OFFLINE = "offline"  # its agent, or the agent's will, said so
+    NEVER = "never"  # it was never heard

@@ -7,8 +7,12 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
+import httpx
 import uvicorn
 from paho.mqtt.enums import MQTTProtocolVersion
+from starlette.types import ASGIApp
+
+from alarmcast import AsyncClient
 
 from service.bootstrap.configuration import curriculum, plant_clock, time_policy, window_spec
 from service.bootstrap.listening import url_of
@@ -24,6 +28,7 @@ from service.errors import NoChampion, Unavailable
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
 from service.flows.enrol import Enrolment, wall_now
+from service.flows.explain import ExplanationDesk
 from service.flows.forecast import ForecastDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
@@ -162,6 +167,7 @@ class Service:
                 catalogue=stores.catalogue,
                 desk=self.desk,
                 newest=self.newest,
+                explanations=ExplanationDesk(self.desk, self.newest),
                 clock=self.clock,
                 health=self.health,
                 enrolment=self.enrolment,
@@ -178,6 +184,13 @@ class Service:
                 silence=self.silence,
             )
         )
+
+    def front(self) -> ASGIApp:
+        """Return the API with the operators' pages around it; once a process, because NiceGUI is one."""
+        from service.page.install import with_pages  # noqa: PLC0415 - a command that asks one thing needs no page
+
+        client = AsyncClient("http://here", transport=httpx.ASGITransport(self.app))
+        return with_pages(self.app, client)
 
     def start(self) -> None:
         """Start what runs beside the web app."""
@@ -210,7 +223,7 @@ class Service:
             signal.signal(ending, lambda *_: None)
         self.start()
         try:
-            config = uvicorn.Config(self.app, log_config=None, access_log=False, timeout_graceful_shutdown=5)
+            config = uvicorn.Config(self.front(), log_config=None, access_log=False, timeout_graceful_shutdown=5)
             uvicorn.Server(config).run(sockets=[listener])
         finally:
             self.stop()

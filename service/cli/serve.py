@@ -33,7 +33,7 @@ def serve(
     listener = listen(settings.host, settings.port)
     with listener, open_stores(settings, check=True) as stores:
         address = url_of(listener)
-        typer.echo(f"Alarmcast listens on {address}, its documentation is at {address}/docs", err=True)
+        typer.echo(f"Alarmcast listens on {address}; its API is described at {address}/docs", err=True)
         Service(settings, stores).run(listener)
 
 

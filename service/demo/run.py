@@ -48,7 +48,7 @@ def show(plan: Plan) -> None:
     """Run until Ctrl-C, with a live screen."""
     console = Console()
     with _stage(plan, plan.data_dir or _DEFAULT_DIR, console.print) as stage:
-        console.print(f"API documentation: {stage.address}/docs")
+        console.print(f"The page: {stage.address}   The API's documentation: {stage.address}/docs")
         with (
             Live(console=console, auto_refresh=False, screen=console.is_terminal) as live,
             _until_told() as told,
@@ -118,7 +118,7 @@ def _serving(service: Service, listener: socket.socket) -> Iterator[str]:
     """Serve the API from a thread; the main one draws or checks."""
     address = url_of(listener)
     service.stores.lock.announce(address)
-    server = uvicorn.Server(uvicorn.Config(service.app, log_config=None, access_log=False))
+    server = uvicorn.Server(uvicorn.Config(service.front(), log_config=None, access_log=False))
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="api", daemon=True)
     service.start()
     thread.start()

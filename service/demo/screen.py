@@ -30,7 +30,9 @@ def screen(service: Service, address: str) -> Panel:
     )  # fmt: skip
     learning = Text("\n".join(_jobs(service)), style="cyan")
     troubles = Text("\n".join(f"{part}: {why}" for part, why in health.troubles.items()), style="red")
-    foot = Text.assemble(("API and its documentation: ", "dim"), f"{address}/docs", ("   end with Ctrl-C", "dim"))
+    foot = Text.assemble(
+        ("the page: ", "dim"), address, ("   the API: ", "dim"), f"{address}/docs", ("   end with Ctrl-C", "dim")
+    )
     return Panel(Group(head, learning, troubles, _machines(service), foot), title="Alarmcast")
 
 

@@ -40,6 +40,14 @@ class Made(NamedTuple):
     stored: StoredForecast
 
 
+class Then(NamedTuple):
+    """A machine, the version that spoke for it at some moment, and whether that is hindsight."""
+
+    machine: Machine
+    serving: Serving
+    hindsight: bool
+
+
 @dataclass(frozen=True)
 class ForecastDesk:
     """Makes forecasts; holds nothing but its sources."""
@@ -61,6 +69,14 @@ class ForecastDesk:
 
     def past(self, machine: MachineId, at: datetime) -> Forecast:
         """Forecast as of a past moment, with the version that served then, or with the champion in hindsight."""
+        known, serving, hindsight = self.then(machine, at)
+        # How the agent is now says nothing about then; what is stored is what was heard.
+        heard = Heard(self.log.first_at(known), at, well=True)
+        made = self._make([known], at, serving, [heard], hindsight=hindsight)
+        return made[0].forecast
+
+    def then(self, machine: MachineId, at: datetime) -> Then:
+        """Say who speaks for a machine as of a past moment, or refuse a moment that cannot be asked about."""
         if at > self.clock.now():
             raise InputRejected(f"{at.isoformat()} has not come yet; ask for a moment up to now.")
         known = self.machines.get(machine)
@@ -69,10 +85,7 @@ class ForecastDesk:
         serving = then or self.champion.current()
         if at < EARLIEST + serving.forecaster.reach:
             raise InputRejected(f"{at.isoformat()} is too long ago; ask for a moment after {EARLIEST.year}.")
-        # How the agent is now says nothing about then; what is stored is what was heard.
-        heard = Heard(self.log.first_at(known), at, well=True)
-        made = self._make([known], at, serving, [heard], hindsight=then is None)
-        return made[0].forecast
+        return Then(known, serving, hindsight=then is None)
 
     def _make(
         self,
@@ -167,7 +180,7 @@ def likely_alarms(
     for column in order:
         code = model.vocabulary.targets[column]
         entry = entries.get(code) or unknown_code(code)
-        if code in entries and not entry.target:  # no longer wanted; the network still has its column
+        if not wanted(code, entries):
             continue
         probability = round(float(probabilities[column]), 4)
         threshold = round(float(model.thresholds[column]), 4)
@@ -183,6 +196,11 @@ def likely_alarms(
             )
         )
     return alarms
+
+
+def wanted(code: int, entries: dict[int, CatalogueEntry]) -> bool:
+    """Say whether a target is still to be forecast; one that is not keeps its column in the network."""
+    return code not in entries or entries[code].target
 
 
 def urgency(forecast: Forecast) -> tuple[float, float]:

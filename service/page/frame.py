@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from nicegui import html, ui
 
-from alarmcast import ApiError, AsyncClient
+from alarmcast import AlarmcastError, AsyncClient
 from service.page.live import Live
 from service.page.parts.elements import PlantClock, ThemeSwitch
 
@@ -64,5 +64,5 @@ def complaining() -> Iterator[None]:
     """Show what the API refused, in its own words, instead of breaking the page."""
     try:
         yield
-    except ApiError as error:
+    except AlarmcastError as error:
         ui.notify(str(error), type="negative", multi_line=True, close_button="Close", timeout=0)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from alarmcast import ApiError, AsyncClient
+from alarmcast import AlarmcastError, AsyncClient
 
 log = logging.getLogger(__name__)
 _PULSE = 1.0  # seconds between two questions
@@ -47,7 +47,7 @@ class Live:
                 await self._opened.wait()
             try:
                 await self._ask()
-            except ApiError as error:
+            except AlarmcastError as error:
                 log.warning("the pages cannot be kept up to date: %s", error)
             await asyncio.sleep(_PULSE)
 
@@ -55,7 +55,7 @@ class Live:
         """Ask what changed and tell everybody, in this order, whoever asks."""
         async with self._asking:
             since = self._newest["revision"] if self._newest else None
-            overview = (await self.client.fleet(since=since)).model_dump(mode="json")
+            overview = (await self.client.fleet.overview(since=since)).model_dump(mode="json")
             if overview["complete"]:
                 self._cards.clear()
             self._cards.update({f"{card['site']}/{card['machine']}": card for card in overview["cards"]})

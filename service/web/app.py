@@ -9,6 +9,7 @@ from service import __version__
 from service.web import (
     catalogue,
     enrolment,
+    explanations,
     forecasts,
     gaps,
     health,
@@ -35,8 +36,22 @@ def create_app(parts: Parts) -> FastAPI:
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
     app = FastAPIOffline(title="Alarmcast", version=__version__, description=_DESCRIPTION, redirect_slashes=False)
     problems.install(app)
-    nouns = (machines, enrolment, jobs, models, forecasts, scores, gaps, silent, catalogue, quarantine, health)
-    for noun in (*nouns, memory):
+    nouns = (
+        machines,
+        enrolment,
+        jobs,
+        models,
+        memory,
+        forecasts,
+        explanations,
+        scores,
+        gaps,
+        silent,
+        catalogue,
+        quarantine,
+        health,
+    )
+    for noun in nouns:
         app.include_router(noun.router(parts))
     documented = app.openapi
 

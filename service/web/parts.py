@@ -8,6 +8,7 @@ from fastapi import Path, Request
 
 from service.core.health import Health
 from service.flows.enrol import Enrolment
+from service.flows.explain import ExplanationDesk
 from service.flows.forecast import ForecastDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
@@ -32,6 +33,7 @@ class Parts:
     catalogue: Catalogue
     desk: ForecastDesk
     newest: NewestForecasts
+    explanations: ExplanationDesk
     clock: PlantClock
     health: Callable[[], Health]
     enrolment: Enrolment

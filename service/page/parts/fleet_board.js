@@ -32,6 +32,15 @@ function likeliest(card) {
 export default {
   template: `
     <section>
+      <div class="ac-teach" v-if="loaded && !total">
+        <h2>No machines yet</h2>
+        <p><a href="/learning">Enrol the first machine</a>, with its past if there is a log, and point its agent at the broker.</p>
+        <p>To see a whole plant first, run <code>scripts/demo</code>.</p>
+      </div>
+      <p class="ac-warn" v-if="knocking.length" role="status">
+        {{ knocking.length === 1 ? "A machine speaks that is" : knocking.length + " machines speak that are" }} not enrolled, and nothing of it is lost:
+        <template v-for="(one, place) in knocking.slice(0, 5)" :key="one.site + '/' + one.machine">{{ place ? ", " : "" }}<a :href="'/learning?site=' + one.site + '&machine=' + one.machine">{{ one.site }}/{{ one.machine }}</a></template>{{ knocking.length > 5 ? " …" : "" }}.
+      </p>
       <div class="ac-tools" role="search" aria-label="Filter machines" v-if="loaded && total">
         <label>Search <input type="search" v-model.trim="search" placeholder="machine or alarm" /></label>
         <label>Site <select v-model="site"><option value="">all sites</option><option v-for="one in sites" :key="one">{{ one }}</option></select></label>
@@ -73,7 +82,7 @@ export default {
     </section>`,
   data() {
     return {
-      loaded: false, cards: new Map(), version: 0, sites: [], now: new Date().toISOString(), shown: AT_FIRST,
+      loaded: false, cards: new Map(), version: 0, sites: [], knocking: [], now: new Date().toISOString(), shown: AT_FIRST,
       search: "", site: "", only: "", order: "urgency", shape: "cards", signs: severitySigns,
     };
   },
@@ -124,6 +133,7 @@ export default {
       for (const card of overview.cards) this.cards.set(`${card.site}/${card.machine}`, Object.freeze({ ...card, key: `${card.site}/${card.machine}` }));
       for (const key of overview.gone) this.cards.delete(key);
       this.sites = overview.sites;
+      this.knocking = overview.knocking;
       this.now = overview.plant_time;
       this.version += 1;
       this.loaded = true;

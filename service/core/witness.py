@@ -1,0 +1,103 @@
+"""What an explanation points at, in words: which alarms came before a moment, when, and how regularly."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from forecasting.forecaster import Record
+from forecasting.series import AlarmSeries, moment
+from forecasting.window import WindowSpec, evidence
+from service.core.catalogue import CatalogueEntry, unknown_code
+from service.core.phrase import ago, counted, lasting, times
+from service.core.reason import DIGITS, Part, Pull
+from wire.words import PartKind
+
+_DAYS = 7
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """Speaks of one machine as of ``at``, up to which ``record`` reaches.
+
+    ``reach`` is how far back the model reads, ``usual`` the past moments it is compared with, and ``shares``
+    what each input code is of the evidence, now and usually.
+    """
+
+    record: Record
+    at: datetime
+    spec: WindowSpec
+    reach: timedelta
+    usual: Sequence[datetime]
+    shares: Mapping[int, tuple[float, float]]
+    entries: Mapping[int, CatalogueEntry]
+
+    def told(self, pull: Pull) -> Part:
+        """Put words and figures to a pull."""
+        if pull.kind is PartKind.OTHERS:
+            together = "One smaller part." if pull.number == 1 else f"{pull.number} smaller parts together."
+            return Part(pull.kind, None, "Everything else", pull.contribution, together)
+        series = self.record.series if pull.code is None else self._of(pull.code)
+        seen = len(evidence(series, self.at, self.spec))
+        last = moment(int(series.times[-1])) if len(series) else None
+        if pull.code is None:
+            sentence = self._condition(seen, last)
+            return Part(pull.kind, None, "The machine as a whole", pull.contribution, sentence, seen, last)
+        entry = self.entries.get(pull.code) or unknown_code(pull.code)
+        if pull.kind is PartKind.RECENCY:
+            told = self._recency(last)
+        elif pull.kind is PartKind.HABIT:
+            told = self._habit(series)
+        else:
+            told = self._presence(pull.code, seen, last)
+        now, usually = self.shares[pull.code] if pull.kind is PartKind.ALARM else (None, None)
+        return Part(
+            pull.kind,
+            pull.code,
+            entry.text,
+            pull.contribution,
+            f"{_name(entry)} {told}.",
+            seen,
+            last,
+            None if now is None else round(now, DIGITS),
+            None if usually is None else round(usually, DIGITS),
+        )
+
+    def _presence(self, code: int, seen: int, last: datetime | None) -> str:
+        if not seen or last is None:
+            return f"did not come in the last {lasting(self.spec.lookback)}, as it usually does"
+        told = f"came {times(seen)}, last {ago(self.at - last)}"
+        if not self.usual:
+            return told
+        now, usually = self.shares[code]
+        return f"{told}: a {'larger' if now > usually else 'smaller'} share of the alarms than usual"
+
+    def _recency(self, last: datetime | None) -> str:
+        if last is None or last < self.at - self.reach:
+            return f"itself has not come in the last {lasting(self.reach)}"
+        return f"itself last came {ago(self.at - last)}"
+
+    def _habit(self, series: AlarmSeries) -> str:
+        starts = [self.at - timedelta(days=day) for day in range(1, _DAYS + 1)]
+        heard = [start for start in starts if start >= self.record.since]
+        if not heard:
+            return "itself has not been watched for a day yet"
+        # Only what lies before this moment: a horizon longer than a day would reach beyond it.
+        held = sum(len(series.between(start, min(start + self.spec.horizon, self.at))) > 0 for start in heard)
+        ahead = lasting(self.spec.horizon)
+        return f"itself came in the same {ahead} on {held} of the last {counted(len(heard), 'day')}"
+
+    def _condition(self, seen: int, last: datetime | None) -> str:
+        told = f"The machine raised {counted(seen, 'alarm')} in the last {lasting(self.spec.lookback)}"
+        if self.usual:
+            each = [len(evidence(self.record.series, one, self.spec)) for one in self.usual]
+            told += f", usually {round(sum(each) / len(each))}"
+        return told + (f"; the last came {ago(self.at - last)}." if last else ".")
+
+    def _of(self, code: int) -> AlarmSeries:
+        its = self.record.series.codes == code
+        return AlarmSeries(self.record.series.times[its], self.record.series.codes[its])
+
+
+def _name(entry: CatalogueEntry) -> str:
+    nameless = entry == unknown_code(entry.code)
+    return entry.text if nameless else f"{entry.code} {entry.text}"

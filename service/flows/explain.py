@@ -1,0 +1,121 @@
+"""A machine's forecast to its reasons: which of its past alarms drive each one, now or at a past moment."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from forecasting.explanation import USUAL_SPAN, Explanation, explained
+from forecasting.forecaster import Forecaster, Record
+from service.core.catalogue import CatalogueEntry, unknown_code
+from service.core.reason import DIGITS, Pull, Reason, gathered
+from service.core.witness import Witness
+from service.errors import NotFound
+from service.flows.champion import Serving
+from service.flows.forecast import ForecastDesk, Then, wanted
+from service.flows.newest import NewestForecasts
+from wire.identity import MachineId
+from wire.words import PartKind
+
+_READING: Final = (
+    "Each part moves the log-odds of the alarm away from {usual}: above nought towards the alarm, below nought "
+    "away from it, 0.7 doubles its odds and -0.7 halves them, all parts sum to the whole difference, and each "
+    "says what the model went by, not what causes the alarm."
+)
+_USUAL: Final = "what is usual for this machine, the mean over its last 28 days"
+_NO_PAST: Final = "what the model says of a machine that was never heard, because this one has hardly a past yet"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Why a machine's forecast says what it says, in the order of the forecast."""
+
+    site: str
+    machine: str
+    as_of: datetime
+    model_version: str
+    hindsight: bool
+    usual_moments: int
+    reading: str
+    explanations: list[Reason]
+
+
+@dataclass(frozen=True)
+class ExplanationDesk:
+    """Explains what the forecast desk says; keeps nothing, because one takes a few hundredths of a second."""
+
+    desk: ForecastDesk
+    newest: NewestForecasts
+
+    def now(self, machine: MachineId, *, code: int | None, parts: int) -> Explained:
+        """Explain the newest forecast, as of the moment it was made, so that both tell the same figures."""
+        known = self.desk.machines.get(machine)
+        known.insist_on_presence()
+        at = self.newest.of([known])[0].forecast.as_of
+        then = Then(known, self.desk.champion.current(), hindsight=False)
+        return self._explain(then, at, code, parts)
+
+    def past(self, machine: MachineId, at: datetime, *, code: int | None, parts: int) -> Explained:
+        """Explain the forecast as of a past moment, by the version that made it."""
+        return self._explain(self.desk.then(machine, at), at, code, parts)
+
+    def _explain(self, then: Then, at: datetime, code: int | None, parts: int) -> Explained:
+        machine, model = then.machine, then.serving.forecaster
+        entries = self.desk.catalogue.entries()
+        columns = _columns(then.serving, entries, code)
+        series = self.desk.log.series(machine, at - model.reach - USUAL_SPAN, at)
+        record = Record(series, self.desk.log.first_at(machine) or at)
+        why = explained(model, record, at, columns)
+        inputs = model.vocabulary.inputs
+        shares = dict(zip(inputs, zip(why.shares.tolist(), why.usual_shares.tolist(), strict=True), strict=True))
+        witness = Witness(record, at, model.spec, model.reach, why.moments, shares, entries)
+        rows = np.argsort(-why.probabilities, kind="stable").tolist()
+        return Explained(
+            site=machine.id.site,
+            machine=machine.id.machine,
+            as_of=at,
+            model_version=then.serving.version.name,
+            hindsight=then.hindsight,
+            usual_moments=len(why.moments),
+            reading=_READING.format(usual=_USUAL if why.moments else _NO_PAST),
+            explanations=[_reason(model, why, row, columns[row], parts, witness) for row in rows],
+        )
+
+
+def _columns(serving: Serving, entries: dict[int, CatalogueEntry], code: int | None) -> list[int]:
+    """Return the columns of the targets that are asked about: all that the forecast names, or one."""
+    targets = serving.forecaster.vocabulary.targets
+    columns = [place for place, target in enumerate(targets) if wanted(target, entries) and code in (None, target)]
+    if code is not None and not columns:
+        raise NotFound(
+            f"{serving.version.name} does not forecast code {code}; ask for one that the machine's forecast names."
+        )
+    return columns
+
+
+def _reason(model: Forecaster, why: Explanation, row: int, column: int, keep: int, witness: Witness) -> Reason:
+    code = model.vocabulary.targets[column]
+    entry = witness.entries.get(code) or unknown_code(code)
+    log_odds, usual = (round(float(one[row]), DIGITS) for one in (why.log_odds, why.usual_log_odds))
+    pulls = gathered(_pulls(model, why, row, code), keep=keep, whole=log_odds - usual)
+    return Reason(
+        code=code,
+        text=entry.text,
+        severity=entry.severity,
+        probability=round(float(why.probabilities[row]), DIGITS),
+        usual_probability=round(float(why.usual_probabilities[row]), DIGITS),
+        log_odds=log_odds,
+        usual_log_odds=usual,
+        parts=[witness.told(pull) for pull in pulls],
+    )
+
+
+def _pulls(model: Forecaster, why: Explanation, row: int, code: int) -> Iterator[Pull]:
+    for past, contribution in zip(model.vocabulary.inputs, why.alarms[row].tolist(), strict=True):
+        yield Pull(PartKind.ALARM, past, contribution)
+    if why.history is not None:
+        yield Pull(PartKind.RECENCY, code, float(why.history.recency[row]))
+        yield Pull(PartKind.HABIT, code, float(why.history.habit[row]))
+        yield Pull(PartKind.CONDITION, None, float(why.history.condition[row]))

@@ -1,0 +1,123 @@
+"""A real browser at a real service: Mosquitto, two learned machines, one agent that tails a log, and Chromium."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from tests.conftest import broker_in, require
+from tests.system.conftest import Plant, Process
+from tests.system.school import LEARNING, ended, enrol, load_catalogue, write_history
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+LEARNED = ("padova/filler-0", "padova/filler-1")
+
+
+@dataclass
+class Stage:
+    """A plant that runs, with two machines learned and the agent of the first one at work."""
+
+    plant: Plant
+    history: Path
+    log: Path
+    agent: Process
+
+    def raise_alarm(self, code: int) -> None:
+        """Let the first machine raise an alarm now."""
+        with self.log.open("a") as log:
+            log.write(json.dumps({"timestamp": datetime.now(UTC).isoformat(), "alarm": code}) + "\n")
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    require(shutil.which("mosquitto") or Path("/usr/sbin/mosquitto").exists(), "mosquitto")
+    folder = tmp_path_factory.mktemp("stage")
+    broker = broker_in(folder / "mosquitto")
+    broker.start()
+    plant = Plant(folder, broker, environment=LEARNING)
+    history, log = folder / "history.csv", folder / "alarms.jsonl"
+    log.touch()
+    write_history(history)
+    agent = plant.agent(LEARNED[0], log)
+    try:
+        plant.start_service()
+        load_catalogue(plant)
+        agent.start()
+        jobs = [enrol(plant, machine, history) for machine in LEARNED]
+        for number in jobs:
+            assert ended(plant, number)["state"] in ("promoted", "rejected")
+        yield Stage(plant, history, log, agent)
+    finally:
+        for process in plant.processes:
+            if process.running is not None:
+                process.kill()
+        broker.kill()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium; a module's own, because Playwright's loop must not run beside other tests' loops."""
+    program = shutil.which("chromium")
+    require(program, "chromium")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Tabs:
+    """Opens pages and remembers what went wrong in them."""
+
+    browser: Browser
+    address: str
+    contexts: list[BrowserContext] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def __call__(self, path: str, *, width: int = 1400, height: int = 900, dark: bool = False) -> Page:
+        """Open a page of the service in a fresh browser profile."""
+        context = self.browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
+        self.contexts.append(context)
+        page = context.new_page()
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.complaints.append(f"{path}: {error}"))
+        page.on("requestfailed", lambda request: self.complaints.append(f"{path}: {request.url} failed"))
+        page.on("request", lambda request: self._asked(request.url))
+        page.goto(f"{self.address}{path}")
+        return page
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(message.text)
+
+    def _asked(self, url: str) -> None:
+        """A plant has no internet: whatever a page needs comes from the service."""
+        own = (self.address, self.address.replace("http", "ws"), "data:", "blob:")
+        if not url.startswith(own):
+            self.complaints.append(f"asked for {url}")
+
+
+@pytest.fixture
+def page_at(stage: Stage, browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens pages at given paths; a test fails if a browser's console had anything to complain about."""
+    tabs = Tabs(browser, stage.plant.address)
+    yield tabs
+    for context in tabs.contexts:
+        context.close()
+    assert tabs.complaints == []

@@ -1,0 +1,76 @@
+"""The fleet in a real browser: cards that are true now, found and sorted at once, readable on every screen."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.page.conftest import LEARNED, Stage
+
+CARD = ".ac-card"
+DARK, LIGHT = re.compile("body--dark"), re.compile("body--light")
+
+
+def test_every_machine_has_a_card_with_its_likeliest_alarms(page_at: Callable[..., Page]) -> None:
+    page = page_at("/")
+    expect(page.locator(CARD)).to_have_count(len(LEARNED))
+    first = page.locator(CARD, has_text=LEARNED[0])
+    expect(first.locator(".ac-likely li")).to_have_count(3)
+    expect(first.locator(".ac-share").first).to_contain_text("%")
+
+
+def test_an_alarm_that_arrives_over_mqtt_is_on_the_card_without_a_reload(
+    page_at: Callable[..., Page], stage: Stage
+) -> None:
+    page = page_at("/")
+    card = page.locator(CARD, has_text=LEARNED[0])
+    expect(card).to_be_visible()
+    page.evaluate("window.before = true")
+    stage.raise_alarm(139)
+    expect(card.locator(".ac-foot")).to_contain_text("just now", timeout=15_000)
+    assert page.evaluate("window.before") is True
+
+
+def test_machines_are_found_by_search_site_and_presence(page_at: Callable[..., Page]) -> None:
+    page = page_at("/")
+    expect(page.locator(CARD)).to_have_count(len(LEARNED))
+    page.get_by_label("Search").fill("filler-1")
+    expect(page.locator(CARD)).to_have_count(1)
+    expect(page.locator(CARD)).to_contain_text("padova/filler-1")
+    page.get_by_label("Search").fill("no such machine")
+    expect(page.get_by_text("No machine fits")).to_be_visible()
+    page.get_by_label("Search").fill("")
+    page.get_by_label("Site").select_option("padova")
+    expect(page.locator(CARD)).to_have_count(len(LEARNED))
+    page.get_by_label("Sort by").select_option("name")
+    keys = page.locator(f"{CARD} .ac-top .small").all_inner_texts()
+    assert keys == sorted(LEARNED)
+
+
+@pytest.mark.parametrize("width", [390, 1920])
+def test_nothing_sticks_out_of_the_screen(page_at: Callable[..., Page], width: int) -> None:
+    page = page_at("/", width=width)
+    expect(page.locator(CARD)).to_have_count(len(LEARNED))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_card_is_reached_and_opened_by_keyboard(page_at: Callable[..., Page]) -> None:
+    page = page_at("/")
+    expect(page.locator(CARD)).to_have_count(len(LEARNED))
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.classList.contains('ac-card')"):
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/machines/padova/**")
+
+
+def test_the_theme_is_chosen_and_remembered(page_at: Callable[..., Page]) -> None:
+    page = page_at("/", dark=True)
+    expect(page.locator("body")).to_have_class(DARK)
+    switch = page.get_by_role("button", name="Theme")
+    switch.click()
+    expect(page.locator("body")).to_have_class(LIGHT)
+    page.reload()
+    expect(page.locator("body")).to_have_class(LIGHT)

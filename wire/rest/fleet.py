@@ -1,0 +1,172 @@
+"""The whole fleet at a glance, whole or only what changed."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from wire.forecasts import ForecastStatus, Share
+from wire.identity import Identifier
+from wire.moment import Moment
+from wire.rest.machines import KnockView
+from wire.words import MachineState, Presence
+
+STRIP_HOURS = 28
+MOST_LIKELY = 3
+
+MachineKey = Annotated[str, Field(description="site/machine", examples=["padova/filler-1"])]
+
+
+class LastAlarm(BaseModel):
+    """What the machine raised last."""
+
+    at: Moment
+    code: int
+    text: str
+    severity: str
+
+
+class LikelyView(BaseModel):
+    """An alarm that may come within the horizon, beside how likely it usually is."""
+
+    code: int
+    text: str
+    severity: str
+    probability: Share = Field(description="That it is raised at least once within the horizon.")
+    base_rate: Share | None = Field(description="How often this machine's past horizons held it.")
+    lift: float | None = Field(
+        description="Probability over base rate; null without a base rate, or where that is nought."
+    )
+    threshold: Share = Field(description="From this probability on the alarm counts as expected.")
+    expected: bool
+
+
+class FleetCard(BaseModel):
+    """One machine in short."""
+
+    site: Identifier
+    machine: Identifier
+    name: str
+    time_zone: str
+    state: MachineState = Field(description="How far it is on the way to a model that knows it.")
+    presence: Presence
+    heard_at: Moment | None = Field(description="When its agent was last heard.")
+    spooled: int | None = Field(description="Events that wait at the machine for an ack.")
+    last_alarm: LastAlarm | None
+    strip: list[int] = Field(
+        description=f"Alarms in each of {STRIP_HOURS} plant hours, oldest first; the last is the hour under way.",
+        min_length=STRIP_HOURS,
+        max_length=STRIP_HOURS,
+    )
+    strip_end: Moment = Field(description="The end of the hour under way.")
+    forecast_status: ForecastStatus | None = Field(description="How far to trust it; null without a forecast.")
+    learned: bool = Field(description="Whether the model that serves has learned this machine.")
+    likely: list[LikelyView] = Field(
+        description=f"At most {MOST_LIKELY}: expected ones by probability, then others by lift.",
+        max_length=MOST_LIKELY,
+    )
+    expected: int = Field(description="How many alarms are expected in all.")
+    urgency: float = Field(description="The highest probability of an expected alarm; 0 if none is expected.")
+
+
+class FleetOverview(BaseModel):
+    """Every machine's card, most urgent first, or with ``since`` only the cards that changed."""
+
+    model_config = ConfigDict(
+        protected_namespaces=(),
+        json_schema_extra={
+            "examples": [
+                {
+                    "revision": "5f1c09d2.118",
+                    "complete": True,
+                    "plant_time": "2026-11-16T08:20:00.000Z",
+                    "model_version": "v3",
+                    "cards": [
+                        {
+                            "site": "padova",
+                            "machine": "filler-1",
+                            "name": "Filler 1",
+                            "time_zone": "Europe/Rome",
+                            "state": "live",
+                            "presence": "online",
+                            "heard_at": "2026-11-16T08:19:48.000Z",
+                            "spooled": 0,
+                            "last_alarm": {
+                                "at": "2026-11-16T08:12:07.000Z",
+                                "code": 139,
+                                "text": "Film torn",
+                                "severity": "high",
+                            },
+                            "strip": [
+                                0,
+                                2,
+                                1,
+                                0,
+                                0,
+                                0,
+                                3,
+                                5,
+                                1,
+                                0,
+                                0,
+                                0,
+                                0,
+                                1,
+                                0,
+                                0,
+                                2,
+                                2,
+                                0,
+                                0,
+                                0,
+                                0,
+                                1,
+                                0,
+                                4,
+                                1,
+                                0,
+                                2,
+                            ],
+                            "strip_end": "2026-11-16T09:00:00.000Z",
+                            "forecast_status": "ok",
+                            "learned": True,
+                            "likely": [
+                                {
+                                    "code": 139,
+                                    "text": "Film torn",
+                                    "severity": "high",
+                                    "probability": 0.81,
+                                    "base_rate": 0.27,
+                                    "lift": 3.0,
+                                    "threshold": 0.42,
+                                    "expected": True,
+                                }
+                            ],
+                            "expected": 1,
+                            "urgency": 0.81,
+                        }
+                    ],
+                    "gone": [],
+                    "knocking": [
+                        {
+                            "site": "padova",
+                            "machine": "capper-2",
+                            "first_at": "2026-11-16T07:00:00.000Z",
+                            "last_at": "2026-11-16T08:19:00.000Z",
+                        }
+                    ],
+                    "sites": ["padova"],
+                }
+            ]
+        },
+    )
+
+    revision: str = Field(description="Opaque; give it back as `since` to get only what changed after it.")
+    complete: bool = Field(description="Whether all cards are here; false if only those that changed.")
+    plant_time: Moment
+    model_version: str | None = Field(description="What serves; null while nothing has been learned.")
+    cards: list[FleetCard] = Field(
+        description="Most urgent first; what is not urgent but cannot be heard, or is silent, comes next."
+    )
+    gone: list[MachineKey] = Field(description="With `since`: machines that are no longer part of the fleet.")
+    knocking: list[KnockView] = Field(description="Who speaks as a machine that is not registered.")
+    sites: list[Identifier] = Field(description="All sites, whatever was asked for.")
