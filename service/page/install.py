@@ -14,6 +14,7 @@ from alarmcast import AsyncClient
 from service.page.fleet import fleet
 from service.page.frame import Told
 from service.page.front import Front
+from service.page.learning.page import learning
 from service.page.live import Live
 
 _STATIC = Path(__file__).parent / "static"
@@ -36,6 +37,10 @@ def with_pages(api: FastAPI, client: AsyncClient) -> ASGIApp:
     @ui.page("/", title="Fleet · Alarmcast")
     async def _fleet() -> None:
         await fleet(told)
+
+    @ui.page("/learning", title="Learning · Alarmcast")
+    async def _learning(site: str | None = None, machine: str | None = None) -> None:
+        await learning(told, site=site, machine=machine)
 
     ui.run_with(
         pages,

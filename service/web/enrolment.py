@@ -152,4 +152,5 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InputRejected(f"{name!r} is no time zone; write one like Europe/Rome.") from None
+        message = f"{name!r} is no time zone; write one like Europe/Rome."
+        raise InputRejected(message, pointer="query/time_zone") from None

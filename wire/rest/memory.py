@@ -1,5 +1,7 @@
 """What replay keeps of every machine, and how balanced it is."""
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.moment import Moment
@@ -33,7 +35,7 @@ class VersionMemory(BaseModel):
     kl_offered: float | None = Field(description="The same of all windows that it was chosen from.")
 
 
-_EXAMPLE = {
+_EXAMPLE: dict[str, Any] = {
     "version": "v2",
     "created_at": "2026-11-16T08:00:00.000Z",
     "machines": 2,
