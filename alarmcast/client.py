@@ -18,6 +18,7 @@ from alarmcast.nouns.memory import Memory
 from alarmcast.nouns.models import Models
 from alarmcast.nouns.quarantine import Quarantine
 from alarmcast.nouns.scores import Scores
+from alarmcast.nouns.stream import Stream
 from alarmcast.patience import Patience
 from alarmcast.senders import AsyncSender, Sender
 
@@ -41,6 +42,7 @@ class Api(Noun[S], Generic[S]):
         self.catalogue = Catalogue(sender)
         self.quarantine = Quarantine(sender)
         self.health = Health(sender)
+        self.stream = Stream(sender)
 
 
 class Client(Api[Sender]):
@@ -56,7 +58,7 @@ class Client(Api[Sender]):
         *,
         key: str | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout: float = 30.0,
+        timeout: float | httpx.Timeout = 30.0,
         patience: Patience = _ONCE,
         transport: httpx.BaseTransport | None = None,
         http: httpx.Client | None = None,
@@ -88,7 +90,7 @@ class AsyncClient(Api[AsyncSender]):
         *,
         key: str | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout: float = 30.0,
+        timeout: float | httpx.Timeout = 30.0,
         patience: Patience = _ONCE,
         transport: httpx.AsyncBaseTransport | None = None,
         http: httpx.AsyncClient | None = None,
@@ -114,10 +116,12 @@ class AsyncClient(Api[AsyncSender]):
 class _Options(TypedDict):
     base_url: str
     headers: dict[str, str]
-    timeout: float
+    timeout: float | httpx.Timeout
 
 
-def _options(address: str, key: str | None, headers: Mapping[str, str] | None, timeout: float) -> _Options:
+def _options(
+    address: str, key: str | None, headers: Mapping[str, str] | None, timeout: float | httpx.Timeout
+) -> _Options:
     """Return what both kinds of httpx client are made with."""
     bearer = {} if key is None else {"Authorization": f"Bearer {key}"}
     return _Options(base_url=address, headers={**(headers or {}), **bearer}, timeout=timeout)

@@ -4,7 +4,7 @@ An ``Endpoint`` has one answer; ``Items`` come one by one, out of a stream or pa
 noun they are looked up on which of the two senders carries them, and mypy sees it too.
 """
 
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
@@ -101,13 +101,17 @@ def pages(endpoint: Endpoint[P, PageT], items: Callable[[PageT], Sequence[T]]) -
     return Items(endpoint.route, build)
 
 
-def events(path: str, shape: type[T]) -> Callable[[Callable[Concatenate[Any, P], Ask]], Items[P, T]]:
-    """Declare a stream of server-sent events whose data has this shape."""
-    route, adapter = Route("GET", path), TypeAdapter(shape)
+def events(
+    path: str, shapes: Mapping[str, type[T]]
+) -> Callable[[Callable[Concatenate[Any, P], Ask]], Items[P, T]]:
+    """Declare a stream of server-sent events: the shape of each by its name; other names pass unheard."""
+    route, adapters = Route("GET", path), {name: TypeAdapter(shape) for name, shape in shapes.items()}
 
     def reader() -> Callable[[bytes], Iterator[T]]:
         read = EventReader()
-        return lambda chunk: (understood(adapter, event.data, route) for event in read(chunk))
+        return lambda chunk: (
+            understood(adapters[event.name], event.data, route) for event in read(chunk) if event.name in adapters
+        )
 
     return _stream(route, reader)
 

@@ -20,7 +20,7 @@ def _timeout(http: httpx.Client | httpx.AsyncClient, seconds: float | None) -> h
     usual = http.timeout
     if seconds is None or usual.read is None:
         return usual
-    return httpx.Timeout(usual, read=max(usual.read, seconds))
+    return httpx.Timeout(**(usual.as_dict() | {"read": max(usual.read, seconds)}))
 
 
 class Sender:

@@ -39,15 +39,17 @@ def attributed(layers: tuple[Layer, ...], now: Reals, usual: Reals) -> Attributi
         before, before_there = here @ weight.T + layer.bias, there @ weight.T + layer.bias
         here, there = np.maximum(before, 0.0), np.maximum(before_there, 0.0)
         slopes.append(_slopes(before - before_there, here - there, before))
-    parts = np.zeros((len(weights[-1]), len(now)))
-    for row, reference in enumerate(usual):
-        passed_on = weights[-1]
-        for weight, slope in zip(reversed(weights[:-1]), reversed(slopes), strict=True):
-            passed_on = (passed_on * slope[row]) @ weight
-        parts += passed_on * (now - reference)
+    # References by outputs by units, backwards through the layers; flat, because one large product is far
+    # quicker than many small ones.
+    references, outputs = len(usual), len(weights[-1])
+    passed_on = np.broadcast_to(weights[-1], (references, *weights[-1].shape))
+    for weight, slope in zip(reversed(weights[:-1]), reversed(slopes), strict=True):
+        entering = (passed_on * slope[:, None, :]).reshape(references * outputs, -1) @ weight
+        passed_on = entering.reshape(references, outputs, -1)
+    parts = np.einsum("rou,ru->ou", passed_on, now - usual)
     last = layers[-1].bias
     return Attribution(
-        here @ weights[-1].T + last, (there @ weights[-1].T).mean(axis=0) + last, parts / len(usual)
+        here @ weights[-1].T + last, (there @ weights[-1].T).mean(axis=0) + last, parts / references
     )
 
 

@@ -18,8 +18,9 @@ from forecasting.history import HistorySpec
 from forecasting.network import Layer, Matrix, Network
 from forecasting.window import WindowSpec
 
-USUAL_SPAN: Final = timedelta(days=28)  # whole weeks, so that no day of the week counts more than another ...
-USUAL_STEP: Final = timedelta(hours=7)  # ... nor any hour of the day: seven and twenty-four share no divisor
+USUAL_SPAN: Final = timedelta(days=28)
+# No divisor of a day's hours or of a week's, so that no hour and no weekday counts more than another.
+USUAL_STEP: Final = timedelta(hours=11)
 
 
 class HistoryParts(NamedTuple):

@@ -1,16 +1,18 @@
 """Every knob of the service, one described field each; built once, in bootstrap."""
 
 import os
-from datetime import UTC, datetime, timedelta
+import re
+from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
-from pydantic import AwareDatetime, Field, model_validator
+from pydantic import AwareDatetime, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "ALARMCAST_"
 EDGE_PREFIX = "ALARMCAST_EDGE_"  # the agent's own; a host may run both
+_SHIFT = re.compile(r"(?P<name>[a-z0-9][a-z0-9_-]{0,30})=(?P<hour>[01][0-9]|2[0-3]):(?P<minute>[0-5][0-9])")
 
 
 class MqttVersion(StrEnum):
@@ -60,6 +62,7 @@ class Settings(BaseSettings):
     ingest_inbox_mb: int = Field(
         default=32, ge=1, description="Memory for messages that wait for a commit; what exceeds it is sent again."
     )
+    stream_limit: int = Field(default=200, ge=0, description="Streams of events that may be open at once.")
     lookback_minutes: int = Field(default=1720, ge=1, description="Length of the evidence window.")
     horizon_minutes: int = Field(default=480, ge=1, description="Length of the horizon.")
     grid_minutes: int = Field(default=15, ge=1, description="Forecasts are stored this often, in plant time.")
@@ -93,9 +96,23 @@ class Settings(BaseSettings):
         default=None, gt=0, description="If set, the oldest days go when the database holds more."
     )
     quarantine_days: int = Field(default=90, ge=1, description="What was refused is kept this long.")
+    notice_release: float = Field(
+        default=0.8,
+        gt=0,
+        le=1,
+        description="A notice ends when its probability is below this share of its threshold.",
+    )
+    notice_quiet_minutes: int = Field(
+        default=60, ge=0, description="No new notice of the same alarm for this long after that, in plant time."
+    )
+    shelf_max_hours: int = Field(default=168, ge=1, description="Longest time an alarm may be shelved for.")
     integrity_check: IntegrityCheck = Field(
         default=IntegrityCheck.QUICK,
         description="How SQLite's file is read through at the start: quick, full, off.",
+    )
+    shifts: str = Field(
+        default="early=06:00,late=14:00,night=22:00",
+        description="When shifts start, in each plant's own time; each lasts until the next one starts.",
     )
     clock_wall_origin: AwareDatetime = Field(
         default=datetime(2000, 1, 1, tzinfo=UTC), description="Wall time at which the plant clock was set."
@@ -111,10 +128,34 @@ class Settings(BaseSettings):
             raise ValueError("a clock_speed other than 1 needs clock_wall_origin, or plant time runs off")
         return self
 
+    @field_validator("shifts")
+    @classmethod
+    def _shifts_can_be_told_apart(cls, text: str) -> str:
+        _shift_starts(text)
+        return text
+
+    @property
+    def shift_starts(self) -> dict[str, time]:
+        """When each shift starts, in each plant's own time, the earliest first."""
+        return _shift_starts(self.shifts)
+
     @property
     def stale_after(self) -> timedelta:
         """How long an agent may be silent before its machine's forecasts are stale."""
         return timedelta(minutes=self.stale_minutes)
+
+
+def _shift_starts(text: str) -> dict[str, time]:
+    starts: dict[str, time] = {}
+    for part in text.split(","):
+        found = _SHIFT.fullmatch(part.strip())
+        if found is None:
+            raise ValueError(f"{part.strip()!r} is no shift; write them like early=06:00,late=14:00,night=22:00")
+        name, at = found["name"], time(int(found["hour"]), int(found["minute"]))
+        if name in starts or at in starts.values():
+            raise ValueError(f"two shifts are called {name} or start at {at:%H:%M}; each needs its own")
+        starts[name] = at
+    return dict(sorted(starts.items(), key=lambda shift: shift[1]))
 
 
 def unknown_variables() -> list[str]:

@@ -56,6 +56,24 @@ class Grouping(StrEnum):
     CODE = "code"
     VERSION = "version"
     MACHINE_AND_CODE = "machine_and_code"
+    DAY = "day"  # in UTC, by when the forecast was made
+
+
+class Presence(StrEnum):
+    """Whether a machine can be heard, from its agent and from its own rhythm."""
+
+    ONLINE = "online"  # its agent is there and was heard lately
+    SILENT = "silent"  # its agent is well, but its alarms have stopped against its rhythm
+    STALE = "stale"  # its agent says it is there, but was not heard for longer than it may
+    OFFLINE = "offline"  # its agent, or the agent's will, said so
+    NEVER = "never"  # it was never heard
+
+
+class StreamKind(StrEnum):
+    """What a stream of events may tell."""
+
+    FORECAST = "forecast"
+    ALARM = "alarm"
 
 
 class PartKind(StrEnum):
@@ -68,11 +86,54 @@ class PartKind(StrEnum):
     OTHERS = "others"  # all smaller parts together
 
 
-class Presence(StrEnum):
-    """Whether a machine can be heard, from its agent and from its own rhythm."""
+class RateBand(StrEnum):
+    """How many alarms a machine raises in a day, in the bands of ISA-18.2."""
 
-    ONLINE = "online"  # its agent is there and was heard lately
-    SILENT = "silent"  # its agent is well, but its alarms have stopped against its rhythm
-    STALE = "stale"  # its agent says it is there, but was not heard for longer than it may
-    OFFLINE = "offline"  # its agent, or the agent's will, said so
-    NEVER = "never"  # it was never heard
+    ACCEPTABLE = "acceptable"  # at most 150: "very likely to be acceptable"
+    MANAGEABLE = "manageable"  # more, up to the "maximum manageable"
+    EXCESSIVE = "excessive"  # 300 and more
+
+
+class FigureLines(StrEnum):
+    """What alarm figures have a line for; days, hours of the day and shifts are the plant's own."""
+
+    SITE = "site"
+    MACHINE = "machine"
+    SHIFT = "shift"
+    CODE = "code"
+    DAY = "day"
+    HOUR = "hour"
+
+
+class BucketLength(StrEnum):
+    """How long a bucket of an alarm rate is."""
+
+    HOUR = "hour"
+    DAY = "day"
+
+
+class Severity(StrEnum):
+    """How bad an alarm is, as the catalogue says, mildest first."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class NoticeEnd(StrEnum):
+    """Why a notice is closed."""
+
+    CAME = "came"  # the alarm was raised
+    FELL = "fell"  # its probability fell clearly below its threshold
+    SHELVED = "shelved"  # somebody shelved the alarm on this machine
+    MAINTENANCE = "maintenance"  # a maintenance window began
+    LAPSED = "lapsed"  # its horizon passed while the machine could not be heard
+    WITHDRAWN = "withdrawn"  # the alarm or the machine is no longer forecast
+
+
+class DeliveryState(StrEnum):
+    """How far a delivery to a webhook is."""
+
+    WAITING = "waiting"  # it is tried, or will be tried again
+    DELIVERED = "delivered"
+    GIVEN_UP = "given_up"  # its answer says why

@@ -18,7 +18,7 @@ class Jobs(Noun[S]):
         """Return one job: its stage, epoch and loss, and in the end its verdict."""
         return Ask(at={"job": job})
 
-    @events("/v1/jobs/{job}/events", JobView)
+    @events("/v1/jobs/{job}/events", {"job": JobView})
     def follow(self, job: int) -> Ask:
         """Yield the job each time it changes, until it has ended."""
         return Ask(at={"job": job})

@@ -1,6 +1,9 @@
-"""The port of the API."""
+"""The port of the API, and the server on it."""
 
 import socket
+from collections.abc import Callable
+
+import uvicorn
 
 from service.errors import InputRejected
 
@@ -25,3 +28,16 @@ def url_of(listener: socket.socket) -> str:
     """Return the address at which a bound socket is reached."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class Server(uvicorn.Server):
+    """A server that ends streams before it waits for answers under way: a stream would never be one of them."""
+
+    def __init__(self, config: uvicorn.Config, *, ending: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ending = ending
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say that it ends, then end as uvicorn does."""
+        self._ending()
+        await super().shutdown(sockets)

@@ -1,6 +1,8 @@
 """The running whole, every object of it built here."""
 
 import json
+import random
+import secrets
 import signal
 import socket
 import sys
@@ -13,9 +15,10 @@ from paho.mqtt.enums import MQTTProtocolVersion
 from starlette.types import ASGIApp
 
 from alarmcast import AsyncClient
-
+from service import __version__
+from service.bootstrap.condition import ConditionDesk
 from service.bootstrap.configuration import curriculum, plant_clock, time_policy, window_spec
-from service.bootstrap.listening import url_of
+from service.bootstrap.listening import Server, url_of
 from service.bootstrap.stores import Stores
 from service.broker.announcer import ForecastAnnouncer
 from service.broker.inbox import BatchLimits, InboxLimits
@@ -24,14 +27,22 @@ from service.broker.link import BrokerAddress, Link
 from service.broker.watch import BrokerWatch
 from service.core.health import Health
 from service.core.job import Job
+from service.core.notice import Habits
 from service.errors import NoChampion, Unavailable
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
 from service.flows.enrol import Enrolment, wall_now
 from service.flows.explain import ExplanationDesk
+from service.flows.export import AlarmExport
+from service.flows.feed import Announcers, Feed
+from service.flows.figures import FiguresDesk
+from service.flows.fleet import FleetBoard, Sources
 from service.flows.forecast import ForecastDesk
+from service.flows.hush import HushDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
+from service.flows.notice_board import NoticeBoard
+from service.flows.notify import Notify
 from service.flows.refresh import Refresh
 from service.flows.registry import Registry
 from service.flows.replay import Replay
@@ -40,15 +51,28 @@ from service.flows.schooling import School
 from service.flows.score import Scoring
 from service.flows.scoreboard import Scoreboard
 from service.flows.silence import SilenceWatch
+from service.flows.timeline import TimelineDesk
 from service.flows.versions import VersionDesk
+from service.flows.webhooks import WebhookDesk
 from service.settings import MqttVersion, Settings
+from service.store.acknowledgements import AcknowledgementStore
+from service.store.deliveries import DeliveryStore
+from service.store.exports import AlarmExports
 from service.store.handover import take_over
+from service.store.maintenance import MaintenanceStore
+from service.store.notices import NoticeStore
 from service.store.quarantine import QuarantineStore
 from service.store.retention import RetentionStore
+from service.store.shelves import ShelfStore
+from service.store.strips import StripStore
+from service.store.webhooks import WebhookStore
 from service.web.app import create_app
 from service.web.parts import Parts
 from service.worker.apprentice import Apprentice
+from service.worker.courier import Courier
 from service.worker.housekeeping import Housekeeping
+from service.worker.lookout import Lookout
+from service.worker.post import HttpPost
 from service.worker.rhythm import Rhythm
 from service.worker.scorekeeper import Scorekeeper
 from service.worker.worker import Worker
@@ -83,6 +107,7 @@ class Service:
             stale_after=settings.stale_after,
         )
         self.newest = NewestForecasts(self.desk, clock=self.clock, max_age=timedelta(minutes=1))
+        self.feed = Feed(most_listeners=settings.stream_limit)
         registry = Registry(stores.machines)
         self.ingester = Ingester(
             registry=registry,
@@ -93,6 +118,7 @@ class Service:
             touched=self.newest.touch,
             late=base_rates.note_late,
             inbox=InboxLimits(settings.ingest_receive_maximum, settings.ingest_inbox_mb << 20),
+            feed=self.feed,
         )
         self.watch = BrokerWatch(queue_alarm=settings.broker_queue_alarm)
         self.link = Link(
@@ -105,15 +131,47 @@ class Service:
         self.silence = SilenceWatch(stores.machines, stores.events)
         quarantine = QuarantineStore(stores.database)
         announcer = ForecastAnnouncer(self.link)
+        shelves, windows = ShelfStore(stores.database), MaintenanceStore(stores.database)
+        acknowledgements, notices = AcknowledgementStore(stores.database), NoticeStore(stores.database)
+        deliveries, post = DeliveryStore(stores.database), HttpPost(agent=f"Alarmcast/{__version__}")
+        self.notify = Notify(
+            machines=stores.machines,
+            log=stores.events,
+            notices=notices,
+            shelves=shelves,
+            windows=windows,
+            acknowledgements=acknowledgements,
+            clock=self.clock,
+            wall=wall_now,
+            habits=Habits(settings.notice_release, timedelta(minutes=settings.notice_quiet_minutes)),
+        )
+        self.hush = HushDesk(
+            machines=stores.machines,
+            shelves=shelves,
+            windows=windows,
+            acknowledgements=acknowledgements,
+            clock=self.clock,
+            longest_shelf=timedelta(hours=settings.shelf_max_hours),
+            changed=self.notify.again,
+        )
+        self.lookout = Lookout(self.notify)
+        self.courier = Courier(
+            deliveries,
+            post,
+            wall=wall_now,
+            plant=self.clock.now,
+            chance=random.random,
+        )
         self.rhythm = Rhythm(
             Refresh(
                 desk=self.desk,
                 newest=self.newest,
                 machines=stores.machines,
                 stored=stores.forecasts,
-                announcer=announcer,
+                announcer=Announcers((announcer, self.feed)),
                 clock=self.clock,
                 step=timedelta(minutes=settings.grid_minutes),
+                told=(self.notify.told,),
             )
         )
         self.enrolment = Enrolment(
@@ -182,6 +240,36 @@ class Service:
                     quarantine, stores.events, registry, self.clock, time_policy(settings), self.newest.touch
                 ),
                 silence=self.silence,
+                fleet=FleetBoard(
+                    Sources(
+                        machines=stores.machines,
+                        strips=StripStore(stores.database),
+                        catalogue=stores.catalogue,
+                        champion=self._champion,
+                        newest=self.newest,
+                        silence=self.silence,
+                        clock=self.clock,
+                        stale_after=settings.stale_after,
+                    ),
+                    token=secrets.token_hex(4),
+                ),
+                feed=self.feed,
+                condition=ConditionDesk(
+                    settings=settings,
+                    stores=stores,
+                    clock=self.clock,
+                    ingester=self.ingester,
+                    link=self.link,
+                    watch=self.watch,
+                    feed=self.feed,
+                    quarantine=quarantine,
+                ).look,
+                figures=FiguresDesk(stores.machines, stores.events, self.clock, settings.shift_starts),
+                timelines=TimelineDesk(stores.machines, stores.events, self.clock),
+                export=AlarmExport(stores.machines, AlarmExports(stores.database), stores.catalogue),
+                hush=self.hush,
+                notices=NoticeBoard(notices, acknowledgements, deliveries),
+                webhooks=WebhookDesk(stores.machines, WebhookStore(stores.database), post, self.clock),
             )
         )
 
@@ -204,6 +292,8 @@ class Service:
         self.worker.start()
         self.scorekeeper.start()
         self.housekeeping.start()
+        self.lookout.start()
+        self.courier.start()
 
     def stop(self) -> None:
         """Stop taking messages, finish the batch at hand, end."""
@@ -212,6 +302,8 @@ class Service:
         self.scorekeeper.stop()
         self.housekeeping.stop()
         self.rhythm.stop()
+        self.lookout.stop()
+        self.courier.stop()
         self.ingester.stop()
         self.link.stop()
 
@@ -224,7 +316,7 @@ class Service:
         self.start()
         try:
             config = uvicorn.Config(self.front(), log_config=None, access_log=False, timeout_graceful_shutdown=5)
-            uvicorn.Server(config).run(sockets=[listener])
+            Server(config, ending=self.feed.close).run(sockets=[listener])
         finally:
             self.stop()
 
@@ -238,6 +330,8 @@ class Service:
             "learning": self.worker.trouble,
             "scores": self.scorekeeper.trouble,
             "housekeeping": self.housekeeping.trouble,
+            "notices": self.lookout.trouble,
+            "deliveries": self.courier.trouble,
             "database": self._database_trouble(),
         }
         version, trouble = self._model()
@@ -247,6 +341,7 @@ class Service:
             dict(self.ingester.counts)
             | {"forecasts_stored": self.rhythm.made, "forecasts_scored": self.scorekeeper.scored}
             | {"events_forgotten": self.housekeeping.forgotten}
+            | {"notices_opened": self.notify.opened, "notices_delivered": self.courier.delivered}
             | {"sent_back": sum(self.ingester.sent_back.values())}
             | self.watch.counts,
             version,

@@ -10,8 +10,10 @@ from uuid import UUID
 from service.broker.inbox import BatchLimits, Inbox, InboxLimits
 from service.broker.link import Delivery, Link
 from service.core.machine import Machine
-from service.core.recording import Recorded
+from service.core.pace import Pace
+from service.core.recording import IN_TIME, Recorded
 from service.errors import Unavailable
+from service.flows.feed import Feed
 from service.flows.ports import Recorder
 from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
 from service.flows.registry import Registry
@@ -20,6 +22,7 @@ from wire.acks import Ack, fold
 from wire.clock import PlantClock
 from wire.codec import encode
 from wire.identity import MachineId
+from wire.micros import micros
 from wire.topics import Channel, topic
 
 log = logging.getLogger(__name__)
@@ -31,7 +34,7 @@ _RETRY_AT_LEAST, _RETRY_AT_MOST = 0.2, 5.0
 class Ingester:
     """One thread between the broker's inbox and the store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - it stands between everything that is told and everybody who wants to know
         self,
         *,
         registry: Registry,
@@ -42,11 +45,14 @@ class Ingester:
         touched: Callable[[Iterable[MachineId]], None],
         late: Callable[[Iterable[Machine]], None] = lambda _machines: None,
         inbox: InboxLimits | None = None,
+        feed: Feed | None = None,
     ) -> None:
         self._registry, self._recorder, self._clock = registry, recorder, clock
         self._policy, self._limits, self._touched = policy, limits, touched
         self._late = late
         self._inbox = Inbox(inbox or InboxLimits())
+        self._feed = feed or Feed(most_listeners=0)
+        self.pace = Pace()
         self.twins = Twins()
         self._owed: dict[tuple[MachineId, UUID], list[tuple[int, int]]] = {}
         self._paid_at = 0.0
@@ -115,6 +121,15 @@ class Ingester:
         for delivery in deliveries:
             self.link.ack(delivery)
         self.counts.update(receipt.counts)
+        self._note(receipt)
+
+    def _note(self, receipt: Receipt) -> None:
+        """Let whoever looks and listens know; nobody may be waited for here."""
+        committed_us = micros(self._clock.now())
+        lags = [committed_us - row.at_us for row in receipt.fresh if row.flag == IN_TIME]
+        self.pace.note(receipt.recorded.stored, lags)
+        if self._feed.listened:
+            self._feed.raised(receipt.fresh, receipt.machines.values())
 
     def _pay(self) -> None:
         """Tell the agents what is committed: at once where nothing waits, else together with what comes next.

@@ -4,7 +4,7 @@ import typer
 
 from service.bootstrap.configuration import load_settings
 from service.cli import enrol, machine, model
-from service.cli.api import call
+from service.cli.api import api
 from service.cli.arguments import DataDir, File, read
 
 app = typer.Typer(help="Machines, catalogue, history, learning.", no_args_is_help=True)
@@ -25,12 +25,7 @@ for group in (catalogue_app, history_app):
 @catalogue_app.command("load")
 def catalogue_load(file: File, data_dir: DataDir = None) -> None:
     """Add a CSV with the columns code, text, severity (low, medium, high) and target (yes, no)."""
-    settings = load_settings(data_dir=data_dir)
-    answer = call(
-        settings,
-        "POST",
-        "/v1/catalogue",
-        content=read(file),
-        headers={"Content-Type": "text/csv; charset=utf-8"},
-    ).json()
-    typer.echo(f"{answer['entries']} codes read, {answer['new']} of them new.")
+    codes = read(file)
+    with api(load_settings(data_dir=data_dir)) as client:
+        merged = client.catalogue.add(codes)
+    typer.echo(f"{merged.entries} codes read, {merged.new} of them new.")

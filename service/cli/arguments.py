@@ -1,7 +1,7 @@
 """What several commands of ``alarmcast admin`` take, and how it is read."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import typer
 
@@ -27,5 +27,13 @@ def read(file: Path) -> bytes:
     """Read a file, or say in a sentence why not."""
     try:
         return file.read_bytes()
+    except OSError as error:
+        raise InputRejected(f"Cannot read {file}: {error.strerror}.") from None
+
+
+def opened(file: Path) -> BinaryIO:
+    """Open a file to be read, or say in a sentence why not."""
+    try:
+        return file.open("rb")
     except OSError as error:
         raise InputRejected(f"Cannot read {file}: {error.strerror}.") from None

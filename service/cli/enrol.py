@@ -1,19 +1,23 @@
 """``alarmcast admin enrol``, ``watch`` and ``history load``: a machine in one step, and how far it is."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from service.bootstrap.configuration import load_settings
-from service.cli.api import Sent, call, follow
-from service.cli.arguments import DataDir, File, MachineArgument, Serial, machine_id, read
+from service.cli.api import api, running_api
+from service.cli.arguments import DataDir, File, MachineArgument, Serial, machine_id, opened, read
 from service.errors import InputRejected
 from service.settings import Settings
 from wire.identity import MachineId
+from wire.moment import isoformat
+from wire.rest.jobs import JobView
+from wire.words import JobState
 
-_ENDED_WELL = ("promoted", "rejected")
+_ENDED_WELL = (JobState.PROMOTED, JobState.REJECTED)
+_OPEN = (JobState.COLLECTING, JobState.QUEUED, JobState.RUNNING)
 
 
 def enrol(  # noqa: PLR0913 - a command has as many options as it has
@@ -32,23 +36,16 @@ def enrol(  # noqa: PLR0913 - a command has as many options as it has
     identity, settings = machine_id(machine), load_settings(data_dir=data_dir)
     if history is not None and not history.is_file():
         raise InputRejected(f"There is no file {history}.")
-    body: dict[str, Any] = {
-        "site": identity.site,
-        "machine": identity.machine,
-        "name": name,
-        "time_zone": time_zone,
-    }
-    if catalogue is not None:
-        body["catalogue"] = read(catalogue).decode("utf-8", errors="replace")
-    answer = call(settings, "POST", "/v1/machines", json=body).json()
-    job = answer["job"]
-    typer.echo(f"{identity} is enrolled; job {job['id']} is {job['state']}.")
+    codes = None if catalogue is None else read(catalogue).decode("utf-8", errors="replace")
+    with api(settings) as client:
+        job = client.enrolment.enrol(identity, name=name, time_zone=time_zone, catalogue=codes).job
+    typer.echo(f"{identity} is enrolled; job {job.id} is {job.state}.")
     if history is not None:
         _load(settings, identity, history, serial=serial, time_zone=history_zone)
     if wait:
-        _watch(settings, job["id"])
-    elif job["state"] in ("collecting", "queued", "running"):
-        typer.echo(f"See how it is learned: alarmcast admin watch {job['id']}")
+        _watch(settings, job.id)
+    elif job.state in _OPEN:
+        typer.echo(f"See how it is learned: alarmcast admin watch {job.id}")
 
 
 def history_load(
@@ -70,64 +67,62 @@ def watch(
 
 
 def _load(settings: Settings, machine: MachineId, file: Path, *, serial: str | None, time_zone: str) -> None:
-    with Progress(*Progress.get_default_columns(), DownloadColumn(), transient=True) as progress:
-        task = progress.add_task(f"Sending {file.name}", total=None)
+    columns = (*Progress.get_default_columns(), DownloadColumn())
+    with opened(file) as log, Progress(*columns, transient=True) as progress, api(settings) as client:
+        size = file.stat().st_size
+        task = progress.add_task(f"Sending {file.name}", total=size)
 
         def told(sent: int) -> None:
-            done = sent >= body.size
-            progress.update(task, completed=sent, description=f"{'Storing' if done else 'Sending'} {file.name}")
+            stage = "Storing" if sent >= size else "Sending"
+            progress.update(task, completed=sent, description=f"{stage} {file.name}")
 
-        body = Sent(file, told)
-        progress.update(task, total=body.size)
-        params = {"name": file.name, "time_zone": time_zone} | ({"serial": serial} if serial else {})
-        path = f"/v1/machines/{machine.site}/{machine.machine}/history"
-        loaded = call(settings, "POST", path, file=body, params=params).json()
+        loaded = client.enrolment.load_history(
+            machine, log, name=file.name, serial=serial or None, time_zone=time_zone, told=told
+        )
     typer.echo(
-        f"{loaded['stored']} events stored, {loaded['duplicates']} known already, "
-        f"{loaded['flagged']} flagged for their time, {loaded['quarantined']} rows quarantined."
+        f"{loaded.stored} events stored, {loaded.duplicates} known already, "
+        f"{loaded.flagged} flagged for their time, {loaded.quarantined} rows quarantined."
     )
-    for example in loaded["examples"]:
+    for example in loaded.examples:
         typer.echo(f"  {example}")
-    if loaded["rows"] == 0:
+    if loaded.rows == 0:
         raise InputRejected(
             f"{file.name} has no row{f' of serial {serial}' if serial else ''}; nothing was loaded."
         )
-    if loaded["stored"] + loaded["duplicates"] == 0:
+    if loaded.stored + loaded.duplicates == 0:
         raise InputRejected(f"{file.name} has no alarm that could be taken; see why above.")
-    if loaded["last_at"] is not None:
-        typer.echo(
-            f"If the machine's agent follows the same log, give it a source.since after {loaded['last_at']}"
-        )
+    if loaded.last_at is not None:
+        last = isoformat(loaded.last_at)
+        typer.echo(f"If the machine's agent follows the same log, give it a source.since after {last}")
 
 
 def _watch(settings: Settings, number: int) -> None:
-    job: dict[str, Any] = {}
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, transient=True) as progress:
+    with running_api(settings) as client, Progress(*columns, transient=True) as progress:
         bar = progress.add_task(f"Job {number}", total=None)
-        for job in follow(settings, f"/v1/jobs/{number}/events"):
+        for job in client.jobs.follow(number):
             _show(progress, bar, job)
-    words = f"Job {number}, {job['site']}/{job['machine']}: {job['state']}"
-    version = f" as {job['model_version']}" if job["model_version"] else ""
-    typer.echo(f"{words}{version}. {job['message'] or ''}".strip())
-    if job["state"] == "rejected":
+    words = f"Job {number}, {job.site}/{job.machine}: {job.state}"
+    version = f" as {job.model_version}" if job.model_version else ""
+    typer.echo(f"{words}{version}. {job.message or ''}".strip())
+    if job.state is JobState.REJECTED:
         typer.echo(
             "The version that served before serves on. The machine is tried again when more has been heard of it; "
-            f"to let the new one serve all the same: alarmcast admin model promote {job['model_version']} --force"
+            f"to let the new one serve all the same: alarmcast admin model promote {job.model_version} --force"
         )
-    if job["state"] not in _ENDED_WELL:
+    if job.state not in _ENDED_WELL:
         raise typer.Exit(1)
 
 
-def _show(progress: Progress, bar: TaskID, job: dict[str, Any]) -> None:
-    now = job["progress"]
-    words = [job["state"] if job["state"] != "running" else now["stage"]]
-    if now["total"]:
-        words.append(f"{now['done']}/{now['total']}")
-    if now["loss"] is not None:
-        words.append(f"loss {now['loss']:.4f}")
-    if now["seconds_left"]:
-        words.append(f"{now['seconds_left']:.0f} s left")
-    if job["message"] and job["state"] == "collecting":
-        words.append(job["message"])
-    progress.update(bar, description=" ".join(words), completed=now["done"] or 0, total=now["total"])
+def _show(progress: Progress, bar: TaskID, job: JobView) -> None:
+    now = job.progress
+    words = [job.state if job.state is not JobState.RUNNING else now.stage]
+    if now.total:
+        words.append(f"{now.done}/{now.total}")
+    if now.loss is not None:
+        words.append(f"loss {now.loss:.4f}")
+    if now.seconds_left:
+        words.append(f"{now.seconds_left:.0f} s left")
+    if job.message and job.state is JobState.COLLECTING:
+        words.append(job.message)
+    progress.update(bar, description=" ".join(words), completed=now.done or 0, total=now.total)

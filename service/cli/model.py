@@ -7,8 +7,9 @@ from rich.console import Console
 from rich.table import Table
 
 from service.bootstrap.configuration import load_settings
-from service.cli.api import call
+from service.cli.api import api
 from service.cli.arguments import DataDir, Reason
+from wire.moment import isoformat
 
 app = typer.Typer(help="Versions: list, promote, roll back.", no_args_is_help=True)
 
@@ -16,15 +17,14 @@ app = typer.Typer(help="Versions: list, promote, roll back.", no_args_is_help=Tr
 @app.command("list")
 def model_list(data_dir: DataDir = None) -> None:
     """List versions, newest first."""
-    models = call(load_settings(data_dir=data_dir), "GET", "/v1/models").json()["models"]
+    with api(load_settings(data_dir=data_dir)) as client:
+        models = client.models.list().models
     table = Table()
     for title in ("version", "standing", "parent", "machines", "created", "summary"):
         table.add_column(title, overflow="fold")
     for one in models:
-        machines = str(len(one["machines"]))
-        table.add_row(
-            one["version"], one["standing"], one["parent"] or "", machines, one["created_at"], one["summary"]
-        )
+        machines, created = str(len(one.machines)), isoformat(one.created_at)
+        table.add_row(one.version, one.standing, one.parent or "", machines, created, one.summary)
     Console().print(table)
 
 
@@ -37,32 +37,34 @@ def model_promote(
     data_dir: DataDir = None,
 ) -> None:
     """Let a version serve."""
-    body = {"reason": reason, "force": force}
-    call(load_settings(data_dir=data_dir), "POST", f"/v1/models/{version}/promote", json=body)
+    with api(load_settings(data_dir=data_dir)) as client:
+        client.models.promote(version, reason=reason, force=force)
     typer.echo(f"{version} serves.")
 
 
 @app.command("rollback")
 def model_rollback(reason: Reason, data_dir: DataDir = None) -> None:
     """Let the version serve again that the champion was learned from."""
-    back = call(load_settings(data_dir=data_dir), "POST", "/v1/models/rollback", json={"reason": reason}).json()
-    typer.echo(f"{back['version']} serves.")
+    with api(load_settings(data_dir=data_dir)) as client:
+        back = client.models.roll_back(reason=reason)
+    typer.echo(f"{back.version} serves.")
 
 
 def jobs(data_dir: DataDir = None) -> None:
     """List the latest jobs."""
-    listed = call(load_settings(data_dir=data_dir), "GET", "/v1/jobs").json()["jobs"]
+    with api(load_settings(data_dir=data_dir)) as client:
+        listed = client.jobs.list().jobs
     table = Table()
     for title in ("job", "machine", "kind", "state", "stage", "version", "message"):
         table.add_column(title, overflow="fold")
     for one in listed:
         table.add_row(
-            str(one["id"]),
-            f"{one['site']}/{one['machine']}",
-            one["kind"],
-            one["state"],
-            one["progress"]["stage"],
-            one["model_version"] or "",
-            one["message"] or "",
+            str(one.id),
+            f"{one.site}/{one.machine}",
+            one.kind,
+            one.state,
+            one.progress.stage,
+            one.model_version or "",
+            one.message or "",
         )
     Console().print(table)

@@ -65,8 +65,9 @@ class Recording:
 
 
 class Recorded(NamedTuple):
-    """What became of a recording's events."""
+    """What became of a recording's events; ``fresh`` are those that were new, or None if all of them were."""
 
     stored: int
     duplicates: int
     conflicts: int
+    fresh: tuple[EventRow, ...] | None = None

@@ -6,7 +6,7 @@ all pairs of forecast and code; average precision, which only means something wi
 the mean over those in which the code came.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Final
@@ -79,6 +79,17 @@ def _placed(sheet: Sheet, name: str, codes: Counts) -> NDArray[np.generic]:
     placed = np.zeros((len(values), len(codes)), dtype=values.dtype)
     placed[:, np.searchsorted(codes, sheet.codes)] = values
     return placed
+
+
+def by_day(sheet: Sheet) -> Iterator[tuple[int, Sheet]]:
+    """Yield a sheet's rows day by day, each with when its day began; days are UTC's, rows are in time order."""
+    days = sheet.at // _DAY_US
+    starts = np.flatnonzero(np.diff(days, prepend=-1))
+    for first, last in zip(starts, [*starts[1:], len(sheet)], strict=True):
+        rows = {
+            field.name: getattr(sheet, field.name)[first:last] for field in fields(Sheet) if field.name != "codes"
+        }
+        yield int(days[first]) * _DAY_US, Sheet(codes=sheet.codes, **rows)
 
 
 class _Sum(IntEnum):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from forecasting.forecaster import Record
 from forecasting.series import AlarmSeries, moment
@@ -89,9 +90,13 @@ class Witness:
     def _condition(self, seen: int, last: datetime | None) -> str:
         told = f"The machine raised {counted(seen, 'alarm')} in the last {lasting(self.spec.lookback)}"
         if self.usual:
-            each = [len(evidence(self.record.series, one, self.spec)) for one in self.usual]
-            told += f", usually {round(sum(each) / len(each))}"
+            told += f", usually {self._usually_seen}"
         return told + (f"; the last came {ago(self.at - last)}." if last else ".")
+
+    @cached_property
+    def _usually_seen(self) -> int:
+        each = [len(evidence(self.record.series, one, self.spec)) for one in self.usual]
+        return round(sum(each) / len(each))
 
     def _of(self, code: int) -> AlarmSeries:
         its = self.record.series.codes == code

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.live import Live
 
 from service.bootstrap.configuration import load_settings
-from service.bootstrap.listening import listen, url_of
+from service.bootstrap.listening import Server, listen, url_of
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 from service.broker.embedded import EmbeddedBroker
@@ -118,7 +118,7 @@ def _serving(service: Service, listener: socket.socket) -> Iterator[str]:
     """Serve the API from a thread; the main one draws or checks."""
     address = url_of(listener)
     service.stores.lock.announce(address)
-    server = uvicorn.Server(uvicorn.Config(service.front(), log_config=None, access_log=False))
+    server = Server(uvicorn.Config(service.front(), log_config=None, access_log=False), ending=service.feed.close)
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="api", daemon=True)
     service.start()
     thread.start()

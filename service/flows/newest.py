@@ -58,6 +58,21 @@ class NewestForecasts:
             return None
         return kept
 
+    def kept(self, machine: MachineId) -> Newest | None:
+        """Return what is kept, however old: all that has arrived is in it, and the grid renews it."""
+        return self._kept.get(machine)
+
+    def arrival(self, machine: MachineId) -> int:
+        """Return the number of the machine's last arrival: as long as it is the same, nothing has come for it."""
+        return self._last_arrival.get(machine, 0)
+
+    def latest(self, machines: list[Machine]) -> list[Newest]:
+        """Return what is kept for each machine, making in one pass those for which nothing is."""
+        missing = [machine for machine in machines if self._kept.get(machine.id) is None]
+        made = {one.machine: one for one in self.of(missing)}
+        found = (self._kept.get(machine.id) or made.get(machine.id) for machine in machines)
+        return [one for one in found if one]
+
     def of(self, machines: list[Machine]) -> list[Newest]:
         """Return a fresh forecast for each machine, making in one pass those that are not."""
         found = {machine.id: self.fresh(machine.id) for machine in machines}

@@ -1,7 +1,7 @@
 """What the flows need from the world outside, each as small as its use; stores and brokers fit these shapes."""
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from forecasting.forecaster import Forecaster
@@ -9,15 +9,19 @@ from forecasting.series import AlarmSeries
 from service.core.catalogue import CatalogueEntry
 from service.core.enrolment import Enrolled, NewMachine
 from service.core.exam import Exam, Marks
-from service.core.history import AlarmPage, GapRecord, PageQuery
+from service.core.history import AlarmPage, GapRecord, PageQuery, StoredAlarm
+from service.core.hush import Acknowledgement, HushQuery, Maintenance, Shelf
 from service.core.job import Job
 from service.core.machine import Agent, Knock, Machine
 from service.core.memory import Memory
+from service.core.notice import Changes, Notice, NoticeQuery
 from service.core.outcome import Due, Measure, Outcome, ScoredForecast
 from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
 from service.core.recording import Recorded, Recording
 from service.core.scoring import Sheet
+from service.core.strip import Strip
 from service.core.version import StoredForecast, Version
+from service.core.webhook import Answer, Delivery, Parcel, Webhook
 from wire.identity import MachineId
 from wire.words import JobKind, JobState, MachineState
 
@@ -50,6 +54,20 @@ class EventLog(Protocol):
     def gaps(self, machine: Machine, start: datetime, end: datetime) -> list[GapRecord]: ...
     def exact_gaps(self, machine: Machine, start: datetime, end: datetime) -> list[tuple[GapRecord, int]]: ...
     def page(self, machine: Machine, query: PageQuery) -> AlarmPage: ...
+
+
+class Strips(Protocol):
+    """The last hours of many machines at once."""
+
+    def strips(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, Strip]: ...
+
+
+class AlarmsInOrder(Protocol):
+    """Stored alarms from the oldest on, however many there are."""
+
+    def alarms(
+        self, machine: Machine, start: datetime, end: datetime, *, code: int | None = None
+    ) -> Iterator[StoredAlarm]: ...
 
 
 class QuarantineLog(Protocol):
@@ -158,3 +176,71 @@ class Retractor(Protocol):
     """Where the forecast of a machine that is gone is taken away."""
 
     def retract(self, machine: MachineId) -> None: ...
+
+
+class Shelves(Protocol):
+    """Alarms that nobody wants to hear of for a while."""
+
+    def add(
+        self, machine: Machine, code: int, *, at: datetime, until: datetime, who: str, reason: str
+    ) -> Shelf: ...
+    def get(self, number: int) -> Shelf: ...
+    def lift(self, shelf: Shelf, *, at: datetime, who: str, reason: str | None) -> Shelf: ...
+    def page(self, query: HushQuery) -> list[Shelf]: ...
+    def holding(self, at: datetime) -> list[Shelf]: ...
+    def between(self, machine: Machine, start: datetime, end: datetime) -> list[Shelf]: ...
+
+
+class MaintenanceWindows(Protocol):
+    """When people work on machines."""
+
+    def add(self, window: Maintenance, *, at: datetime) -> Maintenance: ...
+    def get(self, number: int) -> Maintenance: ...
+    def cancel(self, window: Maintenance, *, at: datetime, who: str, reason: str | None) -> Maintenance: ...
+    def page(self, query: HushQuery) -> list[Maintenance]: ...
+    def holding(self, at: datetime) -> list[Maintenance]: ...
+
+
+class Acknowledgements(Protocol):
+    """Who knows of which alarm."""
+
+    def add(self, machine: Machine, code: int, *, at: datetime, who: str, note: str | None) -> Acknowledgement: ...
+    def holding(self) -> list[Acknowledgement]: ...
+    def page(self, query: HushQuery) -> list[Acknowledgement]: ...
+    def of_notices(self, numbers: Iterable[int]) -> dict[int, Acknowledgement]: ...
+
+
+class Notices(Protocol):
+    """Likely alarms that were news."""
+
+    def live(self, since: datetime) -> list[Notice]: ...
+    def write(self, changes: Changes, *, at: datetime, wall: datetime) -> int: ...
+    def page(self, query: NoticeQuery) -> list[Notice]: ...
+
+
+class Webhooks(Protocol):
+    """Who is told of notices."""
+
+    def add(self, webhook: Webhook, *, who: str, reason: str | None) -> Webhook: ...
+    def all(self) -> list[Webhook]: ...
+    def get(self, number: int) -> Webhook: ...
+    def switch(
+        self, webhook: Webhook, *, enabled: bool, at: datetime, who: str, reason: str | None
+    ) -> Webhook: ...
+    def remove(self, webhook: Webhook, *, at: datetime, who: str, reason: str | None) -> None: ...
+
+
+class Deliveries(Protocol):
+    """The outbox of notices."""
+
+    def due(self, now: datetime, *, limit: int, not_to: Iterable[int] = ()) -> list[Delivery]: ...
+    def take_up(self, delivery: Delivery, *, now: datetime, lease: timedelta) -> Parcel | None: ...
+    def settle(self, delivery: Delivery, answer: Answer, *, now: datetime, again: datetime | None) -> None: ...
+    def give_up(self, webhook: int, *, now: datetime, plant_at: datetime, why: str) -> None: ...
+    def of_notices(self, numbers: Iterable[int]) -> dict[int, list[Delivery]]: ...
+
+
+class Post(Protocol):
+    """The way to a receiver; whatever happens on it comes back as an answer."""
+
+    def send(self, url: str, secret: str, key: str, body: bytes) -> Answer: ...

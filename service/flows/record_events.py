@@ -1,7 +1,7 @@
 """Messages to committed events and acks: judge each event alone, commit once, then say what is committed."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -163,13 +163,18 @@ class Intake:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What is now committed, who must be told, and whose forecasts may have changed."""
+    """What is now committed, who must be told, and whose forecasts may have changed.
+
+    ``fresh`` are the events that were not stored before, of ``machines``.
+    """
 
     acks: list[tuple[MachineId, Ack]]
     touched: set[MachineId]
     late: set[Machine]
     recorded: Recorded
     counts: Counter[str]
+    fresh: Sequence[EventRow] = ()
+    machines: Mapping[MachineId, Machine] = field(default_factory=dict)
 
 
 def record(intake: Intake, *, recorder: Recorder) -> Receipt:
@@ -178,7 +183,8 @@ def record(intake: Intake, *, recorder: Recorder) -> Receipt:
     counts = intake.counts + Counter(
         stored=recorded.stored, duplicate=recorded.duplicates, **{"quarantined:conflict": recorded.conflicts}
     )
-    return Receipt(intake.acks(), set(intake.machines), intake.late, recorded, counts)
+    fresh = intake.recording.events if recorded.fresh is None else recorded.fresh
+    return Receipt(intake.acks(), set(intake.machines), intake.late, recorded, counts, fresh, intake.machines)
 
 
 def _storable(text: str) -> str:

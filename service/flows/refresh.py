@@ -1,18 +1,22 @@
 """The rhythm of forecasts: stored and announced on the grid, announced in between when something arrives."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from forecasting.window import grid_floor
 from service.flows.forecast import ForecastDesk
-from service.flows.newest import NewestForecasts
+from service.flows.newest import Newest, NewestForecasts
 from service.flows.ports import Announcer, Machines, StoredForecasts
 from wire.clock import PlantClock
 
 
 @dataclass
 class Refresh:
-    """Runs often, does little: whatever the clock and the arrivals call for."""
+    """Runs often, does little: whatever the clock and the arrivals call for.
+
+    ``told`` hear of every forecast that is announced; they must not block.
+    """
 
     desk: ForecastDesk
     newest: NewestForecasts
@@ -21,6 +25,7 @@ class Refresh:
     announcer: Announcer
     clock: PlantClock
     step: timedelta
+    told: tuple[Callable[[Newest], None], ...] = ()
     _done: datetime | None = None
     _spoken: int | None = None
 
@@ -38,8 +43,7 @@ class Refresh:
         made = self.desk.now(due, at)
         self.stored.add([one.stored for one in made])
         for one in made:
-            kept = self.newest.keep(one, seen)
-            self.announcer.announce(kept.machine, kept.encoded)
+            self._announce(self.newest.keep(one, seen))
         self._done = at
         return len(made)
 
@@ -60,5 +64,10 @@ class Refresh:
             self.newest.touch(touched)  # they still want a forecast when the trouble is over
             raise
         for newest in forecasts:
-            self.announcer.announce(newest.machine, newest.encoded)
+            self._announce(newest)
         return len(machines)
+
+    def _announce(self, newest: Newest) -> None:
+        self.announcer.announce(newest.machine, newest.encoded)
+        for tell in self.told:
+            tell(newest)

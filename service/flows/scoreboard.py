@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from service.core.machine import Machine
 from service.core.outcome import ScoredForecast
-from service.core.scoring import Standing, Tally, counted, joined, standing
-from service.errors import InputRejected, NotFound
+from service.core.scoring import Standing, Tally, by_day, counted, joined, standing
+from service.flows.choice import chosen_machines, chosen_span
 from service.flows.ports import Machines, Outcomes
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.micros import moment
-from wire.moment import EARLIEST
 from wire.words import Grouping
 
 USUAL_SPAN = timedelta(days=30)
@@ -38,6 +37,7 @@ class Key:
     machine: MachineId | None = None
     code: int | None = None
     version: int | None = None
+    day: date | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Scoreboard:
     def board(self, query: BoardQuery) -> Board:
         """Return the figures that a query asks for."""
         since, until = self.span(query.since, query.until)
-        machines = self._asked(query)
+        machines = chosen_machines(self.machines, query.site, query.machine)
         tallies: dict[Key, Tally] = {}
         total: Tally | None = None
         for machine in machines:
@@ -100,23 +100,7 @@ class Scoreboard:
 
     def span(self, since: datetime | None, until: datetime | None) -> tuple[datetime, datetime]:
         """Return the span asked for, or say in a sentence what is wrong with it."""
-        end = until or self.clock.now()
-        start = since or max(end - USUAL_SPAN, EARLIEST)
-        if start >= end:
-            raise InputRejected("since must be before until.")
-        if end - start > LONGEST_SPAN:
-            raise InputRejected(f"Ask for at most {LONGEST_SPAN.days} days at once.")
-        return start, end
-
-    def _asked(self, query: BoardQuery) -> list[Machine]:
-        if query.machine is not None:
-            if query.site is None:
-                raise InputRejected("A machine is named together with its site; give site too.")
-            return [self.machines.get(MachineId(query.site, query.machine))]
-        machines = [one for one in self.machines.all() if query.site in (None, one.id.site)]
-        if query.site is not None and not machines:
-            raise NotFound(f"There is no machine at the site {query.site}.")
-        return machines
+        return chosen_span(since, until, now=self.clock.now(), usual=USUAL_SPAN, longest=LONGEST_SPAN)
 
     def _tallies(
         self, machine: Machine, since: datetime, until: datetime, query: BoardQuery
@@ -132,12 +116,15 @@ class Scoreboard:
                 yield Key(machine=machine.id), count.whole
             elif query.by is Grouping.VERSION:
                 yield Key(version=int(sheet.version[0])), count.whole
+            elif query.by is Grouping.DAY:
+                for start_us, day in by_day(sheet):
+                    yield Key(day=moment(start_us).date()), counted(day).whole
             else:
                 owner = machine.id if query.by is Grouping.MACHINE_AND_CODE else None
                 for column, code in enumerate(count.codes):
                     yield Key(machine=owner, code=int(code)), count.of(column)
 
 
-def _order(line: tuple[Key, Tally]) -> tuple[MachineId, int, int]:
+def _order(line: tuple[Key, Tally]) -> tuple[MachineId, int, int, date]:
     key = line[0]
-    return (key.machine or MachineId("", ""), key.code or 0, key.version or 0)
+    return (key.machine or MachineId("", ""), key.code or 0, key.version or 0, key.day or date.min)

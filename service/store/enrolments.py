@@ -15,6 +15,7 @@ from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.jobs import cancel_jobs, latest_job, open_job
 from service.store.tables import (
+    acknowledgements,
     agents,
     events,
     exams,
@@ -25,9 +26,11 @@ from service.store.tables import (
     machines,
     marks,
     memories,
+    notices,
     quarantine,
     samples,
     scored,
+    shelves,
     tasks,
 )
 from wire.micros import micros
@@ -131,5 +134,6 @@ def _erase(connection: Connection, machine: int) -> None:
     kept = select(samples.c.id).where(samples.c.machine_id == machine)
     connection.execute(delete(marks).where(marks.c.exam_id.in_(sat)))
     connection.execute(delete(memories).where(memories.c.sample_id.in_(kept)))
-    for table in (exams, samples, tasks, forecasts, scored, events, gaps, agents, quarantine):
+    told = (acknowledgements, notices, shelves)
+    for table in (exams, samples, tasks, forecasts, scored, events, gaps, agents, quarantine, *told):
         connection.execute(delete(table).where(table.c.machine_id == machine))

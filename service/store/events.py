@@ -223,26 +223,32 @@ def _insert_events(
     stored = insert_rows(connection, events, _EVENT_COLUMNS, rows)
     if stored == len(rows):
         return Recorded(stored, 0, 0), []
-    conflicts = _conflicts(connection, recording.events, numbers)
-    return Recorded(stored, len(rows) - stored - len(conflicts), len(conflicts)), conflicts
+    conflicts, fresh = _known_before(connection, recording, numbers)
+    return Recorded(stored, len(rows) - stored - len(conflicts), len(conflicts), fresh), conflicts
 
 
-def _conflicts(
-    connection: Connection, rows: list[EventRow], numbers: dict[tuple[int, UUID], int]
-) -> list[Quarantined]:
-    """Return the rows whose identity is taken by an event with another body."""
+def _known_before(
+    connection: Connection, recording: Recording, numbers: dict[tuple[int, UUID], int]
+) -> tuple[list[Quarantined], tuple[EventRow, ...]]:
+    """Return the rows whose identity is taken by an event with another body, and those that are new."""
     by_epoch: dict[int, list[EventRow]] = defaultdict(list)
-    for row in rows:
+    for row in recording.events:
         by_epoch[numbers[row.machine, row.epoch]].append(row)
     conflicts: list[Quarantined] = []
+    fresh: dict[tuple[int, int], EventRow] = {}  # by identity: a recording may hold an event twice
     for epoch_id, group in by_epoch.items():
         seqs = [row.seq for row in group]
-        query = select(events.c.seq, events.c.code, events.c.at_us).where(
+        query = select(events.c.seq, events.c.code, events.c.at_us, events.c.received_us).where(
             events.c.epoch_id == epoch_id, events.c.seq >= min(seqs), events.c.seq <= max(seqs)
         )
-        kept = {seq: (code, at_us) for seq, code, at_us in connection.execute(query)}
-        conflicts += [_conflict(row, kept[row.seq]) for row in group if kept[row.seq] != (row.code, row.at_us)]
-    return conflicts
+        kept = {seq: (code, at_us, received_us) for seq, code, at_us, received_us in connection.execute(query)}
+        for row in group:
+            code, at_us, received_us = kept[row.seq]
+            if (code, at_us) != (row.code, row.at_us):
+                conflicts.append(_conflict(row, (code, at_us)))
+            elif received_us == recording.received_us:
+                fresh[epoch_id, row.seq] = row
+    return conflicts, tuple(fresh.values())
 
 
 def _conflict(row: EventRow, kept: tuple[int, int]) -> Quarantined:

@@ -53,6 +53,12 @@ class JobStore:
         with self.database.read() as connection:
             return [_job(row) for row in connection.execute(query)]
 
+    def open_counts(self) -> dict[JobState, int]:
+        """Return how many jobs are in each of the states in which something may still come of them."""
+        query = select(jobs.c.state, func.count()).where(_OPEN).group_by(jobs.c.state)
+        with self.database.read() as connection:
+            return {JobState(state): number for state, number in connection.execute(query)}
+
     def open(self, machine: Machine, kind: JobKind, state: JobState, *, at: datetime) -> Job:
         """Return the machine's open job, a new one if it has none."""
         with self.database.write() as connection:

@@ -6,7 +6,17 @@ from datetime import datetime
 from sqlalchemy import delete, func, select, text
 
 from service.store.engine import Database
-from service.store.tables import events, forecasts, gaps, machines, quarantine
+from service.store.tables import (
+    acknowledgements,
+    events,
+    forecasts,
+    gaps,
+    machines,
+    maintenance,
+    notices,
+    quarantine,
+    shelves,
+)
 from wire.micros import micros, moment
 
 _BYTES_AN_EVENT = 150  # row and index entries on PostgreSQL, whose files do not shrink when rows go
@@ -59,11 +69,19 @@ class RetentionStore:
         return gone
 
     def forget_beside(self, before: datetime, quarantined_before: datetime) -> int:
-        """Delete gaps and stored forecasts of that time, and what has been quarantined for long."""
+        """Delete gaps, stored forecasts and notices of that time, and what has been quarantined for long.
+
+        Deliveries go with their notice. What is open, or holds, is of the present however old it is.
+        """
+        then = micros(before)
         with self.database.write() as connection:
             statements = (
                 delete(gaps).where(gaps.c.last_us < micros(before)),
                 delete(forecasts).where(forecasts.c.as_of_us < micros(before)),
+                delete(shelves).where(shelves.c.until_us < then),
+                delete(maintenance).where(maintenance.c.until_us < then),
+                delete(acknowledgements).where(acknowledgements.c.ended_us < then),
+                delete(notices).where(notices.c.rearmed_us < then),
                 delete(quarantine).where(quarantine.c.received_us < micros(quarantined_before)),
             )
             return sum(connection.execute(statement).rowcount for statement in statements)

@@ -362,3 +362,117 @@ outcomes = Table(
     ),
     sqlite_with_rowid=False,
 )
+
+# What people do not want to hear of, until when and why, in plant time. Nothing that forecasts reads these.
+shelves = Table(
+    "shelves",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("machine_id", ForeignKey("machines.id"), nullable=False),
+    Column("code", Integer, nullable=False),
+    Column("from_us", BigInteger, nullable=False),
+    Column("until_us", BigInteger, nullable=False),
+    Column("lifted_us", BigInteger, nullable=True),
+    Column("who", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Index("ix_shelves_machine", "machine_id", "until_us"),
+    Index("ix_shelves_until", "until_us"),
+)
+
+maintenance = Table(
+    "maintenance",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("site", Text, nullable=False),
+    Column("machine", Text, nullable=True),  # the whole site unless named
+    Column("from_us", BigInteger, nullable=False),
+    Column("until_us", BigInteger, nullable=False),
+    Column("cancelled_us", BigInteger, nullable=True),
+    Column("who", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Index("ix_maintenance_until", "until_us"),
+)
+
+# A likely alarm that was news. ``rearmed_us`` is since when there may be another of its machine and code, after
+# a quiet time.
+notices = Table(
+    "notices",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("machine_id", ForeignKey("machines.id"), nullable=False),
+    Column("code", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("severity", Text, nullable=False),
+    Column("as_of_us", BigInteger, nullable=False),
+    Column("horizon_end_us", BigInteger, nullable=False),
+    Column("probability", Float, nullable=False),
+    Column("threshold", Float, nullable=False),
+    Column("model_version", Text, nullable=False),
+    Column("opened_us", BigInteger, nullable=False),
+    Column("closed_us", BigInteger, nullable=True),
+    Column("ended", Text, nullable=True),
+    Column("rearmed_us", BigInteger, nullable=True),
+    # Never two open for one alarm, whichever process opens them.
+    Index(
+        "uq_notices_open",
+        "machine_id",
+        "code",
+        unique=True,
+        sqlite_where=text("closed_us IS NULL"),
+        postgresql_where=text("closed_us IS NULL"),
+    ),
+    Index("ix_notices_machine", "machine_id", "id"),
+    Index("ix_notices_rearmed", "rearmed_us"),
+)
+
+acknowledgements = Table(
+    "acknowledgements",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("machine_id", ForeignKey("machines.id"), nullable=False),
+    Column("code", Integer, nullable=False),
+    Column("notice_id", ForeignKey("notices.id", ondelete="SET NULL"), nullable=True),
+    Column("at_us", BigInteger, nullable=False),
+    Column("ended_us", BigInteger, nullable=True),  # when the alarm was no longer likely
+    Column("who", Text, nullable=False),
+    Column("note", Text, nullable=True),
+    Index("ix_acknowledgements_machine", "machine_id", "id"),
+    Index("ix_acknowledgements_notice", "notice_id"),
+    Index("ix_acknowledgements_ended", "ended_us"),
+)
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("severity", Text, nullable=False),  # the least
+    Column("site", Text, nullable=True),
+    Column("machine", Text, nullable=True),
+    Column("enabled", Boolean, nullable=False),
+    Column("trouble", Text, nullable=True),
+    Column("created_us", BigInteger, nullable=False),
+    CheckConstraint("severity IN ('low', 'medium', 'high')", name="severity"),
+)
+
+# Written with the notice, in one transaction, and tried until somebody took it; times are wall time. Whoever
+# takes one up moves ``next_try_us`` on first, so that two couriers never try the same one at once.
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("notice_id", ForeignKey("notices.id", ondelete="CASCADE"), nullable=False),
+    Column("webhook_id", ForeignKey("webhooks.id", ondelete="CASCADE"), nullable=False),
+    Column("key", Uuid, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_try_us", BigInteger, nullable=True),  # null once it is over
+    Column("status", Integer, nullable=True),
+    Column("answer", Text, nullable=True),
+    Column("delivered_us", BigInteger, nullable=True),
+    Column("given_up_us", BigInteger, nullable=True),
+    UniqueConstraint("notice_id", "webhook_id"),
+    Index("ix_deliveries_webhook", "webhook_id"),
+    Index("ix_deliveries_due", "next_try_us"),
+)

@@ -7,20 +7,30 @@ from fastapi_offline import FastAPIOffline
 
 from service import __version__
 from service.web import (
+    acknowledgements,
     catalogue,
     enrolment,
     explanations,
+    exports,
+    figures,
+    fleet,
     forecasts,
     gaps,
     health,
     jobs,
     machines,
+    maintenance,
     memory,
     models,
+    notices,
     problems,
     quarantine,
     scores,
+    shelves,
     silent,
+    stream,
+    timelines,
+    webhooks,
 )
 from service.web.parts import Parts
 
@@ -38,11 +48,13 @@ def create_app(parts: Parts) -> FastAPI:
     problems.install(app)
     nouns = (
         machines,
+        fleet,
         enrolment,
         jobs,
         models,
         memory,
         forecasts,
+        stream,
         explanations,
         scores,
         gaps,
@@ -50,6 +62,14 @@ def create_app(parts: Parts) -> FastAPI:
         catalogue,
         quarantine,
         health,
+        figures,
+        timelines,
+        exports,
+        notices,
+        acknowledgements,
+        shelves,
+        maintenance,
+        webhooks,
     )
     for noun in nouns:
         app.include_router(noun.router(parts))

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from service.core.history import GapRecord
 from service.web.parts import MachineName, Parts, Site
 from service.web.problems import responses
 from wire.identity import MachineId
@@ -26,17 +27,19 @@ def router(parts: Parts) -> APIRouter:
         """Which of the machine's events were dropped because its spool was full, the newest ``limit``."""
         known = parts.machines.get(MachineId(site, machine))
         found = parts.log.exact_gaps(known, since or EARLIEST, until or LATEST)[-limit:]
-        views = [
-            GapView(
-                first_at=gap.first_at,
-                last_at=gap.last_at,
-                first_seq=gap.first_seq,
-                last_seq=gap.last_seq,
-                dropped=dropped,
-                reason=gap.reason,
-            )
-            for gap, dropped in found
-        ]
+        views = [gap_view(gap, dropped) for gap, dropped in found]
         return GapPage(gaps=views, dropped=sum(view.dropped for view in views))
 
     return routes
+
+
+def gap_view(gap: GapRecord, dropped: int) -> GapView:
+    """Return a gap as the API shows it."""
+    return GapView(
+        first_at=gap.first_at,
+        last_at=gap.last_at,
+        first_seq=gap.first_seq,
+        last_seq=gap.last_seq,
+        dropped=dropped,
+        reason=gap.reason,
+    )

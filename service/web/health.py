@@ -26,9 +26,10 @@ def router(parts: Parts) -> APIRouter:
 
     @routes.get("/v1/status")
     def status() -> Status:
-        """What has been counted since the start, the plant's time and the model that serves."""
+        """The plant's time, the model that serves, what has been counted since the start, and how each part is."""
         health = parts.health()
         return Status(
+            **dict(parts.condition()),
             plant_time=parts.clock.now(),
             model_version=health.model_version,
             ready=health.ready,

@@ -58,7 +58,7 @@ def router(parts: Parts) -> APIRouter:
         responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **responses(404, 422)},
     )
     async def job_events(job: JobNumber) -> StreamingResponse:
-        """The job as server-sent events, one each time it changes, until it has ended."""
+        """The job as server-sent events, one each time it changes, until it has ended or the service stops."""
         await run_in_threadpool(parts.jobs.get, job)
         return StreamingResponse(
             _changes(parts, job), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
@@ -79,7 +79,7 @@ async def _changes(parts: Parts, number: int) -> AsyncIterator[str]:
         elif silent >= _KEEP_ALIVE:
             silent = 0.0
             yield ": still there\n\n"
-        if not job.is_open:
+        if not job.is_open or parts.feed.closed:
             return
         await asyncio.sleep(_PULSE)
         silent += _PULSE

@@ -30,7 +30,7 @@ def router(parts: Parts) -> APIRouter:
         agents = parts.machines.agents()
         return Fleet(
             machines=[view(one, agents.get(one.id)) for one in parts.machines.all(retired=retired)],
-            knocking=[_knock(knock) for knock in parts.machines.knocks()],
+            knocking=[knock_view(knock) for knock in parts.machines.knocks()],
         )
 
     @routes.get("/{site}/{machine}", responses=responses(404, 422))
@@ -87,7 +87,8 @@ def view(machine: Machine, agent: Agent | None) -> MachineView:
     )
 
 
-def _knock(knock: Knock) -> KnockView:
+def knock_view(knock: Knock) -> KnockView:
+    """Return who knocks as the API shows it."""
     site, machine = knock.machine
     return KnockView(site=site, machine=machine, first_at=knock.first_at, last_at=knock.last_at)
 

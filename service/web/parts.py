@@ -9,16 +9,25 @@ from fastapi import Path, Request
 from service.core.health import Health
 from service.flows.enrol import Enrolment
 from service.flows.explain import ExplanationDesk
+from service.flows.export import AlarmExport
+from service.flows.feed import Feed
+from service.flows.figures import FiguresDesk
+from service.flows.fleet import FleetBoard
 from service.flows.forecast import ForecastDesk
+from service.flows.hush import HushDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
+from service.flows.notice_board import NoticeBoard
 from service.flows.ports import Catalogue, EventLog, Exams, Jobs, Machines, QuarantineLog, Versions
 from service.flows.replay import Replay
 from service.flows.scoreboard import Scoreboard
 from service.flows.silence import SilenceWatch
+from service.flows.timeline import TimelineDesk
 from service.flows.versions import VersionDesk
+from service.flows.webhooks import WebhookDesk
 from wire.clock import PlantClock
 from wire.identity import ID_PATTERN
+from wire.rest.health import Condition
 
 Site = Annotated[str, Path(pattern=ID_PATTERN, description="The plant.", examples=["padova"])]
 MachineName = Annotated[str, Path(pattern=ID_PATTERN, description="The machine.", examples=["filler-1"])]
@@ -46,6 +55,15 @@ class Parts:
     quarantine: QuarantineLog
     replay: Replay
     silence: SilenceWatch
+    fleet: FleetBoard
+    feed: Feed
+    condition: Callable[[], Condition]
+    figures: FiguresDesk
+    timelines: TimelineDesk
+    export: AlarmExport
+    hush: HushDesk
+    notices: NoticeBoard
+    webhooks: WebhookDesk
 
 
 def who(request: Request) -> str:

@@ -97,6 +97,7 @@ def _line(key: Key, line: Standing, entries: dict[int, CatalogueEntry]) -> LineV
         code=key.code,
         text=entry.text if entry else None,
         model_version=None if key.version is None else f"v{key.version}",
+        day=key.day,
         figures=_figures(line),
     )
 

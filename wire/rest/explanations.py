@@ -109,8 +109,8 @@ class ExplanationView(BaseModel):
                     "as_of": "2026-11-16T08:07:00.000Z",
                     "model_version": "v3",
                     "hindsight": False,
-                    "usual_moments": 96,
-                    "reading": "Each part moves the odds of the alarm away from this machine's usual ones …",
+                    "usual_moments": 61,
+                    "reading": "Each part moves the log-odds of the alarm away from what is usual for it, …",
                     "explanations": [_EXAMPLE],
                 }
             ]
@@ -123,8 +123,8 @@ class ExplanationView(BaseModel):
     model_version: str
     hindsight: bool = Field(description="True if the model was not yet serving at as_of.")
     usual_moments: int = Field(
-        description="Over how many past moments the usual was taken, every 7 hours of the last 28 days; with 0 it "
-        "is what the model says of a machine that was never heard."
+        description="Over how many past moments the usual was taken, every 11 hours of the last 28 days; with 0 "
+        "it is what the model says of a machine that was never heard."
     )
     reading: str = Field(description="How to read it, in one sentence.")
     explanations: list[ReasonView]

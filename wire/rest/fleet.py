@@ -12,6 +12,7 @@ from wire.words import MachineState, Presence
 
 STRIP_HOURS = 28
 MOST_LIKELY = 3
+_WANTS_A_LOOK = (Presence.SILENT, Presence.STALE, Presence.OFFLINE)
 
 MachineKey = Annotated[str, Field(description="site/machine", examples=["padova/filler-1"])]
 
@@ -66,6 +67,13 @@ class FleetCard(BaseModel):
     )
     expected: int = Field(description="How many alarms are expected in all.")
     urgency: float = Field(description="The highest probability of an expected alarm; 0 if none is expected.")
+
+    @property
+    def place(self) -> tuple[int, float, float, str, str]:
+        """What cards are sorted by, so that whoever merges changed ones into the others has the same order."""
+        group = 0 if self.expected else 1 if self.presence in _WANTS_A_LOOK else 2
+        likeliest = max((alarm.probability for alarm in self.likely), default=0.0)
+        return (group, -self.urgency, -likeliest, self.site, self.machine)
 
 
 class FleetOverview(BaseModel):

@@ -1,5 +1,6 @@
 """Whether forecasts came true."""
 
+from datetime import date
 from enum import StrEnum
 from typing import Any
 
@@ -61,13 +62,14 @@ class StandingView(BaseModel):
 
 
 class LineView(BaseModel):
-    """A line of the scoreboard; of site, machine, code and model_version those are given that it is about."""
+    """A line of the scoreboard; of site, machine, code, model_version and day those are given that it is about."""
 
     site: Identifier | None
     machine: Identifier | None
     code: int | None
     text: str | None = Field(description="What the code means.")
     model_version: str | None
+    day: date | None = Field(default=None, description="In UTC, on which the forecasts were made.")
     figures: StandingView
 
 
@@ -118,6 +120,7 @@ class BoardView(BaseModel):
                             "code": None,
                             "text": None,
                             "model_version": None,
+                            "day": None,
                             "figures": _EXAMPLE_FIGURES,
                         }
                     ],

@@ -29,13 +29,15 @@ export default {
           <input class="ac-field" name="time_zone" v-model.trim="wish.time_zone" :list="id + 'zones'" autocomplete="off" placeholder="Europe/Rome" v-bind="told('time_zone')" />
           <small v-if="errors.time_zone" class="ac-bad-word" :id="id + 'time_zone'">{{ errors.time_zone }}</small>
         </label>
-        <label class="ac-labelled">History <span class="quiet">(optional: timestamp,alarm,serial as .csv or .csv.gz)</span>
+        <label class="ac-labelled">Its past, if there is a log
           <input class="ac-field" type="file" name="history" ref="history" accept=".csv,.gz,.csv.gz,text/csv,application/gzip" @change="pick" />
           <small v-if="errors.history" class="ac-bad-word">{{ errors.history }}</small>
+          <small v-else class="quiet">timestamp,alarm,serial as .csv or .csv.gz</small>
         </label>
-        <label class="ac-labelled">Catalogue <span class="quiet">(optional: code,text,severity,target as .csv)</span>
+        <label class="ac-labelled">What its codes mean, if they are new
           <input class="ac-field" type="file" name="catalogue" ref="catalogue" accept=".csv,text/csv" v-bind="told('catalogue')" />
           <small v-if="errors.catalogue" class="ac-bad-word" :id="id + 'catalogue'">{{ errors.catalogue }}</small>
+          <small v-else class="quiet">code,text,severity,target as .csv</small>
         </label>
         <template v-if="file">
           <label class="ac-labelled">Only rows of serial

@@ -1,5 +1,6 @@
 """The forgetting matrix: how every version did in every machine's exam."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nicegui import html
@@ -10,6 +11,7 @@ from wire.rest.models import ExamFigures, ModelDetail
 
 FIGURES = {"average_precision": "average precision", "brier_skill": "Brier skill", "macro_f1": "F1"}
 _STEPS = "abcdefg"  # of the colour scale, lowest first: --heat-a … --heat-g
+_NARROWEST = 0.002  # of a step, so that a hair's breadth is no difference
 _READABLE = 24  # columns that still have room for their numbers
 
 
@@ -21,11 +23,11 @@ class Forgetting:
         self._detail: ModelDetail | None = None
         self._place = html.div().classes("ac-stack")
         self._chart: Chart | None = None
-        self._drawn: tuple[str, str] | None = None
+        self._learned: Mapping[str, Sequence[str]] = {}
 
-    def show(self, detail: ModelDetail | None) -> None:
-        """Draw the matrix of the version that serves."""
-        self._detail = detail
+    def show(self, detail: ModelDetail | None, learned: Mapping[str, Sequence[str]]) -> None:
+        """Draw the matrix of the version that serves; ``learned`` says which machines each version knows."""
+        self._detail, self._learned = detail, learned
         self._place.clear()
         with self._place:
             if detail is None or not detail.matrix:
@@ -51,12 +53,13 @@ class Forgetting:
                     if name == self._figure:
                         option.props("selected")
             choice.on("change", lambda event: self._choose(event.args), js_handler="(e) => emit(e.target.value)")
-        self._chart = Chart(heat_map(detail, self._figure), label=_label(detail, self._figure))
+        self._chart = Chart(heat_map(detail, self._figure, self._learned), label=_label(detail, self._figure))
         self._chart.style(f"height: {7 + 2.1 * len(detail.matrix):.1f}rem")
         self._legend()
         html.p(
             "A line for each version, oldest above; a column for each machine, in the order they were learned. "
             "A column that gets worse from top to bottom is a machine that is being forgotten. "
+            "In brackets: before the machine was learned. "
             "Where a machine was learned again (↻) its exam is a new one, and only figures below can be compared."
         ).classes("small quiet")
         self._as_table(detail)
@@ -65,7 +68,7 @@ class Forgetting:
         if self._detail is None or self._chart is None or figure not in FIGURES:
             return
         self._figure = figure
-        self._chart.show(heat_map(self._detail, figure), label=_label(self._detail, figure))
+        self._chart.show(heat_map(self._detail, figure, self._learned), label=_label(self._detail, figure))
         self._table.clear()
         with self._table:
             self._rows(self._detail)
@@ -102,36 +105,10 @@ def machines_of(detail: ModelDetail) -> list[str]:
     return list(dict.fromkeys(machine for exams in detail.matrix.values() for machine in exams))
 
 
-def heat_map(detail: ModelDetail, figure: str) -> dict[str, Any]:
+def heat_map(detail: ModelDetail, figure: str, learned: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Return the chart of one figure; its numbers stand in the cells as long as there is room."""
     versions, machines = list(detail.matrix), machines_of(detail)
-    cells = [
-        (machines.index(machine), line, machine, version, one, value)
-        for line, (version, exams) in enumerate(detail.matrix.items())
-        for machine, one in exams.items()
-        if (value := _value(one, figure)) is not None
-    ]
-    values = [value for *_, value in cells]
-    low, high = (min(values), max(values)) if values else (0.0, 1.0)
-    width = max((high - low) / len(_STEPS), 1e-9)
-    newest: dict[str, int] = {}
-    data = []
-    for column, line, machine, version, one, value in cells:
-        again = newest.get(machine, one.exam) != one.exam
-        newest[machine] = one.exam
-        step = _STEPS[min(int((value - low) / width), len(_STEPS) - 1)]
-        data.append(
-            {
-                "value": [column, line, value],
-                "itemStyle": {"color": f"var(--heat-{step})"},
-                "label": {
-                    "color": f"var(--heat-ink-{step})",
-                    "formatter": ("↻ " if again else "") + f"{value:.2f}",
-                },
-                "tip": f"{version} in the exam of {machine}\n{FIGURES[figure]} {value:.3f}"
-                + ("\nlearned again: a new exam" if again else ""),
-            }
-        )
+    data = _cells(detail, figure, learned)
     readable = len(machines) <= _READABLE
     axis = {"axisLine": {"show": False}, "axisTick": {"show": False}, "splitArea": {"show": False}}
     return {
@@ -151,13 +128,8 @@ def heat_map(detail: ModelDetail, figure: str) -> dict[str, Any]:
             "axisLabel": {"color": "var(--soft)", "interval": 0 if len(versions) <= _READABLE else "auto"},
             **axis,
         },
-        # The map needs one to be drawn; the colours are the cells' own, because they follow light and dark.
-        "visualMap": {
-            "show": False,
-            "min": low,
-            "max": high,
-            "inRange": {"color": ["var(--heat-a)", "var(--heat-g)"]},
-        },
+        # ECharts draws no heat map without one; the colours are the cells' own.
+        "visualMap": {"show": False, "min": 0, "max": 1},
         "series": [
             {
                 "type": "heatmap",
@@ -168,6 +140,37 @@ def heat_map(detail: ModelDetail, figure: str) -> dict[str, Any]:
             }
         ],
     }
+
+
+def _cells(detail: ModelDetail, figure: str, learned: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    machines = machines_of(detail)
+    marks = [
+        (line, version, machine, one, value)
+        for line, (version, exams) in enumerate(detail.matrix.items())
+        for machine, one in exams.items()
+        if (value := _value(one, figure)) is not None
+    ]
+    low = min((value for *_, value in marks), default=0.0)
+    width = max((max((value for *_, value in marks), default=1.0) - low) / len(_STEPS), _NARROWEST)
+    newest: dict[str, int] = {}
+    cells = []
+    for line, version, machine, one, value in marks:
+        step = _STEPS[min(int((value - low) / width), len(_STEPS) - 1)]
+        words, tip = f"{value:.2f}", f"{version} in the exam of {machine}\n{FIGURES[figure]} {value:.3f}"
+        if machine not in learned.get(version, ()):
+            words, tip = f"({words})", f"{tip}\nbefore it was learned"
+        if newest.get(machine, one.exam) != one.exam:
+            words, tip = f"↻ {words}", f"{tip}\nlearned again: a new exam"
+        newest[machine] = one.exam
+        cells.append(
+            {
+                "value": [machines.index(machine), line, value],
+                "itemStyle": {"color": f"var(--heat-{step})"},
+                "label": {"color": f"var(--heat-ink-{step})", "formatter": words},
+                "tip": tip,
+            }
+        )
+    return cells
 
 
 def _value(one: ExamFigures | None, figure: str) -> float | None:

@@ -41,7 +41,7 @@ export default {
   },
   computed: {
     open() {
-      return this.jobs.filter(isOpen);
+      return this.jobs.filter(isOpen).sort((a, b) => (b.state === "running") - (a.state === "running") || a.id - b.id);
     },
     ended() {
       return this.jobs.filter((job) => !isOpen(job) && job.finished_at);

@@ -15,7 +15,7 @@ _SIGNS = {
     MachineState.LEARNING: ("◕", "quiet", "a job is at it"),
     MachineState.LIVE: ("●", "ac-good", "the model knows it"),
     MachineState.FAILED: ("✕", "ac-bad-word", "the fleet's model speaks for it"),
-    MachineState.RETIRED: ("–", "quiet", "let go"),
+    MachineState.RETIRED: ("✓", "quiet", "let go"),
 }
 
 

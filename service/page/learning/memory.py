@@ -53,14 +53,13 @@ def _draw(memory: MemoryView) -> None:
             "KL of what was offered": "what a fair draw would have",
         },
     )
-    with html.div().classes("ac-grid"):
-        with html.div().classes("ac-wide"):
-            html.h3("By label")
-            html.p(
-                "Each label's share of all labels in the memory, beside its share of all windows it was chosen "
-                "from; the dashed line is where all would be alike. Balance shows as bars that come to the line."
-            ).classes("small quiet")
-            Chart(by_label(memory.codes), label=_by_label_words(memory.codes))
+    html.h3("By label")
+    html.p(
+        "Each label's share of all labels in the memory, beside its share in all windows that it was chosen from. "
+        "Where all labels came alike, every bar would end at the dashed line."
+    ).classes("small quiet")
+    Chart(by_label(memory.codes), label=_by_label_words(memory.codes))
+    with html.div().classes("ac-two"):
         with html.div():
             html.h3("By machine")
             chart = Chart(by_machine(memory.machines), label=_by_machine_words(memory.machines))

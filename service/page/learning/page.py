@@ -1,4 +1,4 @@
-"""The learning page: enrol machines, watch them being learned, keep or take back what was learned, and judge it."""
+"""The learning page: enrol machines, watch them being learned, keep or take back what was learned, judge it."""
 
 from dataclasses import dataclass, field
 
@@ -119,7 +119,8 @@ class Page:
         with self._versions:
             draw_versions(self._seen, self._deeds)
         champion, client = self._seen.champion, self.told.client
-        self._forgetting.show(await client.models.get(champion.version) if champion else None)
+        learned = {one.version: one.machines for one in self._seen.models}
+        self._forgetting.show(await client.models.get(champion.version) if champion else None, learned)
         self._memory.show(await client.memory.get())
 
     def _tell_jobs(self) -> None:

@@ -1,4 +1,4 @@
-"""The scoreboard: the forecasts that were served, beside persistence and the base rate, and how honest they were."""
+"""The scoreboard: forecasts that were served, beside persistence and the base rate, and how honest they were."""
 
 from datetime import timedelta
 from typing import Any
@@ -26,7 +26,10 @@ class Board:
         with html.div().classes("ac-tools"):
             self._select("Span ", SPANS, str(self._days), self._choose_span)
             self._select(
-                "A line for each ", {key.value: word for key, word in LINES.items()}, "", self._choose_lines
+                "A line for each ",
+                {key.value: word for key, word in LINES.items()},
+                self._by.value,
+                self._choose_lines,
             )
         self._place = html.div().classes("ac-stack")
         self._shown: BoardView | None = None
@@ -72,7 +75,7 @@ def _draw(board: BoardView, by: Grouping) -> None:
     if total is None:
         teach(
             "Nothing scored yet",
-            "A forecast is scored once its horizon has closed and the machine was heard after it: about eight hours "
+            "A forecast is scored once its horizon has closed and the machine was heard after it: eight hours "
             f"after it was made. {board.waiting} wait for that.",
         )
         return
@@ -90,8 +93,7 @@ def _draw(board: BoardView, by: Grouping) -> None:
             f"base rate {number(total.base_rate.average_precision, 3)}",
             "Brier skill": "over the base rate; 0 is no better",
             "calibration error": "mean distance of said and came",
-            "days of machines": f"{total.forecasts:,} forecasts; those 15 minutes apart share most of a horizon, so "
-            "the days say how much is independent",
+            "days of machines": f"of independent evidence, from {total.forecasts:,} forecasts",
         },
     )
     html.p(_beside(board, total)).classes("small quiet")
@@ -114,12 +116,12 @@ def _table(board: BoardView, by: Grouping) -> None:
         LINES[by].capitalize(),
         "Days",
         "Average precision",
-        "persistence",
-        "base rate",
+        "of persistence",
+        "of base rate",
         "Lift",
         "Brier skill",
         "F1",
-        "persistence",
+        "of persistence",
     )
     table(
         head,
@@ -164,7 +166,7 @@ def calibration(total: StandingView) -> dict[str, Any]:
         "splitLine": {"lineStyle": {"color": "var(--line)"}},
     }
     return {
-        "grid": {"left": 20, "right": 16, "top": 34, "bottom": 20, "containLabel": True},
+        "grid": {"left": 24, "right": 24, "top": 34, "bottom": 28, "containLabel": True},
         "legend": {"top": 0, "left": 0, "textStyle": {"color": "var(--ink)"}, "data": ["model", "base rate"]},
         "tooltip": {"formatter": "@tip", "confine": True},
         "xAxis": {**axis, "name": "said", "nameGap": 28},
@@ -215,7 +217,7 @@ def _calibration_words(total: StandingView) -> str:
 
 
 def _times(lift: float | None) -> str:
-    return NOTHING if lift is None else f"×{lift:.2f}"
+    return NOTHING if lift is None else f"{lift:.2f} times"
 
 
 def _signed(value: float | None) -> str:

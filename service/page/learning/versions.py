@@ -24,7 +24,7 @@ def draw_versions(seen: Seen, deeds: Deeds) -> None:
     if not seen.models:
         teach(
             "Nothing learned yet",
-            "The first version comes when the first machine has been heard for two weeks, or at once from its history.",
+            "The first version comes once a machine has been heard for two weeks, or at once from its past.",
         )
         return
     champion = seen.champion

@@ -59,7 +59,8 @@ export default {
         });
       }
       const options = this.resolved(this.options);
-      options.textStyle = { fontFamily: "inherit", ...options.textStyle };
+      // By name, because what is "inherited" cannot be measured, and labels would be cut off.
+      options.textStyle = { fontFamily: getComputedStyle(this.$el).fontFamily, ...options.textStyle };
       options.animation ??= false;
       if (this.zoom && options.dataZoom) options.dataZoom = options.dataZoom.map((one) => ({ ...one, ...this.zoom }));
       this.chart.setOption(options, { notMerge: true });

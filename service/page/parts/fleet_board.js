@@ -16,6 +16,7 @@ const STATES = {
   learning: "being learned",
   failed: "not learned; the fleet's model speaks for it",
 };
+const NEWS = 1.5; // times as likely as usual
 const AT_FIRST = 60; // cards drawn at once; the rest follow as they are scrolled to
 
 const byName = (a, b) => a.key.localeCompare(b.key);
@@ -144,7 +145,9 @@ export default {
     tone(card) {
       if (AWAY.has(card.presence)) return "is-away";
       if (!card.expected) return "";
-      return card.likely.some((one) => one.expected && one.severity === "high") ? "is-expecting-high" : "is-expecting";
+      // Orange is for news: a grave alarm that is clearly likelier than it usually is here.
+      const news = (one) => one.expected && one.severity === "high" && (one.lift ?? Infinity) >= NEWS;
+      return card.likely.some(news) ? "is-expecting-high" : "is-expecting";
     },
     meter(one) {
       const usual = one.base_rate === null ? "no past to compare with" : `usually ${percent(one.base_rate)}`;

@@ -1,0 +1,24 @@
+"""The stream: forecasts and alarms as they happen."""
+
+from collections.abc import Collection
+
+from alarmcast.call import Ask
+from alarmcast.endpoint import Noun, S, events
+from wire.forecasts import Forecast
+from wire.rest.stream import Missed, RaisedAlarm
+from wire.words import StreamKind
+
+Told = Forecast | RaisedAlarm | Missed
+_TOLD: dict[str, type[Told]] = {"forecast": Forecast, "alarm": RaisedAlarm, "missed": Missed}
+
+
+class Stream(Noun[S]):
+    """``client.stream``."""
+
+    @events("/v1/stream", _TOLD)
+    def follow(
+        self, *, site: str | None = None, machine: str | None = None, kinds: Collection[StreamKind] | None = None
+    ) -> Ask:
+        """Yield what happens, in the whole fleet or a part of it: the present forecasts first, then all news."""
+        told = None if kinds is None else ",".join(kinds)
+        return Ask(params={"site": site, "machine": machine, "kinds": told})

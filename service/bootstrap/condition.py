@@ -1,0 +1,163 @@
+"""How every part of the running whole is, in figures that an admin looks at."""
+
+import platform
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import TypeVar
+
+from service import __version__
+from service.bootstrap.stores import Stores
+from service.broker.ingester import Ingester
+from service.broker.link import Link
+from service.broker.watch import BrokerWatch
+from service.core.presence import presence
+from service.errors import Unavailable
+from service.flows.feed import Feed
+from service.flows.ports import QuarantineLog
+from service.settings import Settings
+from service.store.facts import DatabaseFacts, FactStore
+from wire.clock import PlantClock
+from wire.rest.health import (
+    AgentTotals,
+    BrokerView,
+    Condition,
+    DatabaseView,
+    DiskView,
+    IngestView,
+    JobTotals,
+    QuarantineTotals,
+    SkewView,
+    SpoolView,
+)
+from wire.rest.quarantine import ReasonView
+from wire.words import JobState, Presence
+
+T = TypeVar("T")
+_REMEMBER = 1.0  # seconds, however many pages are open
+
+
+@dataclass
+class ConditionDesk:
+    """Asks every part; what asks the database is None while that does not answer."""
+
+    settings: Settings
+    stores: Stores
+    clock: PlantClock
+    ingester: Ingester
+    link: Link
+    watch: BrokerWatch
+    feed: Feed
+    quarantine: QuarantineLog
+    monotonic: Callable[[], float] = time.monotonic
+    _began: float = field(init=False)
+    _kept: tuple[float, Condition] | None = None
+
+    def __post_init__(self) -> None:
+        self._began = self.monotonic()
+
+    def look(self) -> Condition:
+        """Return how everything is, as of at most a second ago."""
+        now = self.monotonic()
+        if self._kept is None or now - self._kept[0] > _REMEMBER:
+            self._kept = (now, self._ask(now))
+        return self._kept[1]
+
+    def _ask(self, now: float) -> Condition:
+        facts = _told(FactStore(self.stores.database).look)
+        return Condition(
+            uptime_seconds=round(now - self._began, 1),
+            ingest=self._ingest(),
+            broker=self._broker(),
+            disk=self._disk(),
+            versions=self._versions(facts),
+            streams=self.feed.listeners,
+            quarantine=_told(self._quarantine),
+            agents=_told(self._agents),
+            database=facts
+            and DatabaseView(
+                kind=facts.kind, version=facts.version, size_bytes=facts.size, schema_revision=facts.revision
+            ),
+            jobs=_told(self._jobs),
+        )
+
+    def _ingest(self) -> IngestView:
+        pace = self.ingester.pace
+        lag = pace.lag()
+        return IngestView(
+            per_second_1m=round(pace.rate(60), 3),
+            per_second_15m=round(pace.rate(900), 3),
+            lag_p50_seconds=lag.median,
+            lag_p95_seconds=lag.p95,
+            lag_events=lag.events,
+        )
+
+    def _broker(self) -> BrokerView:
+        counts = self.watch.counts
+        return BrokerView(
+            connected=self.link.connected,
+            address=f"{self.settings.broker_host}:{self.settings.broker_port}",
+            tls=self.settings.broker_tls,
+            mqtt_version=self.settings.broker_mqtt_version.value,
+            complaint=self.link.complaint,
+            dropped=counts.get("broker_dropped"),
+            queued=counts.get("broker_queued"),
+            clients=counts.get("broker_clients"),
+        )
+
+    def _disk(self) -> DiskView | None:
+        try:
+            usage = shutil.disk_usage(self.settings.data_dir)
+        except OSError:
+            return None
+        return DiskView(free_bytes=usage.free, total_bytes=usage.total)
+
+    def _versions(self, facts: DatabaseFacts | None) -> dict[str, str]:
+        return {
+            "alarmcast": __version__,
+            "python": platform.python_version(),
+            **({facts.kind: facts.version} if facts else {}),
+            "mqtt": self.settings.broker_mqtt_version.value,
+            "paho": version("paho-mqtt"),
+        }
+
+    def _quarantine(self) -> QuarantineTotals:
+        reasons = [ReasonView(**one._asdict()) for one in self.quarantine.reasons()]
+        return QuarantineTotals(items=sum(one.items for one in reasons), reasons=reasons)
+
+    def _agents(self) -> AgentTotals:
+        known, agents, now = self.stores.machines.all(), self.stores.machines.agents(), self.clock.now()
+        found = {one.id: agents.get(one.id) for one in known}
+        stale_after = self.settings.stale_after
+        states = [presence(agent, now, stale_after=stale_after) for agent in found.values()]
+        spooled = {machine: agent.spooled for machine, agent in found.items() if agent and agent.spooled}
+        skews = {machine: agent.skew_ms for machine, agent in found.items() if agent and agent.skew_ms is not None}
+        fullest = max(spooled, key=lambda machine: spooled[machine], default=None)
+        worst = max(skews, key=lambda machine: abs(skews[machine]), default=None)
+        return AgentTotals(
+            machines=len(known),
+            online=states.count(Presence.ONLINE),
+            stale=states.count(Presence.STALE),
+            offline=states.count(Presence.OFFLINE),
+            never=states.count(Presence.NEVER),
+            spooled=sum(spooled.values()),
+            most_spooled=fullest and SpoolView(**fullest._asdict(), spooled=spooled[fullest]),
+            worst_skew=worst and SkewView(**worst._asdict(), skew_ms=skews[worst]),
+        )
+
+    def _jobs(self) -> JobTotals:
+        counts = self.stores.jobs.open_counts()
+        return JobTotals(
+            collecting=counts.get(JobState.COLLECTING, 0),
+            queued=counts.get(JobState.QUEUED, 0),
+            running=counts.get(JobState.RUNNING, 0),
+        )
+
+
+def _told(ask: Callable[[], T]) -> T | None:
+    try:
+        return ask()
+    except Unavailable:
+        return None

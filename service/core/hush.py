@@ -1,0 +1,94 @@
+"""What keeps an alarm from being told: shelves, maintenance windows, acknowledgements. None touches a feature."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from wire.identity import MachineId
+
+Span = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """An alarm of one machine that somebody does not want to hear of for a while, in plant time."""
+
+    number: int
+    machine: MachineId
+    code: int
+    start: datetime
+    until: datetime
+    who: str
+    reason: str
+    lifted_at: datetime | None = None
+
+    @property
+    def end(self) -> datetime:
+        """When it ended or will end."""
+        return self.until if self.lifted_at is None else min(self.until, self.lifted_at)
+
+    def holds(self, at: datetime) -> bool:
+        """Say whether the alarm is shelved at a moment; half-open, like every span here."""
+        return self.start <= at < self.end
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """A time in which nothing is told of a machine, or of a whole site, because people work on it."""
+
+    number: int
+    site: str
+    machine: str | None
+    start: datetime
+    until: datetime
+    who: str
+    reason: str
+    cancelled_at: datetime | None = None
+
+    @property
+    def end(self) -> datetime:
+        """When it ended or will end; a window that was cancelled before it began ends where it began."""
+        if self.cancelled_at is None:
+            return self.until
+        return max(self.start, min(self.until, self.cancelled_at))
+
+    def covers(self, machine: MachineId, at: datetime) -> bool:
+        """Say whether a machine is in this window at a moment."""
+        concerns = self.site == machine.site and self.machine in {None, machine.machine}
+        return concerns and self.start <= at < self.end
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """Somebody knows of a likely or raised alarm; it holds until the alarm is no longer likely."""
+
+    number: int
+    machine: MachineId
+    code: int
+    at: datetime
+    who: str
+    note: str | None
+    notice: int | None = None  # the one that was open
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class HushQuery:
+    """Which of them are asked for, newest first; with ``holding_at`` only those that hold at that moment."""
+
+    limit: int = 100
+    before: int | None = None
+    site: str | None = None
+    machine: str | None = None
+    holding_at: datetime | None = None
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """Return spans in time order, those that touch or overlap as one, empty ones left out."""
+    joined: list[Span] = []
+    for start, end in sorted(span for span in spans if span[0] < span[1]):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined

@@ -1,0 +1,142 @@
+"""When a likely alarm is news: told once as it appears, and not again before it has clearly gone."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from wire.forecasts import LikelyAlarm
+from wire.identity import MachineId
+from wire.words import NoticeEnd
+
+# People asked for silence; when it is over, an alarm that is still likely is news again, at once.
+_HUSHED = (NoticeEnd.SHELVED, NoticeEnd.MAINTENANCE)
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How reluctant notices are: they end below ``release`` times the threshold, and rest ``quiet`` after that."""
+
+    release: float = 0.8
+    quiet: timedelta = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A likely alarm that was news, as its first forecast said; times are plant time.
+
+    One that was closed because its alarm ``came`` has no ``rearmed_at`` until the alarm is no longer likely.
+    """
+
+    number: int
+    machine: MachineId
+    code: int
+    text: str
+    severity: str
+    as_of: datetime
+    horizon_end: datetime
+    probability: float
+    threshold: float
+    model_version: str
+    opened_at: datetime
+    closed_at: datetime | None = None
+    ended: NoticeEnd | None = None
+    rearmed_at: datetime | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still stands."""
+        return self.closed_at is None
+
+
+@dataclass(frozen=True)
+class NoticeQuery:
+    """Which notices are asked for, newest first."""
+
+    limit: int = 100
+    before: int | None = None
+    site: str | None = None
+    machine: str | None = None
+    is_open: bool | None = None
+
+
+@dataclass
+class Changes:
+    """What one look at the forecasts makes of notices, to be written together.
+
+    A new notice, beside the row of its machine, has no number yet; the others are told by their numbers, and
+    ``calmed`` are the acknowledgements that have ended.
+    """
+
+    opened: list[tuple[int, Notice]] = field(default_factory=list)
+    closed: list[tuple[int, NoticeEnd]] = field(default_factory=list)
+    rearmed: list[int] = field(default_factory=list)
+    calmed: list[int] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.opened or self.closed or self.rearmed or self.calmed)
+
+
+class Sight(NamedTuple):
+    """What is known of one code of one machine at a moment.
+
+    ``alarm`` is None where the code is not forecast any more; ``trusted`` says whether its forecast is ``ok``.
+    """
+
+    at: datetime
+    alarm: LikelyAlarm | None
+    trusted: bool
+    came: bool = False
+    hush: NoticeEnd | None = None
+    acknowledged: bool = False
+
+
+class Verdict(NamedTuple):
+    """What is to be done: open a notice, close the open one, or let a new one be possible again."""
+
+    opens: bool = False
+    closes: NoticeEnd | None = None
+    rearms: bool = False
+
+
+NOTHING = Verdict()
+
+
+def judge(sight: Sight, last: Notice | None, habits: Habits) -> Verdict:
+    """Say what becomes of a code's last notice, or whether there must be a new one.
+
+    Between ``release * threshold`` and ``threshold`` nothing ever happens, so a probability that wobbles there
+    is told once. A forecast that is not to be trusted opens and ends nothing before its horizon has passed.
+    """
+    if last is not None and last.is_open:
+        end = _end(sight, last, habits)
+        return Verdict(closes=end, rearms=end is not None and end is not NoticeEnd.CAME)
+    if last is not None and last.rearmed_at is None:
+        return Verdict(rearms=has_gone(sight, habits))
+    if sight.hush is not None or sight.acknowledged or _rests(last, sight.at, habits):
+        return NOTHING
+    return Verdict(opens=sight.trusted and sight.alarm is not None and sight.alarm.expected)
+
+
+def has_gone(sight: Sight, habits: Habits) -> bool:
+    """Say whether an alarm is clearly no longer likely, by a forecast that can be trusted."""
+    if sight.alarm is None:
+        return True
+    return sight.trusted and sight.alarm.probability < habits.release * sight.alarm.threshold
+
+
+def _end(sight: Sight, last: Notice, habits: Habits) -> NoticeEnd | None:
+    if sight.came:
+        return NoticeEnd.CAME
+    if sight.hush is not None:
+        return sight.hush
+    if sight.alarm is None:
+        return NoticeEnd.WITHDRAWN
+    if not sight.trusted:
+        return NoticeEnd.LAPSED if sight.at >= last.horizon_end else None
+    return NoticeEnd.FELL if has_gone(sight, habits) else None
+
+
+def _rests(last: Notice | None, at: datetime, habits: Habits) -> bool:
+    if last is None or last.rearmed_at is None or last.ended in _HUSHED:
+        return False
+    return at < last.rearmed_at + habits.quiet

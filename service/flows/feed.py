@@ -1,0 +1,177 @@
+"""What has just happened, to whoever listens now: never waits for a reader, never slows who tells.
+
+Publishers run in the threads of ingest and of forecasts. Each subscription has a bounded queue of alarms; one that
+is not read in time loses the oldest, and is told how many. Of forecasts only the newest of each machine waits:
+whoever has it needs no other.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import NamedTuple
+
+from service.core.machine import Machine
+from service.core.recording import IN_TIME, EventRow
+from service.errors import Unavailable
+from service.flows.ports import Announcer
+from wire.identity import MachineId
+from wire.words import StreamKind
+
+
+@dataclass(eq=False, slots=True)
+class Raised:
+    """An alarm that was just committed; ``encoded`` is filled by the first who needs it in words."""
+
+    machine: MachineId
+    at_us: int
+    code: int
+    encoded: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a listener wants to hear of; all machines unless told otherwise."""
+
+    kinds: frozenset[StreamKind] = frozenset(StreamKind)
+    site: str | None = None
+    machine: str | None = None
+
+    def wants(self, machine: MachineId) -> bool:
+        """Say whether it is about this machine."""
+        return self.site in (None, machine.site) and self.machine in (None, machine.machine)
+
+
+class Batch(NamedTuple):
+    """What has waited for a listener, alarms first, as they are what forecasts are made from."""
+
+    missed: int
+    alarms: list[Raised]
+    forecasts: list[bytes]
+
+
+class Subscription:
+    """One listener's place; ``wake`` is called, from any thread, when something waits or the feed has ended."""
+
+    def __init__(self, feed: "Feed", wish: Wish, wake: Callable[[], None], most: int) -> None:
+        self._feed, self.wish, self._wake = feed, wish, wake
+        self._lock = Lock()
+        self._alarms: deque[Raised] = deque(maxlen=most)
+        self._forecasts: dict[MachineId, bytes] = {}
+        self._missed = 0
+        self._asleep = True
+
+    def take(self) -> Batch:
+        """Return and forget what waits."""
+        with self._lock:
+            batch = Batch(self._missed, list(self._alarms), list(self._forecasts.values()))
+            self._alarms.clear()
+            self._forecasts.clear()
+            self._missed, self._asleep = 0, True
+        return batch
+
+    def close(self) -> None:
+        """Listen no more; harmless if it is closed."""
+        self._feed.leave(self)
+
+    def put_alarms(self, alarms: Sequence[Raised]) -> None:
+        """Let alarms wait, at the price of the oldest where there is no room."""
+        with self._lock:
+            room = (self._alarms.maxlen or 0) - len(self._alarms)
+            self._missed += max(0, len(alarms) - room)
+            self._alarms.extend(alarms)
+        self.rouse()
+
+    def put_forecast(self, machine: MachineId, encoded: bytes) -> None:
+        """Let a forecast wait in place of the machine's last."""
+        with self._lock:
+            self._forecasts.pop(machine, None)
+            self._forecasts[machine] = encoded
+        self.rouse()
+
+    def rouse(self) -> None:
+        """Wake the listener, once until it has taken what waits: waking is what costs most."""
+        with self._lock:
+            asleep, self._asleep = self._asleep, False
+        if asleep:
+            self._wake()
+
+
+class Feed:
+    """Where what happens is told; ``listened`` is all that a publisher need look at while nobody listens."""
+
+    def __init__(self, *, most_listeners: int, most_waiting: int = 1000) -> None:
+        self._most_listeners, self._most_waiting = most_listeners, most_waiting
+        self._lock = Lock()
+        self._subscriptions: tuple[Subscription, ...] = ()
+        self.listened = False
+        self.closed = False
+
+    @property
+    def listeners(self) -> int:
+        """How many listen now."""
+        return len(self._subscriptions)
+
+    def subscribe(self, wish: Wish, wake: Callable[[], None]) -> Subscription:
+        """Return a place to listen from, or raise :class:`Unavailable` if there is none."""
+        with self._lock:
+            if self.closed:
+                raise Unavailable("The service stops; listen again when it has started.")
+            if len(self._subscriptions) >= self._most_listeners:
+                raise Unavailable(
+                    f"{self._most_listeners} streams are open already; close some, or raise "
+                    "ALARMCAST_STREAM_LIMIT."
+                )
+            new = Subscription(self, wish, wake, self._most_waiting)
+            self._subscriptions = (*self._subscriptions, new)
+            self.listened = True
+        return new
+
+    def leave(self, subscription: Subscription) -> None:
+        """Let a listener go."""
+        with self._lock:
+            self._subscriptions = tuple(one for one in self._subscriptions if one is not subscription)
+            self.listened = bool(self._subscriptions)
+
+    def announce(self, machine: MachineId, encoded: bytes) -> None:
+        """Tell a machine's new forecast."""
+        if self.listened:
+            for one in self._subscriptions:
+                if StreamKind.FORECAST in one.wish.kinds and one.wish.wants(machine):
+                    one.put_forecast(machine, encoded)
+
+    def raised(self, rows: Iterable[EventRow], machines: Iterable[Machine]) -> None:
+        """Tell alarms of these machines that are now committed, those whose time is believed."""
+        listening = [one for one in self._subscriptions if StreamKind.ALARM in one.wish.kinds]
+        if not listening:
+            return
+        names = {machine.row: machine.id for machine in machines}
+        alarms: dict[MachineId, list[Raised]] = {}
+        for row in rows:
+            if row.flag == IN_TIME:
+                machine = names[row.machine]
+                alarms.setdefault(machine, []).append(Raised(machine, row.at_us, row.code))
+        for one in listening:
+            wanted = [alarm for machine, some in alarms.items() if one.wish.wants(machine) for alarm in some]
+            if wanted:
+                one.put_alarms(wanted)
+
+    def close(self) -> None:
+        """End every stream at once, and let nobody else in: a server that stops must not wait for readers."""
+        with self._lock:
+            self.closed = True
+            left = self._subscriptions
+        for one in left:
+            one.rouse()
+
+
+@dataclass(frozen=True)
+class Announcers:
+    """Several places that a new forecast is told in, one after the other."""
+
+    places: tuple[Announcer, ...]
+
+    def announce(self, machine: MachineId, encoded: bytes) -> None:
+        """Tell it everywhere."""
+        for place in self.places:
+            place.announce(machine, encoded)

@@ -1,0 +1,278 @@
+"""Stored alarms to the figures of alarm management: rate and band, top codes, floods, chatter, standing alarms."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from service.core.alarm_figures import Observed, Tally, code_tallies, tallies
+from service.core.findings import (
+    Bucket,
+    CodeCount,
+    MachineChatter,
+    MachineFlood,
+    MachineStanding,
+    chatter_found,
+    floods_found,
+    standing_found,
+)
+from service.core.left_out import LeftOut, without
+from service.core.machine import Agent, Machine
+from service.core.plant_time import Slices, by_daily_times, by_days, by_hours
+from service.core.standing import LEAD
+from service.errors import InputRejected
+from service.flows.choice import chosen_machines, chosen_span
+from service.flows.ports import EventLog, Machines
+from wire.clock import PlantClock
+from wire.micros import micros, moment
+from wire.moment import EARLIEST
+from wire.words import BucketLength, FigureLines
+
+USUAL_SPAN = timedelta(days=7)
+LONGEST_SPAN = timedelta(days=92)
+HOURS_UP_TO = timedelta(days=7)
+_HOURS = [time(hour) for hour in range(24)]
+
+
+@dataclass(frozen=True)
+class FiguresQuery:
+    """Which alarms figures are about; all machines and the last seven plant days unless told otherwise."""
+
+    by: FigureLines = FigureLines.MACHINE
+    site: str | None = None
+    machine: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    shift: str | None = None
+
+
+@dataclass(frozen=True)
+class LineKey:
+    """What a line is about; of these the one that it is by, with a machine its site too."""
+
+    site: str | None = None
+    machine: str | None = None
+    shift: str | None = None
+    code: int | None = None
+    day: date | None = None
+    hour: int | None = None
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a span: the worst lines, the commonest codes, the newest floods first."""
+
+    since: datetime
+    until: datetime
+    machines: int
+    left_out: int
+    total: Tally
+    lines: list[tuple[LineKey, Tally]]
+    codes: list[CodeCount]
+    floods: list[MachineFlood]
+    chatter: list[MachineChatter]
+    standing: list[MachineStanding]
+    bucket: BucketLength
+    time_zone: str
+    rate: list[Bucket]
+
+
+def nothing_left_out(_since: datetime, _until: datetime) -> Collection[LeftOut]:
+    """Leave nothing out."""
+    return ()
+
+
+@dataclass(frozen=True)
+class FiguresDesk:
+    """Reads a machine at a time, so that a long span of a large fleet needs little memory.
+
+    ``left_out`` names the codes that were shelved somewhere in a span; their alarms are taken out of every figure.
+    """
+
+    machines: Machines
+    log: EventLog
+    clock: PlantClock
+    shifts: Mapping[str, time]
+    left_out: Callable[[datetime, datetime], Collection[LeftOut]] = nothing_left_out
+
+    def figures(self, query: FiguresQuery) -> Figures:
+        """Return the figures that a query asks for."""
+        since, until = chosen_span(
+            query.since, query.until, now=self.clock.now(), usual=USUAL_SPAN, longest=LONGEST_SPAN
+        )
+        ruler = _Ruler(query, since, until, self.shifts)
+        machines = chosen_machines(self.machines, query.site, query.machine)
+        sums = _Sums(ruler, _common_zone(machines))
+        agents = self.machines.agents()
+        lead = max(since - LEAD, EARLIEST)
+        shelved = self.left_out(lead, until)
+        for machine in machines:
+            series = self.log.series(machine, lead, until)
+            kept = without(series, machine.id, shelved)
+            slices = ruler.slices(machine)
+            if kept is not series:
+                sums.left_out += _inside(slices, Observed(series)) - _inside(slices, Observed(kept))
+            sums.take(machine, Observed(kept), slices, self._watched(machine, agents.get(machine.id)))
+        return sums.figures(len(machines))
+
+    def _watched(self, machine: Machine, agent: Agent | None) -> tuple[int, int]:
+        """Return from when to when a machine was heard, by its alarms or its agent's signs of life.
+
+        Before and after nobody knows what it raised, and a rate over that time would be too low.
+        """
+        first, last = self.log.first_at(machine), self.log.last_at(machine)
+        heard = [at for at in (first, last) if at is not None]
+        if agent is not None:
+            heard += [agent.since or agent.heard_at, agent.heard_at]
+        return (micros(min(heard)), micros(max(heard))) if heard else (0, 0)
+
+
+class _Ruler:
+    """Cuts the span into slices for each machine, by the clock on its own wall; cut once for each time zone."""
+
+    def __init__(self, query: FiguresQuery, since: datetime, until: datetime, shifts: Mapping[str, time]) -> None:
+        if query.shift is not None and query.shift not in shifts:
+            raise InputRejected(f"There is no shift {query.shift!r}; there are {', '.join(shifts)}.")
+        self.by, self.since, self.until = query.by, since, until
+        self._shift, self._shifts = query.shift, shifts
+        self._names = list(shifts)
+        self._cut: dict[str, Slices] = {}
+
+    def slices(self, machine: Machine) -> Slices:
+        """Return the slices that count, a group for each line that a machine can have in time."""
+        if machine.time_zone not in self._cut:
+            self._cut[machine.time_zone] = self._slices(ZoneInfo(machine.time_zone))
+        return self._cut[machine.time_zone]
+
+    def key(self, machine: Machine, group: int) -> LineKey:
+        """Return the line that a machine's group belongs to."""
+        match self.by:
+            case FigureLines.SITE:
+                return LineKey(site=machine.id.site)
+            case FigureLines.MACHINE:
+                return LineKey(site=machine.id.site, machine=machine.id.machine)
+            case FigureLines.SHIFT:
+                return LineKey(shift=self._names[group])
+            case FigureLines.DAY:
+                return LineKey(day=date.fromordinal(group))
+            case FigureLines.HOUR:
+                return LineKey(hour=group)
+            case FigureLines.CODE:
+                return LineKey(code=group)
+
+    def worst_first(self, line: tuple[LineKey, Tally]) -> tuple[object, ...]:
+        """Order lines: in time where they are of time, otherwise the most alarms first."""
+        key, tally = line
+        if key.shift is not None:
+            return (self._names.index(key.shift),)
+        if key.day is not None or key.hour is not None:
+            return (key.day or date.min, key.hour or 0)
+        return (-tally.alarms, key.site or "", key.machine or "", key.code or 0)
+
+    def _slices(self, zone: ZoneInfo) -> Slices:
+        span = (self.since, self.until)
+        shifts = by_daily_times(*span, zone, list(self._shifts.values()))
+        if self.by is FigureLines.SHIFT:
+            cut = shifts
+        elif self.by is FigureLines.DAY:
+            cut = by_days(*span, zone)
+        elif self.by is FigureLines.HOUR:
+            cut = by_daily_times(*span, zone, _HOURS)
+        else:
+            cut = Slices.whole(micros(self.since), micros(self.until))
+        return cut if self._shift is None else cut.within(shifts.of(self._names.index(self._shift)))
+
+
+class _Sums:
+    """What grows machine by machine."""
+
+    def __init__(self, ruler: _Ruler, zone: str) -> None:
+        span = (ruler.since, ruler.until)
+        short = ruler.until - ruler.since <= HOURS_UP_TO
+        self._ruler, self._zone = ruler, zone
+        self._length = BucketLength.HOUR if short else BucketLength.DAY
+        cut = by_hours(*span, ZoneInfo(zone)) if short else by_days(*span, ZoneInfo(zone))
+        self._buckets = Slices(cut.starts, cut.ends, np.arange(len(cut.starts)))
+        self._bucket_alarms = np.zeros(len(cut.starts), dtype=np.int64)
+        self._bucket_time = np.zeros(len(cut.starts), dtype=np.int64)
+        self._total = Tally()
+        self._lines: dict[LineKey, Tally] = {}
+        self._codes: Counter[int] = Counter()
+        self._raisers: Counter[int] = Counter()
+        self._floods: list[MachineFlood] = []
+        self._chatter: list[MachineChatter] = []
+        self._standing: list[MachineStanding] = []
+        self.left_out = 0
+
+    def take(self, machine: Machine, seen: Observed, slices: Slices, watched: tuple[int, int]) -> None:
+        """Add a machine."""
+        whole = next((one for _, one in tallies(seen, slices.together(), watched)), Tally())
+        self._total += whole
+        for key, tally in self._of_lines(machine, seen, slices, watched, whole):
+            self._lines[key] = self._lines[key] + tally if key in self._lines else tally
+        inside = slices.places_of(seen.series.times) >= 0
+        codes, counts = np.unique(seen.series.codes[inside], return_counts=True)
+        self._codes.update(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
+        self._raisers.update(codes.tolist())
+        places = self._buckets.places_of(seen.series.times[inside])
+        self._bucket_alarms += np.bincount(places, minlength=len(self._bucket_alarms))
+        heard = self._buckets.within(slices.clipped(*watched))
+        np.add.at(self._bucket_time, heard.groups, heard.ends - heard.starts)
+        self._floods += floods_found(machine.id, seen, slices, micros(self._ruler.until))
+        self._chatter += chatter_found(machine.id, seen, slices)
+        self._standing += standing_found(machine.id, seen, slices)
+
+    def figures(self, machines: int) -> Figures:
+        """Return all that was added, in the order in which it is shown."""
+        lines = self._lines.items()
+        if self._ruler.by is FigureLines.CODE:  # a code's rate is over the time of all machines
+            whole = self._total.watched_us
+            lines = {key: replace(tally, watched_us=whole) for key, tally in lines}.items()
+        edges = zip(self._buckets.starts.tolist(), self._buckets.ends.tolist(), strict=True)
+        counted = zip(self._bucket_alarms.tolist(), self._bucket_time.tolist(), strict=True)
+        return Figures(
+            since=self._ruler.since,
+            until=self._ruler.until,
+            machines=machines,
+            left_out=self.left_out,
+            total=self._total,
+            lines=sorted(lines, key=self._ruler.worst_first),
+            codes=[
+                CodeCount(code, alarms, alarms / self._total.alarms, self._raisers[code])
+                for code, alarms in sorted(self._codes.items(), key=lambda one: (-one[1], one[0]))
+            ],
+            floods=sorted(self._floods, key=lambda one: (-one.flood.start_us, one.machine)),
+            chatter=sorted(self._chatter, key=lambda one: (-one.alarms, one.machine, one.code)),
+            standing=sorted(
+                self._standing, key=lambda one: (one.run.first_us - one.run.last_us, one.machine, one.run.code)
+            ),
+            bucket=self._length,
+            time_zone=self._zone,
+            rate=[
+                Bucket(moment(start), moment(end), alarms, watched)
+                for (start, end), (alarms, watched) in zip(edges, counted, strict=True)
+            ],
+        )
+
+    def _of_lines(
+        self, machine: Machine, seen: Observed, slices: Slices, watched: tuple[int, int], whole: Tally
+    ) -> Iterator[tuple[LineKey, Tally]]:
+        if self._ruler.by in (FigureLines.SITE, FigureLines.MACHINE):
+            yield self._ruler.key(machine, 0), whole
+            return
+        of_code = self._ruler.by is FigureLines.CODE
+        for group, tally in code_tallies(seen, slices) if of_code else tallies(seen, slices, watched):
+            yield self._ruler.key(machine, group), tally
+
+
+def _common_zone(machines: list[Machine]) -> str:
+    """Return the time zone that all machines share, or UTC."""
+    zones = {machine.time_zone for machine in machines}
+    return zones.pop() if len(zones) == 1 else "UTC"
+
+
+def _inside(slices: Slices, seen: Observed) -> int:
+    return int((slices.places_of(seen.series.times) >= 0).sum())

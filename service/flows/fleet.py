@@ -1,0 +1,297 @@
+"""The fleet at a glance: a card for each machine, made anew only when something about it has changed."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import NamedTuple
+
+from service.core.catalogue import CatalogueEntry, unknown_code
+from service.core.machine import Agent, Knock, Machine
+from service.core.presence import presence
+from service.core.strip import Strip, strip_end
+from service.errors import Unavailable
+from service.flows.champion import Champion, Serving
+from service.flows.newest import Newest, NewestForecasts
+from service.flows.ports import Catalogue, Machines, Strips
+from service.flows.silence import SilenceWatch
+from wire.clock import PlantClock
+from wire.forecasts import LikelyAlarm
+from wire.identity import MachineId
+from wire.rest.fleet import MOST_LIKELY, STRIP_HOURS, FleetCard, LastAlarm, LikelyView
+from wire.words import Presence
+
+_LOOK_AGAIN = 0.2  # seconds: however many ask, the fleet is looked at this often at most
+_REMEMBER_GONE = 1000  # machines; who was away while more than these left gets everything
+
+
+class KeptCard(NamedTuple):
+    """A card, its bytes, and the number of the look at which it last changed."""
+
+    card: FleetCard
+    encoded: bytes
+    changed: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What an answer is made of; ``complete`` if all cards are here and not only those that changed."""
+
+    revision: str
+    complete: bool
+    plant_time: datetime
+    model_version: str | None
+    cards: list[KeptCard]
+    gone: list[MachineId]
+    knocking: list[Knock]
+    sites: list[str]
+
+
+class _Facts(NamedTuple):
+    """All that a card is made from, but for what is the same for every machine; equal facts, equal card."""
+
+    machine: Machine
+    agent: Agent | None
+    presence: Presence
+    newest: Newest | None
+    arrival: int
+
+
+class _Common(NamedTuple):
+    """What all cards are made from."""
+
+    entries: dict[int, CatalogueEntry]
+    version: int | None
+    learned: frozenset[str]
+    strip_end: datetime
+
+
+class _Place(NamedTuple):
+    """What is remembered of a machine."""
+
+    facts: _Facts
+    strip: Strip
+    kept: KeptCard
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where cards come from."""
+
+    machines: Machines
+    strips: Strips
+    catalogue: Catalogue
+    champion: Champion
+    newest: NewestForecasts
+    silence: SilenceWatch
+    clock: PlantClock
+    stale_after: timedelta
+
+
+class FleetBoard:
+    """Holds the cards of the whole fleet; asking costs little as long as little changes.
+
+    ``token`` tells this process's revisions from those of another.
+    """
+
+    def __init__(self, sources: Sources, *, token: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._from, self._token, self._monotonic = sources, token, monotonic
+        self._lock = Lock()
+        self._looked = float("-inf")
+        self._number = 0  # of the last look that found something new
+        self._common: _Common | None = None
+        self._version: str | None = None
+        self._places: dict[MachineId, _Place] = {}
+        self._gone: dict[MachineId, int] = {}
+        self._gone_since = 0  # departures up to this number are forgotten
+        self._ordered: list[KeptCard] = []
+        self._knocking: list[Knock] = []
+
+    def overview(self, *, site: str | None = None, since: str | None = None) -> Seen:
+        """Return the fleet, or only what changed since a revision that this process has given."""
+        with self._lock:
+            now = self._from.clock.now()
+            if self._monotonic() - self._looked >= _LOOK_AGAIN:
+                self._look(now)
+                self._looked = self._monotonic()
+            after = self._read(since)
+            return Seen(
+                revision=f"{self._token}.{self._number}",
+                complete=after is None,
+                plant_time=now,
+                model_version=self._version,
+                cards=[
+                    kept
+                    for kept in self._ordered
+                    if site in (None, kept.card.site) and (after is None or kept.changed > after)
+                ],
+                gone=[]
+                if after is None
+                else [one for one, left in self._gone.items() if left > after and site in (None, one.site)],
+                knocking=[knock for knock in self._knocking if site in (None, knock.machine.site)],
+                sites=sorted({machine.site for machine in self._places}),
+            )
+
+    def _read(self, revision: str | None) -> int | None:
+        """Return the number of a revision, or None if it does not say what the asker knows."""
+        token, _, number = (revision or "").rpartition(".")
+        if token != self._token or not (number.isascii() and number.isdigit()):
+            return None
+        return int(number) if self._gone_since <= int(number) <= self._number else None
+
+    def _look(self, now: datetime) -> None:
+        """Make anew the cards of machines about which something has changed."""
+        self._knocking = self._from.machines.knocks()
+        machines, agents = self._from.machines.all(), self._from.machines.agents()
+        serving = self._serving()
+        common = self._now_common(now, serving)
+        everything = common != self._common
+        silent = {one.machine for one in self._from.silence.found}
+        forecasts = self._forecasts(machines, serving)
+        facts = {
+            machine.id: _Facts(
+                machine,
+                agent := agents.get(machine.id),
+                presence(agent, now, stale_after=self._from.stale_after, silent=machine.id in silent),
+                forecasts.get(machine.id),
+                self._from.newest.arrival(machine.id),
+            )
+            for machine in machines
+        }
+        old = self._places
+        changed = [one for one in facts.values() if everything or not _same(old.get(one.machine.id), one)]
+        strips = self._read_strips(changed, common.strip_end)
+        number = self._number + 1
+        places = {key: place for key, place in old.items() if key in facts}
+        for one in changed:
+            machine = one.machine
+            strip = strips.get(machine.row) or old[machine.id].strip
+            card = _card(one, strip, common)
+            before = old.get(machine.id)
+            if before is not None and before.kept.card == card:
+                kept = before.kept  # made anew, and the same: nobody need hear of it
+            else:
+                kept = KeptCard(card, card.model_dump_json().encode(), number)
+            places[machine.id] = _Place(one, strip, kept)
+        self._note_gone(old.keys() - facts.keys(), facts, number)
+        if any(places[one.machine.id].kept.changed == number for one in changed) or old.keys() - facts.keys():
+            self._number = number
+            self._ordered = sorted((place.kept for place in places.values()), key=lambda kept: kept.card.place)
+        self._places, self._common = places, common
+        self._version = serving.version.name if serving else None
+
+    def _serving(self) -> Serving | None:
+        try:
+            return self._from.champion.current()
+        except (
+            Unavailable
+        ):  # nothing learned yet, or its weights cannot be read; cards are worth having all the same
+            return None
+
+    def _now_common(self, now: datetime, serving: Serving | None) -> _Common:
+        version = serving.version if serving else None
+        return _Common(
+            self._from.catalogue.entries(),
+            version.number if version else None,
+            frozenset(version.learned) if version else frozenset(),
+            strip_end(now),
+        )
+
+    def _forecasts(self, machines: list[Machine], serving: Serving | None) -> dict[MachineId, Newest]:
+        """Return each machine's forecast; one is made here only where the serving version has made none yet.
+
+        What was touched a moment ago shows its last forecast until the rhythm has made the next: a page must
+        not make the fleet's forecasts again each time it is looked at.
+        """
+        if serving is None:
+            return {}
+        found: dict[MachineId, Newest] = {}
+        missing = []
+        for machine in machines:
+            place = self._places.get(machine.id)
+            last = place.facts.newest if place and place.facts.machine.row == machine.row else None
+            newest = self._from.newest.kept(machine.id) or last
+            if newest is None or newest.forecast.model_version != serving.version.name:
+                missing.append(machine)
+            else:
+                found[machine.id] = newest
+        return found | {one.machine: one for one in self._from.newest.of(missing)}
+
+    def _read_strips(self, changed: list[_Facts], end: datetime) -> dict[int, Strip]:
+        """Read the strips of machines that something has arrived for, or of all when the hour has turned."""
+        turned = self._common is None or self._common.strip_end != end
+        wanted = [one.machine for one in changed if turned or self._has_arrived(one)]
+        return self._from.strips.strips(wanted, end, STRIP_HOURS) if wanted else {}
+
+    def _has_arrived(self, facts: _Facts) -> bool:
+        place = self._places.get(facts.machine.id)
+        if place is None or place.facts.machine.row != facts.machine.row:
+            return True
+        return place.facts.arrival != facts.arrival
+
+    def _note_gone(self, left: Iterable[MachineId], here: dict[MachineId, _Facts], number: int) -> None:
+        for machine in here.keys() & self._gone.keys():
+            del self._gone[machine]
+        self._gone |= dict.fromkeys(left, number)
+        while len(self._gone) > _REMEMBER_GONE:
+            oldest = min(self._gone, key=lambda machine: self._gone[machine])
+            self._gone_since = max(self._gone_since, self._gone.pop(oldest))
+
+
+def _same(place: _Place | None, facts: _Facts) -> bool:
+    if place is None:
+        return False
+    old = place.facts
+    return old.newest is facts.newest and old[:3] == facts[:3] and old.arrival == facts.arrival
+
+
+def _card(facts: _Facts, strip: Strip, common: _Common) -> FleetCard:
+    machine, agent = facts.machine, facts.agent
+    forecast = facts.newest.forecast if facts.newest else None
+    alarms = _in_words(forecast.alarms if forecast else [], common.entries)
+    expected = [alarm.probability for alarm in alarms if alarm.expected]
+    return FleetCard(
+        site=machine.id.site,
+        machine=machine.id.machine,
+        name=machine.name,
+        time_zone=machine.time_zone,
+        state=machine.state,
+        presence=facts.presence,
+        heard_at=agent.heard_at if agent else None,
+        spooled=agent.spooled if agent else None,
+        last_alarm=_last_alarm(strip, common.entries),
+        strip=list(strip.counts),
+        strip_end=common.strip_end,
+        forecast_status=forecast.status if forecast else None,
+        learned=str(machine.id) in common.learned,
+        likely=sorted(alarms, key=_urgency)[:MOST_LIKELY],
+        expected=len(expected),
+        urgency=max(expected, default=0.0),
+    )
+
+
+def _last_alarm(strip: Strip, entries: dict[int, CatalogueEntry]) -> LastAlarm | None:
+    if strip.last_at is None or strip.last_code is None:
+        return None
+    entry = entries.get(strip.last_code) or unknown_code(strip.last_code)
+    return LastAlarm(at=strip.last_at, code=strip.last_code, text=entry.text, severity=entry.severity)
+
+
+def _in_words(alarms: Iterable[LikelyAlarm], entries: dict[int, CatalogueEntry]) -> list[LikelyView]:
+    """Return a forecast's alarms as the catalogue has them now; it may have changed since the forecast."""
+    views = []
+    for alarm in alarms:
+        entry = entries.get(alarm.code)
+        if entry is None or entry.target:  # what is no target any more is of no interest
+            words = {"text": entry.text, "severity": entry.severity} if entry else {}
+            usual = alarm.base_rate
+            lift = round(alarm.probability / usual, 2) if usual else None
+            views.append(LikelyView(**alarm.model_dump() | words, lift=lift))
+    return views
+
+
+def _urgency(alarm: LikelyView) -> tuple[bool, float, float]:
+    """Order alarms: what is expected, by probability, then what is unusually likely, by lift."""
+    first = alarm.probability if alarm.expected else alarm.lift or 0.0
+    return (not alarm.expected, -first, -alarm.probability)

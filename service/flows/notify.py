@@ -1,0 +1,171 @@
+"""Newest forecasts to notices: what is news is opened with its deliveries, what has gone is closed."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Event, Lock
+
+from service.core.hush import Maintenance
+from service.core.machine import Machine
+from service.core.notice import Changes, Habits, Notice, Sight, has_gone, judge
+from service.flows.newest import Newest
+from service.flows.ports import Acknowledgements, EventLog, Machines, MaintenanceWindows, Notices, Shelves
+from wire.clock import PlantClock
+from wire.forecasts import Forecast, ForecastStatus
+from wire.identity import MachineId
+from wire.micros import micros
+from wire.words import NoticeEnd
+
+_AHEAD = timedelta(hours=1)  # a machine's clock may run a little fast
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What decides about notices beside the forecasts, read once for all machines of a look."""
+
+    at: datetime
+    notices: dict[MachineId, dict[int, Notice]]  # each code's last
+    shelved: dict[MachineId, set[int]]
+    windows: list[Maintenance]
+    acknowledged: dict[MachineId, dict[int, list[int]]]  # by code, the numbers of those that hold
+
+    def hush(self, machine: MachineId, code: int) -> NoticeEnd | None:
+        """Say what keeps a code of a machine quiet, if anything does."""
+        if code in self.shelved.get(machine, ()):
+            return NoticeEnd.SHELVED
+        covered = any(window.covers(machine, self.at) for window in self.windows)
+        return NoticeEnd.MAINTENANCE if covered else None
+
+    def machines(self) -> set[MachineId]:
+        """Return the machines that have something to lose."""
+        return set(self.notices) | set(self.acknowledged)
+
+
+@dataclass
+class Notify:
+    """Told of forecasts as they are announced; looks at them, and asks the store, when its thread has time."""
+
+    machines: Machines
+    log: EventLog
+    notices: Notices
+    shelves: Shelves
+    windows: MaintenanceWindows
+    acknowledgements: Acknowledgements
+    clock: PlantClock
+    wall: Callable[[], datetime]
+    habits: Habits
+    opened: int = 0
+    wanted: Event = field(default_factory=Event)  # set while there is something to look at
+    _lock: Lock = field(default_factory=Lock)
+    _waiting: dict[MachineId, Forecast] = field(default_factory=dict)
+    _last: dict[MachineId, Forecast] = field(default_factory=dict)
+
+    def told(self, newest: Newest) -> None:
+        """Take a forecast that was just announced; never blocks, never asks the store."""
+        with self._lock:
+            self._waiting[newest.machine] = newest.forecast
+            self.wanted.set()
+
+    def again(self, site: str, machine: str | None) -> None:
+        """Look once more at the last forecast of a machine or a site, because what keeps it quiet has changed."""
+        with self._lock:
+            for one, forecast in self._last.items():
+                if one.site == site and machine in {None, one.machine}:
+                    self._waiting.setdefault(one, forecast)
+            self.wanted.set()
+
+    def look(self) -> int:
+        """Judge what waits and write what comes of it in one transaction; return how many notices were opened."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+            self.wanted.clear()
+        try:
+            opened = self._judge(waiting)
+        except Exception:
+            with self._lock:  # they are still to be judged when the trouble is over
+                self._waiting = waiting | self._waiting
+                self.wanted.set()
+            raise
+        self.opened += opened
+        return opened
+
+    def _judge(self, waiting: dict[MachineId, Forecast]) -> int:
+        fleet = {machine.id: machine for machine in self.machines.all()}
+        around = self._surroundings()
+        changes = Changes()
+        for gone in around.machines() - set(fleet):
+            self._one(None, None, gone, around, changes)
+        for machine, forecast in waiting.items():
+            if machine in fleet:
+                self._one(fleet[machine], forecast, machine, around, changes)
+        written = self.notices.write(changes, at=around.at, wall=self.wall()) if changes else 0
+        with self._lock:
+            self._last = {one: kept for one, kept in (self._last | waiting).items() if one in fleet}
+        return written
+
+    def _surroundings(self) -> Surroundings:
+        now = self.clock.now()
+        around = Surroundings(
+            now, defaultdict(dict), defaultdict(set), self.windows.holding(now), defaultdict(dict)
+        )
+        for notice in self.notices.live(now - self.habits.quiet):  # oldest first, so the last one stays
+            around.notices[notice.machine][notice.code] = notice
+        for shelf in self.shelves.holding(now):
+            around.shelved[shelf.machine].add(shelf.code)
+        for known in self.acknowledgements.holding():
+            around.acknowledged[known.machine].setdefault(known.code, []).append(known.number)
+        return around
+
+    def _one(
+        self,
+        machine: Machine | None,
+        forecast: Forecast | None,
+        name: MachineId,
+        around: Surroundings,
+        changes: Changes,
+    ) -> None:
+        """Judge every code of a machine that is expected, or that anything is known of."""
+        alarms = {alarm.code: alarm for alarm in forecast.alarms} if forecast else {}
+        lasts, known = around.notices.get(name, {}), around.acknowledged.get(name, {})
+        came = self._came(machine, forecast, lasts.values(), around.at) if machine and forecast else set()
+        trusted = forecast is not None and forecast.status is ForecastStatus.OK
+        expected = {code for code, alarm in alarms.items() if alarm.expected}
+        for code in sorted(expected | set(lasts) | set(known)):
+            last, alarm = lasts.get(code), alarms.get(code)
+            hush = around.hush(name, code)
+            sight = Sight(around.at, alarm, trusted, code in came, hush, acknowledged=code in known)
+            if has_gone(sight, self.habits):
+                changes.calmed += known.get(code, [])
+            verdict = judge(sight, last, self.habits)
+            if verdict.opens and machine and forecast and alarm:
+                news = Notice(
+                    number=0,
+                    machine=name,
+                    code=code,
+                    text=alarm.text,
+                    severity=alarm.severity,
+                    as_of=forecast.as_of,
+                    horizon_end=forecast.horizon_end,
+                    probability=alarm.probability,
+                    threshold=alarm.threshold,
+                    model_version=forecast.model_version,
+                    opened_at=around.at,
+                )
+                changes.opened.append((machine.row, news))
+            if last and verdict.closes:
+                changes.closed.append((last.number, verdict.closes))
+            if last and verdict.rearms:
+                changes.rearmed.append(last.number)
+
+    def _came(self, machine: Machine, forecast: Forecast, lasts: Iterable[Notice], now: datetime) -> set[int]:
+        """Return the codes of open notices that were raised since the forecast that opened them."""
+        standing = [notice for notice in lasts if notice.is_open]
+        if not standing:
+            return set()
+        since = max(min(notice.as_of for notice in standing), forecast.window_start)
+        series = self.log.series(machine, since, now + _AHEAD)
+        latest = dict(
+            zip(series.codes.tolist(), series.times.tolist(), strict=True)
+        )  # in time order: the last stays
+        return {one.code for one in standing if latest.get(one.code, -1) >= micros(one.as_of)}

@@ -1,0 +1,80 @@
+"""Acknowledgements: who knew of which alarm, and since when it is no longer likely."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, Select, insert, select
+
+from service.core.hush import Acknowledgement, HushQuery
+from service.core.machine import Machine
+from service.store.audit import note as write_down
+from service.store.engine import Database
+from service.store.tables import acknowledgements, machines, notices
+from wire.identity import MachineId
+from wire.micros import micros, moment
+
+_ROWS = select(acknowledgements, machines.c.site, machines.c.machine).join_from(acknowledgements, machines)
+
+
+@dataclass(frozen=True)
+class AcknowledgementStore:
+    """Only ever added to; a look at the forecasts ends them."""
+
+    database: Database
+
+    def add(self, machine: Machine, code: int, *, at: datetime, who: str, note: str | None) -> Acknowledgement:
+        """Note that somebody knows of an alarm, and of its open notice if there is one."""
+        with self.database.write() as connection:
+            of_code = (notices.c.machine_id == machine.row, notices.c.code == code, notices.c.closed_us.is_(None))
+            told = connection.execute(select(notices.c.id).where(*of_code)).scalar()
+            row = {"machine_id": machine.row, "code": code, "notice_id": told, "at_us": micros(at)}
+            added = connection.execute(insert(acknowledgements).values(**row, who=who, note=note))
+            subject = f"{machine.id} code {code}"
+            write_down(connection, at=at, who=who, action="acknowledge", subject=subject, reason=note)
+            number = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
+        return Acknowledgement(number, machine.id, code, moment(micros(at)), who, note, told)
+
+    def holding(self) -> list[Acknowledgement]:
+        """Return those whose alarm has been likely ever since."""
+        return self._all(_ROWS.where(acknowledgements.c.ended_us.is_(None)))
+
+    def page(self, query: HushQuery) -> list[Acknowledgement]:
+        """Return acknowledgements, newest first; whether one holds depends on no moment but now."""
+        statement: Select[Any] = _ROWS.order_by(acknowledgements.c.id.desc()).limit(query.limit)
+        if query.before is not None:
+            statement = statement.where(acknowledgements.c.id < query.before)
+        if query.site is not None:
+            statement = statement.where(machines.c.site == query.site)
+        if query.machine is not None:
+            statement = statement.where(machines.c.machine == query.machine)
+        if query.holding_at is not None:
+            statement = statement.where(acknowledgements.c.ended_us.is_(None))
+        return self._all(statement)
+
+    def of_notices(self, numbers: Iterable[int]) -> dict[int, Acknowledgement]:
+        """Return the first acknowledgement of each of these notices that has one."""
+        statement = _ROWS.where(acknowledgements.c.notice_id.in_(list(numbers)))
+        found: dict[int, Acknowledgement] = {}
+        for one in self._all(statement.order_by(acknowledgements.c.id)):
+            if one.notice is not None:
+                found.setdefault(one.notice, one)
+        return found
+
+    def _all(self, statement: Select[Any]) -> list[Acknowledgement]:
+        with self.database.read() as connection:
+            return [_acknowledgement(row) for row in connection.execute(statement)]
+
+
+def _acknowledgement(row: Row[Any]) -> Acknowledgement:
+    return Acknowledgement(
+        number=row.id,
+        machine=MachineId(row.site, row.machine),
+        code=row.code,
+        at=moment(row.at_us),
+        who=row.who,
+        note=row.note,
+        notice=row.notice_id,
+        ended_at=moment(row.ended_us) if row.ended_us is not None else None,
+    )

@@ -1,0 +1,61 @@
+"""Every stored alarm of a machine in time order, read in pages so that neither memory nor a connection is held."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from heapq import merge
+from typing import Any
+
+from sqlalchemy import Boolean, ColumnElement, Row, literal_column, select, tuple_
+
+from service.core.history import Cursor, StoredAlarm
+from service.core.machine import Machine
+from service.core.recording import FROM_THE_FUTURE, TOO_OLD
+from service.store.engine import Database
+from service.store.tables import events
+from wire.micros import micros, moment
+
+_PAGE = 2000
+_PLACE = (events.c.at_us, events.c.code, events.c.epoch_id, events.c.seq)
+_FLAGS = {FROM_THE_FUTURE: "from_the_future", TOO_OLD: "too_old"}
+# Each kind has its own partial index; asked for together neither would be used.
+_KINDS = ("flag = 0", "flag <> 0")
+
+
+@dataclass(frozen=True)
+class AlarmExports:
+    """Reads alarms from the oldest on, flagged ones in their place among the others."""
+
+    database: Database
+    page: int = _PAGE
+
+    def alarms(
+        self, machine: Machine, start: datetime, end: datetime, *, code: int | None = None
+    ) -> Iterator[StoredAlarm]:
+        """Yield a machine's alarms in ``[start, end)``; each page sees the store as it is by then."""
+        wanted = [
+            events.c.machine_id == machine.row,
+            events.c.at_us >= micros(start),
+            events.c.at_us < micros(end),
+        ]
+        if code is not None:
+            wanted.append(events.c.code == code)
+        kinds = [self._rows([*wanted, literal_column(kind, Boolean)]) for kind in _KINDS]
+        for row in merge(*kinds, key=_place):
+            yield StoredAlarm(moment(row.at_us), row.code, moment(row.received_us), _FLAGS.get(row.flag))
+
+    def _rows(self, wanted: list[ColumnElement[bool]]) -> Iterator[Row[Any]]:
+        after: Cursor | None = None
+        while True:
+            onwards = [] if after is None else [tuple_(*_PLACE) > tuple_(*after)]
+            statement = select(events).where(*wanted, *onwards).order_by(*_PLACE).limit(self.page)
+            with self.database.read() as connection:
+                rows = connection.execute(statement).fetchall()
+            yield from rows
+            if len(rows) < self.page:
+                return
+            after = _place(rows[-1])
+
+
+def _place(row: Row[Any]) -> Cursor:
+    return Cursor(row.at_us, row.code, row.epoch_id, row.seq)

@@ -1,0 +1,131 @@
+"""Notices: opened with their deliveries in one transaction, closed once, never two open for one alarm."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import Connection, Row, Select, or_, select, update
+
+from service.core.notice import Changes, Notice, NoticeQuery
+from service.core.webhook import Webhook
+from service.store.dialect import insert_rows
+from service.store.engine import Database
+from service.store.tables import acknowledgements, deliveries, machines, notices
+from service.store.webhooks import all_webhooks
+from wire.identity import MachineId
+from wire.micros import micros, moment
+from wire.words import NoticeEnd
+
+_ROWS = select(notices, machines.c.site, machines.c.machine).join_from(notices, machines)
+_COLUMNS = (
+    "machine_id", "code", "text", "severity", "as_of_us", "horizon_end_us", "probability", "threshold",
+    "model_version", "opened_us",
+)  # fmt: skip
+_DELIVERY = ("notice_id", "webhook_id", "key", "created_us", "attempts", "next_try_us")
+# Nobody shall be told late of what somebody has silenced meanwhile.
+_NO_LONGER_TOLD = {
+    NoticeEnd.SHELVED: "The alarm was shelved before this could be delivered.",
+    NoticeEnd.MAINTENANCE: "A maintenance window began before this could be delivered.",
+    NoticeEnd.WITHDRAWN: "The alarm was no longer forecast before this could be delivered.",
+}
+
+
+@dataclass(frozen=True)
+class NoticeStore:
+    """What was news, and who is to be told."""
+
+    database: Database
+    new_key: Callable[[], UUID] = uuid4
+
+    def live(self, since: datetime) -> list[Notice]:
+        """Return what decides about new notices: those open, those not rearmed, those rearmed since."""
+        concerned = or_(notices.c.rearmed_us.is_(None), notices.c.rearmed_us > micros(since))
+        return self._all(_ROWS.where(concerned).order_by(notices.c.id))
+
+    def write(self, changes: Changes, *, at: datetime, wall: datetime) -> int:
+        """Write what a look has found, together; return how many notices were really opened.
+
+        A notice that another process has opened meanwhile is left alone, and so is one closed already.
+        """
+        opened = 0
+        with self.database.write() as connection:
+            for number, end in changes.closed:
+                _close(connection, number, end, at=at, wall=wall)
+            for chosen, values, table in (
+                (changes.rearmed, {"rearmed_us": micros(at)}, notices),
+                (changes.calmed, {"ended_us": micros(at)}, acknowledgements),
+            ):
+                for number in chosen:
+                    connection.execute(update(table).where(table.c.id == number).values(**values))
+            told = all_webhooks(connection) if changes.opened else []
+            for machine, notice in changes.opened:
+                opened += self._open(connection, machine, notice, told, wall)
+        return opened
+
+    def page(self, query: NoticeQuery) -> list[Notice]:
+        """Return notices, newest first."""
+        statement: Select[Any] = _ROWS.order_by(notices.c.id.desc()).limit(query.limit)
+        if query.before is not None:
+            statement = statement.where(notices.c.id < query.before)
+        if query.site is not None:
+            statement = statement.where(machines.c.site == query.site)
+        if query.machine is not None:
+            statement = statement.where(machines.c.machine == query.machine)
+        if query.is_open is not None:
+            closed = notices.c.closed_us
+            statement = statement.where(closed.is_(None) if query.is_open else closed.is_not(None))
+        return self._all(statement)
+
+    def _open(
+        self, connection: Connection, machine: int, notice: Notice, told: list[Webhook], wall: datetime
+    ) -> int:
+        row = (
+            machine, notice.code, notice.text, notice.severity, micros(notice.as_of), micros(notice.horizon_end),
+            notice.probability, notice.threshold, notice.model_version, micros(notice.opened_at),
+        )  # fmt: skip
+        if not insert_rows(connection, notices, _COLUMNS, [row]):
+            return 0
+        of_code = (notices.c.machine_id == machine, notices.c.code == notice.code, notices.c.closed_us.is_(None))
+        number = connection.execute(select(notices.c.id).where(*of_code)).scalar_one()
+        now = micros(wall)
+        for webhook in told:
+            if webhook.wants(notice.machine, notice.severity):
+                values = (number, webhook.number, self.new_key(), now, 0, now)
+                connection.execute(deliveries.insert().values(**dict(zip(_DELIVERY, values, strict=True))))
+        return 1
+
+    def _all(self, statement: Select[Any]) -> list[Notice]:
+        with self.database.read() as connection:
+            return [notice_of(row) for row in connection.execute(statement)]
+
+
+def notice_of(row: Row[Any]) -> Notice:
+    """Return a notice from its row, its machine's names beside it."""
+    return Notice(
+        number=row.id,
+        machine=MachineId(row.site, row.machine),
+        code=row.code,
+        text=row.text,
+        severity=row.severity,
+        as_of=moment(row.as_of_us),
+        horizon_end=moment(row.horizon_end_us),
+        probability=row.probability,
+        threshold=row.threshold,
+        model_version=row.model_version,
+        opened_at=moment(row.opened_us),
+        closed_at=moment(row.closed_us) if row.closed_us is not None else None,
+        ended=NoticeEnd(row.ended) if row.ended is not None else None,
+        rearmed_at=moment(row.rearmed_us) if row.rearmed_us is not None else None,
+    )
+
+
+def _close(connection: Connection, number: int, end: NoticeEnd, *, at: datetime, wall: datetime) -> None:
+    values = {"closed_us": micros(at), "ended": end.value}
+    still = (notices.c.id == number, notices.c.closed_us.is_(None))
+    changed = connection.execute(update(notices).where(*still).values(**values))
+    if changed.rowcount and end in _NO_LONGER_TOLD:
+        waiting = (deliveries.c.notice_id == number, deliveries.c.next_try_us.is_not(None))
+        given_up = {"next_try_us": None, "given_up_us": micros(wall), "answer": _NO_LONGER_TOLD[end]}
+        connection.execute(update(deliveries).where(*waiting).values(**given_up))

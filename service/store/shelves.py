@@ -1,0 +1,117 @@
+"""Shelves: which alarms of which machines nobody wants to hear of, from when until when, and why."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, Select, func, insert, or_, select, update
+
+from service.core.hush import HushQuery, Shelf
+from service.core.machine import Machine
+from service.errors import Conflict, NotFound
+from service.store.audit import note
+from service.store.engine import Database
+from service.store.tables import machines, shelves
+from wire.identity import MachineId
+from wire.micros import micros, moment
+
+_ROWS = select(shelves, machines.c.site, machines.c.machine).join_from(shelves, machines)
+
+
+@dataclass(frozen=True)
+class ShelfStore:
+    """Kept with its reason; a shelf ends by itself, or is lifted."""
+
+    database: Database
+
+    def add(self, machine: Machine, code: int, *, at: datetime, until: datetime, who: str, reason: str) -> Shelf:
+        """Shelve an alarm from now on; a shelf that holds already gives way to this one."""
+        with self.database.write() as connection:
+            holding = (
+                shelves.c.machine_id == machine.row,
+                shelves.c.code == code,
+                shelves.c.until_us > micros(at),
+                shelves.c.lifted_us.is_(None),
+            )
+            connection.execute(update(shelves).where(*holding).values(lifted_us=micros(at)))
+            row = {"machine_id": machine.row, "code": code, "from_us": micros(at), "until_us": micros(until)}
+            added = connection.execute(insert(shelves).values(**row, who=who, reason=reason))
+            subject = f"{machine.id} code {code}"
+            note(connection, at=at, who=who, action="shelve", subject=subject, reason=reason)
+            number = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
+        return self.get(number)
+
+    def get(self, number: int) -> Shelf:
+        """Return a shelf, or raise :class:`NotFound`."""
+        with self.database.read() as connection:
+            row = connection.execute(_ROWS.where(shelves.c.id == number)).one_or_none()
+        if row is None:
+            raise NotFound(f"There is no shelf {number}.")
+        return _shelf(row)
+
+    def lift(self, shelf: Shelf, *, at: datetime, who: str, reason: str | None) -> Shelf:
+        """End a shelf now; one that has ended is a :class:`Conflict`."""
+        with self.database.write() as connection:
+            holding = (
+                shelves.c.id == shelf.number,
+                shelves.c.lifted_us.is_(None),
+                shelves.c.until_us > micros(at),
+            )
+            changed = connection.execute(update(shelves).where(*holding).values(lifted_us=micros(at)))
+            if not changed.rowcount:
+                raise Conflict(f"Shelf {shelf.number} has ended already; there is nothing to lift.")
+            subject = f"{shelf.machine} code {shelf.code}"
+            note(connection, at=at, who=who, action="unshelve", subject=subject, reason=reason)
+        return self.get(shelf.number)
+
+    def page(self, query: HushQuery) -> list[Shelf]:
+        """Return shelves, newest first."""
+        statement: Select[Any] = _ROWS.order_by(shelves.c.id.desc()).limit(query.limit)
+        if query.before is not None:
+            statement = statement.where(shelves.c.id < query.before)
+        if query.site is not None:
+            statement = statement.where(machines.c.site == query.site)
+        if query.machine is not None:
+            statement = statement.where(machines.c.machine == query.machine)
+        if query.holding_at is not None:
+            statement = _holding(statement, query.holding_at)
+        return self._all(statement)
+
+    def holding(self, at: datetime) -> list[Shelf]:
+        """Return every shelf that holds at a moment."""
+        return self._all(_holding(_ROWS, at))
+
+    def between(self, machine: Machine, start: datetime, end: datetime) -> list[Shelf]:
+        """Return a machine's shelves that held at some time in ``[start, end)``, oldest first."""
+        ended = func.coalesce(shelves.c.lifted_us, shelves.c.until_us)
+        return self._all(
+            _ROWS.where(
+                shelves.c.machine_id == machine.row,
+                shelves.c.until_us > micros(start),
+                ended > micros(start),
+                shelves.c.from_us < micros(end),
+            ).order_by(shelves.c.id)
+        )
+
+    def _all(self, statement: Select[Any]) -> list[Shelf]:
+        with self.database.read() as connection:
+            return [_shelf(row) for row in connection.execute(statement)]
+
+
+def _holding(statement: Select[Any], at: datetime) -> Select[Any]:
+    now = micros(at)
+    lifted = or_(shelves.c.lifted_us.is_(None), shelves.c.lifted_us > now)
+    return statement.where(shelves.c.from_us <= now, shelves.c.until_us > now, lifted)
+
+
+def _shelf(row: Row[Any]) -> Shelf:
+    return Shelf(
+        number=row.id,
+        machine=MachineId(row.site, row.machine),
+        code=row.code,
+        start=moment(row.from_us),
+        until=moment(row.until_us),
+        who=row.who,
+        reason=row.reason,
+        lifted_at=moment(row.lifted_us) if row.lifted_us is not None else None,
+    )

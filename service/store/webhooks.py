@@ -1,0 +1,94 @@
+"""Webhooks: who is told of notices over HTTP."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from service.core.webhook import Webhook
+from service.errors import NotFound
+from service.store.audit import note
+from service.store.engine import Database
+from service.store.tables import deliveries, webhooks
+from wire.micros import micros, moment
+from wire.words import Severity
+
+
+@dataclass(frozen=True)
+class WebhookStore:
+    """Made and let go by admins; switched off by a receiver that says it is gone."""
+
+    database: Database
+
+    def add(self, webhook: Webhook, *, who: str, reason: str | None) -> Webhook:
+        """Keep a new webhook, whose number is given here."""
+        row = {
+            "url": webhook.url,
+            "secret": webhook.secret,
+            "severity": webhook.severity.value,
+            "site": webhook.site,
+            "machine": webhook.machine,
+            "enabled": webhook.enabled,
+            "created_us": micros(webhook.created_at),
+        }
+        with self.database.write() as connection:
+            added = connection.execute(insert(webhooks).values(**row))
+            number = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
+            subject = _subject(number)
+            note(connection, at=webhook.created_at, who=who, action="add", subject=subject, reason=reason)
+        return self.get(number)
+
+    def all(self) -> list[Webhook]:
+        """Return every webhook, oldest first."""
+        with self.database.read() as connection:
+            return all_webhooks(connection)
+
+    def get(self, number: int) -> Webhook:
+        """Return a webhook, or raise :class:`NotFound`."""
+        with self.database.read() as connection:
+            row = connection.execute(select(webhooks).where(webhooks.c.id == number)).one_or_none()
+        if row is None:
+            raise NotFound(f"There is no webhook {number}.")
+        return webhook_of(row)
+
+    def switch(self, webhook: Webhook, *, enabled: bool, at: datetime, who: str, reason: str | None) -> Webhook:
+        """Let a webhook be told or not; what still waited for one that is switched off will wait on."""
+        with self.database.write() as connection:
+            values = {"enabled": enabled, "trouble": None if enabled else reason}
+            connection.execute(update(webhooks).where(webhooks.c.id == webhook.number).values(**values))
+            action = "enable" if enabled else "disable"
+            note(connection, at=at, who=who, action=action, subject=_subject(webhook.number), reason=reason)
+        return self.get(webhook.number)
+
+    def remove(self, webhook: Webhook, *, at: datetime, who: str, reason: str | None) -> None:
+        """Forget a webhook and its deliveries; the notices stay."""
+        with self.database.write() as connection:
+            connection.execute(delete(deliveries).where(deliveries.c.webhook_id == webhook.number))
+            connection.execute(delete(webhooks).where(webhooks.c.id == webhook.number))
+            subject = _subject(webhook.number)
+            note(connection, at=at, who=who, action="remove", subject=subject, reason=reason)
+
+
+def all_webhooks(connection: Connection) -> list[Webhook]:
+    """Return every webhook inside a transaction."""
+    return [webhook_of(row) for row in connection.execute(select(webhooks).order_by(webhooks.c.id))]
+
+
+def webhook_of(row: Row[Any]) -> Webhook:
+    """Return a webhook from its row."""
+    return Webhook(
+        number=row.id,
+        url=row.url,
+        secret=row.secret,
+        severity=Severity(row.severity),
+        site=row.site,
+        machine=row.machine,
+        enabled=row.enabled,
+        created_at=moment(row.created_us),
+        trouble=row.trouble,
+    )
+
+
+def _subject(number: int) -> str:
+    return f"webhook {number}"  # its address may hold a token

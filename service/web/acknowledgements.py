@@ -1,0 +1,57 @@
+"""Acknowledgements: somebody knows of a likely or raised alarm."""
+
+from fastapi import APIRouter, Request
+
+from service.core.catalogue import CatalogueEntry, unknown_code
+from service.core.hush import Acknowledgement, HushQuery
+from service.web.pages import ActiveOnly, CursorQuery, Limit, page_of, signed
+from service.web.parts import MachineName, Parts, Site, who
+from service.web.problems import responses
+from wire.identity import MachineId
+from wire.rest.hush import AcknowledgementPage, AcknowledgementView, AcknowledgementWish
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the routes of acknowledgements."""
+    routes = APIRouter(prefix="/v1/machines/{site}/{machine}/acknowledgements", tags=["notices"])
+
+    @routes.get("", responses=responses(404, 422))
+    def acknowledgements(
+        site: Site,
+        machine: MachineName,
+        limit: Limit = 100,
+        cursor: CursorQuery = None,
+        active: ActiveOnly = False,  # noqa: FBT002
+    ) -> AcknowledgementPage:
+        """Who has acknowledged which alarms of a machine, newest first."""
+        parts.machines.get(MachineId(site, machine))
+        query = HushQuery(limit + 1, cursor, site, machine, parts.clock.now() if active else None)
+        shown, following = page_of(parts.hush.acknowledgements.page(query), limit, lambda one: one.number)
+        entries = parts.catalogue.entries()
+        return AcknowledgementPage(acknowledgements=[_view(one, entries) for one in shown], next=following)
+
+    @routes.post("", status_code=201, responses=responses(404, 410, 422))
+    def acknowledge(
+        site: Site, machine: MachineName, wish: AcknowledgementWish, request: Request
+    ) -> AcknowledgementView:
+        """Say that an alarm is known: shown beside its notice, and no new one is sent while it stays likely."""
+        by = signed(who(request), wish.by)
+        made = parts.hush.acknowledge(MachineId(site, machine), wish.code, who=by, note=wish.note)
+        return _view(made, parts.catalogue.entries())
+
+    return routes
+
+
+def _view(known: Acknowledgement, entries: dict[int, CatalogueEntry]) -> AcknowledgementView:
+    return AcknowledgementView(
+        id=known.number,
+        site=known.machine.site,
+        machine=known.machine.machine,
+        code=known.code,
+        text=(entries.get(known.code) or unknown_code(known.code)).text,
+        at=known.at,
+        who=known.who,
+        note=known.note,
+        notice=known.notice,
+        ended_at=known.ended_at,
+    )

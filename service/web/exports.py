@@ -1,0 +1,90 @@
+"""CSV for spreadsheets and reports: every alarm as a stream, and the tables of figures."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import StreamingResponse
+
+from service.flows.export import ALARM_COLUMNS, ExportQuery, csv_chunks
+from service.web.figures import Asked, OfMachine, OfSite, line_view, top_view
+from service.web.parts import Parts
+from service.web.problems import responses
+from wire.moment import Moment
+from wire.rest.figures import AlarmFigures, FiguresLine, TopCodeView
+
+_FIGURES = tuple(AlarmFigures.model_fields)
+_KEYS = tuple(name for name in FiguresLine.model_fields if name != "figures")
+_TOP = tuple(TopCodeView.model_fields)
+
+
+class CsvResponse(StreamingResponse):
+    """CSV after RFC 4180, in UTF-8, sent as it is made."""
+
+    media_type = "text/csv"
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the routes of exports."""
+    routes = APIRouter(prefix="/v1", tags=["exports"], default_response_class=CsvResponse)
+
+    @routes.get("/alarms.csv", responses=_documented(ALARM_COLUMNS))
+    def alarms_csv(
+        site: OfSite = None,
+        machine: OfMachine = None,
+        since: Annotated[Moment | None, Query(description="Not before this moment.")] = None,
+        until: Annotated[Moment | None, Query(description="Before this moment.")] = None,
+        code: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Of this code only.")] = None,
+    ) -> CsvResponse:
+        """Every stored alarm, machine by machine and in time order, flagged ones too.
+
+        `at` is UTC, `plant_time` the same moment by the plant's clock. A text that a spreadsheet would take for
+        a formula has an apostrophe before it.
+        """
+        rows = parts.export.rows(ExportQuery(site, machine, since, until, code))
+        return _csv(ALARM_COLUMNS, rows, "alarms", site, machine, _day(since), _day(until))
+
+    @routes.get("/figures/top.csv", responses=_documented(_TOP))
+    def top_csv(query: Asked) -> CsvResponse:
+        """Every code of the span with its share, the commonest first; `by` changes nothing."""
+        found, entries = parts.figures.figures(query), parts.catalogue.entries()
+        rows = (top_view(one, entries).model_dump(mode="json").values() for one in found.codes)
+        span = (_day(found.since), _day(found.until))
+        return _csv(_TOP, rows, "top-alarms", query.site, query.machine, query.shift, *span)
+
+    @routes.get("/figures/lines.csv", responses=_documented((*_KEYS, *_FIGURES)))
+    def lines_csv(query: Asked) -> CsvResponse:
+        """The lines of the figures, all of them."""
+        found, entries = parts.figures.figures(query), parts.catalogue.entries()
+        rows = (_flat(line_view(key, tally, entries)) for key, tally in found.lines)
+        span = (_day(found.since), _day(found.until))
+        name = f"figures-by-{query.by.value}"
+        return _csv((*_KEYS, *_FIGURES), rows, name, query.site, query.machine, query.shift, *span)
+
+    return routes
+
+
+def _documented(columns: Iterable[str]) -> dict[int | str, dict[str, Any]]:
+    head = ",".join(columns)
+    table = {"schema": {"type": "string"}, "example": f"{head}\r\n"}
+    return {200: {"description": f"CSV with the columns {head}.", "content": {"text/csv": table}}} | responses(
+        404, 422
+    )
+
+
+def _csv(columns: tuple[str, ...], rows: Iterable[Iterable[object]], *name: str | None) -> CsvResponse:
+    """Return a download; of its name the parts that are given, all of them letters, digits, '-' and '_'."""
+    file = "_".join(part for part in name if part) + ".csv"
+    headers = {"Content-Disposition": f'attachment; filename="{file}"'}
+    return CsvResponse(csv_chunks(columns, rows), headers=headers)
+
+
+def _flat(line: FiguresLine) -> list[object]:
+    told = line.model_dump(mode="json")
+    figures = told.pop("figures")
+    return [*told.values(), *figures.values()]
+
+
+def _day(at: datetime | None) -> str | None:
+    return None if at is None else f"{at.astimezone(UTC):%Y%m%dT%H%MZ}"

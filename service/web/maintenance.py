@@ -1,0 +1,70 @@
+"""Maintenance windows: times in which nothing is told of a machine or a site."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+
+from service.core.hush import HushQuery, Maintenance
+from service.web.pages import ActiveOnly, CursorQuery, Limit, Number, page_of, signed
+from service.web.parts import Parts, who
+from service.web.problems import responses
+from wire.identity import ID_PATTERN
+from wire.rest.hush import MaintenancePage, MaintenanceView, MaintenanceWish
+from wire.rest.texts import Words
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the routes of maintenance windows."""
+    routes = APIRouter(prefix="/v1/maintenance", tags=["notices"])
+
+    @routes.get("", responses=responses(422))
+    def windows(
+        *,
+        site: Annotated[str | None, Query(pattern=ID_PATTERN, description="Only of this site.")] = None,
+        machine: Annotated[
+            str | None, Query(pattern=ID_PATTERN, description="Only those that concern this machine of the site.")
+        ] = None,
+        limit: Limit = 100,
+        cursor: CursorQuery = None,
+        active: ActiveOnly = False,
+    ) -> MaintenancePage:
+        """Maintenance windows past, present and planned, newest first."""
+        query = HushQuery(limit + 1, cursor, site, machine, parts.clock.now() if active else None)
+        shown, following = page_of(parts.hush.windows.page(query), limit, lambda one: one.number)
+        now = parts.clock.now()
+        return MaintenancePage(windows=[_view(one, now) for one in shown], next=following)
+
+    @routes.post("", status_code=201, responses=responses(404, 422))
+    def maintain(wish: MaintenanceWish, request: Request) -> MaintenanceView:
+        """Tell nothing of a machine or a site for a time, in plant time; open notices end when it begins."""
+        now = parts.clock.now()
+        by = signed(who(request), wish.by)
+        window = Maintenance(0, wish.site, wish.machine, wish.start or now, wish.until, by, wish.reason)
+        return _view(parts.hush.maintain(window), parts.clock.now())
+
+    @routes.delete("/{number}", responses=responses(404, 409, 422))
+    def end(
+        number: Number,
+        request: Request,
+        reason: Annotated[Words | None, Query(max_length=1000, description="Kept in the book of changes.")] = None,
+    ) -> MaintenanceView:
+        """End a window before its time, begun or not; 409 if it is over."""
+        ended = parts.hush.end_maintenance(number, who=who(request), reason=reason)
+        return _view(ended, parts.clock.now())
+
+    return routes
+
+
+def _view(window: Maintenance, now: datetime) -> MaintenanceView:
+    return MaintenanceView(
+        id=window.number,
+        site=window.site,
+        machine=window.machine,
+        start=window.start,
+        until=window.until,
+        cancelled_at=window.cancelled_at,
+        active=window.start <= now < window.end,
+        who=window.who,
+        reason=window.reason,
+    )

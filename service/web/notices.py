@@ -1,0 +1,64 @@
+"""Notices: which likely alarms were news, who knows, and how they were told."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from service.core.notice import NoticeQuery
+from service.core.webhook import Delivery
+from service.flows.notice_board import Told
+from service.flows.webhooks import news
+from service.web.pages import CursorQuery, Limit, page_of
+from service.web.parts import Parts
+from service.web.problems import responses
+from wire.identity import ID_PATTERN
+from wire.rest.notices import DeliveryView, Known, NoticePage, NoticeView
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the route of notices."""
+    routes = APIRouter(prefix="/v1/notices", tags=["notices"])
+
+    @routes.get("", responses=responses(422))
+    def notices(
+        *,
+        site: Annotated[str | None, Query(pattern=ID_PATTERN, description="Only of this site.")] = None,
+        machine: Annotated[str | None, Query(pattern=ID_PATTERN, description="Only of machines so named.")] = None,
+        is_open: Annotated[
+            bool | None, Query(alias="open", description="Only those that stand, or only those that do not.")
+        ] = None,
+        limit: Limit = 100,
+        cursor: CursorQuery = None,
+    ) -> NoticePage:
+        """Notices with their acknowledgement and deliveries, newest first, a page at a time."""
+        found = parts.notices.page(NoticeQuery(limit + 1, cursor, site, machine, is_open))
+        shown, following = page_of(found, limit, lambda one: one.notice.number)
+        return NoticePage(notices=[_view(one) for one in shown], next=following)
+
+    return routes
+
+
+def _view(told: Told) -> NoticeView:
+    notice, known = told.notice, told.known
+    return NoticeView(
+        **news(notice).model_dump(),
+        open=notice.is_open,
+        closed_at=notice.closed_at,
+        ended=notice.ended,
+        acknowledged=Known(at=known.at, who=known.who, note=known.note) if known else None,
+        deliveries=[_delivery(one) for one in told.deliveries],
+    )
+
+
+def _delivery(one: Delivery) -> DeliveryView:
+    return DeliveryView(
+        webhook=one.webhook,
+        key=str(one.key),
+        state=one.state,
+        attempts=one.attempts,
+        next_try=one.next_try,
+        status=one.status,
+        answer=one.answer,
+        delivered_at=one.delivered_at,
+        given_up_at=one.given_up_at,
+    )

@@ -1,0 +1,90 @@
+"""Shelves: alarms that nobody wants to hear of for a while; forecasts and scores go on as if nothing were."""
+
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+
+from service.core.catalogue import CatalogueEntry, unknown_code
+from service.core.hush import HushQuery, Shelf
+from service.web.pages import ActiveOnly, CursorQuery, Limit, Number, page_of, signed
+from service.web.parts import MachineName, Parts, Site, who
+from service.web.problems import responses
+from wire.identity import MachineId
+from wire.rest.hush import ShelfPage, ShelfView, ShelfWish
+from wire.rest.texts import Words
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the routes of shelves."""
+    routes = APIRouter(prefix="/v1", tags=["notices"])
+
+    def page(query: HushQuery, limit: int) -> ShelfPage:
+        shown, following = page_of(parts.hush.shelves.page(query), limit, lambda one: one.number)
+        now, entries = parts.clock.now(), parts.catalogue.entries()
+        return ShelfPage(shelves=[_view(one, now, entries) for one in shown], next=following)
+
+    @routes.get("/shelves", responses=responses(422))
+    def all_shelves(
+        limit: Limit = 100,
+        cursor: CursorQuery = None,
+        active: ActiveOnly = True,  # noqa: FBT002
+    ) -> ShelfPage:
+        """What is shelved anywhere, newest first; with `active=false` what was, too."""
+        holding_at = parts.clock.now() if active else None
+        return page(HushQuery(limit + 1, cursor, holding_at=holding_at), limit)
+
+    @routes.get("/machines/{site}/{machine}/shelves", responses=responses(404, 422))
+    def shelves(
+        site: Site,
+        machine: MachineName,
+        limit: Limit = 100,
+        cursor: CursorQuery = None,
+        active: ActiveOnly = True,  # noqa: FBT002
+    ) -> ShelfPage:
+        """What is shelved on a machine, newest first; with `active=false` what was, too."""
+        parts.machines.get(MachineId(site, machine))
+        holding_at = parts.clock.now() if active else None
+        return page(HushQuery(limit + 1, cursor, site, machine, holding_at), limit)
+
+    @routes.post("/machines/{site}/{machine}/shelves", status_code=201, responses=responses(404, 410, 422))
+    def shelve(site: Site, machine: MachineName, wish: ShelfWish, request: Request) -> ShelfView:
+        """Keep an alarm of a machine quiet until an end in plant time; a shelf it has already gives way.
+
+        Its open notice is closed, and it counts as shelved in figures. Forecasts and what they are made of do
+        not change; when the shelf ends, an alarm that is still likely is news again.
+        """
+        until = wish.until or timedelta(minutes=wish.minutes or 0)
+        by = signed(who(request), wish.by)
+        made = parts.hush.shelve(MachineId(site, machine), wish.code, until=until, who=by, reason=wish.reason)
+        return _view(made, parts.clock.now(), parts.catalogue.entries())
+
+    @routes.delete("/machines/{site}/{machine}/shelves/{number}", responses=responses(404, 409, 422))
+    def lift(
+        site: Site,
+        machine: MachineName,
+        number: Number,
+        request: Request,
+        reason: Annotated[Words | None, Query(max_length=1000, description="Kept in the book of changes.")] = None,
+    ) -> ShelfView:
+        """End a shelf before its time; 409 if it has ended."""
+        lifted = parts.hush.lift(MachineId(site, machine), number, who=who(request), reason=reason)
+        return _view(lifted, parts.clock.now(), parts.catalogue.entries())
+
+    return routes
+
+
+def _view(shelf: Shelf, now: datetime, entries: dict[int, CatalogueEntry]) -> ShelfView:
+    return ShelfView(
+        id=shelf.number,
+        site=shelf.machine.site,
+        machine=shelf.machine.machine,
+        code=shelf.code,
+        text=(entries.get(shelf.code) or unknown_code(shelf.code)).text,
+        start=shelf.start,
+        until=shelf.until,
+        lifted_at=shelf.lifted_at,
+        active=shelf.holds(now),
+        who=shelf.who,
+        reason=shelf.reason,
+    )

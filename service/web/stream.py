@@ -1,0 +1,161 @@
+"""What happens, as it happens: forecasts and alarms as server-sent events."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from service.core.catalogue import CatalogueEntry, unknown_code
+from service.core.machine import Machine
+from service.errors import InputRejected, NotFound, Unavailable
+from service.flows.feed import Raised, Subscription, Wish
+from service.web.parts import Parts
+from service.web.problems import responses
+from wire.identity import ID_PATTERN, MachineId
+from wire.micros import moment
+from wire.rest.stream import Missed, RaisedAlarm
+from wire.words import StreamKind
+
+_PING = 15.0  # seconds after which a silent stream says that it is still there
+_GATHER = 0.1  # seconds in which what comes is sent together: a flood is told in few pieces
+_AT_ONCE = 50  # machines whose first forecasts are sent in one piece
+_BEGINNING = b"retry: 2000\n\n"
+_EXAMPLE = (
+    'event: forecast\ndata: {"site":"padova","machine":"filler-1","as_of":"2026-11-16T08:20:00.000Z", …}\n\n'
+    'event: alarm\ndata: {"site":"padova","machine":"filler-1","at":"2026-11-16T08:20:07.000Z","code":139,'
+    '"text":"Film torn","severity":"high"}\n\n'
+    'event: missed\ndata: {"count":12}\n\n: ping\n\n'
+)
+_STREAM = {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMPLE}}
+_KINDS = "|".join(StreamKind)
+
+
+def router(parts: Parts, *, ping: float = _PING) -> APIRouter:
+    """Return the route of the stream."""
+    routes = APIRouter(prefix="/v1", tags=["stream"])
+
+    @routes.get(
+        "/stream",
+        response_class=StreamingResponse,
+        responses={200: {"content": _STREAM, "description": "Events."}, **responses(404, 410, 422, 503)},
+    )
+    async def stream(
+        site: Annotated[str | None, Query(pattern=ID_PATTERN, description="Of this plant only.")] = None,
+        machine: Annotated[
+            str | None, Query(pattern=ID_PATTERN, description="Of this machine only; needs `site`.")
+        ] = None,
+        kinds: Annotated[
+            str,
+            Query(
+                pattern=f"^({_KINDS})(,({_KINDS}))*$",
+                max_length=100,
+                description="What to tell, separated by commas.",
+            ),
+        ] = ",".join(StreamKind),
+    ) -> StreamingResponse:
+        """What happens, as server-sent events, until you leave.
+
+        `forecast`: a machine's new forecast, as its forecast endpoint gives it; the present one of every machine
+        comes first. `alarm`: a machine raised it, and it is stored. `missed`: so many alarms came faster than you
+        read; the stream goes on with the newest. Of forecasts that wait for a slow reader only each machine's
+        newest is sent. A comment every 15 seconds says that the stream is still there.
+        """
+        wish = Wish(frozenset(StreamKind(kind) for kind in kinds.split(",")), site, machine)
+        machines = await run_in_threadpool(_asked, parts, wish)
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop has ended, and with it the stream
+                loop.call_soon_threadsafe(woken.set)
+
+        subscription = parts.feed.subscribe(wish, wake)
+        return _Stream(subscription, _told(parts, subscription, machines, woken, ping))
+
+    return routes
+
+
+class _Stream(StreamingResponse):
+    """Gives its place in the feed back however it ends, a reader that was cut off while we wrote included."""
+
+    def __init__(self, subscription: Subscription, content: AsyncIterator[bytes]) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(content, media_type="text/event-stream", headers=headers)
+        self._subscription = subscription
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._subscription.close()
+
+
+def _asked(parts: Parts, wish: Wish) -> list[Machine]:
+    """Return the machines that a wish is about, or say in a sentence what is wrong with it."""
+    if wish.machine is not None:
+        if wish.site is None:
+            raise InputRejected("A machine is named together with its site; give site too.")
+        known = parts.machines.get(MachineId(wish.site, wish.machine))
+        known.insist_on_presence()
+        return [known]
+    machines = [one for one in parts.machines.all() if wish.wants(one.id)]
+    if wish.site is not None and not machines:
+        raise NotFound(f"There is no machine at the site {wish.site}.")
+    return machines
+
+
+async def _told(
+    parts: Parts, subscription: Subscription, machines: list[Machine], woken: asyncio.Event, ping: float
+) -> AsyncIterator[bytes]:
+    yield _BEGINNING
+    if StreamKind.FORECAST in subscription.wish.kinds:
+        for first in range(0, len(machines), _AT_ONCE):
+            yield await run_in_threadpool(_present, parts, machines[first : first + _AT_ONCE])
+    while not parts.feed.closed:
+        try:
+            await asyncio.wait_for(woken.wait(), ping)
+        except TimeoutError:
+            yield b": ping\n\n"
+            continue
+        if not parts.feed.closed:
+            await asyncio.sleep(_GATHER)
+        woken.clear()
+        missed, alarms, forecasts = subscription.take()
+        told = [_event("missed", Missed(count=missed).model_dump_json().encode())] if missed else []
+        if any(alarm.encoded is None for alarm in alarms):
+            await run_in_threadpool(_put_into_words, parts, alarms)
+        told += [_event("alarm", alarm.encoded) for alarm in alarms if alarm.encoded]
+        told += [_event("forecast", encoded) for encoded in forecasts]
+        yield b"".join(told)
+
+
+def _present(parts: Parts, machines: list[Machine]) -> bytes:
+    """Return the machines' present forecasts; none while there is no model, and the stream waits for one."""
+    try:
+        return b"".join(_event("forecast", newest.encoded) for newest in parts.newest.latest(machines))
+    except Unavailable:
+        return b""
+
+
+def _put_into_words(parts: Parts, alarms: Sequence[Raised]) -> None:
+    """Encode what nobody has yet: once, whoever listens, and not in the thread that stores alarms."""
+    entries: dict[int, CatalogueEntry] = {}
+    with suppress(Unavailable):
+        entries = parts.catalogue.entries()
+    for alarm in alarms:
+        if alarm.encoded is None:
+            entry = entries.get(alarm.code) or unknown_code(alarm.code)
+            site, machine = alarm.machine
+            at = moment(alarm.at_us)
+            view = RaisedAlarm(
+                site=site, machine=machine, at=at, code=alarm.code, text=entry.text, severity=entry.severity
+            )
+            alarm.encoded = view.model_dump_json().encode()
+
+
+def _event(kind: str, data: bytes) -> bytes:
+    return b"event: " + kind.encode() + b"\ndata: " + data + b"\n\n"

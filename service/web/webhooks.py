@@ -1,0 +1,86 @@
+"""Webhooks: who is told of notices over HTTP."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+
+from service.core.webhook import Webhook
+from service.web.pages import Number
+from service.web.parts import Parts, who
+from service.web.problems import responses
+from wire.rest.texts import Words
+from wire.rest.webhooks import NewWebhook, WebhookAnswer, WebhookList, WebhookSwitch, WebhookView, WebhookWish
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the routes of webhooks."""
+    routes = APIRouter(prefix="/v1/webhooks", tags=["notices"])
+
+    @routes.get("")
+    def all_webhooks() -> WebhookList:
+        """Every webhook, oldest first, without its secret."""
+        return WebhookList(webhooks=[_view(one) for one in parts.webhooks.all()])
+
+    @routes.post("", status_code=201, responses=responses(404, 422))
+    def add(wish: WebhookWish, request: Request) -> NewWebhook:
+        """Tell an address of every notice that opens from now on; the secret in the answer is shown this once.
+
+        Each delivery is a POST with the headers `Alarmcast-Delivery` (the same at every attempt: take it once)
+        and `Alarmcast-Signature: t=<unix time>,v1=<hex>`, the HMAC-SHA256 under the secret of the time, a dot
+        and the body's bytes. Anything but a 2xx within five seconds is tried again for a day; 410 ends it.
+        """
+        made = parts.webhooks.add(
+            wish.url,
+            severity=wish.severity,
+            site=wish.site,
+            machine=wish.machine,
+            who=who(request),
+            reason=wish.reason,
+        )
+        return NewWebhook(**_view(made).model_dump(), secret=made.secret)
+
+    @routes.get("/{number}", responses=responses(404, 422))
+    def one(number: Number) -> WebhookView:
+        """One webhook, without its secret."""
+        return _view(parts.webhooks.get(number))
+
+    @routes.patch("/{number}", responses=responses(404, 422))
+    def switch(number: Number, change: WebhookSwitch, request: Request) -> WebhookView:
+        """Switch a webhook on or off."""
+        switched = parts.webhooks.switch(number, enabled=change.enabled, who=who(request), reason=change.reason)
+        return _view(switched)
+
+    @routes.delete("/{number}", status_code=204, responses=responses(404, 422))
+    def remove(
+        number: Number,
+        request: Request,
+        reason: Annotated[Words, Query(max_length=1000, description="Why; kept in the book of changes.")],
+    ) -> None:
+        """Forget a webhook, its secret and its deliveries."""
+        parts.webhooks.remove(number, who=who(request), reason=reason)
+
+    @routes.post("/{number}/test", responses=responses(404, 422))
+    def test(number: Number) -> WebhookAnswer:
+        """Send a signed test to a webhook now, once, and answer with what its receiver said."""
+        answer = parts.webhooks.test(number)
+        return WebhookAnswer(
+            delivered=answer.is_fine,
+            status=answer.status,
+            answer=answer.text,
+            seconds=round(answer.seconds, 3),
+        )
+
+    return routes
+
+
+def _view(webhook: Webhook) -> WebhookView:
+    return WebhookView(
+        id=webhook.number,
+        url=webhook.url,
+        severity=webhook.severity,
+        site=webhook.site,
+        machine=webhook.machine,
+        enabled=webhook.enabled,
+        trouble=webhook.trouble,
+        created_at=webhook.created_at,
+    )

@@ -1,0 +1,108 @@
+"""The thread that brings notices to webhooks: at least once, patiently, and no receiver waits for another."""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import datetime, timedelta
+from threading import Lock
+
+from service.core.webhook import Answer, Delivery, next_try, pause
+from service.flows.ports import Deliveries, Post
+from service.flows.webhooks import message
+from service.worker.tireless import Tireless
+
+log = logging.getLogger(__name__)
+
+_PULSE = 0.5  # wall seconds between two looks for what is due
+_LEASE = timedelta(minutes=1)  # longer than any attempt takes
+_HANDS = 8
+_GONE = "The receiver answered 410 Gone, so it is told nothing any more; enable the webhook when it is back."
+
+
+class Courier(Tireless):
+    """Delivers what the outbox says is due; one attempt at a time for each webhook.
+
+    A receiver that fails is left alone for a while, however much waits for it: so many dead ones do not keep all
+    hands busy. ``wall`` and ``chance`` are passed in, so that a test waits for nothing.
+    """
+
+    def __init__(
+        self,
+        outbox: Deliveries,
+        post: Post,
+        *,
+        wall: Callable[[], datetime],
+        plant: Callable[[], datetime],
+        chance: Callable[[], float],
+        pulse: float = _PULSE,
+    ) -> None:
+        super().__init__("courier")
+        self._outbox, self._post, self._pulse = outbox, post, pulse
+        self._wall, self._plant, self._chance = wall, plant, chance
+        self._lock = Lock()
+        self._busy: set[int] = set()
+        self._resting: dict[int, datetime] = {}
+        self._failures: dict[int, int] = {}  # in a row, by webhook
+        self.delivered = 0
+
+    def _run(self) -> None:
+        with ThreadPoolExecutor(_HANDS, thread_name_prefix="courier") as hands:
+            while not self._stopping.is_set():
+                begun = 0
+                try:
+                    begun = self._send_out(hands)
+                    self.complaint = None
+                except Exception as error:  # noqa: BLE001 - told, and tried again
+                    self._troubled(error)
+                self._stopping.wait(self._pulse / 10 if begun else self._pulse)
+            hands.shutdown(cancel_futures=True)  # what was not begun is due again after the next start
+
+    def _send_out(self, hands: ThreadPoolExecutor) -> int:
+        """Give the first due delivery of each webhook that is neither busy nor resting to a hand."""
+        now, begun = self._wall(), 0
+        with self._lock:
+            self._resting = {hook: until for hook, until in self._resting.items() if until > now}
+            not_now = self._busy | set(self._resting)
+        while due := self._outbox.due(now, limit=1, not_to=not_now):
+            webhook = due[0].webhook
+            with self._lock:
+                self._busy.add(webhook)
+            not_now.add(webhook)
+            hands.submit(self._carry, due[0]).add_done_callback(self._noted)
+            begun += 1
+        return begun
+
+    def _noted(self, done: "Future[None]") -> None:
+        error = None if done.cancelled() else done.exception()
+        if isinstance(error, Exception):
+            self._troubled(error)
+
+    def _carry(self, delivery: Delivery) -> None:
+        try:
+            self.deliver(delivery)
+        finally:
+            with self._lock:
+                self._busy.discard(delivery.webhook)
+
+    def deliver(self, delivery: Delivery) -> Answer | None:
+        """Make one attempt and write down what came of it; None if somebody else makes it."""
+        parcel = self._outbox.take_up(delivery, now=self._wall(), lease=_LEASE)
+        if parcel is None:
+            return None
+        taken, webhook = parcel.delivery, parcel.webhook
+        answer = self._post.send(webhook.url, webhook.secret, str(taken.key), message(parcel.notice))
+        now = self._wall()
+        again = None if answer.is_farewell else next_try(taken, now=now, chance=self._chance())
+        self._outbox.settle(taken, answer, now=now, again=again)
+        if answer.is_fine:
+            with self._lock:
+                self.delivered += 1
+                self._failures.pop(webhook.number, None)
+        elif answer.is_farewell:
+            self._outbox.give_up(webhook.number, now=now, plant_at=self._plant(), why=_GONE)
+            log.warning("webhook %d is disabled: its receiver says that it is gone", webhook.number)
+        else:
+            with self._lock:
+                failed = self._failures[webhook.number] = self._failures.get(webhook.number, 0) + 1
+                self._resting[webhook.number] = now + min(pause(failed, 0.0), _LEASE)
+        return answer

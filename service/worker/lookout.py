@@ -1,0 +1,29 @@
+"""The thread that judges what is news, so that neither ingest nor forecasts wait for it."""
+
+import time
+
+from service.flows.notify import Notify
+from service.worker.tireless import Tireless
+
+_PULSE = 0.25  # wall seconds between two looks whether there is something to judge
+_REST = 9  # at most a tenth of the time goes into it
+
+
+class Lookout(Tireless):
+    """Looks at forecasts soon after they are announced."""
+
+    def __init__(self, notify: Notify, *, pulse: float = _PULSE) -> None:
+        super().__init__("lookout")
+        self._notify, self._pulse = notify, pulse
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._pulse):
+            if not self._notify.wanted.is_set():
+                continue
+            started = time.monotonic()
+            try:
+                self._notify.look()
+                self.complaint = None
+            except Exception as error:  # noqa: BLE001 - told, and tried again
+                self._troubled(error)
+            self._stopping.wait(_REST * (time.monotonic() - started))

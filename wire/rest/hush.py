@@ -1,0 +1,200 @@
+"""What keeps alarms from being told: shelves, maintenance windows, acknowledgements."""
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
+
+from wire.events import Code
+from wire.identity import Identifier
+from wire.moment import Moment
+from wire.rest.texts import Words
+
+By = Annotated[
+    Words | None, Field(max_length=100, description="Who says so; the address of the request stands beside it.")
+]
+Reason = Annotated[Words, Field(max_length=1000, description="Why; kept in the book of changes.")]
+_SHELF: JsonDict = {
+    "id": 7,
+    "site": "padova",
+    "machine": "filler-1",
+    "code": 139,
+    "text": "Film torn",
+    "from": "2026-11-16T08:00:00.000Z",
+    "until": "2026-11-16T12:00:00.000Z",
+    "lifted_at": None,
+    "active": True,
+    "who": "Anna (api:10.0.0.7)",
+    "reason": "The sensor is being replaced",
+}
+
+
+class ShelfWish(BaseModel):
+    """Which alarm not to tell, for how long, and why."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"code": 139, "minutes": 240, "reason": "The sensor is being replaced"}]},
+    )
+
+    code: Code
+    minutes: int | None = Field(default=None, ge=1, le=10**6, description="For how long, in plant time.")
+    until: Moment | None = Field(default=None, description="Until when, instead of minutes.")
+    reason: Reason
+    by: By = None
+
+    @model_validator(mode="after")
+    def _one_end(self) -> Self:
+        if (self.minutes is None) == (self.until is None):
+            raise ValueError("say either minutes or until")
+        return self
+
+
+class ShelfView(BaseModel):
+    """An alarm that is, or was, not told of."""
+
+    model_config = ConfigDict(populate_by_name=True, json_schema_extra={"examples": [_SHELF]})
+
+    id: int
+    site: Identifier
+    machine: Identifier
+    code: int
+    text: str
+    start: Moment = Field(validation_alias="from", serialization_alias="from")
+    until: Moment
+    lifted_at: Moment | None = Field(description="When it was ended before its time, if it was.")
+    active: bool = Field(description="Whether it holds now.")
+    who: str
+    reason: str
+
+
+class ShelfPage(BaseModel):
+    """Shelves, newest first; ``next`` is the cursor of the page after this one, null on the last."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"shelves": [_SHELF], "next": None}]})
+
+    shelves: list[ShelfView]
+    next: int | None
+
+
+class MaintenanceWish(BaseModel):
+    """Where and when people work, and why."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "site": "padova",
+                    "machine": "filler-1",
+                    "from": "2026-11-20T06:00:00Z",
+                    "until": "2026-11-20T14:00:00Z",
+                    "reason": "Yearly overhaul",
+                }
+            ]
+        },
+    )
+
+    site: Identifier
+    machine: Identifier | None = Field(default=None, description="The whole site unless named.")
+    start: Moment | None = Field(
+        default=None,
+        validation_alias="from",
+        serialization_alias="from",
+        description="Now unless given; plant time.",
+    )
+    until: Moment
+    reason: Reason
+    by: By = None
+
+
+_WINDOW: JsonDict = {
+    "id": 3,
+    "site": "padova",
+    "machine": None,
+    "from": "2026-11-20T06:00:00.000Z",
+    "until": "2026-11-20T14:00:00.000Z",
+    "cancelled_at": None,
+    "active": False,
+    "who": "api:10.0.0.7",
+    "reason": "Yearly overhaul",
+}
+
+
+class MaintenanceView(BaseModel):
+    """A time in which nothing is told of a machine or a site."""
+
+    model_config = ConfigDict(populate_by_name=True, json_schema_extra={"examples": [_WINDOW]})
+
+    id: int
+    site: Identifier
+    machine: Identifier | None = Field(description="Null for the whole site.")
+    start: Moment = Field(validation_alias="from", serialization_alias="from")
+    until: Moment
+    cancelled_at: Moment | None = Field(description="When it was ended before its time, if it was.")
+    active: bool = Field(description="Whether it holds now.")
+    who: str
+    reason: str
+
+
+class MaintenancePage(BaseModel):
+    """Maintenance windows, newest first; ``next`` is the cursor of the page after this one, null on the last."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"windows": [_WINDOW], "next": None}]})
+
+    windows: list[MaintenanceView]
+    next: int | None
+
+
+class AcknowledgementWish(BaseModel):
+    """Which likely or raised alarm somebody knows of."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"code": 139, "note": "New reel is on its way", "by": "Anna"}]},
+    )
+
+    code: Code
+    note: Words | None = Field(default=None, max_length=1000, description="What is done about it.")
+    by: By = None
+
+
+_KNOWN: JsonDict = {
+    "id": 12,
+    "site": "padova",
+    "machine": "filler-1",
+    "code": 139,
+    "text": "Film torn",
+    "at": "2026-11-16T08:00:00.000Z",
+    "who": "Anna (api:10.0.0.7)",
+    "note": "New reel is on its way",
+    "notice": 41,
+    "ended_at": None,
+}
+
+
+class AcknowledgementView(BaseModel):
+    """Somebody knows of an alarm; no new notice of it is sent while this holds."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_KNOWN]})
+
+    id: int
+    site: Identifier
+    machine: Identifier
+    code: int
+    text: str
+    at: Moment
+    who: str
+    note: str | None
+    notice: int | None = Field(description="The notice that was open then.")
+    ended_at: Moment | None = Field(description="When the alarm was no longer likely; null while this holds.")
+
+
+class AcknowledgementPage(BaseModel):
+    """Acknowledgements, newest first; ``next`` is the cursor of the page after this one, null on the last."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"acknowledgements": [_KNOWN], "next": None}]})
+
+    acknowledgements: list[AcknowledgementView]
+    next: int | None

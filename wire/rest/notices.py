@@ -1,0 +1,131 @@
+"""Notices of likely alarms, as lists show them and as webhooks receive them."""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from wire.events import Code
+from wire.forecasts import Share
+from wire.identity import Identifier
+from wire.moment import Moment
+from wire.words import DeliveryState, NoticeEnd
+
+_NEWS: JsonDict = {
+    "id": 41,
+    "site": "padova",
+    "machine": "filler-1",
+    "code": 139,
+    "text": "Film torn",
+    "severity": "high",
+    "as_of": "2026-11-16T08:00:00.000Z",
+    "horizon_end": "2026-11-16T16:00:00.000Z",
+    "probability": 0.71,
+    "threshold": 0.4,
+    "model_version": "v3",
+    "opened_at": "2026-11-16T08:00:01.200Z",
+}
+
+
+class Happening(StrEnum):
+    """What a message to a webhook is about."""
+
+    OPENED = "notice.opened"
+    TEST = "test"
+
+
+class News(BaseModel):
+    """A likely alarm as the forecast said it when it became news."""
+
+    id: int
+    site: Identifier
+    machine: Identifier
+    code: Code
+    text: str
+    severity: str
+    as_of: Moment = Field(description="The forecast's moment, in plant time.")
+    horizon_end: Moment = Field(description="The alarm is likely before this moment.")
+    probability: Share
+    threshold: Share
+    model_version: str
+    opened_at: Moment
+
+
+class WebhookMessage(BaseModel):
+    """The body of a delivery; a receiver ignores fields and happenings that it does not know."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"event": "notice.opened", "notice": _NEWS}]})
+
+    event: Happening
+    notice: News | None = Field(description="Null in a test.")
+
+
+class DeliveryView(BaseModel):
+    """How a notice's way to one webhook is going; its times are wall time."""
+
+    webhook: int
+    key: str = Field(description="What the receiver sees as Alarmcast-Delivery, the same at every attempt.")
+    state: DeliveryState
+    attempts: int
+    next_try: Moment | None
+    status: int | None = Field(description="The last HTTP status; null if there was no answer.")
+    answer: str | None = Field(description="The beginning of the last answer, or why there was none.")
+    delivered_at: Moment | None
+    given_up_at: Moment | None
+
+
+class Known(BaseModel):
+    """Who acknowledged a notice first."""
+
+    at: Moment
+    who: str
+    note: str | None
+
+
+class NoticeView(News):
+    """A notice, whether it still stands, who knows, and who was told."""
+
+    open: bool
+    closed_at: Moment | None
+    ended: NoticeEnd | None = Field(description="Why it was closed.")
+    acknowledged: Known | None
+    deliveries: list[DeliveryView]
+
+
+class NoticePage(BaseModel):
+    """Notices, newest first; ``next`` is the cursor of the page after this one, null on the last."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "notices": [
+                        _NEWS
+                        | {
+                            "open": True,
+                            "closed_at": None,
+                            "ended": None,
+                            "acknowledged": {"at": "2026-11-16T08:09:00.000Z", "who": "Anna", "note": None},
+                            "deliveries": [
+                                {
+                                    "webhook": 1,
+                                    "key": "6f1f3b1e-0d5c-4f0e-9a34-2f6a4f1c9d55",
+                                    "state": "delivered",
+                                    "attempts": 1,
+                                    "next_try": None,
+                                    "status": 204,
+                                    "answer": "",
+                                    "delivered_at": "2026-11-16T08:00:01.400Z",
+                                    "given_up_at": None,
+                                }
+                            ],
+                        }
+                    ],
+                    "next": None,
+                }
+            ]
+        }
+    )
+
+    notices: list[NoticeView]
+    next: int | None

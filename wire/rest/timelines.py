@@ -1,0 +1,94 @@
+"""A machine's span as a chart draws it."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from wire.identity import Identifier
+from wire.moment import Moment
+from wire.rest.figures import FloodView, StandingAlarmView
+from wire.rest.gaps import GapView
+
+
+class TimelineAlarm(BaseModel):
+    """An alarm on the timeline."""
+
+    at: Moment
+    code: int
+    text: str
+    severity: str
+
+
+class BurstView(BaseModel):
+    """A code that came three times or more within a minute, until a minute passed without it."""
+
+    code: int
+    text: str
+    start: Moment
+    end: Moment = Field(description="The last of its alarms.")
+    alarms: int
+
+
+class TimelineView(BaseModel):
+    """Everything a timeline shows, in time order; shelved alarms too, because they came."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "site": "padova",
+                    "machine": "filler-1",
+                    "name": "Filler 1",
+                    "time_zone": "Europe/Rome",
+                    "since": "2026-11-15T04:00:00.000Z",
+                    "until": "2026-11-16T08:00:00.000Z",
+                    "count": 1,
+                    "alarms": [
+                        {"at": "2026-11-16T05:12:03.000Z", "code": 26, "text": "Door open", "severity": "low"}
+                    ],
+                    "truncated": False,
+                    "floods": [
+                        {
+                            "site": "padova",
+                            "machine": "filler-1",
+                            "start": "2026-11-15T21:04:11.000Z",
+                            "end": "2026-11-15T21:22:40.000Z",
+                            "alarms": 19,
+                            "peak_10min": 17,
+                            "top_code": 139,
+                            "top_text": "Film torn",
+                        }
+                    ],
+                    "chatter": [
+                        {
+                            "code": 26,
+                            "text": "Door open",
+                            "start": "2026-11-16T05:11:20.000Z",
+                            "end": "2026-11-16T05:12:03.000Z",
+                            "alarms": 4,
+                        }
+                    ],
+                    "standing": [],
+                    "gaps": [],
+                    "heard_at": "2026-11-16T07:59:40.000Z",
+                    "online": True,
+                    "silent_since": None,
+                }
+            ]
+        }
+    )
+
+    site: Identifier
+    machine: Identifier
+    name: str
+    time_zone: str
+    since: Moment
+    until: Moment
+    count: int = Field(description="Alarms in the span.")
+    alarms: list[TimelineAlarm] = Field(description="The newest 5000 of them.")
+    truncated: bool = Field(description="Whether some list holds only the newest; ask for a shorter span.")
+    floods: list[FloodView] = Field(description="Floods that touch the span, the newest 1000.")
+    chatter: list[BurstView] = Field(description="Bursts of chatter, the newest 1000.")
+    standing: list[StandingAlarmView] = Field(description="Standing alarms, the longest first.")
+    gaps: list[GapView] = Field(description="Events that the agent had to drop, the newest 1000.")
+    heard_at: Moment | None = Field(description="The agent's last sign of life; null if it was never heard.")
+    online: bool | None = Field(description="What the agent last told of itself; null if it was never heard.")
+    silent_since: Moment | None = Field(description="Its last alarm, if it is silent now against its rhythm.")
