@@ -152,7 +152,7 @@ def by_machine(machines: list[MachineMemory]) -> dict[str, Any]:
         }
 
     return {
-        "grid": {"left": 8, "right": 16, "top": 30, "bottom": 8, "containLabel": True},
+        "grid": {"left": 16, "right": 16, "top": 30, "bottom": 8, "containLabel": True},
         "legend": _LEGEND,
         "tooltip": {"formatter": "@tip", "confine": True},
         "xAxis": {"type": "value", **_QUIET},
@@ -179,9 +179,10 @@ def over_versions(versions: list[VersionMemory]) -> dict[str, Any]:
         return {
             "name": name,
             "type": "line",
-            "symbolSize": 8,
+            "symbol": "circle",
+            "symbolSize": 9,
             "lineStyle": {"color": color, **more},
-            "itemStyle": {"color": color},
+            "itemStyle": {"color": "var(--surface)", "borderColor": color, "borderWidth": 2},
             "connectNulls": True,
             "data": [
                 {
@@ -194,7 +195,7 @@ def over_versions(versions: list[VersionMemory]) -> dict[str, Any]:
         }
 
     return {
-        "grid": {"left": 8, "right": 16, "top": 30, "bottom": 8, "containLabel": True},
+        "grid": {"left": 16, "right": 16, "top": 30, "bottom": 8, "containLabel": True},
         "legend": _LEGEND,
         "tooltip": {"trigger": "axis", "formatter": "@tip", "confine": True},
         "xAxis": {
@@ -206,7 +207,7 @@ def over_versions(versions: list[VersionMemory]) -> dict[str, Any]:
         "yAxis": {"type": "value", "min": 0, **_QUIET},
         "series": [
             line("KL kept", "kl_to_uniform", "var(--bar)"),
-            line("KL offered", "kl_offered", "var(--usual)", type="dashed") | {"symbol": "emptyDiamond"},
+            line("KL offered", "kl_offered", "var(--usual)", type="dashed") | {"symbol": "diamond"},
         ],
     }
 

@@ -181,7 +181,7 @@ def calibration(total: StandingView) -> dict[str, Any]:
                 "lineStyle": {"color": "var(--usual)", "type": "dashed", "width": 1},
             },
             _curve("model", total.model.reliability, most, "var(--bar)", "circle"),
-            _curve("base rate", total.base_rate.reliability, most, "var(--usual)", "emptyDiamond"),
+            _curve("base rate", total.base_rate.reliability, most, "var(--usual)", "diamond"),
         ],
     }
 
@@ -192,7 +192,11 @@ def _curve(name: str, bins: list[BinView], most: int, color: str, symbol: str) -
         "type": "line",
         "symbol": symbol,
         "lineStyle": {"color": color, "width": 1.5, "type": "solid" if symbol == "circle" else "dotted"},
-        "itemStyle": {"color": color},
+        "itemStyle": {
+            "color": color if symbol == "circle" else "var(--surface)",
+            "borderColor": color,
+            "borderWidth": 1.5,
+        },
         "data": [
             {
                 "value": [one.said, one.came],
