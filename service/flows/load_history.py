@@ -187,6 +187,8 @@ def load_history(
         if len(recording.events) >= _BATCH or len(recording.quarantined) >= _BATCH:
             commit()
             progress(number, lines)
+        elif number % _BATCH == 0:  # most rows may be another machine's
+            progress(number, lines)
     commit()
     return loaded
 

@@ -67,7 +67,7 @@ class HistoryUnderWay(BaseModel):
 
     state: HistoryState
     bytes: int = Field(description="How much of it has come.")
-    lines_done: int = Field(description="Lines that have been judged and committed.")
+    lines_done: int = Field(description="Lines that have been judged; they are committed ten thousand at a time.")
     lines: int | None = Field(description="Lines it has in all; null until it is here and whole.")
 
 

@@ -16,10 +16,12 @@ export default {
         <label class="ac-labelled">Site
           <input class="ac-field" name="site" v-model.trim="wish.site" required autocomplete="off" placeholder="padova" v-bind="told('site')" />
           <small v-if="errors.site" class="ac-bad-word" :id="id + 'site'">{{ errors.site }}</small>
+          <small class="quiet">lower-case letters, digits, - and _</small>
         </label>
         <label class="ac-labelled">Machine
           <input class="ac-field" name="machine" v-model.trim="wish.machine" required autocomplete="off" placeholder="filler-1" v-bind="told('machine')" />
           <small v-if="errors.machine" class="ac-bad-word" :id="id + 'machine'">{{ errors.machine }}</small>
+          <small class="quiet">as its agent is called</small>
         </label>
         <label class="ac-labelled">Name
           <input class="ac-field" name="name" v-model.trim="wish.name" autocomplete="off" placeholder="what people call it" v-bind="told('name')" />

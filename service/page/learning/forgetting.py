@@ -12,6 +12,7 @@ from wire.rest.models import ExamFigures, ModelDetail
 FIGURES = {"average_precision": "average precision", "brier_skill": "Brier skill", "macro_f1": "F1"}
 _STEPS = "abcdefg"  # of the colour scale, lowest first: --heat-a … --heat-g
 _NARROWEST = 0.002  # of a step, so that a hair's breadth is no difference
+_UPRIGHT = 8  # columns whose names fit side by side
 _READABLE = 24  # columns that still have room for their numbers
 
 
@@ -116,9 +117,9 @@ def heat_map(detail: ModelDetail, figure: str, learned: Mapping[str, Sequence[st
         "tooltip": {"formatter": "@tip", "confine": True},
         "xAxis": {
             "type": "category",
-            "data": machines,
+            "data": [machine.replace("/", "\n") for machine in machines],
             "position": "top",
-            "axisLabel": {"color": "var(--soft)", "interval": 0, "rotate": 30 if len(machines) > 3 else 0},  # noqa: PLR2004
+            "axisLabel": {"color": "var(--soft)", "interval": 0, "rotate": 60 if len(machines) > _UPRIGHT else 0},
             **axis,
         },
         "yAxis": {

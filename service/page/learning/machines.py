@@ -52,10 +52,10 @@ def _row(one: MachineView, deeds: Deeds) -> tuple[Cell, ...]:
 
     return (
         lambda: html.a(key, href=f"/machines/{key}").classes("ac-nowrap"),
-        one.name,
+        lambda: html.span(one.name).classes("ac-nowrap"),
         state,
         lambda: when(one.learned_at, one.time_zone),
-        one.reason or "",
+        lambda: html.div(one.reason or "").classes("ac-prose"),
         do,
     )
 

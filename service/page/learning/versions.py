@@ -63,7 +63,7 @@ def _row(one: ModelView, seen: Seen, deeds: Deeds) -> tuple[Cell, ...]:
         one.parent,
         lambda: when(one.created_at, seen.zone),
         lambda: html.span(str(len(one.machines)), title=", ".join(one.machines)),
-        one.summary,
+        lambda: html.div(one.summary).classes("ac-prose"),
         lambda: _promote(one, ask),
     )
 
