@@ -1,4 +1,4 @@
-"""The learning page in a real browser: a machine from the form to live, a version rolled back and promoted again."""
+"""The learning page in a real browser: a machine from the form to live, a version rolled back and promoted."""
 
 import re
 from collections.abc import Callable, Iterator

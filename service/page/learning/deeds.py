@@ -91,7 +91,7 @@ class Deeds:
             self._dialog.refuse(str(error))
             return
         self._dialog.close()
-        ui.notify(words, type="positive", close_button="Close")
+        ui.notify(f"✓ {words}", color="dark")  # Quasar's green and white are too close to be read
         await self._done()
 
     async def _promote(self, version: str, reason: str, force: bool) -> str:  # noqa: FBT001 - what was ticked

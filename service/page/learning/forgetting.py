@@ -119,7 +119,12 @@ def heat_map(detail: ModelDetail, figure: str, learned: Mapping[str, Sequence[st
             "type": "category",
             "data": [machine.replace("/", "\n") for machine in machines],
             "position": "top",
-            "axisLabel": {"color": "var(--soft)", "interval": 0, "rotate": 60 if len(machines) > _UPRIGHT else 0},
+            "axisLabel": {
+                "color": "var(--soft)",
+                "interval": 0,
+                "lineHeight": 15,
+                "rotate": 60 if len(machines) > _UPRIGHT else 0,
+            },
             **axis,
         },
         "yAxis": {

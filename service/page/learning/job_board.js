@@ -20,16 +20,16 @@ export default {
         <summary>{{ ended.length }} that ended</summary>
         <div class="ac-scroll" tabindex="0" role="region" aria-label="Jobs that ended">
           <table class="ac-table">
-            <thead><tr><th scope="col">Job</th><th scope="col">Machine</th><th scope="col">Outcome</th><th scope="col">Ended</th><th scope="col" class="number">Took</th><th scope="col">Said</th></tr></thead>
-            <tbody>
-              <tr v-for="job in ended.slice(0, shown)" :key="job.id">
+            <thead><tr><th scope="col">Job</th><th scope="col">Machine</th><th scope="col">Outcome</th><th scope="col">Ended</th><th scope="col" class="number">Took</th></tr></thead>
+            <tbody v-for="job in ended.slice(0, shown)" :key="job.id">
+              <tr>
                 <td>{{ job.id }}</td>
                 <td class="ac-nowrap">{{ name(job) }}</td>
                 <td class="ac-nowrap"><span :class="tones[job.state]">{{ signs[job.state] }} {{ job.state }}</span> {{ job.model_version }}</td>
                 <td class="ac-nowrap"><time :datetime="job.finished_at" :title="utc(job.finished_at)">{{ plantTime(job.finished_at, job.time_zone) }}</time></td>
                 <td class="number ac-nowrap">{{ took(job) }}</td>
-                <td class="ac-said">{{ job.message }}</td>
               </tr>
+              <tr v-if="job.message"><td></td><td class="ac-said" colspan="4">{{ job.message }}</td></tr>
             </tbody>
           </table>
         </div>
