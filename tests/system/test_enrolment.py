@@ -61,8 +61,9 @@ def test_machines_enrolled_at_once_are_learned_one_on_top_of_the_other(school: P
     assert set(detail.exams) == set(detail.machines)
     assert list(detail.matrix) == [one.version for one in promoted]
     assert detail.report["code_version"]
-    forecast = school.api.forecasts.of(MACHINES[0])
-    assert (forecast.model_version, forecast.learned) == (promoted[-1].version, True)
+    newest = promoted[-1].version
+    wait_until(lambda: school.api.forecasts.of(MACHINES[0]).model_version == newest, "the new version serves")
+    assert school.api.forecasts.of(MACHINES[0]).learned
 
 
 @pytest.mark.timeout(300)
