@@ -22,7 +22,8 @@ from wire.identity import MachineId
 from wire.rest.fleet import MOST_LIKELY, STRIP_HOURS, FleetCard, LastAlarm, LikelyView
 from wire.words import Presence
 
-_LOOK_AGAIN = 0.2  # seconds: however many ask, the fleet is looked at this often at most
+_LOOK_AGAIN = 0.5  # seconds: however many ask, the fleet is looked at this often at most
+_MAKE_AT_ONCE = 10  # forecasts
 _REMEMBER_GONE = 1000  # machines; who was away while more than these left gets everything
 
 
@@ -199,10 +200,10 @@ class FleetBoard:
         )
 
     def _forecasts(self, machines: list[Machine], serving: Serving | None) -> dict[MachineId, Newest]:
-        """Return each machine's forecast; one is made here only where the serving version has made none yet.
+        """Return each machine's forecast, or its last one while the rhythm has not made the next.
 
-        What was touched a moment ago shows its last forecast until the rhythm has made the next: a page must
-        not make the fleet's forecasts again each time it is looked at.
+        A few are made here where the version that serves has made none yet; a large fleet that was just started
+        or given a new version gets its forecasts from the rhythm, because nobody should wait for all of them.
         """
         if serving is None:
             return {}
@@ -212,11 +213,11 @@ class FleetBoard:
             place = self._places.get(machine.id)
             last = place.facts.newest if place and place.facts.machine.row == machine.row else None
             newest = self._from.newest.kept(machine.id) or last
+            if newest is not None:
+                found[machine.id] = newest
             if newest is None or newest.forecast.model_version != serving.version.name:
                 missing.append(machine)
-            else:
-                found[machine.id] = newest
-        return found | {one.machine: one for one in self._from.newest.of(missing)}
+        return found | {one.machine: one for one in self._from.newest.of(missing[:_MAKE_AT_ONCE])}
 
     def _read_strips(self, changed: list[_Facts], end: datetime) -> dict[int, Strip]:
         """Read the strips of machines that something has arrived for, or of all when the hour has turned."""

@@ -30,7 +30,7 @@ def router(parts: Parts) -> APIRouter:
     ) -> Response:
         """Every machine in short: whether it is heard, what it raised, what it is likely to raise.
 
-        A picture at most a fifth of a second old. While no model serves, `likely` is empty.
+        A picture at most half a second old. While no model serves, `likely` is empty.
         """
         seen = parts.fleet.overview(site=site, since=since)
         return Response(_encoded(seen), media_type="application/json")

@@ -1,6 +1,6 @@
 """The fleet at a glance, on the real store: what a card says, in which order, and when it changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -31,7 +31,7 @@ class CountingStrips:
     strips_of: StripStore
     read: list[int] = field(default_factory=list)
 
-    def strips(self, machines: list[Machine], end: datetime, hours: int) -> dict[int, Strip]:
+    def strips(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, Strip]:
         self.read.append(len(machines))
         return self.strips_of.strips(machines, end, hours)
 
@@ -197,6 +197,14 @@ def test_a_new_forecast_reaches_the_card_once_it_is_kept(watch: Watch, stores: S
         one.code: one.probability for one in newest.forecast.alarms
     }
     assert after.likely != first.cards[0].card.likely
+
+
+@pytest.mark.usefixtures("champion")
+def test_nobody_waits_for_the_forecasts_of_a_large_fleet(watch: Watch, stores: Stores) -> None:
+    for n in range(25):
+        enrolled(stores.enrolments, MachineId("padova", f"m{n}"))
+    with_forecast = [sum(bool(kept.card.likely) for kept in watch.look().cards) for _ in range(4)]
+    assert with_forecast == [10, 20, 25, 25]
 
 
 @pytest.mark.usefixtures("champion")

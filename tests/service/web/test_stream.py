@@ -240,10 +240,10 @@ def test_a_reader_that_leaves_gives_its_place_back(settings: Settings, stores: S
 def test_a_wish_that_cannot_be_met_is_a_problem_and_opens_no_stream(
     service: Service, query: str, status: int
 ) -> None:
-    problem(Client(service).get(f"/v1/stream?{query}"), status)
+    problem(Client(service).request("GET", f"/v1/stream?{query}"), status)
     assert not service.feed.listened
 
 
 def test_a_retired_machine_is_gone(service: Service, stores: Stores, filler: Machine) -> None:
     stores.enrolments.retire(filler, who="test", at=NOW, plant_at=NOW, reason=None)
-    problem(Client(service).get("/v1/stream?site=padova&machine=filler-1"), 410)
+    problem(Client(service).request("GET", "/v1/stream?site=padova&machine=filler-1"), 410)
