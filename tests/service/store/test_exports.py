@@ -2,10 +2,14 @@
 
 import random
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import Engine, event
 
+from service.core.history import PageQuery
 from service.core.machine import Machine
 from service.core.recording import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventRow, Recording
 from service.store.engine import Database
@@ -53,3 +57,30 @@ def test_the_span_is_half_open_and_a_code_can_be_chosen(database: Database, mach
     assert {one.code for one in of_code} == {2}
     assert len(of_code) == 13
     assert list(exports.alarms(machine, AT + 60 * MINUTE, AT + 90 * MINUTE)) == []
+
+
+def test_pages_and_exports_go_through_an_index_and_never_through_all_events(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'alarmcast.sqlite3'}")
+    database.upgrade()
+    machine = enrolled(EnrolmentStore(database), MachineId("padova", "filler-1"))
+    asked: list[tuple[str, Any]] = []
+
+    @event.listens_for(Engine, "before_cursor_execute")
+    def note(*heard: Any) -> None:
+        asked.append((heard[2], heard[3]))
+
+    try:
+        list(AlarmExports(database).alarms(machine, AT, AT + MINUTE, code=3))
+        for flagged in (False, True):
+            EventStore(database).page(machine, PageQuery(since=AT, flagged=flagged))
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    with database.read() as connection:
+        plans = [
+            str(connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).fetchall())
+            for statement, values in asked
+        ]
+    database.close()
+    assert len(plans) == 4
+    assert [plan.count("ix_events_window") for plan in plans] == [1, 0, 1, 0]
+    assert [plan.count("ix_events_flagged") for plan in plans] == [0, 1, 0, 1]
