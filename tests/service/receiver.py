@@ -1,7 +1,6 @@
 """A real receiver of webhooks on a free port, that answers as a test wants, or does not answer at all."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
@@ -32,7 +31,6 @@ class Receiver:
     headers: dict[str, str] = field(default_factory=dict)
     text: bytes = b""
     letters: list[Letter] = field(default_factory=list)
-    on_letter: Callable[[], object] = lambda: None  # noqa: E731
     _closing: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
@@ -40,10 +38,10 @@ class Receiver:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                receiver._take(self)  # noqa: SLF001 - its own
+                receiver._take(self)
 
             def do_GET(self) -> None:
-                receiver._take(self)  # noqa: SLF001 - its own
+                receiver._take(self)
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -68,7 +66,6 @@ class Receiver:
         body = request.rfile.read(int(request.headers.get("Content-Length", 0)))
         path = urlsplit(request.path).path
         self.letters.append(Letter(path, dict(request.headers.items()), body))
-        self.on_letter()
         status = self.answers.get(path, 204)
         if status == HANG:
             self._closing.wait(30)

@@ -51,7 +51,7 @@ def test_a_likely_alarm_is_news_once() -> None:
 def test_between_release_and_threshold_nothing_happens() -> None:
     assert judge(sight(0.41), opened(), HABITS) == NOTHING
     assert judge(sight(0.41), None, HABITS) == NOTHING
-    assert judge(sight(0.39), opened(), HABITS) == Verdict(closes=END.FELL, rearms=True)
+    assert judge(sight(0.39), opened(), HABITS) == Verdict(closes=END.FELL)
 
 
 def test_an_alarm_that_came_is_news_again_only_after_it_was_unlikely() -> None:
@@ -67,7 +67,7 @@ def test_an_alarm_that_came_is_news_again_only_after_it_was_unlikely() -> None:
 @pytest.mark.parametrize("hush", [END.SHELVED, END.MAINTENANCE])
 def test_what_is_hushed_is_not_told_and_is_news_at_once_when_that_is_over(hush: NoticeEnd) -> None:
     assert judge(sight(0.9)._replace(hush=hush), None, HABITS) == NOTHING
-    assert judge(sight(0.9)._replace(hush=hush), opened(), HABITS) == Verdict(closes=hush, rearms=True)
+    assert judge(sight(0.9)._replace(hush=hush), opened(), HABITS) == Verdict(closes=hush)
     assert judge(sight(0.9, NOW + MINUTE), closed(hush), HABITS) == Verdict(opens=True)
 
 
@@ -82,12 +82,12 @@ def test_a_forecast_that_is_not_to_be_trusted_opens_nothing_and_ends_nothing_bef
     assert judge(sight(0.9, trusted=False), None, HABITS) == NOTHING
     assert judge(sight(0.0, NOW + 8 * HOUR - MINUTE, trusted=False), opened(), HABITS) == NOTHING
     lapsed = judge(sight(0.9, NOW + 8 * HOUR, trusted=False), opened(), HABITS)
-    assert lapsed == Verdict(closes=END.LAPSED, rearms=True)
+    assert lapsed == Verdict(closes=END.LAPSED)
     assert judge(sight(0.0, trusted=False), closed(END.CAME), HABITS) == NOTHING
 
 
 def test_what_is_no_longer_forecast_is_withdrawn() -> None:
-    assert judge(sight(None), opened(), HABITS) == Verdict(closes=END.WITHDRAWN, rearms=True)
+    assert judge(sight(None), opened(), HABITS) == Verdict(closes=END.WITHDRAWN)
     assert judge(sight(None), closed(END.CAME), HABITS) == Verdict(rearms=True)
 
 
@@ -122,7 +122,8 @@ def test_whatever_happens_notices_follow_each_other_and_keep_their_distance(step
             lowest = min(lowest, probability)
         if verdict.opens:
             assert trusted
-            assert not (hush or known)
+            assert not hush
+            assert not known
             assert probability >= THRESHOLD
             assert last is None or not last.is_open, "never two open for one alarm"
             if last and last.ended in {END.CAME, END.FELL}:
@@ -133,7 +134,8 @@ def test_whatever_happens_notices_follow_each_other_and_keep_their_distance(step
         elif last:
             if verdict.closes:
                 assert last.is_open, "closed once"
-                last = replace(last, closed_at=at, ended=verdict.closes)
+                rearmed = None if verdict.closes is END.CAME else at
+                last = replace(last, closed_at=at, ended=verdict.closes, rearmed_at=rearmed)
             if verdict.rearms:
                 assert last.rearmed_at is None, "rearmed once"
                 last = replace(last, rearmed_at=at)

@@ -1,4 +1,4 @@
-"""Forecasts become notices on a real store: once, quiet where people asked for it, and never the other way round."""
+"""Forecasts become notices on a real store: once, quiet where people asked for it, and they stay as they were."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -37,6 +37,38 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 TARGETS = {139: ("Film torn", "high"), 26: ("Door open", "low")}
 
 
+def forecast(
+    at: datetime,
+    probabilities: dict[int, float],
+    machine: MachineId = FILLER,
+    status: ForecastStatus = ForecastStatus.OK,
+) -> Forecast:
+    return Forecast(
+        site=machine.site,
+        machine=machine.machine,
+        as_of=at,
+        window_start=at - timedelta(minutes=1720),
+        window_end=at,
+        horizon_end=at + 8 * HOUR,
+        events_seen=1,
+        coverage=1.0,
+        model_version="v1",
+        status=status,
+        alarms=[
+            LikelyAlarm(
+                code=code,
+                text=TARGETS[code][0],
+                severity=TARGETS[code][1],
+                probability=probability,
+                base_rate=None,
+                threshold=0.5,
+                expected=probability >= 0.5,
+            )
+            for code, probability in probabilities.items()
+        ],
+    )
+
+
 @dataclass
 class Bench:
     """The flow on real stores, with a plant clock that a test sets."""
@@ -47,7 +79,7 @@ class Bench:
     desk: HushDesk = field(init=False)
 
     def __post_init__(self) -> None:
-        database, clock = self.stores.database, PlantClock(wall=lambda: self.now.timestamp())
+        database, clock = self.stores.database, PlantClock(wall=self.seconds)
         self.notices = NoticeStore(database)
         self.notify = Notify(
             machines=self.stores.machines,
@@ -70,6 +102,9 @@ class Bench:
             changed=self.notify.again,
         )
 
+    def seconds(self) -> float:
+        return self.now.timestamp()
+
     def say(
         self,
         probabilities: dict[int, float],
@@ -80,32 +115,8 @@ class Bench:
     ) -> int:
         """Let time pass, announce a forecast, look at it, and return how many notices were opened."""
         self.now += after
-        alarms = [
-            LikelyAlarm(
-                code=code,
-                text=TARGETS[code][0],
-                severity=TARGETS[code][1],
-                probability=probability,
-                base_rate=None,
-                threshold=0.5,
-                expected=probability >= 0.5,
-            )
-            for code, probability in probabilities.items()
-        ]
-        forecast = Forecast(
-            site=machine.site,
-            machine=machine.machine,
-            as_of=self.now,
-            window_start=self.now - timedelta(minutes=1720),
-            window_end=self.now,
-            horizon_end=self.now + 8 * HOUR,
-            events_seen=1,
-            coverage=1.0,
-            model_version="v1",
-            status=status,
-            alarms=alarms,
-        )
-        self.notify.told(Newest(machine, forecast, b""))
+        made = forecast(self.now, probabilities, machine, status)
+        self.notify.told(Newest(machine, made, b""))
         return self.notify.look()
 
     def ends(self) -> list[NoticeEnd | None]:
@@ -271,9 +282,9 @@ def test_the_running_parts_turn_announced_forecasts_into_notices(
     heard(stores, filler)
     service.rhythm.refresh.on_the_grid()
     service.notify.look()
-    forecast = service.newest.of([filler])[0].forecast
-    expected = {alarm.code for alarm in forecast.alarms if alarm.expected}
-    assert forecast.status is ForecastStatus.OK
+    newest = service.newest.of([filler])[0].forecast
+    expected = {alarm.code for alarm in newest.alarms if alarm.expected}
+    assert newest.status is ForecastStatus.OK
     assert {one.code for one in NoticeStore(stores.database).page(NoticeQuery())} == expected
     assert expected, "or this test says nothing"
 
@@ -304,3 +315,14 @@ def test_no_shelf_acknowledgement_or_window_changes_a_forecast_or_a_dataset(
     service.hush.maintain(Maintenance(0, "padova", None, NOW, NOW + 9 * HOUR, "a", "x"))
     assert len(service.hush.shelves.page(HushQuery())) == 3
     assert told() == before
+
+
+def test_many_changes_are_written_in_pieces_with_a_pause_between_them(bench: Bench, stores: Stores) -> None:
+    for number in range(60):
+        enrolled(stores.enrolments, MachineId("lyon", f"filler-{number}"))
+    pauses: list[int] = []
+    for number in range(60):
+        with_both = MachineId("lyon", f"filler-{number}")
+        bench.notify.told(Newest(with_both, forecast(bench.now, {139: 0.9, 26: 0.9}, with_both), b""))
+    assert bench.notify.look(lambda: pauses.append(1)) == 120
+    assert len(pauses) == 2

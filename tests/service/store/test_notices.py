@@ -92,20 +92,34 @@ def test_there_are_never_two_open_notices_of_one_alarm_however_many_open_them(
 def test_notices_are_live_while_open_unarmed_or_lately_rearmed(store: NoticeStore, filler: Machine) -> None:
     first, second, third = opened(store, filler, 1, 2, 3)
     store.write(Changes(closed=[(second.number, NoticeEnd.CAME)]), at=NOW, wall=NOW)
-    store.write(Changes(closed=[(third.number, NoticeEnd.FELL)], rearmed=[third.number]), at=NOW, wall=NOW)
-    assert [one.number for one in store.live(NOW - MINUTE)] == [first.number, second.number, third.number]
-    assert [one.number for one in store.live(NOW)] == [first.number, second.number]
+    store.write(Changes(closed=[(third.number, NoticeEnd.FELL)]), at=NOW, wall=NOW)
+    assert [one.number for one in store.live([filler.row], NOW - MINUTE)] == [
+        first.number,
+        second.number,
+        third.number,
+    ]
+    assert [one.number for one in store.live([filler.row], NOW)] == [first.number, second.number]
     store.write(Changes(rearmed=[second.number]), at=NOW + HOUR, wall=NOW)
-    assert [one.number for one in store.live(NOW + HOUR)] == [first.number]
+    assert [one.number for one in store.live([filler.row], NOW + HOUR)] == [first.number]
     assert [one.number for one in store.page(NoticeQuery(is_open=False))] == [third.number, second.number]
     assert [one.number for one in store.page(NoticeQuery(is_open=True))] == [first.number]
     assert [one.number for one in store.page(NoticeQuery(limit=1, before=third.number))] == [second.number]
     assert store.page(NoticeQuery(site="lyon")) == []
 
 
+def test_only_machines_that_are_asked_for_and_those_let_go_are_read(
+    database: Database, store: NoticeStore, filler: Machine
+) -> None:
+    opened(store, filler, 139)
+    assert store.live([], NOW) == []
+    EnrolmentStore(database).retire(filler, who="a", at=NOW, plant_at=NOW, reason="sold")
+    assert len(store.live([], NOW)) == 1
+    assert len(store.live(range(10_000), NOW)) == 1
+
+
 def test_a_closed_alarm_can_be_news_again(store: NoticeStore, filler: Machine) -> None:
     [first] = opened(store, filler, 139)
-    store.write(Changes(closed=[(first.number, NoticeEnd.FELL)], rearmed=[first.number]), at=NOW, wall=NOW)
+    store.write(Changes(closed=[(first.number, NoticeEnd.FELL)]), at=NOW, wall=NOW)
     assert len(opened(store, filler, 139)) == 2
 
 
@@ -283,7 +297,7 @@ def test_what_is_over_for_long_is_forgotten_and_what_stands_is_not(
 ) -> None:
     hook(database)
     [first, _open] = opened(store, filler, 1, 2)
-    store.write(Changes(closed=[(first.number, NoticeEnd.FELL)], rearmed=[first.number]), at=NOW, wall=NOW)
+    store.write(Changes(closed=[(first.number, NoticeEnd.FELL)]), at=NOW, wall=NOW)
     ShelfStore(database).add(filler, 1, at=NOW, until=NOW + HOUR, who="a", reason="x")
     ShelfStore(database).add(filler, 2, at=NOW, until=NOW + 500 * DAY, who="a", reason="x")
     MaintenanceStore(database).add(Maintenance(0, "padova", None, NOW, NOW + HOUR, "a", "x"), at=NOW)

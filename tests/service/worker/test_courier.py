@@ -65,7 +65,7 @@ class Bench:
         """Return a courier that is new in every respect, as after a restart."""
         made = Courier(
             self.outbox,
-            HttpPost(seconds=seconds, wall=lambda: self.now.timestamp(), agent="Alarmcast/test"),
+            HttpPost(seconds=seconds, wall=self.seconds, agent="Alarmcast/test"),
             wall=lambda: self.now,
             plant=lambda: NOW,
             chance=lambda: 0.5,
@@ -73,6 +73,9 @@ class Bench:
         )
         self.couriers.append(made)
         return made
+
+    def seconds(self) -> float:
+        return self.now.timestamp()
 
     def start(self, *, seconds: float = 5.0) -> Courier:
         courier = self.courier(seconds=seconds)
