@@ -76,14 +76,6 @@ def create_app(parts: Parts) -> FastAPI:
         maintenance,
         webhooks,
         health,
-        figures,
-        timelines,
-        exports,
-        notices,
-        acknowledgements,
-        shelves,
-        maintenance,
-        webhooks,
     )
     for noun in nouns:
         app.include_router(noun.router(parts))
