@@ -103,7 +103,7 @@ class Notify:
 
     def _judge(self, waiting: dict[MachineId, Forecast]) -> tuple[Changes, datetime]:
         fleet = {machine.id: machine for machine in self.machines.all()}
-        around = self._surroundings()
+        around = self._surroundings([fleet[machine].row for machine in waiting if machine in fleet])
         changes = Changes()
         for gone in around.machines() - set(fleet):
             self._one(None, None, gone, around, changes)
@@ -114,12 +114,12 @@ class Notify:
             self._last = {one: kept for one, kept in self._last.items() if one in fleet}
         return changes, around.at
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self, rows: list[int]) -> Surroundings:
         now = self.clock.now()
         around = Surroundings(
             now, defaultdict(dict), defaultdict(set), self.windows.holding(now), defaultdict(dict)
         )
-        for notice in self.notices.live(now - self.habits.quiet):  # oldest first, so the last one stays
+        for notice in self.notices.live(rows, now - self.habits.quiet):  # oldest first, so the last one stays
             around.notices[notice.machine][notice.code] = notice
         for shelf in self.shelves.holding(now):
             around.shelved[shelf.machine].add(shelf.code)

@@ -1,6 +1,6 @@
 """What the flows need from the world outside, each as small as its use; stores and brokers fit these shapes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -213,7 +213,7 @@ class Acknowledgements(Protocol):
 class Notices(Protocol):
     """Likely alarms that were news."""
 
-    def live(self, since: datetime) -> list[Notice]: ...
+    def live(self, chosen: Collection[int], since: datetime) -> list[Notice]: ...
     def write(self, changes: Changes, *, at: datetime, wall: datetime) -> int: ...
     def page(self, query: NoticeQuery) -> list[Notice]: ...
 

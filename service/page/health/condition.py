@@ -102,7 +102,11 @@ def _lines(ago: list[float], named: Mapping[str, Sequence[float | None]]) -> dic
         {"color": "var(--bar)", "width": 2, "type": "solid"},
         {"color": "var(--high-fill)", "width": 2, "type": "dashed"},
     ]
-    axis = {"axisLabel": {"color": "var(--soft)"}, "axisLine": {"lineStyle": {"color": "var(--line)"}}}
+    axis = {
+        "axisLabel": {"color": "var(--soft)"},
+        "axisLine": {"lineStyle": {"color": "var(--line)"}, "onZero": False},
+        "axisTick": {"show": False},
+    }
     return {
         "grid": {"left": 8, "right": 16, "top": 28 if len(named) > 1 else 10, "bottom": 12, "containLabel": True},
         "legend": {
@@ -123,6 +127,7 @@ def _lines(ago: list[float], named: Mapping[str, Sequence[float | None]]) -> dic
             "axisLabel": {
                 "color": "var(--soft)",
                 "formatter": "@ago",
+                "hideOverlap": True,
                 "alignMinLabel": "left",
                 "alignMaxLabel": "right",
             },

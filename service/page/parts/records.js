@@ -27,7 +27,7 @@ export default {
           </thead>
           <tbody>
             <tr v-for="row in visible" :key="row.key" :class="{ 'is-chosen': row.key === chosen }">
-              <td v-for="(cell, place) in row.cells.map(whole)" :key="place" :class="{ number: columns[place].number, 'ac-barred': cell.bar !== undefined, 'ac-doing': cell.deeds }">
+              <td v-for="(cell, place) in row.cells.map(whole)" :key="place" :data-title="place ? columns[place].title : null" :class="{ number: columns[place].number, 'ac-barred': cell.bar !== undefined, 'ac-doing': cell.deeds }">
                 <span v-if="cell.bar !== undefined" class="ac-meter" aria-hidden="true"><i :style="{ width: 100 * cell.bar + '%' }"></i></span>
                 <a v-if="cell.href" :href="cell.href" :title="cell.title">{{ cell.text }}</a>
                 <time v-else-if="cell.at" :datetime="cell.at" :title="utc(cell.at)">{{ plantTime(cell.at, cell.zone || zone) }}</time>

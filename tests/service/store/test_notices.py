@@ -93,14 +93,28 @@ def test_notices_are_live_while_open_unarmed_or_lately_rearmed(store: NoticeStor
     first, second, third = opened(store, filler, 1, 2, 3)
     store.write(Changes(closed=[(second.number, NoticeEnd.CAME)]), at=NOW, wall=NOW)
     store.write(Changes(closed=[(third.number, NoticeEnd.FELL)]), at=NOW, wall=NOW)
-    assert [one.number for one in store.live(NOW - MINUTE)] == [first.number, second.number, third.number]
-    assert [one.number for one in store.live(NOW)] == [first.number, second.number]
+    assert [one.number for one in store.live([filler.row], NOW - MINUTE)] == [
+        first.number,
+        second.number,
+        third.number,
+    ]
+    assert [one.number for one in store.live([filler.row], NOW)] == [first.number, second.number]
     store.write(Changes(rearmed=[second.number]), at=NOW + HOUR, wall=NOW)
-    assert [one.number for one in store.live(NOW + HOUR)] == [first.number]
+    assert [one.number for one in store.live([filler.row], NOW + HOUR)] == [first.number]
     assert [one.number for one in store.page(NoticeQuery(is_open=False))] == [third.number, second.number]
     assert [one.number for one in store.page(NoticeQuery(is_open=True))] == [first.number]
     assert [one.number for one in store.page(NoticeQuery(limit=1, before=third.number))] == [second.number]
     assert store.page(NoticeQuery(site="lyon")) == []
+
+
+def test_only_machines_that_are_asked_for_and_those_let_go_are_read(
+    database: Database, store: NoticeStore, filler: Machine
+) -> None:
+    opened(store, filler, 139)
+    assert store.live([], NOW) == []
+    EnrolmentStore(database).retire(filler, who="a", at=NOW, plant_at=NOW, reason="sold")
+    assert len(store.live([], NOW)) == 1
+    assert len(store.live(range(10_000), NOW)) == 1
 
 
 def test_a_closed_alarm_can_be_news_again(store: NoticeStore, filler: Machine) -> None:

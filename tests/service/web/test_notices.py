@@ -12,7 +12,8 @@ from service.core.machine import Machine
 from service.core.notice import Changes, Notice
 from service.store.audit import AuditStore
 from service.store.notices import NoticeStore
-from tests.service.conftest import NOW, enrolled
+from tests.conftest import wait_until
+from tests.service.conftest import NOW, enrolled, heard, raise_alarms
 from tests.service.receiver import Receiver
 from tests.service.web.test_api import BASE, Client, problem
 from wire.identity import MachineId
@@ -21,6 +22,7 @@ from wire.rest.hush import AcknowledgementPage, MaintenancePage, ShelfPage
 from wire.rest.notices import NoticePage, WebhookMessage
 from wire.rest.webhooks import NewWebhook, WebhookList
 from wire.signature import is_genuine
+from wire.words import DeliveryState
 
 HOUR = timedelta(hours=1)
 SHELF = {"code": 139, "minutes": 60, "reason": "sensor"}
@@ -296,3 +298,28 @@ def test_every_endpoint_here_is_documented_with_an_example(client: Client) -> No
                 name = answer["content"]["application/json"]["schema"]["$ref"].rsplit("/", 1)[1]
                 assert document["components"]["schemas"][name]["examples"], name
             assert all("description" in parameter for parameter in one.get("parameters", []))
+
+
+def test_a_forecast_reaches_a_webhook_and_a_shelved_alarm_does_not(
+    service: Service, client: Client, stores: Stores, filler: Machine, receiver: Receiver
+) -> None:
+    raise_alarms(stores, filler, *((NOW - number * HOUR, 139) for number in range(1, 40)))
+    heard(stores, filler)
+    post(client, "/v1/webhooks", {"url": receiver.url("/andon"), "severity": "low"})
+    expected = {alarm["code"] for alarm in client.get(f"{BASE}/forecast").json()["alarms"] if alarm["expected"]}
+    quiet, *told = sorted(expected)
+    post(client, f"{BASE}/shelves", SHELF | {"code": quiet})
+    service.lookout.start()
+    service.courier.start()
+    try:
+        service.rhythm.refresh.on_the_grid()
+        wait_until(lambda: service.courier.delivered == len(told), "the others are delivered")
+    finally:
+        service.lookout.stop()
+        service.courier.stop()
+    assert [letter.content["notice"]["code"] for letter in receiver.at("/andon")] == told
+    notices = NoticePage.model_validate(client.get("/v1/notices").json()).notices
+    assert [(one.code, [sent.state for sent in one.deliveries]) for one in notices] == [
+        (code, [DeliveryState.DELIVERED]) for code in told[::-1]
+    ]
+    assert told, "or this test says nothing"
