@@ -63,7 +63,7 @@ class Request:
     @classmethod
     def to(cls, route: Route, ask: Ask) -> "Request":
         """Write what is asked of a route; raise ``ValueError`` if it cannot be written."""
-        body = ask.content if ask.body is None else ask.body.model_dump_json().encode()
+        body = ask.content if ask.body is None else ask.body.model_dump_json(by_alias=True).encode()
         media_type = None if body is None else ask.media_type
         parts = Parts(
             method=route.method,

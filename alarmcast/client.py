@@ -7,8 +7,10 @@ from typing import Generic, Self, TypedDict
 import httpx
 
 from alarmcast.endpoint import Noun, S
+from alarmcast.nouns.acknowledgements import Acknowledgements
 from alarmcast.nouns.catalogue import Catalogue
 from alarmcast.nouns.enrolment import Enrolment
+from alarmcast.nouns.exports import Exports
 from alarmcast.nouns.figures import Figures
 from alarmcast.nouns.fleet import Fleet
 from alarmcast.nouns.forecasts import Forecasts
@@ -22,6 +24,7 @@ from alarmcast.nouns.quarantine import Quarantine
 from alarmcast.nouns.scores import Scores
 from alarmcast.nouns.shelves import Shelves
 from alarmcast.nouns.stream import Stream
+from alarmcast.nouns.timelines import Timelines
 from alarmcast.nouns.webhooks import Webhooks
 from alarmcast.patience import Patience
 from alarmcast.senders import AsyncSender, Sender
@@ -39,18 +42,21 @@ class Api(Noun[S], Generic[S]):
         self.machines = Machines(sender)
         self.enrolment = Enrolment(sender)
         self.forecasts = Forecasts(sender)
+        self.stream = Stream(sender)
         self.scores = Scores(sender)
         self.figures = Figures(sender)
+        self.timelines = Timelines(sender)
+        self.exports = Exports(sender)
         self.jobs = Jobs(sender)
         self.models = Models(sender)
         self.catalogue = Catalogue(sender)
         self.quarantine = Quarantine(sender)
-        self.health = Health(sender)
-        self.stream = Stream(sender)
+        self.notices = Notices(sender)
+        self.acknowledgements = Acknowledgements(sender)
         self.shelves = Shelves(sender)
         self.maintenance = Maintenance(sender)
-        self.notices = Notices(sender)
         self.webhooks = Webhooks(sender)
+        self.health = Health(sender)
 
 
 class Client(Api[Sender]):

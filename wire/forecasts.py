@@ -1,15 +1,42 @@
 """A forecast as everybody receives it: over REST, on the page and retained on MQTT for an HMI."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from wire.events import Code, WireModel
 from wire.identity import Identifier
 from wire.moment import Moment
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+EXAMPLE_FORECAST: Final[dict[str, Any]] = {
+    "site": "padova",
+    "machine": "filler-1",
+    "as_of": "2026-11-16T08:07:00.000Z",
+    "window_start": "2026-11-15T03:27:00.000Z",
+    "window_end": "2026-11-16T08:07:00.000Z",
+    "horizon_end": "2026-11-16T16:07:00.000Z",
+    "events_seen": 27,
+    "coverage": 1.0,
+    "model_version": "v3",
+    "learned": True,
+    "hindsight": False,
+    "status": "ok",
+    "alarms": [
+        {
+            "code": 139,
+            "text": "Film torn",
+            "severity": "high",
+            "probability": 0.8124,
+            "base_rate": 0.2708,
+            "threshold": 0.42,
+            "expected": True,
+        }
+    ],
+}
 
 
 class ForecastStatus(StrEnum):
@@ -36,6 +63,8 @@ class LikelyAlarm(WireModel):
 
 class Forecast(WireModel):
     """What a machine is likely to raise in ``[as_of, horizon_end)``, most likely first."""
+
+    model_config = ConfigDict(protected_namespaces=(), json_schema_extra={"examples": [EXAMPLE_FORECAST]})
 
     site: Identifier
     machine: Identifier

@@ -250,6 +250,7 @@ class Service:
                         silence=self.silence,
                         clock=self.clock,
                         stale_after=settings.stale_after,
+                        shelved=self.hush.shelved,
                     ),
                     token=secrets.token_hex(4),
                 ),
@@ -264,7 +265,9 @@ class Service:
                     feed=self.feed,
                     quarantine=quarantine,
                 ).look,
-                figures=FiguresDesk(stores.machines, stores.events, self.clock, settings.shift_starts),
+                figures=FiguresDesk(
+                    stores.machines, stores.events, self.clock, settings.shift_starts, self.hush.left_out
+                ),
                 timelines=TimelineDesk(stores.machines, stores.events, self.clock),
                 export=AlarmExport(stores.machines, AlarmExports(stores.database), stores.catalogue),
                 hush=self.hush,

@@ -3,7 +3,7 @@
 import typer
 
 from service.bootstrap.configuration import load_settings
-from service.cli import enrol, machine, model
+from service.cli import enrol, machine, model, notice
 from service.cli.api import api
 from service.cli.arguments import DataDir, File, read
 
@@ -15,6 +15,9 @@ app.command("watch")(enrol.watch)
 app.command("jobs")(model.jobs)
 app.add_typer(machine.app, name="machine")
 app.add_typer(model.app, name="model")
+app.add_typer(notice.app, name="webhook")
+app.command("shelve")(notice.shelve)
+app.command("maintenance")(notice.maintenance)
 app.add_typer(catalogue_app, name="catalogue")
 app.add_typer(history_app, name="history")
 history_app.command("load")(enrol.history_load)

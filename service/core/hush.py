@@ -1,12 +1,9 @@
 """What keeps an alarm from being told: shelves, maintenance windows, acknowledgements. None touches a feature."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from wire.identity import MachineId
-
-Span = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True)
@@ -81,14 +78,3 @@ class HushQuery:
     site: str | None = None
     machine: str | None = None
     holding_at: datetime | None = None
-
-
-def merged(spans: Iterable[Span]) -> list[Span]:
-    """Return spans in time order, those that touch or overlap as one, empty ones left out."""
-    joined: list[Span] = []
-    for start, end in sorted(span for span in spans if span[0] < span[1]):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return joined

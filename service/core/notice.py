@@ -1,5 +1,6 @@
 """When a likely alarm is news: told once as it appears, and not again before it has clearly gone."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -24,7 +25,7 @@ class Habits:
 class Notice:
     """A likely alarm that was news, as its first forecast said; times are plant time.
 
-    One that was closed because its alarm ``came`` has no ``rearmed_at`` until the alarm is no longer likely.
+    ``rearmed_at`` is when it was closed, or, if its alarm ``came``, since when that is no longer likely.
     """
 
     number: int
@@ -61,10 +62,10 @@ class NoticeQuery:
 
 @dataclass
 class Changes:
-    """What one look at the forecasts makes of notices, to be written together.
+    """What one look at the forecasts makes of notices.
 
-    A new notice, beside the row of its machine, has no number yet; the others are told by their numbers, and
-    ``calmed`` are the acknowledgements that have ended.
+    A new notice, beside the row of its machine, has no number yet; the others are told by their numbers.
+    ``rearmed`` are those closed before, and ``calmed`` the acknowledgements that have ended.
     """
 
     opened: list[tuple[int, Notice]] = field(default_factory=list)
@@ -72,8 +73,12 @@ class Changes:
     rearmed: list[int] = field(default_factory=list)
     calmed: list[int] = field(default_factory=list)
 
-    def __bool__(self) -> bool:
-        return bool(self.opened or self.closed or self.rearmed or self.calmed)
+    def pieces(self, size: int) -> Iterator["Changes"]:
+        """Yield them a few at a time; none depends on another."""
+        longest = max(len(self.opened), len(self.closed), len(self.rearmed), len(self.calmed))
+        for start in range(0, longest, size):
+            part = slice(start, start + size)
+            yield Changes(self.opened[part], self.closed[part], self.rearmed[part], self.calmed[part])
 
 
 class Sight(NamedTuple):
@@ -91,7 +96,7 @@ class Sight(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What is to be done: open a notice, close the open one, or let a new one be possible again."""
+    """What is to be done: open a notice, close the open one, or let there be another after the one closed."""
 
     opens: bool = False
     closes: NoticeEnd | None = None
@@ -108,8 +113,7 @@ def judge(sight: Sight, last: Notice | None, habits: Habits) -> Verdict:
     is told once. A forecast that is not to be trusted opens and ends nothing before its horizon has passed.
     """
     if last is not None and last.is_open:
-        end = _end(sight, last, habits)
-        return Verdict(closes=end, rearms=end is not None and end is not NoticeEnd.CAME)
+        return Verdict(closes=_end(sight, last, habits))
     if last is not None and last.rearmed_at is None:
         return Verdict(rearms=has_gone(sight, habits))
     if sight.hush is not None or sight.acknowledged or _rests(last, sight.at, habits):

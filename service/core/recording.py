@@ -64,10 +64,11 @@ class Recording:
         return not any(parts)
 
 
-class Recorded(NamedTuple):
+@dataclass(frozen=True)
+class Recorded:
     """What became of a recording's events; ``fresh`` are those that were new, or None if all of them were."""
 
     stored: int
     duplicates: int
     conflicts: int
-    fresh: tuple[EventRow, ...] | None = None
+    fresh: tuple[EventRow, ...] | None = field(default=None, compare=False)

@@ -106,6 +106,7 @@ class Feed:
         self._subscriptions: tuple[Subscription, ...] = ()
         self.listened = False
         self.closed = False
+        self.ping = 15.0  # seconds after which a silent stream says that it is still there
 
     @property
     def listeners(self) -> int:

@@ -1,7 +1,8 @@
 """The fleet at a glance: a card for each machine, made anew only when something about it has changed."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Lock
@@ -22,7 +23,8 @@ from wire.identity import MachineId
 from wire.rest.fleet import MOST_LIKELY, STRIP_HOURS, FleetCard, LastAlarm, LikelyView
 from wire.words import Presence
 
-_LOOK_AGAIN = 0.2  # seconds: however many ask, the fleet is looked at this often at most
+_LOOK_AGAIN = 0.5  # seconds: however many ask, the fleet is looked at this often at most
+_MAKE_AT_ONCE = 10  # forecasts
 _REMEMBER_GONE = 1000  # machines; who was away while more than these left gets everything
 
 
@@ -54,6 +56,7 @@ class _Facts(NamedTuple):
     machine: Machine
     agent: Agent | None
     presence: Presence
+    shelved: frozenset[int]
     newest: Newest | None
     arrival: int
 
@@ -87,6 +90,7 @@ class Sources:
     silence: SilenceWatch
     clock: PlantClock
     stale_after: timedelta
+    shelved: Callable[[], Mapping[MachineId, AbstractSet[int]]] = dict  # codes that nobody wants to hear of now
 
 
 class FleetBoard:
@@ -148,12 +152,13 @@ class FleetBoard:
         common = self._now_common(now, serving)
         everything = common != self._common
         silent = {one.machine for one in self._from.silence.found}
-        forecasts = self._forecasts(machines, serving)
+        forecasts, shelved = self._forecasts(machines, serving), self._from.shelved()
         facts = {
             machine.id: _Facts(
                 machine,
                 agent := agents.get(machine.id),
                 presence(agent, now, stale_after=self._from.stale_after, silent=machine.id in silent),
+                frozenset(shelved.get(machine.id, ())),
                 forecasts.get(machine.id),
                 self._from.newest.arrival(machine.id),
             )
@@ -199,10 +204,10 @@ class FleetBoard:
         )
 
     def _forecasts(self, machines: list[Machine], serving: Serving | None) -> dict[MachineId, Newest]:
-        """Return each machine's forecast; one is made here only where the serving version has made none yet.
+        """Return each machine's forecast, or its last one while the rhythm has not made the next.
 
-        What was touched a moment ago shows its last forecast until the rhythm has made the next: a page must
-        not make the fleet's forecasts again each time it is looked at.
+        A few are made here where the version that serves has made none yet; a large fleet that was just started
+        or given a new version gets its forecasts from the rhythm, because nobody should wait for all of them.
         """
         if serving is None:
             return {}
@@ -212,11 +217,11 @@ class FleetBoard:
             place = self._places.get(machine.id)
             last = place.facts.newest if place and place.facts.machine.row == machine.row else None
             newest = self._from.newest.kept(machine.id) or last
+            if newest is not None:
+                found[machine.id] = newest
             if newest is None or newest.forecast.model_version != serving.version.name:
                 missing.append(machine)
-            else:
-                found[machine.id] = newest
-        return found | {one.machine: one for one in self._from.newest.of(missing)}
+        return found | {one.machine: one for one in self._from.newest.of(missing[:_MAKE_AT_ONCE])}
 
     def _read_strips(self, changed: list[_Facts], end: datetime) -> dict[int, Strip]:
         """Read the strips of machines that something has arrived for, or of all when the hour has turned."""
@@ -243,14 +248,14 @@ def _same(place: _Place | None, facts: _Facts) -> bool:
     if place is None:
         return False
     old = place.facts
-    return old.newest is facts.newest and old[:3] == facts[:3] and old.arrival == facts.arrival
+    return old.newest is facts.newest and old[:4] == facts[:4] and old.arrival == facts.arrival
 
 
 def _card(facts: _Facts, strip: Strip, common: _Common) -> FleetCard:
     machine, agent = facts.machine, facts.agent
     forecast = facts.newest.forecast if facts.newest else None
-    alarms = _in_words(forecast.alarms if forecast else [], common.entries)
-    expected = [alarm.probability for alarm in alarms if alarm.expected]
+    alarms = _in_words(forecast.alarms if forecast else [], common.entries, facts.shelved)
+    expected = [alarm.probability for alarm in alarms if alarm.expected and not alarm.shelved]
     return FleetCard(
         site=machine.id.site,
         machine=machine.id.machine,
@@ -278,7 +283,9 @@ def _last_alarm(strip: Strip, entries: dict[int, CatalogueEntry]) -> LastAlarm |
     return LastAlarm(at=strip.last_at, code=strip.last_code, text=entry.text, severity=entry.severity)
 
 
-def _in_words(alarms: Iterable[LikelyAlarm], entries: dict[int, CatalogueEntry]) -> list[LikelyView]:
+def _in_words(
+    alarms: Iterable[LikelyAlarm], entries: dict[int, CatalogueEntry], shelved: AbstractSet[int]
+) -> list[LikelyView]:
     """Return a forecast's alarms as the catalogue has them now; it may have changed since the forecast."""
     views = []
     for alarm in alarms:
@@ -287,11 +294,11 @@ def _in_words(alarms: Iterable[LikelyAlarm], entries: dict[int, CatalogueEntry])
             words = {"text": entry.text, "severity": entry.severity} if entry else {}
             usual = alarm.base_rate
             lift = round(alarm.probability / usual, 2) if usual else None
-            views.append(LikelyView(**alarm.model_dump() | words, lift=lift))
+            views.append(LikelyView(**alarm.model_dump() | words, lift=lift, shelved=alarm.code in shelved))
     return views
 
 
-def _urgency(alarm: LikelyView) -> tuple[bool, float, float]:
-    """Order alarms: what is expected, by probability, then what is unusually likely, by lift."""
+def _urgency(alarm: LikelyView) -> tuple[bool, bool, float, float]:
+    """Order alarms: the expected by probability, then the unusually likely by lift, and last the shelved."""
     first = alarm.probability if alarm.expected else alarm.lift or 0.0
-    return (not alarm.expected, -first, -alarm.probability)
+    return (alarm.shelved, not alarm.expected, -first, -alarm.probability)

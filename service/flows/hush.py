@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from service.core.hush import Acknowledgement, Maintenance, Shelf, Span, merged
+from service.core.hush import Acknowledgement, Maintenance, Shelf
+from service.core.left_out import LeftOut
 from service.errors import InputRejected, NotFound
 from service.flows.ports import Acknowledgements, Machines, MaintenanceWindows, Shelves
 from wire.clock import PlantClock
 from wire.identity import MachineId
+from wire.micros import micros
 
 
 def _nobody(_site: str, _machine: str | None) -> None:
@@ -59,23 +61,19 @@ class HushDesk:
         self.changed(*machine)
         return lifted
 
-    def shelved(self, machine: MachineId) -> set[int]:
-        """Return which codes of a machine are shelved now."""
-        return {one.code for one in self.shelves.holding(self.clock.now()) if one.machine == machine}
-
-    def all_shelved(self) -> dict[MachineId, set[int]]:
+    def shelved(self) -> dict[MachineId, set[int]]:
         """Return the shelved codes of every machine that has any now, in one query."""
         found: dict[MachineId, set[int]] = {}
         for one in self.shelves.holding(self.clock.now()):
             found.setdefault(one.machine, set()).add(one.code)
         return found
 
-    def shelved_spans(self, machine: MachineId, start: datetime, end: datetime) -> dict[int, list[Span]]:
-        """Return when in ``[start, end)`` which codes of a machine were shelved; spans in order, none touching."""
-        spans: dict[int, list[Span]] = {}
-        for one in self.shelves.between(self.machines.get(machine), start, end):
-            spans.setdefault(one.code, []).append((max(one.start, start), min(one.end, end)))
-        return {code: joined for code, held in sorted(spans.items()) if (joined := merged(held))}
+    def left_out(self, start: datetime, end: datetime) -> list[LeftOut]:
+        """Return what figures over ``[start, end)`` leave out: alarms raised while they were shelved."""
+        return [
+            LeftOut(one.machine, one.code, micros(one.start), micros(one.end))
+            for one in self.shelves.between(start, end)
+        ]
 
     def acknowledge(self, machine: MachineId, code: int, *, who: str, note: str | None) -> Acknowledgement:
         """Note that somebody knows of an alarm, so that nobody is told again while it stays likely."""

@@ -17,6 +17,7 @@ from wire.identity import MachineId
 from wire.micros import micros
 from wire.words import NoticeEnd
 
+_PIECE = 50  # changes in one transaction, so that ingest never waits long behind them
 _AHEAD = timedelta(hours=1)  # a machine's clock may run a little fast
 
 
@@ -75,41 +76,50 @@ class Notify:
                     self._waiting.setdefault(one, forecast)
             self.wanted.set()
 
-    def look(self) -> int:
-        """Judge what waits and write what comes of it in one transaction; return how many notices were opened."""
+    def look(self, pause: Callable[[], object] = lambda: None) -> int:
+        """Judge what waits and write what comes of it; return how many notices were opened.
+
+        ``pause`` is called between two pieces. A notice and its deliveries are always of one piece.
+        """
         with self._lock:
             waiting, self._waiting = self._waiting, {}
+            self._last |= waiting
             self.wanted.clear()
+        opened = 0
         try:
-            opened = self._judge(waiting)
+            changes, now = self._judge(waiting)
+            for number, piece in enumerate(changes.pieces(_PIECE)):
+                if number:
+                    pause()
+                opened += self.notices.write(piece, at=now, wall=self.wall())
         except Exception:
             with self._lock:  # they are still to be judged when the trouble is over
                 self._waiting = waiting | self._waiting
                 self.wanted.set()
             raise
-        self.opened += opened
+        finally:
+            self.opened += opened
         return opened
 
-    def _judge(self, waiting: dict[MachineId, Forecast]) -> int:
+    def _judge(self, waiting: dict[MachineId, Forecast]) -> tuple[Changes, datetime]:
         fleet = {machine.id: machine for machine in self.machines.all()}
-        around = self._surroundings()
+        around = self._surroundings([fleet[machine].row for machine in waiting if machine in fleet])
         changes = Changes()
         for gone in around.machines() - set(fleet):
             self._one(None, None, gone, around, changes)
         for machine, forecast in waiting.items():
             if machine in fleet:
                 self._one(fleet[machine], forecast, machine, around, changes)
-        written = self.notices.write(changes, at=around.at, wall=self.wall()) if changes else 0
         with self._lock:
-            self._last = {one: kept for one, kept in (self._last | waiting).items() if one in fleet}
-        return written
+            self._last = {one: kept for one, kept in self._last.items() if one in fleet}
+        return changes, around.at
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self, rows: list[int]) -> Surroundings:
         now = self.clock.now()
         around = Surroundings(
             now, defaultdict(dict), defaultdict(set), self.windows.holding(now), defaultdict(dict)
         )
-        for notice in self.notices.live(now - self.habits.quiet):  # oldest first, so the last one stays
+        for notice in self.notices.live(rows, now - self.habits.quiet):  # oldest first, so the last one stays
             around.notices[notice.machine][notice.code] = notice
         for shelf in self.shelves.holding(now):
             around.shelved[shelf.machine].add(shelf.code)

@@ -28,10 +28,11 @@ class Told:
 
 
 @contextmanager
-def frame(told: Told, title: str, *, path: str) -> Iterator[None]:
-    """Draw the frame; what is drawn inside ``with`` is the page's own."""
+def frame(told: Told, title: str, *, path: str, look: str | None = None) -> Iterator[None]:
+    """Draw the frame; what is drawn inside ``with`` is the page's own, as is the style sheet named ``look``."""
     ui.page_title(f"{title} · Alarmcast")
-    ui.add_head_html('<link rel="stylesheet" href="/static/alarmcast.css">')
+    for sheet in ("alarmcast", look) if look else ("alarmcast",):
+        ui.add_head_html(f'<link rel="stylesheet" href="/static/{sheet}.css">')
     with html.header().classes("ac-bar"):
         html.a("Skip to the page", href="#main").classes("ac-skip")
         with html.a(href="/").classes("ac-brand"):

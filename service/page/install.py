@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from nicegui import app as nicegui
 from nicegui import ui
 from starlette.types import ASGIApp
@@ -18,6 +18,7 @@ from service.page.front import Front
 from service.page.health import health
 from service.page.kept import Kept
 from service.page.live import Live
+from service.page.machine.page import machine
 from service.page.pulse import Pulse
 
 _STATIC = Path(__file__).parent / "static"
@@ -41,6 +42,11 @@ def with_pages(api: FastAPI, client: AsyncClient) -> ASGIApp:
     @ui.page("/", title="Fleet · Alarmcast")
     async def _fleet() -> None:
         await fleet(told)
+
+    @ui.page("/machines/{site}/{name}")
+    async def _machine(site: str, name: str, request: Request) -> Response | None:
+        known = await machine(told, site, name)
+        return None if known else ui.context.client.build_response(request, 404)
 
     @ui.page("/alarms", title="Alarms · Alarmcast")
     async def _alarms(request: Request) -> None:

@@ -11,14 +11,12 @@ from uuid import UUID
 
 import numpy as np
 from sqlalchemy import (
-    Boolean,
     ColumnElement,
     Connection,
     Row,
     TextClause,
     delete,
     func,
-    literal_column,
     select,
     text,
     tuple_,
@@ -54,6 +52,7 @@ _WINDOW = text(
     "SELECT at_us, code FROM events WHERE machine_id = :machine AND at_us >= :start AND at_us < :end AND flag = 0"
     " ORDER BY at_us, code"
 )
+_IN_TIME_ONLY, _FLAGGED_ONLY = text("flag = 0"), text("flag <> 0")
 _FIRST = text("SELECT min(at_us) FROM events WHERE machine_id = :machine AND flag = 0")
 _FLAGGED = text("SELECT count(*) FROM events WHERE machine_id = :machine AND flag <> 0")
 _SPANS = text(
@@ -176,10 +175,7 @@ class EventStore:
     def page(self, machine: Machine, query: PageQuery) -> AlarmPage:
         """Return a page of a machine's alarms, newest first."""
         place = (events.c.at_us, events.c.code, events.c.epoch_id, events.c.seq)
-        wanted: list[ColumnElement[bool]] = [
-            events.c.machine_id == machine.row,
-            literal_column("flag <> 0" if query.flagged else "flag = 0", Boolean),
-        ]
+        wanted: list[ColumnElement[bool]] = [events.c.machine_id == machine.row]
         if query.since is not None:
             wanted.append(events.c.at_us >= micros(query.since))
         if query.until is not None:
@@ -188,7 +184,9 @@ class EventStore:
             wanted.append(events.c.code == query.code)
         if query.before is not None:
             wanted.append(tuple_(*place) < tuple_(*query.before))
-        statement = select(events).where(*wanted).order_by(*(part.desc() for part in place)).limit(query.limit + 1)
+        kind = _FLAGGED_ONLY if query.flagged else _IN_TIME_ONLY
+        newest_first = [part.desc() for part in place]
+        statement = select(events).where(*wanted, kind).order_by(*newest_first).limit(query.limit + 1)
         with self.database.read() as connection:
             rows = connection.execute(statement).fetchall()
         shown, more = rows[: query.limit], len(rows) > query.limit
@@ -224,7 +222,8 @@ def _insert_events(
     if stored == len(rows):
         return Recorded(stored, 0, 0), []
     conflicts, fresh = _known_before(connection, recording, numbers)
-    return Recorded(stored, len(rows) - stored - len(conflicts), len(conflicts), fresh), conflicts
+    duplicates = len(rows) - stored - len(conflicts)
+    return Recorded(stored, duplicates, len(conflicts), fresh if stored else ()), conflicts
 
 
 def _known_before(

@@ -1,6 +1,6 @@
 """Notices: opened with their deliveries in one transaction, closed once, never two open for one alarm."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from service.store.tables import acknowledgements, deliveries, machines, notices
 from service.store.webhooks import all_webhooks
 from wire.identity import MachineId
 from wire.micros import micros, moment
-from wire.words import NoticeEnd
+from wire.words import MachineState, NoticeEnd
 
 _ROWS = select(notices, machines.c.site, machines.c.machine).join_from(notices, machines)
 _COLUMNS = (
@@ -24,6 +24,7 @@ _COLUMNS = (
     "model_version", "opened_us",
 )  # fmt: skip
 _DELIVERY = ("notice_id", "webhook_id", "key", "created_us", "attempts", "next_try_us")
+_NAMED = 1000  # machines in one query
 # Nobody shall be told late of what somebody has silenced meanwhile.
 _NO_LONGER_TOLD = {
     NoticeEnd.SHELVED: "The alarm was shelved before this could be delivered.",
@@ -39,13 +40,20 @@ class NoticeStore:
     database: Database
     new_key: Callable[[], UUID] = uuid4
 
-    def live(self, since: datetime) -> list[Notice]:
-        """Return what decides about new notices: those open, those not rearmed, those rearmed since."""
+    def live(self, chosen: Collection[int], since: datetime) -> list[Notice]:
+        """Return what decides about new notices: those open, those not rearmed, those rearmed since.
+
+        Only of the machines in these rows, because a large fleet has many, and of all that were let go.
+        """
         concerned = or_(notices.c.rearmed_us.is_(None), notices.c.rearmed_us > micros(since))
-        return self._all(_ROWS.where(concerned).order_by(notices.c.id))
+        query = _ROWS.where(concerned).order_by(notices.c.id)
+        if len(chosen) <= _NAMED:
+            retired = machines.c.state == MachineState.RETIRED.value
+            query = query.where(or_(notices.c.machine_id.in_(list(chosen)), retired))
+        return self._all(query)
 
     def write(self, changes: Changes, *, at: datetime, wall: datetime) -> int:
-        """Write what a look has found, together; return how many notices were really opened.
+        """Write changes in one transaction; return how many notices were really opened.
 
         A notice that another process has opened meanwhile is left alone, and so is one closed already.
         """
@@ -122,7 +130,8 @@ def notice_of(row: Row[Any]) -> Notice:
 
 
 def _close(connection: Connection, number: int, end: NoticeEnd, *, at: datetime, wall: datetime) -> None:
-    values = {"closed_us": micros(at), "ended": end.value}
+    rearmed = None if end is NoticeEnd.CAME else micros(at)
+    values = {"closed_us": micros(at), "ended": end.value, "rearmed_us": rearmed}
     still = (notices.c.id == number, notices.c.closed_us.is_(None))
     changed = connection.execute(update(notices).where(*still).values(**values))
     if changed.rowcount and end in _NO_LONGER_TOLD:

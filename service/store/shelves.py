@@ -81,12 +81,11 @@ class ShelfStore:
         """Return every shelf that holds at a moment."""
         return self._all(_holding(_ROWS, at))
 
-    def between(self, machine: Machine, start: datetime, end: datetime) -> list[Shelf]:
-        """Return a machine's shelves that held at some time in ``[start, end)``, oldest first."""
+    def between(self, start: datetime, end: datetime) -> list[Shelf]:
+        """Return the shelves that held at some time in ``[start, end)``, oldest first."""
         ended = func.coalesce(shelves.c.lifted_us, shelves.c.until_us)
         return self._all(
             _ROWS.where(
-                shelves.c.machine_id == machine.row,
                 shelves.c.until_us > micros(start),
                 ended > micros(start),
                 shelves.c.from_us < micros(end),

@@ -16,7 +16,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1/machines/{site}/{machine}/acknowledgements", tags=["notices"])
 
     @routes.get("", responses=responses(404, 422))
-    def acknowledgements(
+    def list_acknowledgements(
         site: Site,
         machine: MachineName,
         limit: Limit = 100,
@@ -31,7 +31,7 @@ def router(parts: Parts) -> APIRouter:
         return AcknowledgementPage(acknowledgements=[_view(one, entries) for one in shown], next=following)
 
     @routes.post("", status_code=201, responses=responses(404, 410, 422))
-    def acknowledge(
+    def acknowledge_alarm(
         site: Site, machine: MachineName, wish: AcknowledgementWish, request: Request
     ) -> AcknowledgementView:
         """Say that an alarm is known: shown beside its notice, and no new one is sent while it stays likely."""

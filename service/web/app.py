@@ -43,7 +43,13 @@ Times are UTC. Errors are `application/problem+json` (RFC 9457). Lists come in p
 def create_app(parts: Parts) -> FastAPI:
     """Build the app on the parts it is given."""
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
-    app = FastAPIOffline(title="Alarmcast", version=__version__, description=_DESCRIPTION, redirect_slashes=False)
+    app = FastAPIOffline(
+        title="Alarmcast",
+        version=__version__,
+        description=_DESCRIPTION,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,  # an operation is called as its function is
+    )
     problems.install(app)
     nouns = (
         machines,
@@ -55,10 +61,18 @@ def create_app(parts: Parts) -> FastAPI:
         stream,
         explanations,
         scores,
+        figures,
+        timelines,
+        exports,
         gaps,
         silent,
         catalogue,
         quarantine,
+        notices,
+        acknowledgements,
+        shelves,
+        maintenance,
+        webhooks,
         health,
         figures,
         timelines,

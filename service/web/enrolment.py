@@ -20,8 +20,11 @@ from wire.rest.machines import MachineView
 from wire.rest.texts import PRINTABLE
 
 _CSV = {
-    "text/csv": {"schema": {"type": "string"}},
-    "application/gzip": {"schema": {"type": "string", "format": "binary"}},
+    "text/csv": {
+        "schema": {"type": "string"},
+        "example": "timestamp,alarm,serial\n2026-11-10 08:00:00,139,1\n2026-11-10 08:04:30,26,1\n",
+    },
+    "application/gzip": {"schema": {"type": "string", "format": "binary"}, "example": "(the same, gzipped)"},
 }
 
 
@@ -111,14 +114,14 @@ def router(parts: Parts) -> APIRouter:
         )
 
     @routes.post("/{site}/{machine}/refresh", status_code=202, responses=responses(404, 409, 410, 422, 503))
-    def refresh(site: Site, machine: MachineName, response: Response) -> JobView:
+    def refresh_machine(site: Site, machine: MachineName, response: Response) -> JobView:
         """Learn a machine again from its recent windows; one that is being learned already keeps its job."""
         job = parts.enrolment.refresh(MachineId(site, machine))
         response.headers["Location"] = f"/v1/jobs/{job.number}"
         return jobs.view(job)
 
     @routes.post("/{site}/{machine}/retire", responses=responses(404, 410, 422, 503))
-    def retire(site: Site, machine: MachineName, why: Reason, request: Request) -> MachineView:
+    def retire_machine(site: Site, machine: MachineName, why: Reason, request: Request) -> MachineView:
         """Let a machine go: no more forecasts, no replay; its share of the memory is free. Its past stays."""
         identity = MachineId(site, machine)
         parts.enrolment.retire(identity, who=who(request), reason=why.reason)
@@ -126,7 +129,7 @@ def router(parts: Parts) -> APIRouter:
         return machines.view(known, parts.machines.agent(known))
 
     @routes.post("/{site}/{machine}/erase", responses=responses(404, 409, 422, 503))
-    def erase(site: Site, machine: MachineName, why: Reason, request: Request) -> Erased:
+    def erase_machine(site: Site, machine: MachineName, why: Reason, request: Request) -> Erased:
         """Remove a machine's events, memory and exams for good, and say which versions had learned from it."""
         versions = parts.enrolment.erase(MachineId(site, machine), who=who(request), reason=why.reason)
         return Erased(learned_by=versions)

@@ -16,7 +16,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["forecasts"])
 
     @routes.get("/machines/{site}/{machine}/explanation", responses=responses(404, 410, 422, 503))
-    def explanation(
+    def explain_forecast(
         site: Site,
         machine: MachineName,
         at: Annotated[Moment | None, Query(description="A past moment; the newest forecast unless given.")] = None,

@@ -44,7 +44,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["exports"], default_response_class=CsvResponse)
 
     @routes.get("/alarms.csv", responses=_documented(ALARM_COLUMNS))
-    def alarms_csv(
+    def export_alarms(
         site: OfSite = None,
         machine: OfMachine = None,
         since: Annotated[Moment | None, Query(description="Not before this moment.")] = None,
@@ -60,7 +60,7 @@ def router(parts: Parts) -> APIRouter:
         return _csv(ALARM_COLUMNS, rows, "alarms", site, machine, _day(since), _day(until))
 
     @routes.get("/figures/top.csv", responses=_documented(_TOP))
-    def top_csv(query: Asked) -> CsvResponse:
+    def export_top_alarms(query: Asked) -> CsvResponse:
         """Every code of the span with its share, the commonest first; `by` changes nothing."""
         found, entries = parts.figures.figures(query), parts.catalogue.entries()
         rows = (top_view(one, entries).model_dump(mode="json").values() for one in found.codes)
@@ -68,7 +68,7 @@ def router(parts: Parts) -> APIRouter:
         return _csv(_TOP, rows, "top-alarms", query.site, query.machine, query.shift, *span)
 
     @routes.get("/figures/lines.csv", responses=_documented((*_KEYS, *_FIGURES)))
-    def lines_csv(query: Asked) -> CsvResponse:
+    def export_figures(query: Asked) -> CsvResponse:
         """The lines of the figures, all of them."""
         found, entries = parts.figures.figures(query), parts.catalogue.entries()
         rows = (_flat(line_view(key, tally, entries)) for key, tally in found.lines)

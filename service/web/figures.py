@@ -67,7 +67,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["figures"])
 
     @routes.get("/figures", responses=responses(404, 422))
-    def figures(query: Asked) -> FiguresView:
+    def get_figures(query: Asked) -> FiguresView:
         """How many alarms people get, in the bands of ISA-18.2, and what stands out.
 
         A flood is on once more than 10 alarms of a machine came within ten minutes and over once fewer than 5

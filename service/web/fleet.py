@@ -17,7 +17,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["machines"])
 
     @routes.get("/fleet", response_model=FleetOverview, responses=responses(422, 503))
-    def fleet(
+    def get_fleet(
         site: Annotated[str | None, Query(pattern=ID_PATTERN, description="Of this plant only.")] = None,
         since: Annotated[
             str | None,
@@ -30,7 +30,7 @@ def router(parts: Parts) -> APIRouter:
     ) -> Response:
         """Every machine in short: whether it is heard, what it raised, what it is likely to raise.
 
-        A picture at most a fifth of a second old. While no model serves, `likely` is empty.
+        A picture at most half a second old. While no model serves, `likely` is empty.
         """
         seen = parts.fleet.overview(site=site, since=since)
         return Response(_encoded(seen), media_type="application/json")

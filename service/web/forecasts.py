@@ -25,7 +25,7 @@ def router(parts: Parts) -> APIRouter:
     @routes.get(
         "/machines/{site}/{machine}/forecast", response_model=Forecast, responses=responses(404, 410, 422, 503)
     )
-    async def machine_forecast(
+    async def get_forecast(
         site: Site,
         machine: MachineName,
         at: Annotated[Moment | None, Query(description="A past moment; now unless given.")] = None,
@@ -42,7 +42,7 @@ def router(parts: Parts) -> APIRouter:
         return Response(newest.encoded, media_type=_JSON)
 
     @routes.get("/forecasts", responses=responses(503))
-    def fleet_forecasts() -> FleetForecasts:
+    def list_forecasts() -> FleetForecasts:
         """The fleet's newest forecasts, the machine with the likeliest expected alarm first."""
         newest = parts.newest.of(parts.machines.all())
         return FleetForecasts(forecasts=sorted((one.forecast for one in newest), key=urgency))

@@ -17,10 +17,10 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1/machines", tags=["machines"])
 
     @routes.get("/{site}/{machine}/gaps", responses=responses(404, 422))
-    def gaps(
+    def list_gaps(
         site: Site,
         machine: MachineName,
-        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+        limit: Annotated[int, Query(ge=1, le=1000, description="How many at the most.")] = 100,
         since: Annotated[Moment | None, Query(description="Gaps that end at this moment or later.")] = None,
         until: Annotated[Moment | None, Query(description="Gaps that begin before this moment.")] = None,
     ) -> GapPage:

@@ -12,20 +12,20 @@ def router(parts: Parts) -> APIRouter:
 
     @routes.head("/livez", include_in_schema=False)
     @routes.get("/livez")
-    async def livez() -> Alive:
+    async def check_liveness() -> Alive:
         """Answers as long as the process does."""
         return Alive()
 
     @routes.head("/readyz", include_in_schema=False)
     @routes.get("/readyz", responses={503: {"model": Readiness, "description": "Not ready; `troubles` says why."}})
-    def readyz(response: Response) -> Readiness:
+    def check_readiness(response: Response) -> Readiness:
         """200 if events can be taken and forecasts given, otherwise 503 with what is wrong."""
         health = parts.health()
         response.status_code = 200 if health.ready else 503
         return Readiness(ready=health.ready, troubles=health.troubles)
 
     @routes.get("/v1/status")
-    def status() -> Status:
+    def get_status() -> Status:
         """The plant's time, the model that serves, what has been counted since the start, and how each part is."""
         health = parts.health()
         return Status(

@@ -12,10 +12,16 @@ from fastapi.responses import StreamingResponse
 from service.core.job import Job
 from service.web.parts import Parts
 from service.web.problems import responses
-from wire.rest.jobs import JobList, JobView, ProgressView
+from wire.rest.jobs import EXAMPLE_JOB, JobList, JobView, ProgressView
 
 _PULSE = 0.5  # seconds between two looks
 _KEEP_ALIVE = 15.0  # seconds after which a silent stream says that it is still there
+_STREAM = {
+    "text/event-stream": {
+        "schema": {"type": "string"},
+        "example": f"event: job\ndata: {json.dumps(EXAMPLE_JOB)}\n\n: still there\n\n",
+    }
+}
 
 JobNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="The job.", examples=[1])]
 
@@ -42,22 +48,24 @@ def router(parts: Parts) -> APIRouter:
     """Return the routes of jobs."""
     routes = APIRouter(prefix="/v1/jobs", tags=["learning"])
 
-    @routes.get("")
-    def list_jobs(limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> JobList:
+    @routes.get("", responses=responses(422))
+    def list_jobs(
+        limit: Annotated[int, Query(ge=1, le=1000, description="How many at the most.")] = 100,
+    ) -> JobList:
         """The latest jobs."""
         return JobList(jobs=[view(job) for job in parts.jobs.newest(limit=limit)])
 
     @routes.get("/{job}", responses=responses(404, 422))
-    def one_job(job: JobNumber) -> JobView:
+    def get_job(job: JobNumber) -> JobView:
         """One job: its stage, epoch and loss, and in the end its verdict."""
         return view(parts.jobs.get(job))
 
     @routes.get(
         "/{job}/events",
         response_class=StreamingResponse,
-        responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **responses(404, 422)},
+        responses={200: {"content": _STREAM, "description": "Events."}, **responses(404, 422)},
     )
-    async def job_events(job: JobNumber) -> StreamingResponse:
+    async def follow_job(job: JobNumber) -> StreamingResponse:
         """The job as server-sent events, one each time it changes, until it has ended or the service stops."""
         await run_in_threadpool(parts.jobs.get, job)
         return StreamingResponse(

@@ -22,7 +22,7 @@ def router(parts: Parts) -> APIRouter:
     """Return the routes of machines."""
     routes = APIRouter(prefix="/v1/machines", tags=["machines"])
 
-    @routes.get("")
+    @routes.get("", responses=responses(422))
     def list_machines(
         retired: Annotated[bool, Query(description="Those too that have been let go.")] = False,  # noqa: FBT002
     ) -> Fleet:
@@ -34,20 +34,20 @@ def router(parts: Parts) -> APIRouter:
         )
 
     @routes.get("/{site}/{machine}", responses=responses(404, 422))
-    def one_machine(site: Site, machine: MachineName) -> MachineView:
+    def get_machine(site: Site, machine: MachineName) -> MachineView:
         """One machine and how its agent is."""
         known = parts.machines.get(MachineId(site, machine))
         return view(known, parts.machines.agent(known))
 
     @routes.get("/{site}/{machine}/alarms", responses=responses(404, 422))
-    def alarms(
+    def list_alarms(
         site: Site,
         machine: MachineName,
-        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+        limit: Annotated[int, Query(ge=1, le=1000, description="How many on a page.")] = 100,
         cursor: Annotated[str | None, Query(max_length=200, description="`next` of the page before.")] = None,
         since: Annotated[Moment | None, Query(description="Not before this moment.")] = None,
         until: Annotated[Moment | None, Query(description="Before this moment.")] = None,
-        code: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
+        code: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Of this code only.")] = None,
         flagged: Annotated[bool, Query(description="Those kept out of windows instead.")] = False,  # noqa: FBT002
     ) -> AlarmsPage:
         """What the machine has raised, newest first, a page at a time."""

@@ -19,7 +19,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1/maintenance", tags=["notices"])
 
     @routes.get("", responses=responses(422))
-    def windows(
+    def list_maintenance(
         *,
         site: Annotated[str | None, Query(pattern=ID_PATTERN, description="Only of this site.")] = None,
         machine: Annotated[
@@ -36,7 +36,7 @@ def router(parts: Parts) -> APIRouter:
         return MaintenancePage(windows=[_view(one, now) for one in shown], next=following)
 
     @routes.post("", status_code=201, responses=responses(404, 422))
-    def maintain(wish: MaintenanceWish, request: Request) -> MaintenanceView:
+    def plan_maintenance(wish: MaintenanceWish, request: Request) -> MaintenanceView:
         """Tell nothing of a machine or a site for a time, in plant time; open notices end when it begins."""
         now = parts.clock.now()
         by = signed(who(request), wish.by)
@@ -44,7 +44,7 @@ def router(parts: Parts) -> APIRouter:
         return _view(parts.hush.maintain(window), parts.clock.now())
 
     @routes.delete("/{number}", responses=responses(404, 409, 422))
-    def end(
+    def end_maintenance(
         number: Number,
         request: Request,
         reason: Annotated[Words | None, Query(max_length=1000, description="Kept in the book of changes.")] = None,

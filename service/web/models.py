@@ -25,13 +25,13 @@ def router(parts: Parts) -> APIRouter:
 
     # Before the route of one version, whose name this is not.
     @routes.post("/rollback", responses=responses(409, 422, 503))
-    def roll_back(why: Rollback, request: Request) -> ModelView:
+    def roll_back_model(why: Rollback, request: Request) -> ModelView:
         """Let the version serve again that the champion was learned from."""
         version = parts.version_desk.roll_back(who=who(request), reason=why.reason)
         return _view(version, parts.versions.champion())
 
     @routes.get("/{version}", responses=responses(404, 422))
-    def one_model(version: VersionName) -> ModelDetail:
+    def get_model(version: VersionName) -> ModelDetail:
         """One version in full."""
         known = parts.versions.get(_number(version))
         matrix = parts.exams.matrix()
@@ -46,7 +46,7 @@ def router(parts: Parts) -> APIRouter:
         )
 
     @routes.post("/{version}/promote", responses=responses(404, 409, 422, 503))
-    def promote(version: VersionName, why: Promotion, request: Request) -> ModelView:
+    def promote_model(version: VersionName, why: Promotion, request: Request) -> ModelView:
         """Let a version serve; one that the gate rejected only by force."""
         promoted = parts.version_desk.promote(
             _number(version), who=who(request), reason=why.reason, force=why.force

@@ -20,7 +20,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1/notices", tags=["notices"])
 
     @routes.get("", responses=responses(422))
-    def notices(
+    def list_notices(
         *,
         site: Annotated[str | None, Query(pattern=ID_PATTERN, description="Only of this site.")] = None,
         machine: Annotated[str | None, Query(pattern=ID_PATTERN, description="Only of machines so named.")] = None,

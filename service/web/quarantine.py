@@ -21,11 +21,11 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1/quarantine", tags=["quarantine"])
 
     @routes.get("", responses=responses(422))
-    def items(
-        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    def list_quarantined(
+        limit: Annotated[int, Query(ge=1, le=1000, description="How many on a page.")] = 100,
         cursor: Annotated[int | None, Query(ge=1, le=_WORD, description="`next` of the page before.")] = None,
-        reason: Annotated[str | None, Query(max_length=200)] = None,
-        machine: Annotated[str | None, Query(max_length=200, description="site/machine")] = None,
+        reason: Annotated[str | None, Query(max_length=200, description="Refused for this reason only.")] = None,
+        machine: Annotated[str | None, Query(max_length=200, description="Of this site/machine only.")] = None,
     ) -> ItemPage:
         """What was refused, newest first, a page at a time."""
         whose = _machine(machine) if machine else None
@@ -34,20 +34,20 @@ def router(parts: Parts) -> APIRouter:
         return ItemPage(items=[_view(item) for item in shown], next=shown[-1].id if len(found) > limit else None)
 
     @routes.get("/reasons")
-    def reasons() -> list[ReasonView]:
+    def count_quarantined() -> list[ReasonView]:
         """How much was refused for which reason, most first."""
         return [ReasonView(**one._asdict()) for one in parts.quarantine.reasons()]
 
     @routes.post("/replay", responses=responses(422))
-    def replay_many(
+    def replay_quarantined(
         reason: Annotated[str, Query(max_length=200, description="Replay what was refused for this reason.")],
-        limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+        limit: Annotated[int, Query(ge=1, le=10_000, description="How many at the most.")] = 1000,
     ) -> ReplayView:
         """Judge again what was refused for a reason; what is refused again stays."""
         return ReplayView(**parts.replay.many(reason, limit)._asdict())
 
     @routes.get("/{number}", responses=responses(404, 422))
-    def one(number: Number) -> WholeItem:
+    def get_quarantined_item(number: Number) -> WholeItem:
         """One item, whole."""
         item = parts.quarantine.get(number)
         try:
@@ -57,7 +57,7 @@ def router(parts: Parts) -> APIRouter:
         return WholeItem(**_view(item).model_dump(), text=text, base64=b64encode(item.body).decode())
 
     @routes.post("/{number}/replay", responses=responses(404, 409, 422))
-    def replay_one(number: Number, correction: Correction | None = None) -> ReplayView:
+    def replay_quarantined_item(number: Number, correction: Correction | None = None) -> ReplayView:
         """Judge one item again, with a corrected body if one is given; 409 if it is refused again."""
         corrected = correction.body.encode(errors="surrogatepass") if correction else None
         return ReplayView(**parts.replay.one(number, corrected)._asdict())

@@ -40,7 +40,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["scores"])
 
     @routes.get("/scoreboard", responses=responses(404, 422))
-    def scoreboard(
+    def get_scoreboard(
         site: Annotated[str | None, Query(pattern=ID_PATTERN, description="Of this plant only.")] = None,
         machine: Annotated[
             str | None, Query(pattern=ID_PATTERN, description="Of this machine only; needs `site`.")
@@ -57,12 +57,12 @@ def router(parts: Parts) -> APIRouter:
         return _board(parts.scoreboard.board(query), by, parts.catalogue.entries())
 
     @routes.get("/machines/{site}/{machine}/scores", responses=responses(404, 422))
-    def scores(
+    def list_scores(
         site: Site,
         machine: MachineName,
         since: Since = None,
         until: Until = None,
-        limit: Annotated[int, Query(ge=1, le=200)] = 32,
+        limit: Annotated[int, Query(ge=1, le=200, description="How many on a page.")] = 32,
         cursor: Annotated[str | None, Query(max_length=200, description="`next` of the page before.")] = None,
         code: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Of this code only.")] = None,
         rejections: Annotated[bool, Query(description="List also what neither was announced nor came.")] = True,  # noqa: FBT002

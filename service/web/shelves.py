@@ -25,7 +25,7 @@ def router(parts: Parts) -> APIRouter:
         return ShelfPage(shelves=[_view(one, now, entries) for one in shown], next=following)
 
     @routes.get("/shelves", responses=responses(422))
-    def all_shelves(
+    def list_all_shelves(
         limit: Limit = 100,
         cursor: CursorQuery = None,
         active: ActiveOnly = True,  # noqa: FBT002
@@ -35,7 +35,7 @@ def router(parts: Parts) -> APIRouter:
         return page(HushQuery(limit + 1, cursor, holding_at=holding_at), limit)
 
     @routes.get("/machines/{site}/{machine}/shelves", responses=responses(404, 422))
-    def shelves(
+    def list_shelves(
         site: Site,
         machine: MachineName,
         limit: Limit = 100,
@@ -48,7 +48,7 @@ def router(parts: Parts) -> APIRouter:
         return page(HushQuery(limit + 1, cursor, site, machine, holding_at), limit)
 
     @routes.post("/machines/{site}/{machine}/shelves", status_code=201, responses=responses(404, 410, 422))
-    def shelve(site: Site, machine: MachineName, wish: ShelfWish, request: Request) -> ShelfView:
+    def shelve_alarm(site: Site, machine: MachineName, wish: ShelfWish, request: Request) -> ShelfView:
         """Keep an alarm of a machine quiet until an end in plant time; a shelf it has already gives way.
 
         Its open notice is closed, and it counts as shelved in figures. Forecasts and what they are made of do
@@ -60,7 +60,7 @@ def router(parts: Parts) -> APIRouter:
         return _view(made, parts.clock.now(), parts.catalogue.entries())
 
     @routes.delete("/machines/{site}/{machine}/shelves/{number}", responses=responses(404, 409, 422))
-    def lift(
+    def lift_shelf(
         site: Site,
         machine: MachineName,
         number: Number,

@@ -11,7 +11,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(tags=["machines"])
 
     @routes.get("/v1/silent")
-    def silent() -> SilentFleet:
+    def list_silent_machines() -> SilentFleet:
         """Machines whose alarms have stopped coming though their agents may be online; renewed every minute."""
         return SilentFleet(
             silent=[

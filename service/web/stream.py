@@ -21,7 +21,6 @@ from wire.micros import moment
 from wire.rest.stream import Missed, RaisedAlarm
 from wire.words import StreamKind
 
-_PING = 15.0  # seconds after which a silent stream says that it is still there
 _GATHER = 0.1  # seconds in which what comes is sent together: a flood is told in few pieces
 _AT_ONCE = 50  # machines whose first forecasts are sent in one piece
 _BEGINNING = b"retry: 2000\n\n"
@@ -35,7 +34,7 @@ _STREAM = {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMP
 _KINDS = "|".join(StreamKind)
 
 
-def router(parts: Parts, *, ping: float = _PING) -> APIRouter:
+def router(parts: Parts) -> APIRouter:
     """Return the route of the stream."""
     routes = APIRouter(prefix="/v1", tags=["stream"])
 
@@ -44,7 +43,7 @@ def router(parts: Parts, *, ping: float = _PING) -> APIRouter:
         response_class=StreamingResponse,
         responses={200: {"content": _STREAM, "description": "Events."}, **responses(404, 410, 422, 503)},
     )
-    async def stream(
+    async def follow_fleet(
         site: Annotated[str | None, Query(pattern=ID_PATTERN, description="Of this plant only.")] = None,
         machine: Annotated[
             str | None, Query(pattern=ID_PATTERN, description="Of this machine only; needs `site`.")
@@ -74,7 +73,7 @@ def router(parts: Parts, *, ping: float = _PING) -> APIRouter:
                 loop.call_soon_threadsafe(woken.set)
 
         subscription = parts.feed.subscribe(wish, wake)
-        return _Stream(subscription, _told(parts, subscription, machines, woken, ping))
+        return _Stream(subscription, _told(parts, subscription, machines, woken))
 
     return routes
 
@@ -109,7 +108,7 @@ def _asked(parts: Parts, wish: Wish) -> list[Machine]:
 
 
 async def _told(
-    parts: Parts, subscription: Subscription, machines: list[Machine], woken: asyncio.Event, ping: float
+    parts: Parts, subscription: Subscription, machines: list[Machine], woken: asyncio.Event
 ) -> AsyncIterator[bytes]:
     yield _BEGINNING
     if StreamKind.FORECAST in subscription.wish.kinds:
@@ -117,7 +116,7 @@ async def _told(
             yield await run_in_threadpool(_present, parts, machines[first : first + _AT_ONCE])
     while not parts.feed.closed:
         try:
-            await asyncio.wait_for(woken.wait(), ping)
+            await asyncio.wait_for(woken.wait(), parts.feed.ping)
         except TimeoutError:
             yield b": ping\n\n"
             continue

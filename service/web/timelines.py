@@ -21,7 +21,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1/machines", tags=["machines"])
 
     @routes.get("/{site}/{machine}/timeline", responses=responses(404, 422))
-    def timeline(
+    def get_timeline(
         site: Site,
         machine: MachineName,
         since: Annotated[

@@ -17,12 +17,12 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1/webhooks", tags=["notices"])
 
     @routes.get("")
-    def all_webhooks() -> WebhookList:
+    def list_webhooks() -> WebhookList:
         """Every webhook, oldest first, without its secret."""
         return WebhookList(webhooks=[_view(one) for one in parts.webhooks.all()])
 
     @routes.post("", status_code=201, responses=responses(404, 422))
-    def add(wish: WebhookWish, request: Request) -> NewWebhook:
+    def add_webhook(wish: WebhookWish, request: Request) -> NewWebhook:
         """Tell an address of every notice that opens from now on; the secret in the answer is shown this once.
 
         Each delivery is a POST with the headers `Alarmcast-Delivery` (the same at every attempt: take it once)
@@ -40,18 +40,18 @@ def router(parts: Parts) -> APIRouter:
         return NewWebhook(**_view(made).model_dump(), secret=made.secret)
 
     @routes.get("/{number}", responses=responses(404, 422))
-    def one(number: Number) -> WebhookView:
+    def get_webhook(number: Number) -> WebhookView:
         """One webhook, without its secret."""
         return _view(parts.webhooks.get(number))
 
     @routes.patch("/{number}", responses=responses(404, 422))
-    def switch(number: Number, change: WebhookSwitch, request: Request) -> WebhookView:
+    def switch_webhook(number: Number, change: WebhookSwitch, request: Request) -> WebhookView:
         """Switch a webhook on or off."""
         switched = parts.webhooks.switch(number, enabled=change.enabled, who=who(request), reason=change.reason)
         return _view(switched)
 
     @routes.delete("/{number}", status_code=204, responses=responses(404, 422))
-    def remove(
+    def remove_webhook(
         number: Number,
         request: Request,
         reason: Annotated[Words, Query(max_length=1000, description="Why; kept in the book of changes.")],
@@ -60,7 +60,7 @@ def router(parts: Parts) -> APIRouter:
         parts.webhooks.remove(number, who=who(request), reason=reason)
 
     @routes.post("/{number}/test", responses=responses(404, 422))
-    def test(number: Number) -> WebhookAnswer:
+    def test_webhook(number: Number) -> WebhookAnswer:
         """Send a signed test to a webhook now, once, and answer with what its receiver said."""
         answer = parts.webhooks.test(number)
         return WebhookAnswer(

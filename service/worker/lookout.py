@@ -6,6 +6,7 @@ from service.flows.notify import Notify
 from service.worker.tireless import Tireless
 
 _PULSE = 0.25  # wall seconds between two looks whether there is something to judge
+_BREATH = 0.02  # seconds between two pieces of what is written, in which ingest goes on
 _REST = 9  # at most a tenth of the time goes into it
 
 
@@ -22,8 +23,11 @@ class Lookout(Tireless):
                 continue
             started = time.monotonic()
             try:
-                self._notify.look()
+                self._notify.look(self._breathe)
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again
                 self._troubled(error)
             self._stopping.wait(_REST * (time.monotonic() - started))
+
+    def _breathe(self) -> None:
+        self._stopping.wait(_BREATH)

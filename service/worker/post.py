@@ -1,7 +1,9 @@
 """One HTTP request to a receiver of notices: signed, short of patience, and led nowhere else."""
 
+import ssl
 import time
 from collections.abc import Callable
+from functools import cached_property
 
 import httpx
 
@@ -26,7 +28,9 @@ class HttpPost:
         started = time.monotonic()
         try:
             with (
-                httpx.Client(timeout=self._seconds, follow_redirects=False, trust_env=False) as client,
+                httpx.Client(
+                    timeout=self._seconds, follow_redirects=False, trust_env=False, verify=self._authorities
+                ) as client,
                 client.stream("POST", url, content=body, headers=self._headers | signed) as answer,
             ):
                 text = self._beginning(answer, started + self._seconds)
@@ -36,6 +40,11 @@ class HttpPost:
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             why = f"The receiver could not be reached: {_printable(str(error) or repr(error))}."
         return Answer(None, why, time.monotonic() - started)
+
+    @cached_property
+    def _authorities(self) -> ssl.SSLContext:
+        """Whom the system trusts; read once, because that takes longer than a delivery."""
+        return ssl.create_default_context()
 
     def _beginning(self, answer: httpx.Response, deadline: float) -> str:
         """Read only as much as is kept, and only until the deadline; the status has been said already."""

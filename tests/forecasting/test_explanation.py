@@ -59,8 +59,10 @@ def record(alarms: Alarms, since: datetime | None = None) -> Record:
 
 
 def whole(why: Explanation) -> Reals:
-    parts = why.alarms.sum(axis=1)
-    return parts if why.history is None else parts + np.sum(why.history, axis=0)
+    parts: Reals = why.alarms.sum(axis=1)
+    for group in why.history or ():
+        parts = parts + group
+    return parts
 
 
 def explain(model: Forecaster, its: Record, at: datetime = AT) -> Explanation:

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import paho.mqtt.client as mqtt
 import pytest
+from paho.mqtt.enums import CallbackAPIVersion
 from playwright.sync_api import Locator, Page, expect
 
 from tests.conftest import wait_until
@@ -25,7 +26,7 @@ def panel(page: Page, title: str) -> Locator:
 
 def send(stage: Stage, body: bytes) -> None:
     """Publish something as an agent would."""
-    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=f"stranger-{uuid4().hex[:8]}")
+    client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=f"stranger-{uuid4().hex[:8]}")
     client.connect("127.0.0.1", stage.plant.broker.port)
     client.loop_start()
     client.publish(EVENTS, body, qos=1).wait_for_publish(10)
@@ -49,7 +50,7 @@ def receiver(status: int) -> Iterator[tuple[str, list[bytes]]]:
             self.send_response(status)
             self.end_headers()
 
-        def log_message(self, *_: object) -> None:  # type: ignore[override]  # tests are quiet
+        def log_message(self, *_: object) -> None:  # tests are quiet
             pass
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:

@@ -1,6 +1,10 @@
 """What the codes mean."""
 
-from pydantic import BaseModel
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+_EXAMPLE: Final[dict[str, Any]] = {"code": 139, "text": "Film torn", "severity": "high", "target": True}
 
 
 class EntryView(BaseModel):
@@ -15,11 +19,15 @@ class EntryView(BaseModel):
 class CatalogueView(BaseModel):
     """Every code the fleet knows."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"entries": [_EXAMPLE]}]})
+
     entries: list[EntryView]
 
 
 class Merged(BaseModel):
     """What became of a given catalogue."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"entries": 154, "new": 3}]})
 
     entries: int
     new: int

@@ -4,8 +4,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
 from wire.moment import Moment
-from wire.rest.jobs import JobView
-from wire.rest.machines import MachineView
+from wire.rest.jobs import EXAMPLE_JOB, JobView
+from wire.rest.machines import EXAMPLE_MACHINE, MachineView
 from wire.rest.texts import Words
 
 
@@ -37,12 +37,36 @@ class Enrol(BaseModel):
 class Enrolment(BaseModel):
     """The machine and the job that learns it."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"machine": EXAMPLE_MACHINE | {"state": "learning", "learned_at": None}, "job": EXAMPLE_JOB}
+            ]
+        }
+    )
+
     machine: MachineView
     job: JobView
 
 
 class HistoryLoaded(BaseModel):
     """What became of a file's rows."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "stored": 18230,
+                    "duplicates": 0,
+                    "flagged": 2,
+                    "quarantined": 1,
+                    "rows": 18233,
+                    "examples": ["line 3: 'rubbish' is no timestamp"],
+                    "last_at": "2026-11-15T21:40:12.000Z",
+                }
+            ]
+        }
+    )
 
     stored: int
     duplicates: int
@@ -58,12 +82,16 @@ class HistoryLoaded(BaseModel):
 class Reason(BaseModel):
     """Why."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"reason": "Sold to another plant"}]}
+    )
 
     reason: Words = Field(max_length=1000, description="Kept in the book of changes.")
 
 
 class Erased(BaseModel):
     """What is left to say of a machine that was erased."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"learned_by": ["v1", "v2"]}]})
 
     learned_by: list[str] = Field(description="Versions that had learned from it.")

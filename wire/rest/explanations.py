@@ -33,7 +33,7 @@ class PartView(BaseModel):
     sentence: str = Field(description="What was seen, as a person would say it.")
 
 
-class ReasonView(BaseModel):
+class ExplainedAlarm(BaseModel):
     """One target code: how far its forecast lies from the usual, and the parts that make the difference."""
 
     code: int
@@ -110,7 +110,7 @@ class ExplanationView(BaseModel):
                     "model_version": "v3",
                     "hindsight": False,
                     "usual_moments": 61,
-                    "reading": "Each part moves the log-odds of the alarm away from what is usual for this machine, …",
+                    "reading": "Each part moves the log-odds of the alarm away from what is usual for it, …",
                     "explanations": [_EXAMPLE],
                 }
             ]
@@ -127,4 +127,4 @@ class ExplanationView(BaseModel):
         "it is what the model says of a machine that was never heard."
     )
     reading: str = Field(description="How to read it, in one sentence.")
-    explanations: list[ReasonView]
+    explanations: list[ExplainedAlarm]

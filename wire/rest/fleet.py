@@ -39,6 +39,7 @@ class LikelyView(BaseModel):
     )
     threshold: Share = Field(description="From this probability on the alarm counts as expected.")
     expected: bool
+    shelved: bool = Field(default=False, description="Somebody wants to hear nothing of it for now.")
 
 
 class FleetCard(BaseModel):
@@ -65,7 +66,7 @@ class FleetCard(BaseModel):
         description=f"At most {MOST_LIKELY}: expected ones by probability, then others by lift.",
         max_length=MOST_LIKELY,
     )
-    expected: int = Field(description="How many alarms are expected in all.")
+    expected: int = Field(description="How many alarms are expected in all; shelved ones do not count.")
     urgency: float = Field(description="The highest probability of an expected alarm; 0 if none is expected.")
 
     @property

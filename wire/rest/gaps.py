@@ -1,8 +1,19 @@
 """Events an agent had to drop."""
 
-from pydantic import BaseModel, Field
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from wire.moment import Moment
+
+_EXAMPLE: Final[dict[str, Any]] = {
+    "first_at": "2026-11-14T22:00:00.000Z",
+    "last_at": "2026-11-15T01:30:00.000Z",
+    "first_seq": 4001,
+    "last_seq": 4100,
+    "dropped": 98,
+    "reason": "spool_full",
+}
 
 
 class GapView(BaseModel):
@@ -18,6 +29,8 @@ class GapView(BaseModel):
 
 class GapPage(BaseModel):
     """Gaps in time order; ``dropped`` counts all of them."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"gaps": [_EXAMPLE], "dropped": 98}]})
 
     gaps: list[GapView]
     dropped: int

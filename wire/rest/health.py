@@ -12,11 +12,22 @@ from wire.rest.quarantine import ReasonView
 class Alive(BaseModel):
     """The process answers."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"status": "alive"}]})
+
     status: str = "alive"
 
 
 class Readiness(BaseModel):
     """Whether events are taken and forecasts given."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"ready": True, "troubles": {}},
+                {"ready": False, "troubles": {"broker": "No connection to the broker at 127.0.0.1:1883."}},
+            ]
+        }
+    )
 
     ready: bool
     troubles: dict[str, str] = Field(description="Each part that is not well, and why.")

@@ -88,8 +88,8 @@ class MaintenanceWish(BaseModel):
                 {
                     "site": "padova",
                     "machine": "filler-1",
-                    "from": "2026-11-20T06:00:00Z",
-                    "until": "2026-11-20T14:00:00Z",
+                    "from": "2026-11-20T06:00:00.000Z",
+                    "until": "2026-11-20T14:00:00.000Z",
                     "reason": "Yearly overhaul",
                 }
             ]

@@ -1,10 +1,27 @@
 """What is being learned."""
 
-from pydantic import BaseModel, Field
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
 from wire.moment import Moment
 from wire.words import JobKind, JobState
+
+EXAMPLE_JOB: Final[dict[str, Any]] = {
+    "id": 7,
+    "site": "padova",
+    "machine": "filler-1",
+    "kind": "enrol",
+    "state": "running",
+    "created_at": "2026-11-16T08:00:00.000Z",
+    "started_at": "2026-11-16T08:00:02.000Z",
+    "finished_at": None,
+    "attempt": 1,
+    "progress": {"stage": "training", "done": 12, "total": 40, "loss": 0.1873, "seconds_left": 41.0},
+    "message": None,
+    "model_version": None,
+}
 
 
 class ProgressView(BaseModel):
@@ -19,6 +36,8 @@ class ProgressView(BaseModel):
 
 class JobView(BaseModel):
     """One learning of one machine; its times are wall time."""
+
+    model_config = ConfigDict(protected_namespaces=(), json_schema_extra={"examples": [EXAMPLE_JOB]})
 
     id: int
     site: Identifier
@@ -36,5 +55,7 @@ class JobView(BaseModel):
 
 class JobList(BaseModel):
     """Jobs, newest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"jobs": [EXAMPLE_JOB]}]})
 
     jobs: list[JobView]

@@ -1,10 +1,44 @@
 """Machines and what they have raised."""
 
-from pydantic import BaseModel, Field
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
 from wire.moment import Moment
 from wire.words import MachineState
+
+EXAMPLE_MACHINE: Final[dict[str, Any]] = {
+    "site": "padova",
+    "machine": "filler-1",
+    "name": "Filler 1",
+    "time_zone": "Europe/Rome",
+    "registered_at": "2026-10-01T07:00:00.000Z",
+    "state": "live",
+    "reason": None,
+    "learned_at": "2026-11-02T03:12:00.000Z",
+    "agent": {
+        "online": True,
+        "heard_at": "2026-11-16T08:06:58.000Z",
+        "version": "0.1.0",
+        "spooled": 0,
+        "skew_ms": -12,
+    },
+}
+_EXAMPLE_KNOCK: Final[dict[str, Any]] = {
+    "site": "padova",
+    "machine": "capper-2",
+    "first_at": "2026-11-16T07:00:00.000Z",
+    "last_at": "2026-11-16T08:06:00.000Z",
+}
+_EXAMPLE_ALARM: Final[dict[str, Any]] = {
+    "at": "2026-11-16T07:47:00.000Z",
+    "code": 139,
+    "text": "Film torn",
+    "severity": "high",
+    "received_at": "2026-11-16T07:47:00.310Z",
+    "flag": None,
+}
 
 
 class AgentView(BaseModel):
@@ -19,6 +53,8 @@ class AgentView(BaseModel):
 
 class MachineView(BaseModel):
     """A registered machine."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE_MACHINE]})
 
     site: Identifier
     machine: Identifier
@@ -43,6 +79,10 @@ class KnockView(BaseModel):
 class Fleet(BaseModel):
     """All machines, and those that would like to be."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"machines": [EXAMPLE_MACHINE], "knocking": [_EXAMPLE_KNOCK]}]}
+    )
+
     machines: list[MachineView]
     knocking: list[KnockView]
 
@@ -60,6 +100,10 @@ class AlarmView(BaseModel):
 
 class AlarmsPage(BaseModel):
     """Alarms, newest first; ``next`` is the cursor of the page after this one, null on the last."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"alarms": [_EXAMPLE_ALARM], "next": "MTc5NDcyOTYyMC4xLjc"}]}
+    )
 
     alarms: list[AlarmView]
     next: str | None

@@ -1,6 +1,6 @@
 """Model versions."""
 
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -8,11 +8,29 @@ from wire.moment import Moment
 from wire.rest.texts import Words
 from wire.words import Standing
 
+_EXAMPLE: Final[dict[str, Any]] = {
+    "version": "v3",
+    "standing": "champion",
+    "parent": "v2",
+    "created_at": "2026-11-02T03:10:00.000Z",
+    "promoted_at": "2026-11-02T03:12:00.000Z",
+    "machines": ["padova/capper-1", "padova/filler-1"],
+    "summary": "padova/filler-1 learned on top of v2; nothing was forgotten.",
+    "weights": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "pruned": False,
+}
+_EXAMPLE_FIGURES: Final[dict[str, Any]] = {
+    "exam": 4,
+    "average_precision": 0.571,
+    "brier_skill": 0.221,
+    "macro_f1": 0.482,
+}
+
 
 class ModelView(BaseModel):
     """A version in short."""
 
-    model_config = ConfigDict(protected_namespaces=())
+    model_config = ConfigDict(protected_namespaces=(), json_schema_extra={"examples": [_EXAMPLE]})
 
     version: str
     standing: Standing
@@ -37,6 +55,21 @@ class ExamFigures(BaseModel):
 class ModelDetail(ModelView):
     """A version in full: its memory, its exams, what was forgotten, how long it took, and the gate's verdict."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                _EXAMPLE
+                | {
+                    "targets": [26, 139],
+                    "report": {"summary": _EXAMPLE["summary"], "windows": {"training": 900, "exam": 310}},
+                    "exams": {"padova/filler-1": _EXAMPLE_FIGURES},
+                    "codes": {"padova/filler-1": [{"code": 139, "average_precision": 0.61, "positives": 84}]},
+                    "matrix": {"v3": {"padova/filler-1": _EXAMPLE_FIGURES}},
+                }
+            ]
+        }
+    )
+
     targets: list[int]
     report: dict[str, Any] = Field(
         description="Windows, memory by machine and by code with its KL to uniform, forgetting, seconds, "
@@ -52,13 +85,18 @@ class ModelDetail(ModelView):
 class ModelList(BaseModel):
     """Versions, newest first."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"models": [_EXAMPLE]}]})
+
     models: list[ModelView]
 
 
 class Promotion(BaseModel):
     """Why a version should serve."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"reason": "The gate was too strict about lyon/filler-2", "force": True}]},
+    )
 
     reason: Words = Field(max_length=1000, description="Kept in the book of changes.")
     force: bool = Field(default=False, description="Needed for a version that the gate rejected.")
@@ -67,6 +105,8 @@ class Promotion(BaseModel):
 class Rollback(BaseModel):
     """Why to go back."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"reason": "It cries wolf on the night shift"}]}
+    )
 
     reason: Words = Field(max_length=1000, description="Kept in the book of changes.")

@@ -1,6 +1,6 @@
 """What went wrong, after RFC 9457."""
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class FieldError(BaseModel):
@@ -12,6 +12,21 @@ class FieldError(BaseModel):
 
 class Problem(BaseModel):
     """What went wrong, for people and programs."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "about:blank",
+                    "title": "Input rejected",
+                    "status": 422,
+                    "detail": "query/limit: Input should be greater than or equal to 1.",
+                    "instance": "/v1/machines/padova/filler-1/alarms",
+                    "errors": [{"pointer": "query/limit", "detail": "Input should be greater than or equal to 1"}],
+                }
+            ]
+        }
+    )
 
     type: str = "about:blank"
     title: str

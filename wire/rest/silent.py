@@ -1,6 +1,6 @@
 """Machines that should have spoken."""
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
 from wire.moment import Moment
@@ -18,5 +18,23 @@ class SilentView(BaseModel):
 
 class SilentFleet(BaseModel):
     """Silent machines, the strangest first."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "silent": [
+                        {
+                            "site": "padova",
+                            "machine": "filler-1",
+                            "since": "2026-11-15T16:20:00.000Z",
+                            "missed_hours": 9.5,
+                            "usual_hours": 4.25,
+                        }
+                    ]
+                }
+            ]
+        }
+    )
 
     silent: list[SilentView]

@@ -22,7 +22,7 @@ _RENEWED, _KEPT = 15.0, 10.0  # seconds
 
 async def alarms(told: Told, query: Mapping[str, str]) -> None:
     """Draw the page as its address says."""
-    with frame(told, "Alarms", path="/alarms"):
+    with frame(told, "Alarms", path="/alarms", look="alarms"):
         with html.div().classes("ac-head"):
             html.h1("Which alarms came, and how many")
             html.span("against the bands of ISA-18.2, in plant time").classes("quiet")

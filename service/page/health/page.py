@@ -13,7 +13,7 @@ from service.page.pulse import Pulse
 async def health(told: Told) -> None:
     """Draw the page; every beat renews what has changed since."""
     await told.pulse.newest()
-    with frame(told, "Health", path="/health"):
+    with frame(told, "Health", path="/health", look="health"):
         with html.div().classes("ac-head"):
             html.h1("How the service is")
             html.span("what comes in, what was refused, who waits, and what it all stands on").classes("quiet")

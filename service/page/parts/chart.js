@@ -65,8 +65,8 @@ export default {
         });
       }
       const options = this.resolved(this.options);
-      // By name: ECharts measures texts itself, and cannot measure "inherit".
-      options.textStyle = { fontFamily: getComputedStyle(document.body).fontFamily, ...options.textStyle };
+      // By its name: text is measured on a canvas, which does not know what "inherit" means.
+      options.textStyle = { fontFamily: getComputedStyle(this.$el).fontFamily, ...options.textStyle };
       options.animation ??= false;
       if (this.zoom && options.dataZoom) options.dataZoom = options.dataZoom.map((one) => ({ ...one, ...this.zoom }));
       this.chart.setOption(options, { notMerge: true });

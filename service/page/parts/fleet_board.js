@@ -1,14 +1,7 @@
 // Every machine as a card. The server sends all cards once and then only those that changed; filtering, sorting
 // and searching happen here, so that they are instant and cost the service nothing.
-import { ago, percent, plantTime, severitySigns, times, utc } from "alarmcast-words";
+import { ago, percent, plantTime, presences, severitySigns, times, utc } from "alarmcast-words";
 
-const PRESENCE = {
-  online: { sign: "●", word: "online", tone: "ac-good" },
-  stale: { sign: "◐", word: "stale", tone: "ac-bad-word" },
-  silent: { sign: "◌", word: "silent", tone: "ac-bad-word" },
-  offline: { sign: "✕", word: "offline", tone: "ac-bad-word" },
-  never: { sign: "○", word: "not heard yet", tone: "quiet" },
-};
 const AWAY = new Set(["stale", "silent", "offline"]);
 const STATES = {
   registered: "waits for its first alarm",
@@ -16,6 +9,7 @@ const STATES = {
   learning: "being learned",
   failed: "not learned; the fleet's model speaks for it",
 };
+const NEWS = 1.5; // times as likely as usual
 const AT_FIRST = 60; // cards drawn at once; the rest follow as they are scrolled to
 
 const byName = (a, b) => a.key.localeCompare(b.key);
@@ -61,10 +55,11 @@ export default {
           </div>
           <ul class="ac-likely" v-if="card.likely.length">
             <li v-for="one in card.likely" :key="one.code">
-              <span :class="['ac-what', one.expected ? '' : 'ac-not']" :title="one.code + ' ' + one.text"><span :class="'ac-sev-' + one.severity" :title="one.severity + ' severity'" aria-hidden="true">{{ signs[one.severity] }}</span> {{ one.text }}</span>
+              <span :class="['ac-what', one.expected && !one.shelved ? '' : 'ac-not']" :title="one.code + ' ' + one.text"><span :class="'ac-sev-' + one.severity" :title="one.severity + ' severity'" aria-hidden="true">{{ signs[one.severity] }}</span> {{ one.text }}</span>
               <span class="ac-meter" :title="meter(one)"><i :style="{ width: 100 * one.probability + '%' }"></i><b v-if="one.base_rate !== null" :style="{ left: 'calc(' + 100 * one.base_rate + '% - 1px)' }"></b></span>
               <span class="ac-share">{{ percent(one.probability) }}</span>
-              <span class="ac-lift" :title="one.base_rate === null ? 'no past to compare with' : 'usually ' + percent(one.base_rate)">{{ times(one.lift) }}</span>
+              <span class="ac-lift" v-if="one.shelved" title="shelved: nobody is told of it for now">shelved</span>
+              <span class="ac-lift" v-else :title="one.base_rate === null ? 'no past to compare with' : 'usually ' + percent(one.base_rate)">{{ times(one.lift) }}</span>
             </li>
           </ul>
           <p class="ac-calm" v-else>No forecast yet.</p>
@@ -139,12 +134,14 @@ export default {
       this.loaded = true;
     },
     presence(card) {
-      return PRESENCE[card.presence];
+      return presences[card.presence];
     },
     tone(card) {
       if (AWAY.has(card.presence)) return "is-away";
       if (!card.expected) return "";
-      return card.likely.some((one) => one.expected && one.severity === "high") ? "is-expecting-high" : "is-expecting";
+      // Orange is for news: a grave alarm that is clearly likelier than it usually is here.
+      const news = (one) => one.expected && !one.shelved && one.severity === "high" && (one.lift ?? Infinity) >= NEWS;
+      return card.likely.some(news) ? "is-expecting-high" : "is-expecting";
     },
     meter(one) {
       const usual = one.base_rate === null ? "no past to compare with" : `usually ${percent(one.base_rate)}`;

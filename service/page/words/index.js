@@ -46,3 +46,12 @@ export function times(lift) {
 
 // A sign for each severity, so that colour never speaks alone.
 export const severitySigns = { high: "▲", medium: "◆", low: "●" };
+
+// Whether a machine can be heard, with a sign and a tone.
+export const presences = {
+  online: { sign: "●", word: "online", tone: "ac-good" },
+  stale: { sign: "◐", word: "stale", tone: "ac-bad-word" },
+  silent: { sign: "◌", word: "silent", tone: "ac-bad-word" },
+  offline: { sign: "✕", word: "offline", tone: "ac-bad-word" },
+  never: { sign: "○", word: "not heard yet", tone: "quiet" },
+};

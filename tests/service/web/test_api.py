@@ -1,15 +1,15 @@
 """REST over the real app on a real store: right answers to right questions, problems to wrong ones."""
 
-import asyncio
 import gzip
-import json
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
 
+import alarmcast
+from alarmcast import Conflict, Gone, InProcess, NotFound, Rejected, TooLarge, Unavailable
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
@@ -17,24 +17,20 @@ from service.settings import Settings
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.forecasts import Forecast
 from wire.identity import MachineId
-from wire.moment import isoformat
+from wire.rest.catalogue import EntryView, Merged
+from wire.rest.machines import AgentView
 
 BASE = "/v1/machines/padova/filler-1"
 
 
-class Client:
-    """Speaks to the app in this process."""
+class Client(alarmcast.Client):
+    """The client of the app in this process; ``request`` and ``get`` also ask what it would not."""
 
     def __init__(self, service: Service) -> None:
-        self._app = service.app
+        super().__init__("http://test", transport=InProcess(service.app, raise_defects=False))
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
-        async def ask() -> httpx.Response:
-            transport = httpx.ASGITransport(self._app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-                return await client.request(method, path, **more)
-
-        return asyncio.run(ask())
+        return self.http.request(method, path, **more)
 
     def get(self, path: str, **query: Any) -> httpx.Response:
         return self.request("GET", path, params=query)
@@ -62,95 +58,103 @@ def test_a_machine_is_enrolled_once_and_the_same_again_is_fine(client: Client) -
     assert first.json()["job"]["state"] == "collecting"
     assert client.request("POST", "/v1/machines", json=body).json() == first.json()
     problem(client.request("POST", "/v1/machines", json=body | {"name": "Other"}), 409)
-    assert client.get("/v1/machines/lyon/filler-2").json()["time_zone"] == "Europe/Paris"
+    assert client.machines.get("lyon/filler-2").time_zone == "Europe/Paris"
 
 
 def test_a_machine_may_bring_its_catalogue_and_a_conflicting_one_is_refused_whole(client: Client) -> None:
     head = "code,text,severity,target\n"
-    body = {"site": "lyon", "machine": "a", "name": "A", "catalogue": head + "7,Jaw cold,high,yes\n"}
-    assert client.request("POST", "/v1/machines", json=body).status_code == 202
-    other = body | {"machine": "b", "catalogue": head + "7,Jaw hot,high,yes\n"}
-    problem(client.request("POST", "/v1/machines", json=other), 409)
-    assert [one["machine"] for one in client.get("/v1/machines").json()["machines"]] == ["a"]
+    client.enrolment.enrol("lyon/a", catalogue=head + "7,Jaw cold,high,yes\n")
+    with pytest.raises(Conflict):
+        client.enrolment.enrol("lyon/b", catalogue=head + "7,Jaw hot,high,yes\n")
+    assert [one.machine for one in client.machines.list().machines] == ["a"]
 
 
 def test_a_repeated_request_with_its_key_gets_its_answer_again(client: Client) -> None:
-    body = {"site": "lyon", "machine": "filler-2", "name": "Filler 2"}
-    headers = {"Idempotency-Key": "8e03978e"}
-    first = client.request("POST", "/v1/machines", json=body, headers=headers)
-    assert client.request("POST", "/v1/machines", json=body, headers=headers).json() == first.json()
-    problem(client.request("POST", "/v1/machines", json=body | {"machine": "x"}, headers=headers), 409)
+    first = client.enrolment.enrol("lyon/filler-2", idempotency_key="8e03978e")
+    assert client.enrolment.enrol("lyon/filler-2", idempotency_key="8e03978e") == first
+    with pytest.raises(Conflict):
+        client.enrolment.enrol("lyon/x", idempotency_key="8e03978e")
 
 
 @pytest.mark.usefixtures("filler")
 def test_history_is_uploaded_once_and_the_same_again_changes_nothing(client: Client, settings: Settings) -> None:
     rows = "timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\nrubbish\n2026-11-10 09:00:00,5,2\n"
-    answer = client.request("POST", f"{BASE}/history", content=rows.encode(), params={"name": "x.csv"}).json()
-    assert answer["examples"][0].startswith("line 3: ")
-    assert answer | {"examples": []} == {
+    loaded = client.enrolment.load_history(FILLER, rows.encode(), name="x.csv")
+    assert loaded.examples[0].startswith("line 3: ")
+    assert loaded.model_dump(mode="json", exclude={"examples"}) == {
         "stored": 2, "duplicates": 0, "flagged": 0, "quarantined": 1, "last_at": "2026-11-10T09:00:00.000Z",
-        "rows": 3, "examples": [],
+        "rows": 3,
     }  # fmt: skip
-    again = client.request("POST", f"{BASE}/history", content=gzip.compress(rows.encode())).json()
-    assert (again["stored"], again["duplicates"]) == (0, 2)
-    problem(client.request("POST", "/v1/machines/padova/none/history", content=b"x"), 404)
-    problem(client.request("POST", f"{BASE}/history", content=b"x", params={"time_zone": "Mars"}), 422)
+    again = client.enrolment.load_history(FILLER, gzip.compress(rows.encode()))
+    assert (again.stored, again.duplicates) == (0, 2)
+    with pytest.raises(NotFound):
+        client.enrolment.load_history("padova/none", b"x")
+    with pytest.raises(Rejected, match="Mars"):
+        client.enrolment.load_history(FILLER, b"x", time_zone="Mars")
     assert list(settings.data_dir.glob("uploads/*")) == []
 
 
 @pytest.mark.usefixtures("filler")
 def test_a_history_that_is_too_large_is_refused(settings: Settings, stores: Stores) -> None:
     small = Client(Service(settings.model_copy(update={"history_max_mb": 1}), stores))
-    problem(small.request("POST", f"{BASE}/history", content=b"x" * 1_000_001), 413)
+    with pytest.raises(TooLarge):
+        small.enrolment.load_history(FILLER, b"x" * 1_000_001)
 
 
 @pytest.mark.usefixtures("filler", "champion")
 def test_retiring_and_erasing_want_a_reason_and_take_effect(client: Client) -> None:
     problem(client.request("POST", f"{BASE}/retire", json={}), 422)
-    assert client.request("POST", f"{BASE}/retire", json={"reason": "sold"}).json()["state"] == "retired"
-    problem(client.request("POST", f"{BASE}/retire", json={"reason": "sold"}), 410)
-    problem(client.request("POST", f"{BASE}/refresh"), 410)
-    assert "has been retired" in problem(client.get(f"{BASE}/forecast"), 410)["detail"]
-    assert client.get("/v1/machines").json()["machines"] == []
-    assert len(client.get("/v1/machines", retired=True).json()["machines"]) == 1
-    assert client.request("POST", f"{BASE}/erase", json={"reason": "asked"}).json() == {"learned_by": []}
+    assert client.enrolment.retire(FILLER, reason="sold").state == "retired"
+    with pytest.raises(Gone):
+        client.enrolment.retire(FILLER, reason="sold")
+    with pytest.raises(Gone):
+        client.enrolment.refresh(FILLER)
+    with pytest.raises(Gone, match="has been retired"):
+        client.forecasts.of(FILLER)
+    assert client.machines.list().machines == []
+    assert len(client.machines.list(retired=True).machines) == 1
+    assert client.enrolment.erase(FILLER, reason="asked").learned_by == []
 
 
 @pytest.mark.usefixtures("filler")
 def test_a_machine_that_was_never_learned_cannot_be_learned_again(client: Client) -> None:
-    assert "enrolment goes on" in problem(client.request("POST", f"{BASE}/refresh"), 409)["detail"]
+    with pytest.raises(Conflict, match="enrolment goes on"):
+        client.enrolment.refresh(FILLER)
 
 
 @pytest.mark.usefixtures("champion")
 def test_versions_are_listed_promoted_and_rolled_back(client: Client, stores: Stores) -> None:
     stores.versions.add_and_promote(small_model(seed=2), report={"summary": "two"}, at=NOW - timedelta(hours=1))
-    assert [(one["version"], one["standing"]) for one in client.get("/v1/models").json()["models"]] == [
-        ("v2", "champion"), ("v1", "promoted"),
-    ]  # fmt: skip
-    detail = client.get("/v1/models/v2").json()
-    assert (detail["report"], detail["targets"]) == ({"summary": "two"}, [139, 26])
+    models = client.models.list().models
+    assert [(one.version, one.standing) for one in models] == [("v2", "champion"), ("v1", "promoted")]
+    detail = client.models.get("v2")
+    assert (detail.report, detail.targets) == ({"summary": "two"}, [139, 26])
     problem(client.request("POST", "/v1/models/v1/promote", json={}), 422)
-    problem(client.request("POST", "/v1/models/v9/promote", json={"reason": "x"}), 404)
-    problem(client.get("/v1/models/9"), 422)
-    back = client.request("POST", "/v1/models/v1/promote", json={"reason": "two was worse"}).json()
-    assert (back["version"], back["standing"]) == ("v1", "champion")
-    problem(client.request("POST", "/v1/models/rollback", json={"reason": "further"}), 409)
+    with pytest.raises(NotFound):
+        client.models.promote("v9", reason="x")
+    with pytest.raises(Rejected):
+        client.models.get("9")
+    back = client.models.promote("v1", reason="two was worse")
+    assert (back.version, back.standing) == ("v1", "champion")
+    with pytest.raises(Conflict):
+        client.models.roll_back(reason="further")
     assert stores.audit.newest()[0].reason == "two was worse"
 
 
 @pytest.mark.usefixtures("filler")
 def test_a_job_is_told_once_in_a_list_and_as_it_happens(client: Client, stores: Stores) -> None:
-    assert client.get("/v1/jobs/1").json()["machine"] == "filler-1"
-    assert [job["id"] for job in client.get("/v1/jobs").json()["jobs"]] == [1]
-    problem(client.get("/v1/jobs/2"), 404)
-    problem(client.get("/v1/jobs/2/events"), 404)
-    problem(client.get("/v1/jobs/0"), 422)
-    client.request("POST", f"{BASE}/retire", json={"reason": "sold"})
+    assert client.jobs.get(1).machine == "filler-1"
+    assert [job.id for job in client.jobs.list().jobs] == [1]
+    with pytest.raises(NotFound):
+        client.jobs.get(2)
+    with pytest.raises(NotFound):
+        next(client.jobs.follow(2))
+    with pytest.raises(Rejected):
+        client.jobs.get(0)
+    client.enrolment.retire(FILLER, reason="sold")
     assert stores.jobs.get(1).state.value == "cancelled"
-    stream = client.get("/v1/jobs/1/events")
-    assert stream.headers["content-type"].startswith("text/event-stream")
-    (event,) = [line for line in stream.text.splitlines() if line.startswith("data: ")]
-    assert json.loads(event.removeprefix("data: "))["state"] == "cancelled"
+    assert [job.state for job in client.jobs.follow(1)] == ["cancelled"]
+    assert client.get("/v1/jobs/1/events").headers["content-type"].startswith("text/event-stream")
 
 
 @pytest.mark.parametrize(
@@ -168,17 +172,15 @@ def test_a_job_is_told_once_in_a_list_and_as_it_happens(client: Client, stores: 
 def test_a_machine_that_cannot_be_is_refused(client: Client, change: dict[str, Any]) -> None:
     body = {"site": "lyon", "machine": "filler-2", "name": "Filler 2", "time_zone": "UTC"} | change
     problem(client.request("POST", "/v1/machines", json=body), 422)
-    assert client.get("/v1/machines").json()["machines"] == []
+    assert client.machines.list().machines == []
 
 
 def test_the_fleet_lists_machines_their_agents_and_who_knocks(
     client: Client, stores: Stores, filler: Machine
 ) -> None:
     heard(stores, filler)
-    (machine,) = client.get("/v1/machines").json()["machines"]
-    assert machine["agent"] == {
-        "online": True, "heard_at": isoformat(NOW), "version": "1", "spooled": 0, "skew_ms": 0,
-    }  # fmt: skip
+    (machine,) = client.machines.list().machines
+    assert machine.agent == AgentView(online=True, heard_at=NOW, version="1", spooled=0, skew_ms=0)
 
 
 def test_an_unknown_machine_is_not_found_and_the_answer_says_how_to_register_it(client: Client) -> None:
@@ -205,15 +207,18 @@ def test_without_a_model_a_forecast_is_unavailable_with_a_time_to_come_back(clie
     answer = client.get(f"{BASE}/forecast")
     assert "alarmcast admin enrol" in problem(answer, 503)["detail"]
     assert int(answer.headers["retry-after"]) > 0
-    problem(client.get("/v1/forecasts"), 503)
+    with pytest.raises(Unavailable):
+        client.forecasts.fleet()
 
 
 @pytest.mark.usefixtures("champion", "filler")
 def test_a_past_moment_can_be_asked_about_and_the_future_cannot(client: Client) -> None:
-    past = client.get(f"{BASE}/forecast", at=isoformat(NOW - timedelta(hours=3))).json()
-    assert (past["as_of"], past["hindsight"]) == (isoformat(NOW - timedelta(hours=3)), False)
-    problem(client.get(f"{BASE}/forecast", at=isoformat(NOW + timedelta(hours=3))), 422)
-    problem(client.get(f"{BASE}/forecast", at="2000-01-01T12:00:00Z"), 422)
+    past = client.forecasts.of(FILLER, at=NOW - timedelta(hours=3))
+    assert (past.as_of, past.hindsight) == (NOW - timedelta(hours=3), False)
+    with pytest.raises(Rejected):
+        client.forecasts.of(FILLER, at=NOW + timedelta(hours=3))
+    with pytest.raises(Rejected):
+        client.forecasts.of(FILLER, at=datetime(2000, 1, 1, 12, tzinfo=UTC))
 
 
 @pytest.mark.usefixtures("champion", "filler")
@@ -228,11 +233,11 @@ def test_a_moment_that_is_none_is_refused(client: Client, at: str) -> None:
 def test_the_fleets_forecasts_come_most_urgent_first(client: Client, stores: Stores, filler: Machine) -> None:
     enrolled(stores.enrolments, MachineId("lyon", "filler-2"))
     raise_alarms(stores, filler, (NOW - timedelta(hours=40), 137), (NOW - timedelta(hours=1), 139))
-    forecasts = client.get("/v1/forecasts").json()["forecasts"]
-    assert {(one["site"], one["machine"]) for one in forecasts} == {FILLER, ("lyon", "filler-2")}
+    forecasts = client.forecasts.fleet().forecasts
+    assert {(one.site, one.machine) for one in forecasts} == {FILLER, ("lyon", "filler-2")}
 
-    def expected(forecast: dict[str, Any]) -> float:
-        return max((alarm["probability"] for alarm in forecast["alarms"] if alarm["expected"]), default=0.0)
+    def expected(forecast: Forecast) -> float:
+        return max((alarm.probability for alarm in forecast.alarms if alarm.expected), default=0.0)
 
     assert expected(forecasts[0]) >= expected(forecasts[1])
 
@@ -240,18 +245,13 @@ def test_the_fleets_forecasts_come_most_urgent_first(client: Client, stores: Sto
 @pytest.mark.usefixtures("champion")
 def test_history_comes_in_pages_that_a_cursor_joins(client: Client, stores: Stores, filler: Machine) -> None:
     raise_alarms(stores, filler, *((NOW - timedelta(minutes=n), 139 if n % 2 else 4) for n in range(1, 26)))
-    pages, cursor = [], None
-    while True:
-        page = client.get(f"{BASE}/alarms", limit=10, **({"cursor": cursor} if cursor else {})).json()
-        pages.append(page["alarms"])
-        cursor = page["next"]
-        if cursor is None:
-            break
-    assert [len(page) for page in pages] == [10, 10, 5]
-    moments = [alarm["at"] for page in pages for alarm in page]
-    assert moments == sorted(moments, reverse=True)
-    assert pages[0][0]["text"] == "Film torn"
-    assert pages[0][1]["text"] == "Alarm 4", "a code the catalogue does not know still has a name"
+    page = client.machines.alarms_page(FILLER, limit=10)
+    assert (len(page.alarms), page.next is None) == (10, False)
+    alarms = list(client.machines.alarms(FILLER, limit=10))
+    assert [alarm.at for alarm in alarms] == [NOW - timedelta(minutes=n) for n in range(1, 26)]
+    assert alarms[:10] == page.alarms
+    assert alarms[0].text == "Film torn"
+    assert alarms[1].text == "Alarm 4", "a code the catalogue does not know still has a name"
 
 
 @pytest.mark.usefixtures("filler")
@@ -273,30 +273,30 @@ def test_a_wrong_question_about_history_is_refused(client: Client, query: dict[s
 
 
 def test_the_catalogue_is_given_as_csv_and_a_conflict_changes_nothing(client: Client) -> None:
-    def give(body: str) -> httpx.Response:
-        return client.request("POST", "/v1/catalogue", content=body.encode(), headers={"Content-Type": "text/csv"})
-
     head = "code,text,severity,target\n"
-    assert give(head + "7,Jaw cold,high,yes\n").json() == {"entries": 1, "new": 1}
-    problem(give(head + "8,New,low,no\n7,Jaw hot,high,yes\n"), 409)
-    problem(give("nonsense"), 422)
-    problem(give(head + f'1,"{"x" * 200_000}",low,no\n'), 422)
-    problem(give(head + f"{'9' * 5000},Long,low,no\n"), 422)
-    problem(give(head + "1,Jam, in the folder,low,no\n"), 422)
-    assert give("code,text,severity,target\r9,Old line ends,low,no\r").json() == {"entries": 1, "new": 1}
-    problem(give(""), 422)
-    assert client.get("/v1/catalogue").json()["entries"][:1] == [
-        {"code": 7, "text": "Jaw cold", "severity": "high", "target": True}
-    ]
+    assert client.catalogue.add(head + "7,Jaw cold,high,yes\n") == Merged(entries=1, new=1)
+    with pytest.raises(Conflict):
+        client.catalogue.add(head + "8,New,low,no\n7,Jaw hot,high,yes\n")
+    for wrong in (
+        "nonsense",
+        head + f'1,"{"x" * 200_000}",low,no\n',
+        head + f"{'9' * 5000},Long,low,no\n",
+        head + "1,Jam, in the folder,low,no\n",
+        "",
+    ):
+        with pytest.raises(Rejected):
+            client.catalogue.add(wrong)
+    old = client.catalogue.add("code,text,severity,target\r9,Old line ends,low,no\r")
+    assert old == Merged(entries=1, new=1)
+    assert client.catalogue.get().entries[:1] == [EntryView(code=7, text="Jaw cold", severity="high", target=True)]
 
 
 def test_without_a_broker_the_service_lives_but_is_not_ready_and_says_why(client: Client) -> None:
-    assert client.get("/livez").json() == {"status": "alive"}
+    assert client.health.live().status == "alive"
     assert client.request("HEAD", "/livez").status_code == 200
-    answer = client.get("/readyz")
-    assert answer.status_code == 503
-    assert "broker" in answer.json()["troubles"]
-    assert client.get("/v1/status").json()["ready"] is False
+    assert client.get("/readyz").status_code == 503
+    assert "broker" in client.health.ready().troubles
+    assert client.health.status().ready is False
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/nowhere", 404), ("DELETE", "/v1/machines", 405)])

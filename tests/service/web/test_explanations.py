@@ -73,7 +73,7 @@ def historian(stores: Stores) -> Forecaster:
 
     def layers(*sizes: int) -> tuple[Layer, ...]:
         return tuple(
-            Layer(rng.normal(size=(out, into)).astype(np.float32) / 2, rng.normal(size=out).astype(np.float32))
+            Layer(rng.normal(0, 0.5, (out, into)).astype(np.float32), rng.normal(size=out).astype(np.float32))
             for into, out in itertools.pairwise(sizes)
         )
 

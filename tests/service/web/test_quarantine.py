@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from alarmcast import Conflict, NotFound, Rejected
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
@@ -14,6 +15,7 @@ from service.flows.registry import Registry
 from tests.service.conftest import EPOCH, NOW
 from tests.service.web.test_api import Client
 from wire.moment import isoformat
+from wire.rest.quarantine import ReplayView
 
 EVENTS = "alarmcast/v1/padova/filler-1/events"
 
@@ -38,22 +40,11 @@ def batch(*rows: object) -> bytes:
     return json.dumps({"epoch": str(EPOCH), "events": list(rows)}).encode()
 
 
-def items(client: Client, **query: Any) -> list[dict[str, Any]]:
-    return list(client.request("GET", "/v1/quarantine", params=query).json()["items"])
-
-
 @pytest.mark.usefixtures("filler")
 def test_items_come_newest_first_in_pages_that_neither_skip_nor_repeat(stores: Stores, client: Client) -> None:
     take(stores, *(f"broken {number}".encode() for number in range(25)))
-    seen, cursor = [], None
-    while True:
-        page = client.request(
-            "GET", "/v1/quarantine", params={"limit": 10} | ({"cursor": cursor} if cursor else {})
-        ).json()
-        seen += [item["id"] for item in page["items"]]
-        cursor = page["next"]
-        if cursor is None:
-            break
+    assert len(client.quarantine.page(limit=10).items) == 10
+    seen = [item.id for item in client.quarantine.items(limit=10)]
     assert seen == sorted(seen, reverse=True)
     assert len(set(seen)) == 25
 
@@ -62,36 +53,40 @@ def test_items_come_newest_first_in_pages_that_neither_skip_nor_repeat(stores: S
 def test_items_are_counted_and_found_by_reason_and_machine(stores: Stores, client: Client) -> None:
     take(stores, b"{", b"[]", batch(event(1, code=-1)))
     take(stores, b"{}", topic="alarmcast/v1/Padova/x/events")
-    counts = {one["reason"]: one["items"] for one in client.get("/v1/quarantine/reasons").json()}
+    counts = {one.reason: one.items for one in client.quarantine.reasons()}
     assert counts == {"not_json": 1, "bad_shape": 1, "bad_code": 1, "topic": 1}
-    assert [item["reason"] for item in items(client, reason="bad_code")] == ["bad_code"]
-    assert len(items(client, machine="padova/filler-1")) == 3
-    assert client.request("GET", "/v1/quarantine", params={"machine": "Padova"}).status_code == 422
+    assert [item.reason for item in client.quarantine.items(reason="bad_code")] == ["bad_code"]
+    assert len(client.quarantine.page(machine="padova/filler-1").items) == 3
+    with pytest.raises(Rejected):
+        client.quarantine.page(machine="Padova")
 
 
 @pytest.mark.usefixtures("filler")
 def test_one_item_is_given_whole_text_or_not(stores: Stores, client: Client) -> None:
     take(stores, b"\xff\xfe{", b"{")
-    text, binary = (client.get(f"/v1/quarantine/{item['id']}").json() for item in items(client))
-    assert (text["text"], text["base64"]) == ("{", "ew==")
-    assert (binary["text"], binary["base64"]) == (None, "//57")
-    assert client.get("/v1/quarantine/999").status_code == 404
+    text, binary = (client.quarantine.get(item.id) for item in client.quarantine.items())
+    assert (text.text, text.base64) == ("{", "ew==")
+    assert (binary.text, binary.base64) == (None, "//57")
+    with pytest.raises(NotFound):
+        client.quarantine.get(999)
 
 
 def test_an_event_that_is_corrected_is_stored_and_leaves_the_quarantine(
     stores: Stores, filler: Machine, client: Client
 ) -> None:
     take(stores, batch(event(1), event(2, code="139"), event(3)))
-    (item,) = items(client)
-    body = client.get(f"/v1/quarantine/{item['id']}").json()["text"]
-    assert client.request("POST", f"/v1/quarantine/{item['id']}/replay").status_code == 409
-    assert len(items(client)) == 1, "what is refused again stays"
-    fixed = body.replace('"139"', "139")
-    answer = client.request("POST", f"/v1/quarantine/{item['id']}/replay", json={"body": fixed})
-    assert (answer.status_code, answer.json()) == (200, {"stored": 1, "known": 0, "refused": 0})
-    assert items(client) == []
+    (item,) = client.quarantine.items()
+    body = client.quarantine.get(item.id).text
+    assert body
+    with pytest.raises(Conflict):
+        client.quarantine.replay(item.id)
+    assert len(client.quarantine.page().items) == 1, "what is refused again stays"
+    answer = client.quarantine.replay(item.id, body=body.replace('"139"', "139"))
+    assert answer == ReplayView(stored=1, known=0, refused=0)
+    assert client.quarantine.page().items == []
     assert len(stores.events.series(filler, NOW - timedelta(hours=1), NOW)) == 3
-    assert client.request("POST", f"/v1/quarantine/{item['id']}/replay").status_code == 404
+    with pytest.raises(NotFound):
+        client.quarantine.replay(item.id)
 
 
 def test_after_a_fix_of_ours_all_of_a_reason_are_replayed_at_once(
@@ -102,10 +97,9 @@ def test_after_a_fix_of_ours_all_of_a_reason_are_replayed_at_once(
         intake.refuse(Incoming(EVENTS, batch(event(seq))), "internal", "a defect of ours")
     intake.refuse(Incoming(EVENTS, b"rubbish"), "internal", "a defect of ours")
     record(intake, recorder=stores.events)
-    answer = client.request("POST", "/v1/quarantine/replay", params={"reason": "internal"})
-    assert answer.json() == {"stored": 5, "known": 0, "refused": 1}
+    assert client.quarantine.replay_all(reason="internal") == ReplayView(stored=5, known=0, refused=1)
     assert len(stores.events.series(filler, NOW - timedelta(hours=1), NOW)) == 5
-    assert [item["size"] for item in items(client)] == [7]
+    assert [item.size for item in client.quarantine.items()] == [7]
 
 
 @pytest.mark.usefixtures("filler")
@@ -113,9 +107,10 @@ def test_a_conflict_stays_one_however_often_it_is_replayed(stores: Stores, clien
     take(stores, batch(event(1)))
     take(stores, batch(event(1, code=7)))
     for _ in range(2):
-        (item,) = items(client, reason="conflict")
-        assert client.request("POST", f"/v1/quarantine/{item['id']}/replay").status_code == 409
-    assert len(items(client)) == 1
+        (item,) = client.quarantine.items(reason="conflict")
+        with pytest.raises(Conflict):
+            client.quarantine.replay(item.id)
+    assert len(client.quarantine.page().items) == 1
 
 
 def test_of_a_message_that_is_partly_good_the_good_is_stored_and_the_bad_stays(
@@ -124,24 +119,23 @@ def test_of_a_message_that_is_partly_good_the_good_is_stored_and_the_bad_stays(
     intake = Intake(NOW, TimePolicy(), Registry(stores.machines))
     intake.refuse(Incoming(EVENTS, batch(event(1), event(2, code=-1))), "internal", "a defect of ours")
     record(intake, recorder=stores.events)
-    (item,) = items(client)
-    answer = client.request("POST", f"/v1/quarantine/{item['id']}/replay")
-    assert answer.json() == {"stored": 1, "known": 0, "refused": 0}
-    assert [one["reason"] for one in items(client)] == ["bad_code"]
+    (item,) = client.quarantine.items()
+    assert client.quarantine.replay(item.id) == ReplayView(stored=1, known=0, refused=0)
+    assert [one.reason for one in client.quarantine.items()] == ["bad_code"]
     assert len(stores.events.series(filler, NOW - timedelta(hours=1), NOW)) == 1
 
 
 def test_gaps_say_how_many_events_are_really_missing(stores: Stores, client: Client, filler: Machine) -> None:
     gap = {"seqs": [1, 10], "first_at": isoformat(NOW), "last_at": isoformat(NOW), "reason": "spool_full"}
     take(stores, batch(event(3), event(4)), json.dumps({"epoch": str(EPOCH), "gaps": [gap]}).encode())
-    answer = client.get(f"/v1/machines/{filler.id}/gaps").json()
-    assert [(one["first_seq"], one["last_seq"], one["dropped"]) for one in answer["gaps"]] == [(1, 10, 8)]
-    assert answer["dropped"] == 8
-    later = isoformat(NOW + timedelta(hours=1))
-    assert client.request("GET", f"/v1/machines/{filler.id}/gaps", params={"since": later}).json()["gaps"] == []
-    assert client.get("/v1/machines/padova/none/gaps").status_code == 404
+    page = client.machines.gaps(filler.id)
+    assert [(one.first_seq, one.last_seq, one.dropped) for one in page.gaps] == [(1, 10, 8)]
+    assert page.dropped == 8
+    assert client.machines.gaps(filler.id, since=NOW + timedelta(hours=1)).gaps == []
+    with pytest.raises(NotFound):
+        client.machines.gaps("padova/none")
 
 
 def test_status_and_silent_answer(client: Client) -> None:
-    assert client.get("/v1/silent").json() == {"silent": []}
-    assert client.get("/v1/status").json()["warnings"] == {}
+    assert client.machines.silent().silent == []
+    assert client.health.status().warnings == {}

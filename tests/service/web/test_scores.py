@@ -6,16 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from alarmcast import NotFound
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.core.recording import GapRow, Recording
 from service.core.version import StoredForecast
-from tests.service.conftest import EPOCH, NOW, enrolled, heard, raise_alarms
+from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
 from tests.service.web.test_api import BASE, Client, problem
+from wire.forecasts import ForecastStatus
 from wire.identity import MachineId
 from wire.micros import micros
 from wire.moment import isoformat
+from wire.rest.scores import BoardView, ScoresPage, StandingView
+from wire.words import Grouping
 
 HOUR, QUARTER = timedelta(hours=1), timedelta(minutes=15)
 MADE = NOW.replace(minute=0) - 24 * HOUR
@@ -41,69 +45,89 @@ def scored(champion: object, service: Service, stores: Stores, filler: Machine) 
     assert sum(service.scoring.all_due()) == 10
 
 
+def total(board: BoardView) -> StandingView:
+    assert board.total
+    return board.total
+
+
 @pytest.mark.usefixtures("scored")
 def test_the_scoreboard_has_a_line_for_each_machine_and_a_total(client: Client) -> None:
-    board = client.get("/v1/scoreboard").json()
-    (line,) = board["lines"]
-    assert (line["site"], line["machine"], line["code"]) == ("padova", "filler-1", None)
-    assert board["total"] == line["figures"]
-    figures = line["figures"]
-    assert (figures["forecasts"], figures["days"], figures["revised"], figures["unheard"]) == (10, 1, 0, 0)
-    model = figures["model"]
-    assert (model["pairs"], model["positives"], model["announced"], model["hits"]) == (20, 18, 10, 8)
-    assert (model["precision"], model["recall"]) == (0.8, 0.4444)
-    assert model["brier"] == pytest.approx((8 * 0.01 + 2 * 0.81 + 10 * 0.81) / 20, abs=1e-4)
-    assert [one["pairs"] for one in model["reliability"]] == [10, 10]
-    assert figures["base_rate"]["brier_skill"] == 0
-    assert figures["persistence"]["announced"] == 2
-    assert board["waiting"] == 0
+    board = client.scores.board()
+    (line,) = board.lines
+    assert (line.site, line.machine, line.code) == ("padova", "filler-1", None)
+    assert board.total == line.figures
+    figures, model = line.figures, line.figures.model
+    assert (figures.forecasts, figures.days, figures.revised, figures.unheard) == (10, 1, 0, 0)
+    assert (model.pairs, model.positives, model.announced, model.hits) == (20, 18, 10, 8)
+    assert (model.precision, model.recall) == (0.8, 0.4444)
+    assert model.brier == pytest.approx((8 * 0.01 + 2 * 0.81 + 10 * 0.81) / 20, abs=1e-4)
+    assert [one.pairs for one in model.reliability] == [10, 10]
+    assert figures.base_rate.brier_skill == 0
+    assert figures.persistence.announced == 2
+    assert board.waiting == 0
 
 
 @pytest.mark.usefixtures("scored")
 def test_lines_can_be_of_codes_versions_or_both_and_the_total_stays(client: Client) -> None:
-    total = client.get("/v1/scoreboard").json()["total"]
-    by = {by: client.get("/v1/scoreboard", by=by).json() for by in ("code", "version", "machine_and_code")}
-    assert all(board["total"] == total for board in by.values())
-    codes = {line["code"]: line for line in by["code"]["lines"]}
-    assert (codes[26]["text"], codes[26]["figures"]["model"]["recall"]) == ("Door open", 0)
-    assert codes[139]["figures"]["model"]["recall"] == 1
-    assert codes[139]["figures"]["forecasts"] == 10
-    assert [line["model_version"] for line in by["version"]["lines"]] == ["v1"]
-    assert [(line["machine"], line["code"]) for line in by["machine_and_code"]["lines"]] == [
+    whole = client.scores.board().total
+    by = {by: client.scores.board(by=by) for by in Grouping}
+    assert all(board.total == whole for board in by.values())
+    codes = {line.code: line for line in by[Grouping.CODE].lines}
+    assert (codes[26].text, codes[26].figures.model.recall) == ("Door open", 0)
+    assert codes[139].figures.model.recall == 1
+    assert codes[139].figures.forecasts == 10
+    assert [line.model_version for line in by[Grouping.VERSION].lines] == ["v1"]
+    assert [(line.machine, line.code) for line in by[Grouping.MACHINE_AND_CODE].lines] == [
         ("filler-1", 26),
         ("filler-1", 139),
     ]
 
 
+@pytest.mark.usefixtures("champion")
+def test_days_are_in_utc_in_order_and_the_total_stays(
+    client: Client, service: Service, stores: Stores, filler: Machine
+) -> None:
+    midnight = MADE.replace(hour=0)
+    said(stores, filler, midnight - QUARTER, midnight, midnight + QUARTER)
+    raise_alarms(stores, filler, (midnight - 40 * HOUR, 139), (midnight + QUARTER, 139))
+    heard(stores, filler)
+    other = enrolled(stores.enrolments, MachineId("padova", "other"))
+    said(stores, other, midnight - QUARTER)
+    raise_alarms(stores, other, (midnight - HOUR, 26), (NOW, 26))
+    heard(stores, other)
+    assert sum(service.scoring.all_due()) == 4
+    both = client.get("/v1/scoreboard", by="day").json()
+    assert both["total"] == client.get("/v1/scoreboard", by="machine").json()["total"]
+    one = client.get("/v1/scoreboard", by="day", site="padova", machine="filler-1").json()
+    days = [[(line["day"], line["figures"]["forecasts"]) for line in board["lines"]] for board in (both, one)]
+    assert days == [[("2026-11-14", 2), ("2026-11-15", 2)], [("2026-11-14", 1), ("2026-11-15", 2)]]
+    assert one["lines"][1]["machine"] is None
+    assert [line["figures"]["model"]["hits"] for line in one["lines"]] == [1, 2]
+    assert one["total"]["model"]["hits"] == 3
+
+
 @pytest.mark.usefixtures("scored")
 def test_the_scoreboard_can_be_narrowed(client: Client, stores: Stores) -> None:
     enrolled(stores.enrolments, MachineId("lyon", "filler-2"))
-    assert client.get("/v1/scoreboard", site="lyon").json()["total"] is None
-    of_machine = client.get("/v1/scoreboard", site="padova", machine="filler-1").json()
-    assert of_machine["total"]["forecasts"] == 10
-    part = client.get(
-        "/v1/scoreboard", since=isoformat(MADE + QUARTER), until=isoformat(MADE + 3 * QUARTER)
-    ).json()
-    assert part["total"]["forecasts"] == 2
-    assert client.get("/v1/scoreboard", status="stale").json()["total"] is None
-    assert client.get("/v1/scoreboard", status="ok").json()["total"]["forecasts"] == 10
+    assert client.scores.board(site="lyon").total is None
+    assert total(client.scores.board(site="padova", machine="filler-1")).forecasts == 10
+    assert total(client.scores.board(since=MADE + QUARTER, until=MADE + 3 * QUARTER)).forecasts == 2
+    assert client.scores.board(status=ForecastStatus.STALE).total is None
+    assert total(client.scores.board(status=ForecastStatus.OK)).forecasts == 10
 
 
 @pytest.mark.usefixtures("scored")
 def test_a_forecast_says_for_each_code_whether_it_was_right(client: Client) -> None:
-    page = client.get(f"{BASE}/scores").json()
-    assert page["next"] is None
-    assert [one["as_of"] for one in page["forecasts"]] == [isoformat(MADE + n * QUARTER) for n in range(9, -1, -1)]
-    newest, oldest = page["forecasts"][0], page["forecasts"][-1]
-    assert [(alarm["code"], alarm["verdict"]) for alarm in newest["alarms"]] == [
-        (139, "false_alarm"),
-        (26, "miss"),
-    ]
-    assert [(alarm["code"], alarm["verdict"]) for alarm in oldest["alarms"]] == [(139, "hit"), (26, "miss")]
-    assert newest["alarms"][0]["persistence"] is True
-    assert (newest["model_version"], newest["horizon_end"]) == ("v1", isoformat(MADE + 9 * QUARTER + 8 * HOUR))
-    only = client.get(f"{BASE}/scores", code=26).json()["forecasts"][0]["alarms"]
-    assert [alarm["text"] for alarm in only] == ["Door open"]
+    page = client.scores.page(FILLER)
+    assert page.next is None
+    assert [one.as_of for one in page.forecasts] == [MADE + n * QUARTER for n in range(9, -1, -1)]
+    newest, oldest = page.forecasts[0], page.forecasts[-1]
+    assert [(alarm.code, alarm.verdict) for alarm in newest.alarms] == [(139, "false_alarm"), (26, "miss")]
+    assert [(alarm.code, alarm.verdict) for alarm in oldest.alarms] == [(139, "hit"), (26, "miss")]
+    assert newest.alarms[0].persistence is True
+    assert (newest.model_version, newest.horizon_end) == ("v1", MADE + 9 * QUARTER + 8 * HOUR)
+    only = client.scores.page(FILLER, code=26).forecasts[0].alarms
+    assert [alarm.text for alarm in only] == ["Door open"]
 
 
 @pytest.mark.usefixtures("champion")
@@ -113,24 +137,18 @@ def test_what_neither_was_announced_nor_came_can_be_left_out(
     said(stores, filler, MADE, probabilities=(0.9, 0.1))
     heard(stores, filler)
     list(service.scoring.all_due())
-    (full,) = client.get(f"{BASE}/scores").json()["forecasts"]
-    assert [alarm["verdict"] for alarm in full["alarms"]] == ["false_alarm", "correct_rejection"]
-    assert full["alarms"][0]["base_rate"] is None
-    (short,) = client.get(f"{BASE}/scores", rejections=False).json()["forecasts"]
-    assert [alarm["verdict"] for alarm in short["alarms"]] == ["false_alarm"]
+    (full,) = client.scores.of(FILLER)
+    assert [alarm.verdict for alarm in full.alarms] == ["false_alarm", "correct_rejection"]
+    assert full.alarms[0].base_rate is None
+    (short,) = client.scores.of(FILLER, rejections=False)
+    assert [alarm.verdict for alarm in short.alarms] == ["false_alarm"]
 
 
 @pytest.mark.usefixtures("scored")
 def test_scored_forecasts_come_in_pages_that_a_cursor_joins(client: Client) -> None:
-    seen, cursor = [], None
-    while True:
-        page = client.get(f"{BASE}/scores", limit=4, **({"cursor": cursor} if cursor else {})).json()
-        seen.append([one["as_of"] for one in page["forecasts"]])
-        cursor = page["next"]
-        if cursor is None:
-            break
-    assert [len(page) for page in seen] == [4, 4, 2]
-    moments = [at for page in seen for at in page]
+    assert len(client.scores.page(FILLER, limit=4).forecasts) == 4
+    moments = [one.as_of for one in client.scores.of(FILLER, limit=4)]
+    assert len(moments) == 10
     assert moments == sorted(set(moments), reverse=True)
 
 
@@ -142,11 +160,11 @@ def test_a_forecast_whose_horizon_was_not_heard_is_neither_right_nor_wrong(
     gap = GapRow(filler.row, EPOCH, 1, 5, at, micros(MADE + QUARTER), "spool_full")
     stores.events.commit(Recording(micros(NOW), gaps=[gap]))
     assert sum(service.scoring.all_due()) == 10
-    oldest = client.get(f"{BASE}/scores").json()["forecasts"][-1]
-    assert (oldest["unheard"], oldest["revised"]) == (True, 1)
-    assert [alarm["verdict"] for alarm in oldest["alarms"]] == [None, None]
-    total = client.get("/v1/scoreboard").json()["total"]
-    assert (total["forecasts"], total["unheard"]) == (8, 2)
+    oldest = client.scores.page(FILLER).forecasts[-1]
+    assert (oldest.unheard, oldest.revised) == (True, 1)
+    assert [alarm.verdict for alarm in oldest.alarms] == [None, None]
+    figures = total(client.scores.board())
+    assert (figures.forecasts, figures.unheard) == (8, 2)
 
 
 @pytest.mark.usefixtures("champion")
@@ -155,20 +173,23 @@ def test_a_silent_machines_closed_forecasts_are_said_to_wait(
 ) -> None:
     said(stores, filler, MADE, MADE + QUARTER)
     list(service.scoring.all_due())
-    board = client.get("/v1/scoreboard").json()
-    assert (board["waiting"], board["total"], board["lines"]) == (2, None, [])
+    board = client.scores.board()
+    assert (board.waiting, board.total, board.lines) == (2, None, [])
 
 
 def test_without_anything_scored_the_board_is_empty(client: Client, filler: Machine) -> None:
     assert filler
-    assert client.get("/v1/scoreboard").json()["total"] is None
-    assert client.get(f"{BASE}/scores").json() == {"forecasts": [], "next": None}
+    assert client.scores.board().total is None
+    assert client.scores.page(FILLER) == ScoresPage(forecasts=[], next=None)
 
 
 def test_unknown_machines_and_sites_are_not_found(client: Client) -> None:
-    problem(client.get("/v1/machines/padova/filler-9/scores"), 404)
-    problem(client.get("/v1/scoreboard", site="padova", machine="filler-9"), 404)
-    problem(client.get("/v1/scoreboard", site="atlantis"), 404)
+    with pytest.raises(NotFound):
+        client.scores.page("padova/filler-9")
+    with pytest.raises(NotFound):
+        client.scores.board(site="padova", machine="filler-9")
+    with pytest.raises(NotFound):
+        client.scores.board(site="atlantis")
 
 
 @pytest.mark.usefixtures("filler")

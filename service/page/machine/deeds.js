@@ -1,0 +1,63 @@
+// What a person may do about a likely alarm: say that it is known, or put it on the shelf for a while, with a reason.
+import { plantTime, utc } from "alarmcast-words";
+
+const BY = "alarmcast-by"; // whoever sits here is asked for a name once
+
+export default {
+  template: `
+    <div v-if="alarm" class="ac-deeds">
+      <p v-if="shelf" class="ac-warn">‖ Shelved until <time :datetime="shelf.until" :title="utc(shelf.until)">{{ plantTime(shelf.until, zone) }}</time> by {{ shelf.who }}: {{ shelf.reason }}</p>
+      <p v-else-if="known" class="quiet small">✓ {{ known.who }} knows of it since <time :datetime="known.at" :title="utc(known.at)">{{ plantTime(known.at, zone) }}</time><template v-if="known.note">: {{ known.note }}</template></p>
+      <div class="ac-tools">
+        <button v-if="!known" type="button" class="ac-button" @click="open('acknowledge')">Acknowledge</button>
+        <button v-if="!shelf" type="button" class="ac-button" @click="open('shelve')">Shelve …</button>
+        <button v-else type="button" class="ac-button" @click="$emit('unshelve', shelf.id)">Take off the shelf</button>
+        <span class="quiet small">Both only keep notices quiet: forecasts and learning go on as before.</span>
+      </div>
+      <dialog ref="dialog" class="ac-dialog" aria-labelledby="ac-deed">
+        <form @submit.prevent="send">
+          <h2 id="ac-deed">{{ deed === "shelve" ? "Shelve" : "Acknowledge" }} {{ alarm.code }} {{ alarm.text }}</h2>
+          <p class="quiet small">{{ deed === "shelve" ? "No notice of it is sent until then. It comes back by itself." : "No further notice of it is sent until it has been unlikely for once." }} It is still forecast, counted and learned from.</p>
+          <fieldset v-if="deed === 'shelve'">
+            <legend>For how long</legend>
+            <label v-for="one in spans" :key="one.value"><input type="radio" name="span" :value="one.value" v-model="span" /> {{ one.word }}</label>
+            <label><input type="radio" name="span" value="until" v-model="span" /> until, in plant time <input class="ac-field" type="datetime-local" v-model="until" :required="span === 'until'" aria-label="until, in plant time" @focus="span = 'until'" /></label>
+          </fieldset>
+          <label>{{ deed === "shelve" ? "Why" : "What is done about it (may stay empty)" }} <input class="ac-field" type="text" maxlength="1000" v-model.trim="reason" :required="deed === 'shelve'" /></label>
+          <label>Your name (may stay empty) <input class="ac-field" type="text" maxlength="100" v-model.trim="by" autocomplete="name" /></label>
+          <div class="ac-tools">
+            <button type="submit" class="ac-button ac-main-deed">{{ deed === "shelve" ? "Shelve it" : "Acknowledge it" }}</button>
+            <button type="button" class="ac-button" @click="$refs.dialog.close()">Leave it</button>
+          </div>
+        </form>
+      </dialog>
+    </div>`,
+  data() {
+    return {
+      alarm: null, shelf: null, known: null, zone: "UTC", deed: "acknowledge", span: 60, until: "", reason: "",
+      by: localStorage.getItem(BY) ?? "", spans: [{ value: 60, word: "1 hour" }, { value: 480, word: "8 hours" }],
+    };
+  },
+  mounted() {
+    this.$emit("ready");
+  },
+  methods: {
+    plantTime, utc,
+    // While the dialog is open it stays about the alarm it was opened for.
+    load(told) {
+      if (!this.$refs.dialog?.open) Object.assign(this, told);
+    },
+    open(deed) {
+      this.deed = deed;
+      this.$refs.dialog.showModal();
+    },
+    send() {
+      localStorage.setItem(BY, this.by);
+      const words = { code: this.alarm.code, reason: this.reason || null, by: this.by || null };
+      const end = this.span === "until" ? { until: this.until } : { minutes: this.span };
+      this.$emit(this.deed, this.deed === "shelve" ? { ...words, ...end } : words);
+      this.reason = "";
+      this.$refs.dialog.close();
+    },
+  },
+};

@@ -1,0 +1,37 @@
+"""The machine page's parts that live in the browser, each beside its JavaScript."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nicegui import ui
+
+_WORDS = {"alarmcast-words": str(Path(__file__).parent.parent / "words")}
+
+
+class Loaded(ui.element):
+    """A part that shows what it is told and keeps what the reader has set; says ``ready`` once it can be told."""
+
+    def load(self, told: Mapping[str, Any]) -> None:
+        """Show this; what is not named stays as it is."""
+        self.run_method("load", dict(told))
+
+
+class MachineHead(Loaded, component="head.js", esm=_WORDS):
+    """Who the machine is and how it is: told ``machine``, ``card``, ``forecast``, ``now``."""
+
+
+class ForecastBars(Loaded, component="forecast.js", esm=_WORDS):
+    """Every alarm that is forecast: told ``forecast``, ``chosen``, ``shelves``; says ``chosen`` with a code."""
+
+
+class WhyBars(Loaded, component="why.js", esm=_WORDS):
+    """The parts of one alarm's forecast: told ``reason`` and what it rests on."""
+
+
+class Deeds(Loaded, component="deeds.js", esm=_WORDS):
+    """What may be done about an alarm; says ``acknowledge``, ``shelve`` and ``unshelve``."""
+
+
+class PastGrid(Loaded, component="past.js", esm=_WORDS):
+    """Past forecasts beside what happened: told ``moments`` and ``next``; says ``older`` with a cursor."""

@@ -1,0 +1,48 @@
+"""What was lost: alarms that an agent had to drop before they could be sent."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from nicegui import html
+
+from service.page.frame import Told
+from service.page.parts.blocks import panel, table, when
+from wire.rest.gaps import GapPage
+
+
+@dataclass
+class Gaps:
+    """A list that is drawn again only when it has changed."""
+
+    told: Told
+    machine: str
+    zone: str
+    shown: GapPage | None = None
+
+    def draw(self) -> None:
+        """Draw the panel."""
+        with panel("Gaps", note="alarms that the machine's agent had to drop because its spool was full"):
+            self._list = html.div()
+
+    async def renew(self) -> None:
+        """Ask for the newest gaps."""
+        found = await self.told.client.machines.gaps(self.machine, limit=50)
+        if found == self.shown:
+            return
+        self.shown = found
+        self._list.clear()
+        with self._list:
+            if not found.gaps:
+                html.p("None: every alarm that it raised has arrived, or still waits there to be sent.").classes(
+                    "ac-calm"
+                )
+                return
+            rows = [
+                (self._when(gap.first_at), self._when(gap.last_at), gap.dropped, gap.reason)
+                for gap in reversed(found.gaps)
+            ]
+            table(("From", "Until", "Lost", "Why"), rows, numbers=(2,), label="Gaps, newest first")
+
+    def _when(self, moment: datetime) -> Callable[[], None]:
+        return lambda: when(moment, self.zone)

@@ -1,0 +1,156 @@
+"""Composes the machine's page and keeps it up to date, part by part."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from nicegui import background_tasks, html, ui
+
+from alarmcast import AlarmcastError, NotFound, Rejected
+from service.page.frame import Told, follow, frame
+from service.page.machine.elements import MachineHead
+from service.page.machine.gaps import Gaps
+from service.page.machine.missing import missing
+from service.page.machine.outlook import Outlook
+from service.page.machine.record import Record
+from service.page.machine.timeline import Timeline
+from wire.rest.machines import MachineView
+from wire.words import MachineState
+
+
+@dataclass
+class _Turn:
+    """A part of the page and how many pulses of the fleet it waits at least before it is renewed."""
+
+    renew: Callable[[], Awaitable[None]]
+    every: int
+    waited: int = 0
+    due: bool = False
+
+
+@dataclass
+class _Keeper:
+    """Renews parts when their machine has changed, one after another and never twice at once."""
+
+    turns: list[_Turn]
+    busy: bool = False
+
+    def pulse(self, *, changed: bool) -> bool:
+        """Count a pulse; return whether something is to be renewed now."""
+        for turn in self.turns:
+            turn.waited += 1
+            turn.due = turn.due or changed
+        return not self.busy and any(self._ready(turn) for turn in self.turns)
+
+    async def renew(self) -> None:
+        """Renew what is due; what cannot be had stays as it is, and the frame says when nothing comes any more."""
+        self.busy = True
+        try:
+            for turn in self.turns:
+                if self._ready(turn):
+                    turn.waited, turn.due = 0, False
+                    await turn.renew()
+        except AlarmcastError:
+            pass
+        finally:
+            self.busy = False
+
+    @staticmethod
+    def _ready(turn: _Turn) -> bool:
+        return turn.due and turn.waited >= turn.every
+
+
+@dataclass
+class _MachinePage:
+    """One open page about one machine."""
+
+    told: Told
+    view: MachineView
+    card: dict[str, Any] | None = None
+    now: str | None = None
+    keeper: _Keeper = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.key = f"{self.view.site}/{self.view.machine}"
+        place = (self.told, self.key, self.view.time_zone)
+        self.outlook, self.timeline = Outlook(*place), Timeline(*place)
+        self.record, self.gaps = Record(*place), Gaps(*place)
+        self.keeper = _Keeper(
+            [
+                _Turn(self._renew_outlook, 1),
+                _Turn(self.timeline.renew, 4),
+                _Turn(self.outlook.renew_hush, 5),
+                _Turn(self._renew_view, 5),
+                _Turn(self.gaps.renew, 10),
+                _Turn(self.record.renew, 15),
+            ]
+        )
+
+    def draw(self) -> None:
+        """Draw what is known of it, and its parts."""
+        with frame(self.told, self.view.name, path="", look="machine"):
+            self.head = MachineHead()
+            if self.view.state is not MachineState.RETIRED:
+                self.outlook.draw()
+            self.timeline.draw()
+            self.record.draw()
+            with html.div().classes("ac-grid"):
+                self.record.draw_scores()
+                self.gaps.draw()
+        self.head.on("ready", self._begin)
+        follow(self.told, self.hear)
+
+    def hear(self, overview: dict[str, Any]) -> None:
+        """Take in what changed in the fleet."""
+        own = [card for card in overview["cards"] if f"{card['site']}/{card['machine']}" == self.key]
+        self.card = own[0] if own else self.card
+        self._tell_time(overview["plant_time"])
+        if self.keeper.pulse(changed=bool(own)):
+            client = ui.context.client
+
+            async def within_the_page() -> None:
+                with client:
+                    await self.keeper.renew()
+
+            background_tasks.create(within_the_page(), name=f"renew the page of {self.key}")
+
+    async def _begin(self) -> None:
+        self.hear(await self.told.live.whole())
+        self._show_head()
+        await self.timeline.renew()
+        await self.gaps.renew()
+
+    async def _renew_outlook(self) -> None:
+        if self.view.state is not MachineState.RETIRED:
+            await self.outlook.renew()
+        self._show_head()
+
+    async def _renew_view(self) -> None:
+        self.view = await self.told.client.machines.get(self.key)
+
+    def _tell_time(self, now: str) -> None:
+        self.now = now
+        self.timeline.now = datetime.fromisoformat(now)
+
+    def _show_head(self) -> None:
+        forecast = self.outlook.forecast
+        self.head.load(
+            {
+                "machine": self.view.model_dump(mode="json"),
+                "card": self.card,
+                "forecast": forecast and forecast.model_dump(mode="json", exclude={"alarms"}),
+                "now": self.now,
+            }
+        )
+
+
+async def machine(told: Told, site: str, name: str) -> bool:
+    """Draw the page of a machine; return whether there is such a machine."""
+    try:
+        view = await told.client.machines.get(f"{site}/{name}")
+    except (NotFound, Rejected):
+        missing(told, f"{site}/{name}")
+        return False
+    _MachinePage(told, view).draw()
+    return True

@@ -1,0 +1,170 @@
+"""A machine's page in a real browser: what comes next, why, what may be done about it, and what was."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.conftest import wait_until
+from tests.page.conftest import LEARNED, Stage
+from tests.system.school import enrol
+
+LINE = ".ac-line"
+PATH = f"/machines/{LEARNED[0]}"
+OTHER = f"/machines/{LEARNED[1]}"  # nobody raises alarms there, so what it shows stays as it is
+PATIENCE = 15_000
+
+
+def forecast(stage: Stage, machine: str) -> dict[str, Any]:
+    return dict(stage.plant.get(f"/v1/machines/{machine}/forecast").json())
+
+
+def signed(text: str) -> float:
+    """Read a figure with the minus sign that people print, whatever words stand before it."""
+    return float(re.sub(r"[^\d.-]", "", text.replace("\N{MINUS SIGN}", "-")))
+
+
+def chosen(page: Page) -> Locator:
+    return page.locator(f'{LINE}[aria-pressed="true"]')
+
+
+def test_every_alarm_that_is_forecast_has_a_bar_most_likely_first(
+    page_at: Callable[..., Page], stage: Stage
+) -> None:
+    page = page_at(OTHER)
+    said = forecast(stage, LEARNED[1])["alarms"]
+    expect(page.locator(LINE)).to_have_count(len(said))
+    texts = page.locator(f"{LINE} .ac-what").all_inner_texts()
+    assert [text.split()[-1] for text in texts] == [str(one["code"]) for one in said]
+    expect(page.locator(f"{LINE} .ac-gauge u")).to_have_count(len(said))
+    expect(page.locator(f"{LINE} .ac-gauge b")).to_have_count(sum(one["base_rate"] is not None for one in said))
+    expect(page.locator(".ac-expected")).to_have_count(sum(one["expected"] for one in said))
+
+
+def test_the_why_of_an_alarm_is_what_the_api_says_and_sums_to_the_difference(
+    page_at: Callable[..., Page], stage: Stage
+) -> None:
+    page = page_at(OTHER)
+    page.locator(LINE).nth(2).click()
+    code = forecast(stage, LEARNED[1])["alarms"][2]["code"]
+    why = page.locator(".ac-why")
+    expect(why.locator("h3")).to_have_text(re.compile(rf"^{code} "))
+    told = stage.plant.get(f"/v1/machines/{LEARNED[1]}/explanation?code={code}").json()
+    reason = told["explanations"][0]
+    expect(why).to_contain_text(told["reading"])
+    expect(why.locator("li")).to_have_count(len(reason["parts"]) + 1)
+    shares = [signed(text) for text in why.locator(".ac-share").all_inner_texts()]
+    assert sum(shares[:-1]) == pytest.approx(shares[-1], abs=0.005 * len(shares))
+    assert shares[-1] == pytest.approx(reason["log_odds"] - reason["usual_log_odds"], abs=0.05)
+
+
+def test_an_alarm_is_chosen_by_keyboard_alone(page_at: Callable[..., Page]) -> None:
+    page = page_at(OTHER)
+    lines = page.locator(LINE)
+    expect(chosen(page)).to_have_count(1)
+    lines.first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(lines.nth(1)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(lines.nth(1)).to_have_attribute("aria-pressed", "true")
+
+
+def test_an_alarm_that_arrives_over_mqtt_is_shown_without_losing_what_the_reader_chose(
+    page_at: Callable[..., Page], stage: Stage
+) -> None:
+    page = page_at(PATH)
+    expect(page.locator(".ac-why h3")).to_be_visible()
+    page.locator(LINE).nth(3).click()
+    code = chosen(page).locator(".ac-what .small").inner_text()
+    page.get_by_label("Span").select_option("8")
+    page.evaluate("window.before = true")
+    stage.raise_alarm(139)
+    facts = page.locator(".ac-facts")
+    expect(facts).to_contain_text(re.compile("Last alarm\\s*just now"), timeout=PATIENCE)
+    expect(page.locator('.ac-tools [role="status"]').first).to_contain_text(
+        re.compile(r"^\d+ alarm"), timeout=PATIENCE
+    )
+    assert chosen(page).locator(".ac-what .small").inner_text() == code
+    expect(page.get_by_label("Span")).to_have_value("8")
+    assert page.evaluate("window.before") is True
+
+
+def test_an_alarm_is_shelved_with_a_reason_and_taken_off_again_while_its_forecast_stays(
+    page_at: Callable[..., Page], stage: Stage
+) -> None:
+    page = page_at(OTHER)
+    line = page.locator(LINE).nth(1)
+    line.click()
+    before = line.locator(".ac-share").inner_text()
+    page.get_by_role("button", name="Shelve …").click()
+    page.get_by_role("radio", name="8 hours").check()
+    page.get_by_role("button", name="Shelve it").click()
+    expect(page.get_by_label("Why", exact=True)).to_be_focused()  # the browser insists on a reason
+    page.get_by_label("Why", exact=True).fill("The sensor is being replaced")
+    page.get_by_label("Your name").fill("Anna")
+    page.get_by_role("button", name="Shelve it").click()
+    expect(line).to_contain_text("shelved until")
+    assert line.locator(".ac-share").inner_text() == before
+    (shelf,) = stage.plant.get(f"/v1/machines/{LEARNED[1]}/shelves").json()["shelves"]
+    assert shelf["reason"] == "The sensor is being replaced"
+    assert shelf["who"].startswith("Anna")
+    page.get_by_role("button", name="Take off the shelf").click()
+    expect(line).not_to_contain_text("shelved until")
+    assert stage.plant.get(f"/v1/machines/{LEARNED[1]}/shelves").json()["shelves"] == []
+
+
+def test_an_alarm_is_acknowledged_with_a_note(page_at: Callable[..., Page], stage: Stage) -> None:
+    page = page_at(OTHER)
+    expect(chosen(page)).to_have_count(1)
+    page.get_by_role("button", name="Acknowledge", exact=True).click()
+    page.get_by_label("What is done about it").fill("New reel is on its way")
+    page.get_by_role("button", name="Acknowledge it").click()
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+    def notes() -> list[str | None]:
+        known = stage.plant.get(f"/v1/machines/{LEARNED[1]}/acknowledgements").json()["acknowledgements"]
+        return [one["note"] for one in known]
+
+    wait_until(lambda: notes() == ["New reel is on its way"], "the service knows of it")
+
+
+def test_before_the_first_horizon_has_passed_the_page_says_when_scores_come(page_at: Callable[..., Page]) -> None:
+    page = page_at(OTHER)
+    expect(page.get_by_text("Nothing to judge yet")).to_be_visible()
+    expect(page.get_by_text("No scores yet")).to_be_visible()
+
+
+def test_a_machine_that_nobody_knows_is_a_404_that_says_what_to_do(stage: Stage) -> None:
+    for name in ("padova/nobody", "padova/no%20body", "padova/%3Cscript%3E"):
+        answer = httpx.get(f"{stage.plant.address}/machines/{name}", timeout=10)
+        assert answer.status_code == 404
+        assert "enrol it" in answer.text
+
+
+def test_a_machine_says_in_words_what_it_waits_for_and_when_it_has_gone(
+    page_at: Callable[..., Page], stage: Stage
+) -> None:
+    enrol(stage.plant, "padova/filler-9")
+    page = page_at("/machines/padova/filler-9")
+    expect(page.get_by_text("Nothing has been heard of it yet")).to_be_visible()
+    expect(page.get_by_text("it has not learned this machine")).to_be_visible()
+    retired = stage.plant.post("/v1/machines/padova/filler-9/retire", json={"reason": "sold"})
+    assert retired.is_success
+    page = page_at("/machines/padova/filler-9")
+    expect(page.get_by_text("It has been retired")).to_be_visible()
+    expect(page.locator(LINE)).to_have_count(0)
+
+
+@pytest.mark.parametrize("width", [390, 1400, 1920])
+def test_nothing_sticks_out_of_the_screen(page_at: Callable[..., Page], width: int) -> None:
+    page = page_at(PATH, width=width, dark=width == 390)
+    expect(page.locator(".ac-why")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_times_are_the_plants_with_utc_on_hover(page_at: Callable[..., Page]) -> None:
+    page = page_at(PATH)
+    expect(page.locator(".ac-facts dd[title$='UTC']").first).to_be_visible()

@@ -1,0 +1,66 @@
+"""Charts of a machine as plain data: what was raised is drawn, and what was marked is marked."""
+
+from datetime import timedelta
+
+from service.page.machine.score_chart import options as score_options
+from service.page.machine.timeline import summary
+from service.page.machine.timeline_chart import options
+from wire.rest.scores import BoardView
+from wire.rest.timelines import BurstView, TimelineAlarm, TimelineView
+from wire.words import Grouping
+
+EXAMPLE = TimelineView.model_validate(TimelineView.model_config["json_schema_extra"]["examples"][0])  # type: ignore[index]
+
+
+def many(codes: int) -> TimelineView:
+    """Return a timeline on which each of so many codes comes, the lower the oftener."""
+    alarms = [
+        TimelineAlarm(at=EXAMPLE.since + timedelta(minutes=step), code=code, text=f"Alarm {code}", severity="odd")
+        for code in range(codes)
+        for step in range(codes - code)
+    ]
+    return EXAMPLE.model_copy(update={"alarms": alarms, "count": len(alarms)})
+
+
+def test_codes_beyond_the_commonest_share_a_row_and_no_alarm_is_left_out() -> None:
+    found = many(20)
+    drawn = options(found)
+    rows = drawn["yAxis"]["data"]
+    assert rows[0] == "0 Alarm 0"
+    assert rows[-1] == "other alarms"
+    assert len(rows) == 15
+    points = [point for series in drawn["series"] for point in series["data"]]
+    bursts = len(drawn["series"][3]["data"])
+    assert len(points) - bursts == found.count
+
+
+def test_floods_chatter_and_gaps_are_marked_with_their_words() -> None:
+    burst = BurstView(code=26, text="Door open", start=EXAMPLE.since, end=EXAMPLE.since, alarms=4)
+    drawn = {one["name"]: one for one in options(EXAMPLE.model_copy(update={"chatter": [burst]}))["series"]}
+    assert "4 times" in drawn["chatter"]["data"][0]["tip"]
+    (start, end) = drawn["flood"]["markArea"]["data"][0]
+    assert "19 alarms" in start["tip"]
+    assert start["xAxis"] < end["xAxis"]
+    assert drawn["gap"]["markArea"]["data"] == []
+
+
+def test_a_flood_that_still_lasts_reaches_to_the_end_of_the_chart() -> None:
+    flood = EXAMPLE.floods[0].model_copy(update={"end": None})
+    drawn = options(EXAMPLE.model_copy(update={"floods": [flood]}))
+    bands = next(one for one in drawn["series"] if one["name"] == "flood")
+    assert bands["markArea"]["data"][0][1]["xAxis"] == drawn["xAxis"]["max"]
+
+
+def test_a_timeline_is_told_in_words_too() -> None:
+    assert summary(EXAMPLE) == "1 alarm, 1 flood, 1 burst of chatter, no gaps"
+
+
+def test_days_without_a_figure_are_left_out_of_its_line() -> None:
+    board = BoardView.model_validate(BoardView.model_config["json_schema_extra"]["examples"][0])  # type: ignore[index]
+    line = board.lines[0].model_copy(update={"day": board.until.date()})
+    model = line.figures.model.model_copy(update={"f1": None})
+    figures = line.figures.model_copy(update={"model": model})
+    silent = line.model_copy(update={"figures": figures, "day": board.since.date()})
+    drawn = score_options(board.model_copy(update={"lines": [line, silent], "by": Grouping.DAY}), "f1")
+    assert len(drawn["xAxis"]["data"]) == 2
+    assert [len(series["data"]) for series in drawn["series"]] == [1, 2, 2]

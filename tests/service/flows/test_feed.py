@@ -1,0 +1,128 @@
+"""The feed: who listens hears, who does not read loses the oldest and is told, and nobody is waited for."""
+
+from uuid import uuid4
+
+import pytest
+
+from service.core.machine import Machine
+from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow
+from service.errors import Unavailable
+from service.flows.feed import Announcers, Feed, Subscription, Wish
+from tests.service.conftest import NOW
+from wire.identity import MachineId
+from wire.micros import micros
+from wire.words import StreamKind
+
+FILLER = Machine(1, MachineId("padova", "filler-1"), "Filler", "UTC", NOW)
+CAPPER = Machine(2, MachineId("lyon", "capper-1"), "Capper", "UTC", NOW)
+
+
+class Listener:
+    """Counts how often it is woken."""
+
+    def __init__(self, feed: Feed, wish: Wish | None = None) -> None:
+        self.woken = 0
+        self.place: Subscription = feed.subscribe(wish or Wish(), self.wake)
+
+    def wake(self) -> None:
+        self.woken += 1
+
+
+def rows(machine: Machine, *codes: int, flag: int = IN_TIME) -> list[EventRow]:
+    return [
+        EventRow(machine.row, uuid4(), seq, code, micros(NOW), flag) for seq, code in enumerate(codes, start=1)
+    ]
+
+
+def codes(listener: Listener) -> list[int]:
+    return [alarm.code for alarm in listener.place.take().alarms]
+
+
+def test_listeners_hear_of_what_they_wish_for_and_of_nothing_else() -> None:
+    feed = Feed(most_listeners=9)
+    everything = Listener(feed)
+    lyon = Listener(feed, Wish(site="lyon"))
+    filler = Listener(feed, Wish(site="padova", machine="filler-1", kinds=frozenset({StreamKind.FORECAST})))
+    feed.raised([*rows(FILLER, 5), *rows(CAPPER, 6)], [FILLER, CAPPER])
+    feed.announce(FILLER.id, b"f")
+    feed.announce(CAPPER.id, b"c")
+    heard = [one.place.take() for one in (everything, lyon, filler)]
+    assert [[alarm.code for alarm in batch.alarms] for batch in heard] == [[5, 6], [6], []]
+    assert [batch.forecasts for batch in heard] == [[b"f", b"c"], [b"c"], [b"f"]]
+
+
+def test_who_does_not_read_loses_the_oldest_alarms_is_told_how_many_and_goes_on() -> None:
+    feed = Feed(most_listeners=1, most_waiting=3)
+    slow = Listener(feed)
+    feed.raised(rows(FILLER, 1, 2), [FILLER])
+    feed.raised(rows(FILLER, 3, 4, 5, 6, 7), [FILLER])
+    batch = slow.place.take()
+    assert (batch.missed, [alarm.code for alarm in batch.alarms]) == (4, [5, 6, 7])
+    feed.raised(rows(FILLER, 8), [FILLER])
+    assert slow.place.take().missed == 0
+
+
+def test_of_forecasts_that_wait_each_machine_has_its_newest_and_none_counts_as_missed() -> None:
+    feed = Feed(most_listeners=1, most_waiting=1)
+    slow = Listener(feed)
+    for said in (b"old", b"new"):
+        feed.announce(FILLER.id, said)
+        feed.announce(CAPPER.id, said)
+    assert slow.place.take() == (0, [], [b"new", b"new"])
+
+
+def test_a_listener_is_woken_once_until_it_has_taken_what_waits() -> None:
+    feed = Feed(most_listeners=1)
+    listener = Listener(feed)
+    for code in range(5):
+        feed.raised(rows(FILLER, code), [FILLER])
+    assert listener.woken == 1
+    assert codes(listener) == [0, 1, 2, 3, 4]
+    feed.announce(FILLER.id, b"f")
+    assert listener.woken == 2
+
+
+def test_alarms_whose_time_is_not_believed_are_not_told() -> None:
+    feed = Feed(most_listeners=1)
+    listener = Listener(feed)
+    feed.raised([*rows(FILLER, 5, flag=FROM_THE_FUTURE), *rows(FILLER, 6)], [FILLER])
+    assert codes(listener) == [6]
+
+
+def test_one_attribute_says_whether_anybody_listens() -> None:
+    feed = Feed(most_listeners=2)
+    assert not feed.listened
+    first, second = Listener(feed), Listener(feed)
+    first.place.close()
+    first.place.close()
+    assert feed.listened
+    second.place.close()
+    assert not feed.listened
+    assert feed.listeners == 0
+
+
+def test_beyond_the_limit_nobody_is_let_in_until_somebody_leaves() -> None:
+    feed = Feed(most_listeners=1)
+    first = Listener(feed)
+    with pytest.raises(Unavailable, match="1 streams are open already; close some, or raise"):
+        Listener(feed)
+    first.place.close()
+    assert Listener(feed).place
+
+
+def test_the_end_wakes_everybody_and_lets_nobody_in() -> None:
+    feed = Feed(most_listeners=9)
+    idle, busy = Listener(feed), Listener(feed)
+    feed.announce(FILLER.id, b"f")
+    idle.place.take()
+    feed.close()
+    assert (idle.woken, busy.woken, feed.closed) == (2, 1, True)
+    with pytest.raises(Unavailable, match="stops"):
+        Listener(feed)
+
+
+def test_a_new_forecast_is_announced_in_every_place() -> None:
+    feeds = Feed(most_listeners=1), Feed(most_listeners=1)
+    listeners = [Listener(feed) for feed in feeds]
+    Announcers(feeds).announce(FILLER.id, b"f")
+    assert [one.place.take().forecasts for one in listeners] == [[b"f"], [b"f"]]

@@ -1,0 +1,86 @@
+"""The last hours of many machines, on both databases."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import TextClause, text
+
+from service.core.machine import Machine
+from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, Recording
+from service.store.engine import Database
+from service.store.enrolments import EnrolmentStore
+from service.store.events import EventStore
+from service.store.strips import COUNTS, LAST, StripStore
+from tests.service.conftest import enrolled
+from wire.identity import MachineId
+from wire.micros import micros
+
+END = datetime(2026, 11, 16, 9, tzinfo=UTC)
+HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
+
+
+@pytest.fixture
+def machines(database: Database) -> list[Machine]:
+    return [enrolled(EnrolmentStore(database), MachineId("padova", f"filler-{n}")) for n in range(3)]
+
+
+def raised(database: Database, machine: Machine, *alarms: tuple[datetime, int], flag: int = IN_TIME) -> None:
+    epoch = uuid4()
+    rows = [EventRow(machine.row, epoch, seq, code, micros(at), flag) for seq, (at, code) in enumerate(alarms, 1)]
+    EventStore(database).commit(Recording(micros(END), events=rows))
+
+
+def test_an_alarm_counts_in_the_hour_it_was_raised_in_and_hours_are_half_open(
+    database: Database, machines: list[Machine]
+) -> None:
+    raised(
+        database,
+        machines[0],
+        (END - 4 * HOUR - TICK, 7),
+        (END - 4 * HOUR, 7),
+        (END - HOUR - TICK, 7),
+        (END - HOUR, 7),
+        (END - TICK, 7),
+        (END, 7),
+    )
+    strip = StripStore(database).strips(machines, END, 4)[machines[0].row]
+    assert strip.counts == (1, 0, 1, 2)
+
+
+def test_every_machine_asked_for_has_a_strip_and_its_own_last_alarm(
+    database: Database, machines: list[Machine]
+) -> None:
+    first, second, third = machines
+    raised(database, first, (END - 900 * HOUR, 7))
+    raised(database, second, (END - 2 * HOUR, 5), (END - HOUR, 9), (END - HOUR, 8))
+    strips = StripStore(database).strips([first, second, third], END, 2)
+    assert strips[first.row] == ((0, 0), END - 900 * HOUR, 7)
+    assert strips[second.row] == ((1, 2), END - HOUR, 9)
+    assert strips[third.row] == ((0, 0), None, None)
+    assert StripStore(database).strips([second], END, 2).keys() == {second.row}
+
+
+def test_alarms_whose_time_is_not_believed_are_neither_counted_nor_the_last(
+    database: Database, machines: list[Machine]
+) -> None:
+    raised(database, machines[0], (END - HOUR, 5))
+    raised(database, machines[0], (END - HOUR / 2, 6), flag=FROM_THE_FUTURE)
+    assert StripStore(database).strips(machines, END, 1)[machines[0].row] == ((1,), END - HOUR, 5)
+
+
+@pytest.mark.parametrize("statement", [COUNTS, LAST], ids=["counts", "last"])
+def test_strips_are_read_from_the_index_of_windows_alone(database: Database, statement: TextClause) -> None:
+    values = {"machines": [1, 2, 3]} | ({"start": 0, "end": 9} if statement is COUNTS else {})
+    explain = "EXPLAIN QUERY PLAN " if database.is_sqlite else "EXPLAIN "
+    question = text(explain + statement.text).bindparams(*statement._bindparams.values())  # noqa: SLF001
+    with database.read() as connection:
+        if not database.is_sqlite:
+            connection.exec_driver_sql("SET enable_seqscan = off")
+            connection.exec_driver_sql("SET enable_bitmapscan = off")
+        plan = " ".join(str(row) for row in connection.execute(question, values))
+    expected = "COVERING INDEX ix_events_window" if database.is_sqlite else "Index Only Scan"
+    assert expected in plan
+    assert "ix_events_window" in plan
+    assert "SCAN events" not in plan
+    assert "Seq Scan on events" not in plan

@@ -1,0 +1,120 @@
+"""Health in figures, over REST on a real store."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from service import __version__
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
+from service.broker.link import Delivery
+from service.core.machine import Agent, Machine
+from service.core.recording import Quarantined, Recording
+from service.settings import Settings
+from tests.conftest import wait_until
+from tests.service.broker.test_ingester import RecordingLink
+from tests.service.conftest import EPOCH, NOW, enrolled
+from tests.service.web.test_api import Client
+from wire.identity import MachineId
+from wire.micros import micros
+from wire.moment import isoformat
+from wire.rest.health import Status
+
+
+def status(service: Service) -> Status:
+    answer = Client(service).get("/v1/status")
+    assert answer.status_code == 200
+    return Status.model_validate_json(answer.content)
+
+
+def agent(*, online: bool = True, spooled: int | None = 0, skew: int | None = 0, minutes: int = 0) -> Agent:
+    return Agent(online, NOW - timedelta(minutes=minutes), "1", uuid4(), spooled, skew)
+
+
+def test_agents_are_summed_up_and_the_worst_are_named(service: Service, stores: Stores) -> None:
+    rows = [enrolled(stores.enrolments, MachineId("padova", f"m{n}")).row for n in range(5)]
+    told = {
+        rows[0]: agent(spooled=3, skew=40),
+        rows[1]: agent(spooled=90, skew=-700),
+        rows[2]: agent(online=False, spooled=7),
+        rows[3]: agent(minutes=16, spooled=None, skew=None),
+    }
+    stores.events.commit(Recording(micros(NOW), told=told))
+    agents = status(service).agents
+    assert agents
+    assert (agents.machines, agents.online, agents.stale, agents.offline, agents.never) == (5, 2, 1, 1, 1)
+    assert agents.spooled == 100
+    assert agents.most_spooled
+    assert (agents.most_spooled.machine, agents.most_spooled.spooled) == ("m1", 90)
+    assert agents.worst_skew
+    assert (agents.worst_skew.machine, agents.worst_skew.skew_ms) == ("m1", -700)
+
+
+def test_without_machines_there_is_no_worst(service: Service) -> None:
+    agents = status(service).agents
+    assert agents
+    assert (agents.machines, agents.spooled, agents.most_spooled, agents.worst_skew) == (0, 0, None, None)
+
+
+def test_the_quarantine_is_counted_by_reason(service: Service, stores: Stores) -> None:
+    items = [Quarantined(None, "t", reason, "d", str(n).encode()) for n, reason in enumerate(("a", "b", "b"))]
+    stores.events.commit(Recording(micros(NOW), quarantined=items))
+    found = status(service).quarantine
+    assert found
+    assert (found.items, [(one.reason, one.items) for one in found.reasons]) == (3, [("b", 2), ("a", 1)])
+    assert found.reasons[0].last_at == NOW
+
+
+def test_database_disk_broker_and_versions_are_told_without_the_password(
+    settings: Settings, stores: Stores, filler: Machine
+) -> None:
+    assert filler
+    secret = settings.model_copy(update={"broker_username": "u", "broker_password": "hush", "broker_host": "mq"})
+    service = Service(secret, stores)
+    answer = Client(service).get("/v1/status")
+    assert "hush" not in answer.text
+    found = status(service)
+    assert found.database
+    assert (found.database.kind, found.database.schema_revision) == ("sqlite", "0003")
+    assert found.database.size_bytes > 10_000
+    assert found.disk
+    assert 0 < found.disk.free_bytes <= found.disk.total_bytes
+    assert (found.broker.address, found.broker.connected, found.broker.mqtt_version) == ("mq:1883", False, "5")
+    assert found.broker.complaint
+    assert found.broker.dropped is None
+    assert found.versions["alarmcast"] == __version__
+    assert {"python", "sqlite", "mqtt", "paho"} <= found.versions.keys()
+    assert found.jobs
+    assert (found.jobs.collecting, found.jobs.queued, found.jobs.running) == (1, 0, 0)
+    assert found.streams == 0
+    assert found.uptime_seconds >= 0
+    assert found.counts is not None
+
+
+def test_what_comes_over_the_broker_is_counted_with_its_lag_and_what_is_resent_is_not(
+    service: Service, filler: Machine
+) -> None:
+    assert filler
+    at = isoformat(NOW - timedelta(seconds=90))
+    events = ",".join(f'{{"seq":{seq},"code":139,"at":"{at}"}}' for seq in range(1, 61))
+    body = f'{{"epoch":"{EPOCH}","events":[{events}]}}'.encode()
+    ingester = service.ingester
+    assert status(service).ingest.lag_p50_seconds is None
+    ingester.start(RecordingLink())  # type: ignore[arg-type]
+    for mid in (1, 2):
+        ingester.deliver(Delivery(0, mid, 1, "alarmcast/v1/padova/filler-1/events", body, retained=False))
+        wait_until(lambda: sum(ingester.counts.values()) == 60 * mid, "the message is committed")  # noqa: B023
+    ingester.stop()
+    lag = ingester.pace.lag()
+    assert lag.events == 60
+    assert lag.median == pytest.approx(90, abs=5)
+    assert 0 < ingester.pace.rate(60) <= 60
+
+
+def test_while_the_database_is_away_status_answers_with_what_it_knows(service: Service, stores: Stores) -> None:
+    stores.database.close()
+    found = status(service)
+    assert not found.ready
+    assert (found.database, found.agents, found.quarantine, found.jobs) == (None, None, None, None)
+    assert found.broker.address
