@@ -18,6 +18,7 @@ from alarmcast.nouns.health import Health
 from alarmcast.nouns.jobs import Jobs
 from alarmcast.nouns.machines import Machines
 from alarmcast.nouns.maintenance import Maintenance
+from alarmcast.nouns.memory import Memory
 from alarmcast.nouns.models import Models
 from alarmcast.nouns.notices import Notices
 from alarmcast.nouns.quarantine import Quarantine
@@ -49,6 +50,7 @@ class Api(Noun[S], Generic[S]):
         self.exports = Exports(sender)
         self.jobs = Jobs(sender)
         self.models = Models(sender)
+        self.memory = Memory(sender)
         self.catalogue = Catalogue(sender)
         self.quarantine = Quarantine(sender)
         self.notices = Notices(sender)

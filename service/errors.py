@@ -26,10 +26,14 @@ class ServiceError(Exception):
 
 
 class InputRejected(ServiceError):
-    """The request is wrong and will stay wrong."""
+    """The request is wrong and will stay wrong; ``pointer`` says which part of it, where that is known."""
 
     status = 422
     title = "Input rejected"
+
+    def __init__(self, message: str, *, pointer: str | None = None) -> None:
+        super().__init__(message)
+        self.pointer = pointer
 
 
 class NotFound(InputRejected):

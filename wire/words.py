@@ -14,6 +14,14 @@ class MachineState(StrEnum):
     RETIRED = "retired"
 
 
+class HistoryState(StrEnum):
+    """What happens to the file of a machine's past that is being loaded."""
+
+    IDLE = "idle"  # nothing is being loaded
+    RECEIVING = "receiving"  # it is on its way, or looked through before a row of it is stored
+    STORING = "storing"
+
+
 class JobKind(StrEnum):
     """Why a machine is learned."""
 

@@ -7,7 +7,7 @@ from typing import BinaryIO
 from alarmcast.call import Ask, MachineName, named
 from alarmcast.endpoint import Noun, S, operation
 from alarmcast.upload import Upload
-from wire.rest.enrolment import Enrol, Erased, HistoryLoaded, Reason
+from wire.rest.enrolment import Enrol, Erased, HistoryLoaded, HistoryUnderWay, Reason
 from wire.rest.enrolment import Enrolment as Enrolled
 from wire.rest.jobs import JobView
 from wire.rest.machines import MachineView
@@ -47,6 +47,11 @@ class Enrolment(Noun[S]):
         called = name or (file.name if isinstance(file, Path) else None)
         params = {"name": called, "serial": serial, "time_zone": time_zone}
         return Ask(at=named(machine), params=params, content=Upload(file, told), media_type="text/csv")
+
+    @operation("GET /v1/machines/{site}/{machine}/history", HistoryUnderWay)
+    def history(self, machine: MachineName) -> Ask:
+        """Return how far the file is that is being loaded for a machine right now."""
+        return Ask(at=named(machine))
 
     @operation("POST /v1/machines/{site}/{machine}/refresh", JobView)
     def refresh(self, machine: MachineName) -> Ask:

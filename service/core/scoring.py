@@ -280,6 +280,12 @@ class Standing:
     persistence: Scores
     base_rate: Scores
 
+    @property
+    def lift_over_persistence(self) -> float | None:
+        """How many times persistence's average precision the model's is."""
+        own, rival = self.model.average_precision, self.persistence.average_precision
+        return None if own is None or not rival else _rounded(own / rival)
+
 
 def standing(tally: Tally) -> Standing:
     """Turn counts into figures."""

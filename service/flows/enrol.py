@@ -137,6 +137,7 @@ def _check(new: NewMachine) -> None:
     try:
         ZoneInfo(new.time_zone or "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InputRejected(f"{new.time_zone!r} is no time zone; write one like Europe/Rome.") from None
+        message = f"{new.time_zone!r} is no time zone; write one like Europe/Rome."
+        raise InputRejected(message, pointer="body/time_zone") from None
     if new.name is not None and not new.name.isprintable():
         raise InputRejected("A name must consist of printable characters.")

@@ -181,6 +181,9 @@ class Learning:
         labels = [task.windows.labels(vocabulary.target_columns) for task in memory.tasks.values()]
         together = np.concatenate(labels)
         by_code = zip(vocabulary.targets, together.sum(axis=0).tolist(), strict=True)
+        offered = [
+            sum(task.frequency.get(code, 0) for task in memory.tasks.values()) for code in vocabulary.targets
+        ]
         return {
             "summary": _summary(report, vocabulary),
             "code_version": self.code_version,
@@ -194,6 +197,9 @@ class Learning:
                 },
                 "by_code": {str(code): count for code, count in by_code},
                 "kl_to_uniform": round(divergence(together), 6) if together.any() else None,
+                # What it was chosen from: the balance that a fair draw would have had.
+                "offered_by_code": dict(zip(map(str, vocabulary.targets), offered, strict=True)),
+                "kl_offered": round(divergence(np.array([offered])), 6) if any(offered) else None,
             },
             "forgetting": report.forgetting,
             "verdict": report.verdict.as_json(),

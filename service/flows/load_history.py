@@ -19,6 +19,7 @@ from service.errors import InputRejected, TooLarge, Unavailable
 from service.flows.ports import Machines, Recorder
 from service.flows.record_events import TimePolicy
 from wire.clock import PlantClock
+from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
 from wire.micros import micros
 
@@ -70,18 +71,30 @@ class HistoryLoader:
     _loading: int = 0
     _stopping: bool = False
     _changed: Condition = field(default_factory=Condition)
+    _uploads: dict[MachineId, "Upload"] = field(default_factory=dict)
 
     @contextmanager
-    def upload(self) -> Iterator["Upload"]:
+    def upload(self, machine: Machine) -> Iterator["Upload"]:
         """Yield a file to write to that is gone afterwards."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile(dir=self.folder, prefix="history-") as file:
-            yield Upload(file, self.most_bytes)
+            upload = self._uploads[machine.id] = Upload(file, self.most_bytes)
+            try:
+                yield upload
+            finally:
+                if self._uploads.get(machine.id) is upload:
+                    del self._uploads[machine.id]
 
-    def load(self, machine: Machine, log: LogFile) -> Loaded:
+    def underway(self, machine: Machine) -> "Upload | None":
+        """Return the file that this process is loading for a machine, the newest of them, if there is one."""
+        return self._uploads.get(machine.id)
+
+    def load(self, machine: Machine, log: LogFile, upload: "Upload | None" = None) -> Loaded:
         """Commit what was uploaded, batch by batch, until the machine is let go or the service stops."""
 
-        def look(_rows: int) -> None:
+        def look(done: int, lines: int | None) -> None:
+            if upload is not None:
+                upload.lines_done, upload.lines = done, lines
             if self._stopping:
                 raise Unavailable("The service stops. Load the file again; what is stored already stays as it is.")
             self.machines.get(machine.id).insist_on_presence()
@@ -89,7 +102,7 @@ class HistoryLoader:
         with self._changed:
             self._loading += 1
         try:
-            look(0)
+            look(0, None)
             return load_history(
                 machine, log, recorder=self.recorder, now=self.clock.now(), policy=self.policy, progress=look
             )
@@ -112,11 +125,13 @@ class HistoryLoader:
 
 @dataclass
 class Upload:
-    """A file under way, refused as soon as it is too large."""
+    """A file under way, refused as soon as it is too large; its ``lines`` are known once it is here and whole."""
 
     file: IO[bytes]
     most_bytes: int
     size: int = 0
+    lines_done: int = 0
+    lines: int | None = None
 
     @property
     def path(self) -> Path:
@@ -139,10 +154,11 @@ def load_history(
     recorder: Recorder,
     now: datetime,
     policy: TimePolicy,
-    progress: Callable[[int], None] = lambda _rows: None,
+    progress: Callable[[int, int], None] = lambda _done, _lines: None,
 ) -> Loaded:
     """Commit a log in batches; its epoch is made from its bytes, so loading it twice changes nothing."""
-    epoch = file_epoch(log)
+    epoch, lines = surveyed(log)
+    progress(0, lines)
     rows = RowReader(log.serial, log.zone)
     judge = policy.judge(now)
     loaded = Loaded()
@@ -170,24 +186,27 @@ def load_history(
             recording.events.append(EventRow(machine.row, epoch, number, alarm.code, at_us, judge(at_us)))
         if len(recording.events) >= _BATCH or len(recording.quarantined) >= _BATCH:
             commit()
-            progress(number)
+            progress(number, lines)
+        elif number % _BATCH == 0:  # most rows may be another machine's
+            progress(number, lines)
     commit()
     return loaded
 
 
-def file_epoch(log: LogFile) -> UUID:
-    """Return the epoch of a history file: the same rows, packed or not, the same epoch.
+def surveyed(log: LogFile) -> tuple[UUID, int]:
+    """Return the epoch of a history file, the same rows, packed or not, the same epoch, and how many lines it has.
 
     Reads all of it, so that a file that breaks off, or unpacks to nonsense, is refused before a row is stored.
     """
-    digest, size, line = sha256(), 0, 0
+    digest, size, line, lines = sha256(), 0, 0, 0
     for chunk in _chunks(log):
         digest.update(chunk)
         size += len(chunk)
+        lines += chunk.count(b"\n")
         line = len(chunk) - chunk.rfind(b"\n") - 1 if b"\n" in chunk else line + len(chunk)
         if size > _MOST_UNPACKED or line > _LONGEST_LINE:
             raise InputRejected(f"{log.title} is no log of alarms: it has a line or a size beyond all measure.")
-    return uuid5(_HISTORY, digest.hexdigest())
+    return uuid5(_HISTORY, digest.hexdigest()), lines + (line > 0)
 
 
 def _chunks(log: LogFile) -> Iterator[bytes]:

@@ -17,6 +17,7 @@ from service.page.frame import Told
 from service.page.front import Front
 from service.page.health import health
 from service.page.kept import Kept
+from service.page.learning.page import learning
 from service.page.live import Live
 from service.page.machine.page import machine
 from service.page.pulse import Pulse
@@ -55,6 +56,10 @@ def with_pages(api: FastAPI, client: AsyncClient) -> ASGIApp:
     @ui.page("/health", title="Health · Alarmcast")
     async def _health() -> None:
         await health(told)
+
+    @ui.page("/learning", title="Learning · Alarmcast")
+    async def _learning(site: str | None = None, machine: str | None = None) -> None:
+        await learning(told, site=site, machine=machine)
 
     ui.run_with(
         pages,

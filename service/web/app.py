@@ -20,6 +20,7 @@ from service.web import (
     jobs,
     machines,
     maintenance,
+    memory,
     models,
     notices,
     problems,
@@ -57,6 +58,7 @@ def create_app(parts: Parts) -> FastAPI:
         enrolment,
         jobs,
         models,
+        memory,
         forecasts,
         stream,
         explanations,
@@ -74,14 +76,6 @@ def create_app(parts: Parts) -> FastAPI:
         maintenance,
         webhooks,
         health,
-        figures,
-        timelines,
-        exports,
-        notices,
-        acknowledgements,
-        shelves,
-        maintenance,
-        webhooks,
     )
     for noun in nouns:
         app.include_router(noun.router(parts))

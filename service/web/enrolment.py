@@ -14,10 +14,11 @@ from service.web.parts import MachineName, Parts, Site, who
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.micros import moment
-from wire.rest.enrolment import Enrol, Enrolment, Erased, HistoryLoaded, Reason
+from wire.rest.enrolment import Enrol, Enrolment, Erased, HistoryLoaded, HistoryUnderWay, Reason
 from wire.rest.jobs import JobView
 from wire.rest.machines import MachineView
 from wire.rest.texts import PRINTABLE
+from wire.words import HistoryState
 
 _CSV = {
     "text/csv": {
@@ -96,11 +97,11 @@ def router(parts: Parts) -> APIRouter:
         known = await run_in_threadpool(parts.machines.get, MachineId(site, machine))
         known.insist_on_presence()
         zone = _zone(time_zone)
-        with parts.history.upload() as upload:
+        with parts.history.upload(known) as upload:
             async for chunk in request.stream():
                 upload.write(chunk)
             log = LogFile(upload.path, serial, zone, name)
-            loaded = await run_in_threadpool(parts.history.load, known, log)
+            loaded = await run_in_threadpool(parts.history.load, known, log, upload)
         parts.newest.touch([known.id])
         parts.enrolment.look_again()
         return HistoryLoaded(
@@ -111,6 +112,19 @@ def router(parts: Parts) -> APIRouter:
             examples=loaded.examples,
             rows=loaded.rows,
             last_at=moment(loaded.last_us) if loaded.last_us is not None else None,
+        )
+
+    @routes.get("/{site}/{machine}/history", responses=responses(404, 422))
+    def history_under_way(site: Site, machine: MachineName) -> HistoryUnderWay:
+        """How far the file is that is being loaded right now; what came of it is the answer to its own request."""
+        upload = parts.history.underway(parts.machines.get(MachineId(site, machine)))
+        if upload is None:
+            return HistoryUnderWay(state=HistoryState.IDLE, bytes=0, lines_done=0, lines=None)
+        return HistoryUnderWay(
+            state=HistoryState.RECEIVING if upload.lines is None else HistoryState.STORING,
+            bytes=upload.size,
+            lines_done=upload.lines_done,
+            lines=upload.lines,
         )
 
     @routes.post("/{site}/{machine}/refresh", status_code=202, responses=responses(404, 409, 410, 422, 503))
@@ -141,4 +155,5 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InputRejected(f"{name!r} is no time zone; write one like Europe/Rome.") from None
+        message = f"{name!r} is no time zone; write one like Europe/Rome."
+        raise InputRejected(message, pointer="query/time_zone") from None

@@ -10,7 +10,8 @@ from service.web.problems import responses
 from wire.rest.models import ExamFigures, ModelDetail, ModelList, ModelView, Promotion, Rollback
 from wire.words import Standing
 
-VersionName = Annotated[str, Path(pattern=r"^v[1-9][0-9]{0,8}$", description="The version.", examples=["v1"])]
+VERSION_PATTERN = r"^v[1-9][0-9]{0,8}$"
+VersionName = Annotated[str, Path(pattern=VERSION_PATTERN, description="The version.", examples=["v1"])]
 
 
 def router(parts: Parts) -> APIRouter:
@@ -33,9 +34,9 @@ def router(parts: Parts) -> APIRouter:
     @routes.get("/{version}", responses=responses(404, 422))
     def get_model(version: VersionName) -> ModelDetail:
         """One version in full."""
-        known = parts.versions.get(_number(version))
+        known = parts.versions.get(version_number(version))
         matrix = parts.exams.matrix()
-        line = _lineage(known, {one.number: one for one in parts.versions.all()})
+        line = lineage(known, {one.number: one for one in parts.versions.all()})
         return ModelDetail(
             **_view(known, parts.versions.champion()).model_dump(),
             targets=list(known.targets),
@@ -49,7 +50,7 @@ def router(parts: Parts) -> APIRouter:
     def promote_model(version: VersionName, why: Promotion, request: Request) -> ModelView:
         """Let a version serve; one that the gate rejected only by force."""
         promoted = parts.version_desk.promote(
-            _number(version), who=who(request), reason=why.reason, force=why.force
+            version_number(version), who=who(request), reason=why.reason, force=why.force
         )
         return _view(promoted, parts.versions.champion())
 
@@ -73,7 +74,7 @@ def _view(version: Version, champion: Version | None) -> ModelView:
     )
 
 
-def _lineage(version: Version, known: dict[int, Version]) -> list[Version]:
+def lineage(version: Version, known: dict[int, Version]) -> list[Version]:
     """Return a version's ancestors and itself, oldest first."""
     line = [version]
     while (parent := line[-1].parent) is not None and parent in known:
@@ -85,5 +86,6 @@ def _figures(exams: dict[str, dict[str, Any]]) -> dict[str, ExamFigures]:
     return {machine: ExamFigures(**figures) for machine, figures in exams.items()}
 
 
-def _number(version: str) -> int:
+def version_number(version: str) -> int:
+    """Return the number of a version's name."""
     return int(version.removeprefix("v"))

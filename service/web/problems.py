@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from service.errors import ServiceError, Unavailable
+from service.errors import InputRejected, ServiceError, Unavailable
 from wire.rest.problems import FieldError, Problem
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,9 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(ServiceError)
     async def service_error(request: Request, error: ServiceError) -> JSONResponse:
         headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable) else {}
-        return _answer(request, error.status, error.title, str(error), headers=headers)
+        pointer = error.pointer if isinstance(error, InputRejected) else None
+        errors = [FieldError(pointer=pointer, detail=str(error))] if pointer else None
+        return _answer(request, error.status, error.title, str(error), errors=errors, headers=headers)
 
     @app.exception_handler(RequestValidationError)
     async def invalid_request(request: Request, error: RequestValidationError) -> JSONResponse:

@@ -7,6 +7,7 @@ from wire.moment import Moment
 from wire.rest.jobs import EXAMPLE_JOB, JobView
 from wire.rest.machines import EXAMPLE_MACHINE, MachineView
 from wire.rest.texts import Words
+from wire.words import HistoryState
 
 
 class Enrol(BaseModel):
@@ -77,6 +78,21 @@ class HistoryLoaded(BaseModel):
     last_at: Moment | None = Field(
         description="The last alarm's time; an agent on the same log goes on from there."
     )
+
+
+class HistoryUnderWay(BaseModel):
+    """How far the file of a machine's past is."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"state": "storing", "bytes": 10_485_760, "lines_done": 120_000, "lines": 314_159}]
+        }
+    )
+
+    state: HistoryState
+    bytes: int = Field(description="How much of it has come.")
+    lines_done: int = Field(description="Lines that have been judged; they are committed ten thousand at a time.")
+    lines: int | None = Field(description="Lines it has in all; null until it is here and whole.")
 
 
 class Reason(BaseModel):

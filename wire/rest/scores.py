@@ -50,6 +50,9 @@ class StandingView(BaseModel):
     unheard: int = Field(description="Left out: the machine lost events of their horizon.")
     warming_up: int = Field(description="Made from less than half of the evidence.")
     stale: int = Field(description="Made while the machine's agent was offline or silent.")
+    lift_over_persistence: float | None = Field(
+        description="How many times persistence's average precision the model's is."
+    )
     model: ScoresView = Field(description="What was served.")
     persistence: ScoresView = Field(description="What was in the evidence window comes again.")
     base_rate: ScoresView = Field(
@@ -91,6 +94,7 @@ _EXAMPLE_FIGURES: dict[str, Any] = {
     "unheard": 32,
     "warming_up": 0,
     "stale": 4,
+    "lift_over_persistence": 1.3927,
     "model": _EXAMPLE_SCORES,
     "persistence": _EXAMPLE_SCORES | {"brier": 0.11, "brier_skill": -0.68, "average_precision": 0.41},
     "base_rate": _EXAMPLE_SCORES | {"brier": 0.0657, "brier_skill": 0.0, "average_precision": 0.38},

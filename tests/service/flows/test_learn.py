@@ -96,6 +96,10 @@ def test_two_machines_are_learned_one_on_top_of_the_other_and_served_as_they_wer
     memory = second.report["memory"]["by_machine"]
     assert sum(task["replayed"] + task["held_out"] for task in memory.values()) == small.memory_windows
     assert abs(memory[str(ZERO)]["replayed"] - memory[str(ONE)]["replayed"]) <= 1
+    balance = second.report["memory"]
+    assert balance["kl_to_uniform"] < balance["kl_offered"], "what is kept is more balanced than what was offered"
+    kept, offered = balance["by_code"], balance["offered_by_code"]
+    assert all(offered[code] >= kept[code] for code in kept)
     assert set(second.report["seconds"]) == {"dataset", "training", "memory", "exams", "weights"}
     commit(stores, second)
     # What REST says is what the exam's arithmetic says of the same windows.

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from alarmcast import Client, InProcess
 from edge_agent.simulator.log_file import write_log
 from service.bootstrap.configuration import time_policy
 from service.bootstrap.service import Service
@@ -19,6 +20,8 @@ from service.settings import Settings
 from service.store.tables import quarantine
 from tests.conftest import wait_until
 from tests.service.conftest import NOW
+from wire.rest.enrolment import HistoryUnderWay
+from wire.words import HistoryState
 
 
 def load(settings: Settings, stores: Stores, machine: Machine, log: LogFile) -> Loaded:
@@ -111,6 +114,23 @@ def test_a_machine_that_is_let_go_while_its_past_is_loaded_gets_no_more_of_it(
         service.enrolment.retire(filler.id, who="test", reason=None)
         with pytest.raises(Gone, match="has been retired"):
             loading.result()
+
+
+def test_whoever_waits_is_told_how_far_the_file_is(service: Service, filler: Machine, tmp_path: Path) -> None:
+    log = tmp_path / "history.csv"
+    write_log(log, machines=1, days=900, end=NOW, seed=19)
+    rows, client = log.read_bytes(), Client("http://here", transport=InProcess(service.app))
+    nothing = HistoryUnderWay(state=HistoryState.IDLE, bytes=0, lines_done=0, lines=None)
+    assert client.enrolment.history(filler.id) == nothing
+    with service.history.upload(filler) as upload:
+        upload.write(rows)
+        told = client.enrolment.history(filler.id)
+        assert (told.state, told.bytes, told.lines) == (HistoryState.RECEIVING, len(rows), None)
+        service.history.load(filler, LogFile(upload.path), upload)
+        told = client.enrolment.history(filler.id)
+        assert (told.state, told.lines) == (HistoryState.STORING, rows.count(b"\n"))
+        assert 10_000 < told.lines_done <= rows.count(b"\n")
+    assert client.enrolment.history(filler.id) == nothing
 
 
 def test_times_that_cannot_be_are_stored_but_flagged(

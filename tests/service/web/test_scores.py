@@ -64,6 +64,10 @@ def test_the_scoreboard_has_a_line_for_each_machine_and_a_total(client: Client) 
     assert [one.pairs for one in model.reliability] == [10, 10]
     assert figures.base_rate.brier_skill == 0
     assert figures.persistence.announced == 2
+    assert figures.persistence.average_precision
+    assert model.average_precision
+    ratio = model.average_precision / figures.persistence.average_precision
+    assert figures.lift_over_persistence == pytest.approx(ratio, abs=1e-3)
     assert board.waiting == 0
 
 

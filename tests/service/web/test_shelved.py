@@ -39,4 +39,6 @@ def test_shelving_touches_urgency_and_figures_and_nothing_else(
     figures = client.figures.get(since=NOW - timedelta(hours=1), until=NOW + timedelta(minutes=5))
     assert (figures.total.alarms, figures.left_out) == (1, 1)
     again = client.forecasts.of(FILLER)
-    assert [(one.code, one.base_rate) for one in again.alarms] == [(one.code, one.base_rate) for one in before.alarms]
+    assert [(one.code, one.base_rate) for one in again.alarms] == [
+        (one.code, one.base_rate) for one in before.alarms
+    ]

@@ -1,0 +1,47 @@
+// Asks for the reason of a deed and says what will happen; the reason is required, because it is kept with the change.
+export default {
+  template: `
+    <dialog ref="dialog" class="ac-dialog" :aria-labelledby="id + '-title'" @close="closed" @cancel="busy && $event.preventDefault()">
+      <form v-if="deed" @submit.prevent="submit">
+        <h2 :id="id + '-title'">{{ deed.title }}</h2>
+        <p v-for="line in deed.lines" :key="line">{{ line }}</p>
+        <ul v-if="deed.reasons?.length" class="ac-reasons"><li v-for="line in deed.reasons" :key="line">{{ line }}</li></ul>
+        <label v-if="deed.force" class="ac-check"><input type="checkbox" v-model="force" required /> {{ deed.force }}</label>
+        <label v-if="deed.needs_reason" class="ac-labelled">Reason
+          <textarea class="ac-field" v-model.trim="reason" rows="3" maxlength="1000" required autofocus :aria-describedby="id + '-why'"></textarea>
+          <small class="quiet" :id="id + '-why'">Required; it is kept in the book of changes, so that others know why.</small>
+        </label>
+        <p class="ac-bad" role="alert" v-if="refusal">{{ refusal }}</p>
+        <div class="ac-deeds">
+          <button type="button" class="ac-button" @click="close" :disabled="busy">Cancel</button>
+          <button type="submit" class="ac-button ac-main-deed" :disabled="busy || (deed.needs_reason && !reason)">{{ busy ? "…" : deed.deed }}</button>
+        </div>
+      </form>
+    </dialog>`,
+  data() {
+    return { deed: null, reason: "", force: false, refusal: "", busy: false, id: `deed-${Math.random().toString(36).slice(2)}` };
+  },
+  methods: {
+    async ask(deed) {
+      Object.assign(this, { deed, reason: "", force: false, refusal: "", busy: false });
+      await this.$nextTick();
+      this.$refs.dialog.showModal();
+    },
+    submit() {
+      this.busy = true;
+      this.refusal = "";
+      this.$emit("deed", { key: this.deed.key, about: this.deed.about, reason: this.reason, force: this.force });
+    },
+    refuse(detail) {
+      this.busy = false;
+      this.refusal = detail;
+    },
+    close() {
+      this.$refs.dialog.close();
+    },
+    closed() {
+      this.deed = null;
+      this.busy = false;
+    },
+  },
+};

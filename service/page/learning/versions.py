@@ -1,0 +1,78 @@
+"""Every version: what it has learned, what became of it, and the way back."""
+
+from collections.abc import Awaitable, Callable
+
+from nicegui import html
+
+from service.page.frame import complaining
+from service.page.learning.deeds import Deeds
+from service.page.learning.seen import Seen
+from service.page.parts.blocks import Cell, table, teach, when
+from wire.rest.models import ModelView
+from wire.words import Standing
+
+_SIGNS = {
+    Standing.CHAMPION: ("★", "ac-good", "serves"),
+    Standing.PROMOTED: ("●", "", "has served"),
+    Standing.REJECTED: ("✕", "ac-bad-word", "rejected by the gate"),
+}
+_MOST = 40  # the newest; all of them are over REST
+
+
+def draw_versions(seen: Seen, deeds: Deeds) -> None:
+    """Draw the table and, above it, the way back."""
+    if not seen.models:
+        teach(
+            "Nothing learned yet",
+            "The first version comes once a machine has been heard for two weeks, or at once from its past.",
+        )
+        return
+    champion = seen.champion
+    with html.div().classes("ac-deeds"):
+        if champion is None:
+            html.span("No version serves.").classes("quiet")
+        elif champion.parent is None:
+            html.span(f"{champion.version} serves; there is no earlier version to go back to.").classes("quiet")
+        else:
+            back = html.button(f"Roll back to {champion.parent} …", type="button").classes("ac-button")
+            back.on("click", lambda: deeds.ask_roll_back(champion))
+            html.span(f"{champion.version} serves and was learned on top of {champion.parent}.").classes("quiet")
+    table(
+        ("Version", "Standing", "On top of", "Made", "Machines", "In its exams", ""),
+        [_row(one, seen, deeds) for one in seen.models[:_MOST]],
+        numbers=(4,),
+        label="Versions",
+    )
+
+
+def _row(one: ModelView, seen: Seen, deeds: Deeds) -> tuple[Cell, ...]:
+    sign, tone, words = _SIGNS[one.standing]
+
+    def standing() -> None:
+        with html.span().classes(f"ac-nowrap {tone}"):
+            html.span(sign).props('aria-hidden="true"')
+            html.span(f" {words}")
+
+    async def ask() -> None:
+        with complaining():
+            deeds.ask_promote(one, seen.champion, await seen.client.models.get(one.version))
+
+    return (
+        lambda: html.strong(one.version),
+        standing,
+        one.parent,
+        lambda: when(one.created_at, seen.zone),
+        lambda: html.span(str(len(one.machines)), title=", ".join(one.machines)),
+        lambda: html.div(one.summary).classes("ac-prose"),
+        lambda: _promote(one, ask),
+    )
+
+
+def _promote(one: ModelView, ask: Callable[[], Awaitable[None]]) -> None:
+    if one.standing is Standing.CHAMPION:
+        return
+    if one.pruned:
+        html.span("weights let go", title="Only the newest versions keep their weights.").classes("quiet small")
+        return
+    button = html.button("Promote …", type="button").classes("ac-button ac-small ac-nowrap")
+    button.props(f'aria-label="Promote {one.version}"').on("click", ask)
