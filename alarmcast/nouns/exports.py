@@ -26,3 +26,6 @@ class Exports(Noun[S]):
 
     top = download("/v1/figures/top.csv")(figures_asked)
     lines = download("/v1/figures/lines.csv")(figures_asked)
+    floods = download("/v1/figures/floods.csv")(figures_asked)
+    chatter = download("/v1/figures/chatter.csv")(figures_asked)
+    standing = download("/v1/figures/standing.csv")(figures_asked)

@@ -26,6 +26,7 @@ from wire.rest.timelines import TimelineView
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
 FLOOD = NOW - 5 * HOUR
 CHATTER = NOW - 2 * HOUR
+FINDINGS = ("/v1/figures/floods.csv", "/v1/figures/chatter.csv", "/v1/figures/standing.csv")
 
 
 @pytest.fixture
@@ -137,13 +138,15 @@ WRONG: list[dict[str, Any]] = [
 
 
 @pytest.mark.usefixtures("busy")
-@pytest.mark.parametrize("path", ["/v1/figures", "/v1/figures/top.csv", "/v1/figures/lines.csv"])
+@pytest.mark.parametrize("path", ["/v1/figures", "/v1/figures/top.csv", "/v1/figures/lines.csv", *FINDINGS])
 @pytest.mark.parametrize("query", WRONG)
 def test_a_wrong_question_about_figures_is_refused(client: Client, path: str, query: dict[str, Any]) -> None:
     problem(client.get(path, **query), 422)
 
 
-@pytest.mark.parametrize("path", ["/v1/figures", "/v1/figures/top.csv", "/v1/figures/lines.csv", "/v1/alarms.csv"])
+@pytest.mark.parametrize(
+    "path", ["/v1/figures", "/v1/figures/top.csv", "/v1/figures/lines.csv", *FINDINGS, "/v1/alarms.csv"]
+)
 def test_figures_of_an_unknown_place_are_not_found(client: Client, path: str) -> None:
     assert client.get(path, site="atlantis").status_code == 404
     assert client.get(path, site="padova", machine="none").status_code == 404
@@ -263,6 +266,18 @@ def test_an_export_can_be_narrowed_and_its_file_name_says_how(client: Client, st
 )
 def test_a_wrong_export_is_refused_before_its_first_line(client: Client, query: dict[str, Any]) -> None:
     problem(client.get("/v1/alarms.csv", **query), 422)
+
+
+@pytest.mark.usefixtures("busy")
+@pytest.mark.parametrize("name", ["floods", "chatter", "standing"])
+def test_what_stands_out_leaves_as_csv_as_it_is_listed(client: Client, name: str) -> None:
+    answer = client.get(f"/v1/figures/{name}.csv", site="padova")
+    head, *rows = table(answer)
+    listed = client.get("/v1/figures").json()[name]
+    assert len(listed) == 1
+    told = [{key: "" if value is None else str(value) for key, value in one.items()} for one in listed]
+    assert [dict(zip(head, row, strict=True)) for row in rows] == told
+    assert answer.headers["content-disposition"].startswith(f'attachment; filename="{name}_padova_2026')
 
 
 @pytest.mark.usefixtures("busy")
