@@ -5,9 +5,12 @@ ServiceError
 │   ├── NotFound         no such machine, version or page      404
 │   ├── Conflict         contradicts what is known already     409
 │   ├── Gone             the machine has been retired          410
-│   └── TooLarge         more than may be sent at once         413
+│   ├── TooLarge         more than may be sent at once         413
+│   ├── NotSignedIn      nobody whom the service knows         401
+│   └── Forbidden        known, but not allowed to do this     403
 ├── Unavailable          try again later                       503 / retry
 │   ├── NoChampion       no model has been learned yet         503
+│   ├── TooMany          more often than is allowed            429
 │   └── DatabaseDamaged  the file is not what was written      503
 ├── DatabaseInUse        another process holds the database    (command line)
 ├── TrainingFailed       the update broke, the old model serves
@@ -15,6 +18,7 @@ ServiceError
 └── ChampionChanged      learned on what no longer serves      (worker)
 """
 
+import math
 from typing import ClassVar
 
 
@@ -64,12 +68,37 @@ class TooLarge(InputRejected):
     title = "Too large"
 
 
+class NotSignedIn(InputRejected):
+    """Who asks is not known, or not any more."""
+
+    status = 401
+    title = "Not signed in"
+
+
+class Forbidden(InputRejected):
+    """Who asks is known and may not do this."""
+
+    status = 403
+    title = "Forbidden"
+
+
 class Unavailable(ServiceError):
     """It may work later; ``retry_after`` seconds is a fair guess at when."""
 
     status = 503
     title = "Unavailable"
-    retry_after: ClassVar[int] = 5
+    retry_after: int = 5
+
+
+class TooMany(Unavailable):
+    """Asked more often than is allowed; ``retry_after`` says when it is allowed again."""
+
+    status = 429
+    title = "Too many requests"
+
+    def __init__(self, message: str, *, wait: float) -> None:
+        super().__init__(message)
+        self.retry_after = max(1, math.ceil(wait))
 
 
 class NoChampion(Unavailable):

@@ -137,3 +137,25 @@ class DeliveryState(StrEnum):
     WAITING = "waiting"  # it is tried, or will be tried again
     DELIVERED = "delivered"
     GIVEN_UP = "given_up"  # its answer says why
+
+
+class Role(StrEnum):
+    """What somebody may do, least first: look, run the plant, change who may."""
+
+    VIEWER = "viewer"  # looks
+    OPERATOR = "operator"  # acknowledges, shelves, plans maintenance, replays
+    ADMIN = "admin"  # enrols and erases machines, promotes models, makes users and keys
+
+    def covers(self, least: "Role") -> bool:
+        """Say whether this role may do what asks for at least that one."""
+        order = list(Role)
+        return order.index(self) >= order.index(least)
+
+
+class PrincipalKind(StrEnum):
+    """By what the service knows who asks."""
+
+    SESSION = "session"  # a person who signed in
+    KEY = "key"  # a program with an API key
+    LOCAL = "local"  # whoever can read the service's own folder
+    SYSTEM = "system"  # the service itself

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from service.core.principal import Sites
 from wire.identity import MachineId
 
 
@@ -78,3 +79,4 @@ class HushQuery:
     site: str | None = None
     machine: str | None = None
     holding_at: datetime | None = None
+    sites: Sites = None  # only of these; of every site unless given

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from service.errors import Gone
+from service.errors import Gone, NotFound
 from wire.identity import MachineId
 from wire.words import MachineState
 
@@ -48,3 +48,8 @@ class Knock:
     machine: MachineId
     first_at: datetime
     last_at: datetime
+
+
+def unknown_machine(machine: MachineId) -> NotFound:
+    """Return what is said of a machine that is not registered, or not the asker's to know of."""
+    return NotFound(f"There is no machine {machine}. Enrol it with: alarmcast admin enrol {machine}")

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from wire.forecasts import LikelyAlarm
+from service.core.principal import Sites
 from wire.identity import MachineId
 from wire.words import NoticeEnd
 
@@ -58,6 +59,7 @@ class NoticeQuery:
     site: str | None = None
     machine: str | None = None
     is_open: bool | None = None
+    sites: Sites = None  # only of these; of every site unless given
 
 
 @dataclass

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from service.core.principal import Sites
 from wire.identity import MachineId
 
 
@@ -28,6 +29,7 @@ class QuarantineQuery:
     before: int | None = None
     reason: str | None = None
     machine: MachineId | None = None
+    sites: Sites = None  # only of these; of every site unless given
 
 
 class ReasonCount(NamedTuple):

@@ -12,6 +12,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from service.core.machine import Machine
+from service.core.principal import Sites
 from service.core.recording import IN_TIME, EventRow
 from service.errors import Unavailable
 from service.flows.ports import Announcer
@@ -36,10 +37,12 @@ class Wish:
     kinds: frozenset[StreamKind] = frozenset(StreamKind)
     site: str | None = None
     machine: str | None = None
+    sites: Sites = None  # those that the listener may hear of
 
     def wants(self, machine: MachineId) -> bool:
         """Say whether it is about this machine."""
-        return self.site in (None, machine.site) and self.machine in (None, machine.machine)
+        named = self.site in (None, machine.site) and self.machine in (None, machine.machine)
+        return named and (self.sites is None or machine.site in self.sites)
 
 
 class Batch(NamedTuple):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.machine import Agent, Knock, Machine
 from service.core.presence import presence
+from service.core.principal import Sites
 from service.core.strip import Strip, strip_end
 from service.errors import Unavailable
 from service.flows.champion import Champion, Serving
@@ -112,8 +113,15 @@ class FleetBoard:
         self._ordered: list[KeptCard] = []
         self._knocking: list[Knock] = []
 
-    def overview(self, *, site: str | None = None, since: str | None = None) -> Seen:
-        """Return the fleet, or only what changed since a revision that this process has given."""
+    def overview(self, *, site: str | None = None, since: str | None = None, sites: Sites = None) -> Seen:
+        """Return the fleet, or only what changed since a revision that this process has given.
+
+        ``site`` is the one asked about, ``sites`` are those that the asker may know of.
+        """
+
+        def wanted(one: str) -> bool:
+            return site in (None, one) and (sites is None or one in sites)
+
         with self._lock:
             now = self._from.clock.now()
             if self._monotonic() - self._looked >= _LOOK_AGAIN:
@@ -128,13 +136,13 @@ class FleetBoard:
                 cards=[
                     kept
                     for kept in self._ordered
-                    if site in (None, kept.card.site) and (after is None or kept.changed > after)
+                    if wanted(kept.card.site) and (after is None or kept.changed > after)
                 ],
                 gone=[]
                 if after is None
-                else [one for one, left in self._gone.items() if left > after and site in (None, one.site)],
-                knocking=[knock for knock in self._knocking if site in (None, knock.machine.site)],
-                sites=sorted({machine.site for machine in self._places}),
+                else [one for one, left in self._gone.items() if left > after and wanted(one.site)],
+                knocking=[knock for knock in self._knocking if wanted(knock.machine.site)],
+                sites=sorted({one.site for one in self._places if sites is None or one.site in sites}),
             )
 
     def _read(self, revision: str | None) -> int | None:

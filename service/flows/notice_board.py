@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from service.core.hush import Acknowledgement
 from service.core.notice import Notice, NoticeQuery
 from service.core.webhook import Delivery
-from service.flows.ports import Acknowledgements, Deliveries, Notices
+from service.flows.ports import Acknowledgements, Deliveries, NoticeLog
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Told:
 class NoticeBoard:
     """Looks at notices."""
 
-    notices: Notices
+    notices: NoticeLog
     acknowledgements: Acknowledgements
     deliveries: Deliveries
 

@@ -1,11 +1,12 @@
-"""Who changed what, when and why: only ever added to."""
+"""Who changed what, when, from where and why: only ever added to."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, insert, select
 
-from service.core.audit import Deed
+from service.core.audit import Deed, DeedQuery
+from service.core.principal import asking
 from service.store.engine import Database
 from service.store.tables import audit
 from wire.micros import micros, moment
@@ -19,12 +20,48 @@ class AuditStore:
 
     def newest(self, limit: int = 100) -> list[Deed]:
         """Return the latest entries, newest first."""
+        return self.page(DeedQuery(limit))
+
+    def page(self, query: DeedQuery) -> list[Deed]:
+        """Return entries, newest first."""
+        statement = select(audit).order_by(audit.c.id.desc()).limit(query.limit)
+        if query.before is not None:
+            statement = statement.where(audit.c.id < query.before)
+        if query.who is not None:
+            statement = statement.where(audit.c.who == query.who)
         with self.database.read() as connection:
-            rows = connection.execute(select(audit).order_by(audit.c.id.desc()).limit(limit))
-            return [Deed(moment(row.at_us), row.who, row.action, row.subject, row.reason) for row in rows]
+            return [
+                Deed(moment(row.at_us), row.who, row.action, row.subject, row.reason, row.origin, row.id)
+                for row in connection.execute(statement)
+            ]
+
+    def write(self, *, at: datetime, who: str, action: str, subject: str, reason: str | None = None) -> None:
+        """Write an entry of a deed that changes nothing in the database itself, or many things one by one."""
+        with self.database.write() as connection:
+            note(connection, at=at, who=who, action=action, subject=subject, reason=reason)
 
 
 def note(connection: Connection, *, at: datetime, who: str, action: str, subject: str, reason: str | None) -> None:
-    """Write an entry inside the transaction of the change it tells of."""
-    row = {"at_us": micros(at), "who": who, "action": action, "subject": subject, "reason": reason}
+    """Write an entry inside the transaction of the change it tells of.
+
+    What was asked for bears the wall time and the address of its request; ``at`` is for what the service does
+    by itself.
+    """
+    request = asking()
+    row = {
+        "at_us": micros(request.at if request else at),
+        "who": who,
+        "action": action,
+        "subject": subject,
+        "reason": reason,
+        "origin": request.origin if request else None,
+    }
     connection.execute(insert(audit).values(**row))
+
+
+def note_asked(connection: Connection, *, action: str, subject: str) -> None:
+    """Write an entry if the change was asked for; what the service does by itself needs none."""
+    request = asking()
+    if request is not None and request.principal is not None:
+        who = request.principal.name
+        note(connection, at=request.at, who=who, action=action, subject=subject, reason=None)

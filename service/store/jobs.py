@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, Select, and_, func, select, update
 
 from service.core.job import OPEN, Job, Progress
 from service.core.machine import Machine
+from service.core.principal import Sites
 from service.errors import LeaseLost, NotFound
 from service.store.dialect import insert_rows
 from service.store.engine import Database
@@ -39,11 +40,13 @@ class JobStore:
             raise NotFound(f"There is no job {number}.")
         return _job(row)
 
-    def newest(self, *, machine: MachineId | None = None, limit: int = 100) -> list[Job]:
-        """Return the latest jobs, of all machines or of one, newest first."""
+    def newest(self, *, machine: MachineId | None = None, limit: int = 100, sites: Sites = None) -> list[Job]:
+        """Return the latest jobs, of all machines, of one, or of some sites', newest first."""
         query = _jobs().order_by(jobs.c.id.desc()).limit(limit)
         if machine is not None:
             query = query.where(machines.c.site == machine.site, machines.c.machine == machine.machine)
+        if sites is not None:
+            query = query.where(machines.c.site.in_(sites))
         with self.database.read() as connection:
             return [_job(row) for row in connection.execute(query)]
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from service.core.machine import Agent, Knock, Machine
-from service.errors import NotFound
+from service.core.machine import Agent, Knock, Machine, unknown_machine
 from service.store.dialect import upsert
 from service.store.engine import Database
 from service.store.tables import agents, epochs, events, forecasts, knocks, machines
@@ -24,10 +23,10 @@ class MachineStore:
     database: Database
 
     def get(self, machine: MachineId) -> Machine:
-        """Return a machine, or raise :class:`NotFound` saying how to register it."""
+        """Return a machine, or raise ``NotFound`` saying how to register it."""
         found = self.find(machine)
         if found is None:
-            raise NotFound(f"There is no machine {machine}. Enrol it with: alarmcast admin enrol {machine}")
+            raise unknown_machine(machine)
         return found
 
     def find(self, machine: MachineId) -> Machine | None:

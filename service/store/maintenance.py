@@ -69,6 +69,8 @@ class MaintenanceStore:
         if query.machine is not None:
             own = maintenance.c.machine == query.machine
             statement = statement.where(or_(maintenance.c.machine.is_(None), own))
+        if query.sites is not None:
+            statement = statement.where(maintenance.c.site.in_(query.sites))
         if query.holding_at is not None:
             statement = _holding(statement, query.holding_at)
         return self._all(statement)

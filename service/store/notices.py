@@ -81,6 +81,8 @@ class NoticeStore:
             statement = statement.where(machines.c.site == query.site)
         if query.machine is not None:
             statement = statement.where(machines.c.machine == query.machine)
+        if query.sites is not None:
+            statement = statement.where(machines.c.site.in_(query.sites))
         if query.is_open is not None:
             closed = notices.c.closed_us
             statement = statement.where(closed.is_(None) if query.is_open else closed.is_not(None))

@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, func, select
 
+from service.core.principal import Sites
 from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
 from service.errors import NotFound
 from service.store.engine import Database
@@ -33,6 +34,8 @@ class QuarantineStore:
         if query.machine is not None:
             site, name = query.machine
             statement = statement.where(machines.c.site == site, machines.c.machine == name)
+        if query.sites is not None:
+            statement = statement.where(machines.c.site.in_(query.sites))
         with self.database.read() as connection:
             return [_item(row) for row in connection.execute(statement)]
 
@@ -44,11 +47,14 @@ class QuarantineStore:
             raise NotFound(f"Nothing is quarantined under number {number}; it may have been replayed.")
         return _item(row)
 
-    def reasons(self) -> list[ReasonCount]:
-        """Return how much is quarantined for which reason, most first."""
+    def reasons(self, *, sites: Sites = None) -> list[ReasonCount]:
+        """Return how much is quarantined for which reason, most first; with ``sites`` of their machines only."""
         # Counted in the index alone: the rows hold bodies, and a health page asks every few seconds.
         newest = func.max(quarantine.c.id).label("newest")
         counted = select(quarantine.c.reason, func.count().label("items"), newest).group_by(quarantine.c.reason)
+        if sites is not None:
+            counted = counted.join(machines, machines.c.id == quarantine.c.machine_id)
+            counted = counted.where(machines.c.site.in_(sites))
         by_reason = counted.subquery()
         query = (
             select(by_reason.c.reason, by_reason.c["items"], quarantine.c.received_us)

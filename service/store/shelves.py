@@ -73,6 +73,8 @@ class ShelfStore:
             statement = statement.where(machines.c.site == query.site)
         if query.machine is not None:
             statement = statement.where(machines.c.machine == query.machine)
+        if query.sites is not None:
+            statement = statement.where(machines.c.site.in_(query.sites))
         if query.holding_at is not None:
             statement = _holding(statement, query.holding_at)
         return self._all(statement)

@@ -295,6 +295,57 @@ audit = Table(
     Column("action", Text, nullable=False),
     Column("subject", Text, nullable=False),
     Column("reason", Text, nullable=True),
+    Column("origin", Text, nullable=True),  # the address it was asked from; none where the service did it itself
+)
+
+# People; of a password only its argon2 hash is kept, of a token only its sha256.
+users = Table(
+    "users",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("sites", Text, nullable=True),  # JSON; none is every site
+    Column("password", Text, nullable=False),
+    Column("must_change", Boolean, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("signed_in_us", BigInteger, nullable=True),
+    UniqueConstraint("name"),
+    CheckConstraint("role IN ('viewer', 'operator', 'admin')", name="role"),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("prefix", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("seen_us", BigInteger, nullable=False),
+    Column("expires_us", BigInteger, nullable=False),
+    Column("origin", Text, nullable=True),
+    UniqueConstraint("prefix"),
+    Index("ix_sessions_user", "user_id"),
+    Index("ix_sessions_expires", "expires_us"),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("prefix", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("sites", Text, nullable=True),
+    Column("created_us", BigInteger, nullable=False),
+    Column("created_by", Text, nullable=False),
+    Column("expires_us", BigInteger, nullable=True),
+    Column("used_us", BigInteger, nullable=True),
+    UniqueConstraint("name"),
+    UniqueConstraint("prefix"),
+    CheckConstraint("role IN ('viewer', 'operator', 'admin')", name="role"),
 )
 
 # Immutable once written: what was served is what gets scored.

@@ -1,0 +1,34 @@
+"""How many requests somebody may make: a bucket that fills steadily and is emptied by asking."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+
+_MOST_KNOWN = 10_000  # askers; those who asked longest ago are forgotten, their buckets being full again
+
+
+@dataclass
+class Buckets:
+    """One bucket for each who asks; a rate of nought lets everybody ask as often as they like."""
+
+    rate: float  # a second
+    burst: float
+    clock: Callable[[], float]
+    _levels: "OrderedDict[str, tuple[float, float]]" = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def take(self, who: str) -> float:
+        """Take a request out of a bucket; return nought, or the seconds until there is one to take."""
+        if self.rate <= 0:
+            return 0.0
+        now = self.clock()
+        with self._lock:
+            level, filled = self._levels.get(who, (self.burst, now))
+            level = min(self.burst, level + max(0.0, now - filled) * self.rate)
+            allowed = level >= 1
+            self._levels[who] = (level - 1 if allowed else level, now)
+            self._levels.move_to_end(who)
+            while len(self._levels) > _MOST_KNOWN:
+                self._levels.popitem(last=False)
+        return 0.0 if allowed else (1 - level) / self.rate

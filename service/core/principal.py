@@ -1,0 +1,100 @@
+"""Who asks: by what name, in which role, for which sites, and from where."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+
+from service.errors import Forbidden
+from wire.words import PrincipalKind, Role
+
+Sites = frozenset[str] | None  # None is every site, also those that are yet to come
+
+
+@dataclass(frozen=True)
+class Principal:
+    """Somebody whom the service knows; ``number`` is the row of their session or key."""
+
+    name: str
+    role: Role
+    sites: Sites
+    kind: PrincipalKind
+    number: int | None = None
+    user: int | None = None
+    must_change: bool = False  # a password that was told once and may do nothing but be changed
+
+    def may(self, least: Role) -> bool:
+        """Say whether the role is enough."""
+        return self.role.covers(least)
+
+    def sees(self, site: str) -> bool:
+        """Say whether a site is theirs."""
+        return self.sites is None or site in self.sites
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether every site is theirs."""
+        return self.sites is None
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A request under way: who asks, from which address, and when by the wall's clock."""
+
+    principal: Principal | None  # None is a stranger
+    origin: str | None
+    at: datetime
+
+
+# Set where a request comes in and read where its answer is narrowed and its deed is written down, so that
+# neither can be forgotten on the way between.
+_asking: ContextVar[Asking | None] = ContextVar("asking", default=None)
+
+
+@contextmanager
+def asks(asking: Asking) -> Iterator[None]:
+    """Let whatever happens inside be on behalf of this request."""
+    token = _asking.set(asking)
+    try:
+        yield
+    finally:
+        _asking.reset(token)
+
+
+def asking() -> Asking | None:
+    """Return the request under way; None where the service acts by itself."""
+    return _asking.get()
+
+
+def asker() -> Principal | None:
+    """Return who asks, None for a stranger and where nobody does."""
+    under_way = _asking.get()
+    return under_way.principal if under_way else None
+
+
+def sites_asked() -> Sites:
+    """Return the sites of whoever asks; none at all for a stranger, and where nobody asks."""
+    principal = asker()
+    return principal.sites if principal else frozenset()
+
+
+def sees(site: str) -> bool:
+    """Say whether a site belongs to whoever asks."""
+    principal = asker()
+    return principal is not None and principal.sees(site)
+
+
+def insist_on(site: str | None) -> None:
+    """Raise :class:`Forbidden` unless a site, or with None every site, belongs to whoever asks."""
+    sites = sites_asked()
+    if sites is None or site in sites:
+        return
+    own = ", ".join(sorted(sites)) or "no site"
+    what = "This concerns every site" if site is None else f"The site {site} is not yours"
+    raise Forbidden(f"{what}, and you act for {own} only. Ask an admin of all sites.")
+
+
+def within(wanted: Sites, own: Sites) -> bool:
+    """Say whether somebody with ``own`` sites has all of the wanted."""
+    return own is None or (wanted is not None and wanted <= own)

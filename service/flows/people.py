@@ -1,0 +1,147 @@
+"""What admins do with people and programs: add, list, change, remove; each within their own sites."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from service.core.password import checked, one_time
+from service.core.people import Key, User
+from service.core.principal import Principal, Sites, within
+from service.core.secret import KEY, digest, new_token
+from service.errors import Forbidden, InputRejected, NotFound
+from service.flows.access import Access
+from service.flows.ports import Hasher, Keys, Users
+from wire.words import Role
+
+FIRST = "admin"
+
+
+class NewKey(NamedTuple):
+    """A key that was just made, and its token, shown this once."""
+
+    key: Key
+    token: str
+
+
+class Change(NamedTuple):
+    """What of a user is to be another; ``sites`` are as they were unless ``moves``."""
+
+    role: Role | None = None
+    sites: Sites = None
+    moves: bool = False
+
+
+@dataclass(frozen=True)
+class PeopleDesk:
+    """The flow and its ports; whoever acts is named, and acts for no site but their own."""
+
+    users: Users
+    keys: Keys
+    hasher: Hasher
+    access: Access
+    wall: Callable[[], datetime]
+    random: Callable[[int], bytes] = secrets.token_bytes
+    choose: Callable[[str], str] = secrets.choice
+
+    def first_admin(self) -> str | None:
+        """Make the first user of all and return the password to tell once; None if there is any user."""
+        password = one_time(self.choose)
+        user = self._new(FIRST, Role.ADMIN, None, password, must_change=True)
+        return password if self.users.add_first(user, who="service") else None
+
+    def open_house(self, name: str) -> str:
+        """Give an admin a new password that need not be changed, and return it: for a demo's own screen."""
+        password, now = one_time(self.choose), self.wall()
+        known = self.users.find(name)
+        if known is None:
+            self.users.add(self._new(name, Role.ADMIN, None, password, must_change=False), who="demo")
+        else:
+            hashed = self.hasher.hash(password)
+            self.users.set_password(known, hashed, must_change=False, at=now, who="demo")
+        self.access.forget()
+        return password
+
+    def all_users(self, by: Principal) -> list[User]:
+        """Return the users whose sites are all of the asker's, by name."""
+        return [user for user in self.users.all() if within(user.sites, by.sites)]
+
+    def add_user(
+        self, name: str, role: Role, sites: Sites, *, password: str | None, by: Principal
+    ) -> tuple[User, str | None]:
+        """Keep a new user; without a password they get one that is told once, which is returned beside them."""
+        _insist_on(sites, by)
+        told = one_time(self.choose) if password is None else None
+        ready = told or checked(password or "", name=name)
+        made = self.users.add(self._new(name, role, sites, ready, must_change=told is not None), who=by.name)
+        return made, told
+
+    def change_user(self, name: str, change: Change, *, by: Principal) -> User:
+        """Give a user another role or other sites, at once."""
+        user = self._user(name, by)
+        sites = change.sites if change.moves else user.sites
+        _insist_on(sites, by)
+        changed = self.users.change(user, role=change.role or user.role, sites=sites, at=self.wall(), who=by.name)
+        self.access.forget()
+        return changed
+
+    def reset_password(self, name: str, *, by: Principal) -> str:
+        """Give a user a password that is told once, and end their sessions."""
+        user = self._user(name, by)
+        told = one_time(self.choose)
+        self.users.set_password(user, self.hasher.hash(told), must_change=True, at=self.wall(), who=by.name)
+        self.access.forget()
+        return told
+
+    def remove_user(self, name: str, *, by: Principal) -> None:
+        """Forget a user; they are signed out at once."""
+        self.users.remove(self._user(name, by), at=self.wall(), who=by.name)
+        self.access.forget()
+
+    def all_keys(self, by: Principal) -> list[Key]:
+        """Return the keys whose sites are all of the asker's, oldest first."""
+        return [key for key in self.keys.all() if within(key.sites, by.sites)]
+
+    def add_key(self, name: str, role: Role, sites: Sites, *, lasts: timedelta | None, by: Principal) -> NewKey:
+        """Make a key for a program."""
+        _insist_on(sites, by)
+        now, token = self.wall(), new_token(KEY, self.random)
+        key = Key(
+            number=0,
+            name=name,
+            prefix=token.prefix,
+            digest=digest(token.secret),
+            role=role,
+            sites=sites,
+            created_at=now,
+            created_by=by.name,
+            expires_at=None if lasts is None else now + lasts,
+        )
+        return NewKey(self.keys.add(key), str(token))
+
+    def revoke_key(self, number: int, *, by: Principal, reason: str | None) -> None:
+        """Take a key back, at once."""
+        key = self.keys.get(number)
+        if not within(key.sites, by.sites):
+            raise NotFound(f"There is no key {number}.")
+        self.keys.remove(key, at=self.wall(), who=by.name, reason=reason)
+        self.access.forget()
+
+    def _new(self, name: str, role: Role, sites: Sites, password: str, *, must_change: bool) -> User:
+        hashed = self.hasher.hash(password)
+        return User(0, name, role, sites, hashed, must_change=must_change, created_at=self.wall())
+
+    def _user(self, name: str, by: Principal) -> User:
+        user = self.users.get(name)
+        if not within(user.sites, by.sites):
+            raise NotFound(f"There is no user {name}.")
+        return user
+
+
+def _insist_on(sites: Sites, by: Principal) -> None:
+    if sites is not None and not sites:
+        raise InputRejected("Name at least one site, or none at all for every site.", pointer="body/sites")
+    if not within(sites, by.sites):
+        own = ", ".join(sorted(by.sites or ()))
+        raise Forbidden(f"You can give others only sites that are yours: {own}.")

@@ -1,0 +1,328 @@
+"""The ports as the web sees them: each shows whoever asks their own sites and nothing of any other.
+
+The web is given these and not the stores, so that a new route is narrowed without anybody thinking of it. Who asks
+stands in the request's context; where nobody asks, there is nothing to be seen.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from service.core.discretion import discreet, discreet_text, is_foreign
+from service.core.hush import HushQuery, Maintenance, Shelf
+from service.core.job import Job
+from service.core.machine import Agent, Knock, Machine, unknown_machine
+from service.core.notice import Notice, NoticeQuery
+from service.core.principal import insist_on, sees, sites_asked
+from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
+from service.core.version import Version
+from service.core.webhook import Webhook
+from service.errors import NotFound
+from service.flows.feed import Feed, Subscription, Wish
+from service.flows.fleet import FleetBoard, Seen
+from service.flows.ports import (
+    ExamFigures,
+    JobLog,
+    Machines,
+    MaintenanceWindows,
+    NoticeLog,
+    QuarantineLog,
+    Shelves,
+    VersionLog,
+    Webhooks,
+)
+from service.flows.silence import Silence, SilenceWatch
+from wire.identity import MachineId
+
+
+@dataclass(frozen=True)
+class ScopedMachines:
+    """Machines of the asker's sites; another site's does not exist."""
+
+    machines: Machines
+
+    def get(self, machine: MachineId) -> Machine:
+        """Return a machine, or raise as if it did not exist."""
+        if not sees(machine.site):
+            raise unknown_machine(machine)
+        return _discreet_machine(self.machines.get(machine))
+
+    def find(self, machine: MachineId) -> Machine | None:
+        """Return a machine, or None."""
+        found = self.machines.find(machine) if sees(machine.site) else None
+        return _discreet_machine(found) if found else None
+
+    def all(self, *, retired: bool = False) -> list[Machine]:
+        """Return the machines, by site and name."""
+        return [_discreet_machine(one) for one in self.machines.all(retired=retired) if sees(one.id.site)]
+
+    def agents(self) -> dict[MachineId, Agent]:
+        """Return how their agents were when last heard."""
+        return {machine: agent for machine, agent in self.machines.agents().items() if sees(machine.site)}
+
+    def agent(self, machine: Machine) -> Agent | None:
+        """Return how one machine's agent was when last heard."""
+        return self.machines.agent(machine) if sees(machine.id.site) else None
+
+    def knocks(self) -> list[Knock]:
+        """Return who knocks at the asker's sites."""
+        return [knock for knock in self.machines.knocks() if sees(knock.machine.site)]
+
+
+@dataclass(frozen=True)
+class ScopedJobs:
+    """Jobs of the asker's machines."""
+
+    jobs: JobLog
+
+    def get(self, number: int) -> Job:
+        """Return a job, or raise as if it did not exist."""
+        job = self.jobs.get(number)
+        if not sees(job.machine.site):
+            raise NotFound(f"There is no job {number}.")
+        return _discreet_job(job)
+
+    def newest(self, *, machine: MachineId | None = None, limit: int = 100) -> list[Job]:
+        """Return the latest jobs, newest first."""
+        found = self.jobs.newest(machine=machine, limit=limit, sites=sites_asked())
+        return [_discreet_job(job) for job in found]
+
+
+@dataclass(frozen=True)
+class ScopedVersions:
+    """Every version is the whole fleet's; of what it learned only the asker's part is told."""
+
+    versions: VersionLog
+
+    def champion(self) -> Version | None:
+        """Return the version that serves."""
+        champion = self.versions.champion()
+        return _discreet_version(champion) if champion else None
+
+    def all(self) -> list[Version]:
+        """Return every version, newest first."""
+        return [_discreet_version(one) for one in self.versions.all()]
+
+    def get(self, number: int) -> Version:
+        """Return a version."""
+        return _discreet_version(self.versions.get(number))
+
+
+@dataclass(frozen=True)
+class ScopedExams:
+    """Exams of the asker's machines."""
+
+    exams: ExamFigures
+
+    def matrix(self) -> dict[int, dict[str, dict[str, float | None]]]:
+        """Return what each version got in each machine's exam."""
+        return {version: _own(figures) for version, figures in self.exams.matrix().items()}
+
+    def by_code(self, version: int) -> dict[str, list[dict[str, Any]]]:
+        """Return what a version got in each machine's exam, code by code."""
+        return _own(self.exams.by_code(version))
+
+
+@dataclass(frozen=True)
+class ScopedQuarantine:
+    """What was refused of the asker's machines; what belongs to no machine is for those of all sites."""
+
+    quarantine: QuarantineLog
+
+    def page(self, query: QuarantineQuery) -> list[QuarantinedItem]:
+        """Return items, newest first."""
+        return self.quarantine.page(replace(query, sites=sites_asked()))
+
+    def get(self, number: int) -> QuarantinedItem:
+        """Return one item, or raise as if it did not exist."""
+        item = self.quarantine.get(number)
+        mine = sites_asked() is None or (item.machine is not None and sees(item.machine.site))
+        if not mine:
+            raise NotFound(f"Nothing is quarantined under number {number}; it may have been replayed.")
+        return item
+
+    def reasons(self) -> list[ReasonCount]:
+        """Return how much was refused for which reason, most first."""
+        return self.quarantine.reasons(sites=sites_asked())
+
+
+@dataclass(frozen=True)
+class ScopedShelves:
+    """Shelves of the asker's machines."""
+
+    shelves: Shelves
+
+    def add(self, machine: Machine, code: int, *, at: datetime, until: datetime, who: str, reason: str) -> Shelf:
+        """Shelve an alarm."""
+        insist_on(machine.id.site)
+        return self.shelves.add(machine, code, at=at, until=until, who=who, reason=reason)
+
+    def get(self, number: int) -> Shelf:
+        """Return a shelf, or raise as if it did not exist."""
+        shelf = self.shelves.get(number)
+        if not sees(shelf.machine.site):
+            raise NotFound(f"There is no shelf {number}.")
+        return shelf
+
+    def lift(self, shelf: Shelf, *, at: datetime, who: str, reason: str | None) -> Shelf:
+        """End a shelf."""
+        insist_on(shelf.machine.site)
+        return self.shelves.lift(shelf, at=at, who=who, reason=reason)
+
+    def page(self, query: HushQuery) -> list[Shelf]:
+        """Return shelves, newest first."""
+        return self.shelves.page(replace(query, sites=sites_asked()))
+
+    def holding(self, at: datetime) -> list[Shelf]:
+        """Return every shelf that holds at a moment."""
+        return [shelf for shelf in self.shelves.holding(at) if sees(shelf.machine.site)]
+
+    def between(self, start: datetime, end: datetime) -> list[Shelf]:
+        """Return the shelves that held at some time in a span."""
+        return [shelf for shelf in self.shelves.between(start, end) if sees(shelf.machine.site)]
+
+
+@dataclass(frozen=True)
+class ScopedWindows:
+    """Maintenance windows of the asker's sites."""
+
+    windows: MaintenanceWindows
+
+    def add(self, window: Maintenance, *, at: datetime) -> Maintenance:
+        """Keep a new window."""
+        insist_on(window.site)
+        return self.windows.add(window, at=at)
+
+    def get(self, number: int) -> Maintenance:
+        """Return a window, or raise as if it did not exist."""
+        window = self.windows.get(number)
+        if not sees(window.site):
+            raise NotFound(f"There is no maintenance window {number}.")
+        return window
+
+    def cancel(self, window: Maintenance, *, at: datetime, who: str, reason: str | None) -> Maintenance:
+        """End a window."""
+        insist_on(window.site)
+        return self.windows.cancel(window, at=at, who=who, reason=reason)
+
+    def page(self, query: HushQuery) -> list[Maintenance]:
+        """Return windows, newest first."""
+        return self.windows.page(replace(query, sites=sites_asked()))
+
+    def holding(self, at: datetime) -> list[Maintenance]:
+        """Return every window that a moment lies in."""
+        return [window for window in self.windows.holding(at) if sees(window.site)]
+
+
+@dataclass(frozen=True)
+class ScopedNotices:
+    """Notices of the asker's machines."""
+
+    notices: NoticeLog
+
+    def page(self, query: NoticeQuery) -> list[Notice]:
+        """Return notices, newest first."""
+        return self.notices.page(replace(query, sites=sites_asked()))
+
+
+@dataclass(frozen=True)
+class ScopedWebhooks:
+    """Webhooks of the asker's sites; one of the whole fleet is for those of all sites."""
+
+    webhooks: Webhooks
+
+    def add(self, webhook: Webhook, *, who: str, reason: str | None) -> Webhook:
+        """Keep a new webhook."""
+        insist_on(webhook.site)
+        return self.webhooks.add(webhook, who=who, reason=reason)
+
+    def all(self) -> list[Webhook]:
+        """Return the webhooks, oldest first."""
+        return [webhook for webhook in self.webhooks.all() if _is_own(webhook)]
+
+    def get(self, number: int) -> Webhook:
+        """Return a webhook, or raise as if it did not exist."""
+        webhook = self.webhooks.get(number)
+        if not _is_own(webhook):
+            raise NotFound(f"There is no webhook {number}.")
+        return webhook
+
+    def switch(self, webhook: Webhook, *, enabled: bool, at: datetime, who: str, reason: str | None) -> Webhook:
+        """Switch a webhook on or off."""
+        insist_on(webhook.site)
+        return self.webhooks.switch(webhook, enabled=enabled, at=at, who=who, reason=reason)
+
+    def remove(self, webhook: Webhook, *, at: datetime, who: str, reason: str | None) -> None:
+        """Forget a webhook."""
+        insist_on(webhook.site)
+        self.webhooks.remove(webhook, at=at, who=who, reason=reason)
+
+
+@dataclass(frozen=True)
+class ScopedSilence:
+    """The asker's machines that are silent."""
+
+    watch: SilenceWatch
+
+    @property
+    def found(self) -> list[Silence]:
+        """The machines that were silent at the last look."""
+        return [one for one in self.watch.found if sees(one.machine.site)]
+
+
+@dataclass(frozen=True)
+class ScopedFleet:
+    """The asker's cards."""
+
+    board: FleetBoard
+
+    def overview(self, *, site: str | None = None, since: str | None = None) -> Seen:
+        """Return the fleet, or only what changed since a revision."""
+        return self.board.overview(site=site, since=since, sites=sites_asked())
+
+
+@dataclass(frozen=True)
+class ScopedFeed:
+    """What happens at the asker's sites."""
+
+    feed: Feed
+
+    def subscribe(self, wish: Wish, wake: Callable[[], None]) -> Subscription:
+        """Return a place to listen from."""
+        return self.feed.subscribe(replace(wish, sites=sites_asked()), wake)
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more will come."""
+        return self.feed.closed
+
+    @property
+    def ping(self) -> float:
+        """Seconds after which a silent stream says that it is still there."""
+        return self.feed.ping
+
+
+def _discreet_machine(machine: Machine) -> Machine:
+    return replace(machine, reason=discreet_text(machine.reason, sites_asked())) if machine.reason else machine
+
+
+def _discreet_job(job: Job) -> Job:
+    return replace(job, message=discreet_text(job.message, sites_asked())) if job.message else job
+
+
+def _discreet_version(version: Version) -> Version:
+    sites = sites_asked()
+    if sites is None:
+        return version
+    learned = tuple(machine for machine in version.learned if not is_foreign(machine, sites))
+    return replace(version, learned=learned, report=discreet(version.report, sites))
+
+
+def _own(figures: dict[str, Any]) -> dict[str, Any]:
+    sites = sites_asked()
+    return {machine: value for machine, value in figures.items() if not is_foreign(machine, sites)}
+
+
+def _is_own(webhook: Webhook) -> bool:
+    return sites_asked() is None or (webhook.site is not None and sees(webhook.site))

@@ -1,0 +1,104 @@
+"""A name and a password become a session; wrong ones wait ever longer, and nobody learns which names exist."""
+
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import BoundedSemaphore
+from typing import NamedTuple
+
+from service.core.password import checked, prepared
+from service.core.people import Session, User
+from service.core.principal import Principal
+from service.core.secret import SESSION, new_token
+from service.core.throttle import Patience, Throttle
+from service.errors import Conflict, InputRejected, NotSignedIn, TooMany
+from service.flows.access import Access
+from service.flows.ports import Hasher, Sessions, Users
+from wire.words import PrincipalKind
+
+log = logging.getLogger(__name__)
+_AT_ONCE = 4  # passwords judged at a time: each takes a core and 32 MB
+OF_A_NAME, OF_AN_ADDRESS = Patience(free=5), Patience(free=20)
+
+
+class SignedIn(NamedTuple):
+    """A session that has just begun, and its token, shown this once."""
+
+    session: Session
+    token: str
+
+
+@dataclass
+class SignInDesk:
+    """The flow and its ports."""
+
+    users: Users
+    sessions: Sessions
+    hasher: Hasher
+    access: Access
+    wall: Callable[[], datetime]
+    lasts: timedelta
+    monotonic: Callable[[], float] = time.monotonic
+    random: Callable[[int], bytes] = secrets.token_bytes
+    names: Throttle = field(init=False)
+    addresses: Throttle = field(init=False)
+    _doors: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_AT_ONCE))
+
+    def __post_init__(self) -> None:
+        self.names = Throttle(OF_A_NAME, self.monotonic)
+        self.addresses = Throttle(OF_AN_ADDRESS, self.monotonic)
+
+    def sign_in(self, name: str, password: str, *, origin: str | None) -> SignedIn:
+        """Begin a session, or raise: the same, after the same work, for a wrong password and an unknown name."""
+        user = self._judged(name, password, origin)
+        now = self.wall()
+        if self.hasher.is_outdated(user.password):
+            self.users.rehash(user, self.hasher.hash(prepared(password)))
+        token = new_token(SESSION, self.random)
+        session = self.sessions.begin(user, token, at=now, expires=now + self.lasts, origin=origin)
+        return SignedIn(session, str(token))
+
+    def sign_out(self, principal: Principal) -> None:
+        """End the session of whoever asks."""
+        if principal.kind is not PrincipalKind.SESSION or principal.number is None:
+            raise Conflict("You ask with a key, not in a session; there is nothing to end.")
+        self.sessions.end(principal.number, at=self.wall(), who=principal.name)
+        self.access.forget()
+
+    def change_password(self, principal: Principal, old: str, new: str, *, origin: str | None) -> None:
+        """Give whoever asks another password; their other sessions end."""
+        if principal.user is None:
+            raise Conflict("You ask with a key, and a key has no password.")
+        user = self._judged(principal.name, old, origin)
+        ready = checked(new, name=user.name)
+        if self.hasher.verify(user.password, ready):
+            raise InputRejected("The new password is the old one; choose another.", pointer="body/new")
+        hashed = self.hasher.hash(ready)
+        self.users.set_password(
+            user, hashed, must_change=False, at=self.wall(), who=user.name, keep=principal.number
+        )
+        self.access.forget()
+
+    def _judged(self, name: str, password: str, origin: str | None) -> User:
+        """Return the user of this name if the password is theirs."""
+        address = origin or "?"
+        wait = max(self.names.wait(name), self.addresses.wait(address))
+        if wait <= 0:
+            wait = max(self.names.attempt(name), self.addresses.attempt(address))
+        if wait > 0:
+            raise TooMany("There were too many wrong passwords; wait before the next try.", wait=wait)
+        if not self._doors.acquire(blocking=False):
+            raise TooMany("Too many people sign in at this moment; try again in a second.", wait=1)
+        try:
+            user = self.users.find(name)
+            right = self.hasher.verify(user.password if user else None, prepared(password))
+        finally:
+            self._doors.release()
+        if user is None or not right:
+            log.warning("a wrong name or password from %s", address)
+            raise NotSignedIn("The name or the password is wrong.")
+        self.names.forgive(name)
+        return user
