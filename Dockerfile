@@ -32,7 +32,7 @@ VOLUME /var/lib/alarmcast
 FROM base AS service
 RUN --mount=type=bind,from=service-wheels,source=/wheels,target=/wheels \
     pip install --no-cache-dir --no-index --find-links /wheels "alarmcast[service]"
-# It listens on 127.0.0.1 until ALARMCAST_HOST says otherwise, because there is no authentication yet.
+# It listens on 127.0.0.1 until ALARMCAST_HOST says otherwise, and beyond only if plain HTTP is allowed.
 ENV ALARMCAST_DATA_DIR=/var/lib/alarmcast
 USER 10001:10001
 EXPOSE 8080

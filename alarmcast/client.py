@@ -8,6 +8,7 @@ import httpx
 
 from alarmcast.endpoint import Noun, S
 from alarmcast.nouns.acknowledgements import Acknowledgements
+from alarmcast.nouns.audit import Audit
 from alarmcast.nouns.catalogue import Catalogue
 from alarmcast.nouns.enrolment import Enrolment
 from alarmcast.nouns.exports import Exports
@@ -16,6 +17,7 @@ from alarmcast.nouns.fleet import Fleet
 from alarmcast.nouns.forecasts import Forecasts
 from alarmcast.nouns.health import Health
 from alarmcast.nouns.jobs import Jobs
+from alarmcast.nouns.keys import Keys
 from alarmcast.nouns.machines import Machines
 from alarmcast.nouns.maintenance import Maintenance
 from alarmcast.nouns.memory import Memory
@@ -23,9 +25,11 @@ from alarmcast.nouns.models import Models
 from alarmcast.nouns.notices import Notices
 from alarmcast.nouns.quarantine import Quarantine
 from alarmcast.nouns.scores import Scores
+from alarmcast.nouns.session import Session
 from alarmcast.nouns.shelves import Shelves
 from alarmcast.nouns.stream import Stream
 from alarmcast.nouns.timelines import Timelines
+from alarmcast.nouns.users import Users
 from alarmcast.nouns.webhooks import Webhooks
 from alarmcast.patience import Patience
 from alarmcast.senders import AsyncSender, Sender
@@ -58,6 +62,10 @@ class Api(Noun[S], Generic[S]):
         self.shelves = Shelves(sender)
         self.maintenance = Maintenance(sender)
         self.webhooks = Webhooks(sender)
+        self.session = Session(sender)
+        self.users = Users(sender)
+        self.keys = Keys(sender)
+        self.audit = Audit(sender)
         self.health = Health(sender)
 
 

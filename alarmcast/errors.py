@@ -4,12 +4,15 @@ AlarmcastError
 ├── Unreachable      nobody answered, or the answer broke off
 ├── Unreadable       it was answered, but not in the shapes that this client knows
 └── ApiError         the service said no: status, title, detail and errors say what and why
+    ├── NotSignedIn  the key or session is not known           401
+    ├── Forbidden    known, but not allowed to do this         403
     ├── NotFound     no such machine, version, job or page     404
     ├── Conflict     contradicts what is known already         409
     ├── Gone         the machine has been retired              410
     ├── TooLarge     more than may be sent at once             413
     ├── Rejected     wrong, and will stay wrong                422
     └── Unavailable  try again, after retry_after seconds      503
+        └── TooMany  asked more often than is allowed          429
 """
 
 from collections.abc import Iterator
@@ -45,6 +48,14 @@ class ApiError(AlarmcastError):
         self.retry_after = retry_after
 
 
+class NotSignedIn(ApiError):
+    """The key or the session is not known, or not any more."""
+
+
+class Forbidden(ApiError):
+    """The key or the person may not do this."""
+
+
 class NotFound(ApiError):
     """What was asked for does not exist."""
 
@@ -69,7 +80,21 @@ class Unavailable(ApiError):
     """It may work later; ``retry_after`` seconds is the service's guess at when, if it has one."""
 
 
-_BY_STATUS = {404: NotFound, 409: Conflict, 410: Gone, 413: TooLarge, 422: Rejected, 503: Unavailable}
+class TooMany(Unavailable):
+    """Asked more often than is allowed; ``retry_after`` seconds must pass."""
+
+
+_BY_STATUS = {
+    401: NotSignedIn,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    413: TooLarge,
+    422: Rejected,
+    429: TooMany,
+    503: Unavailable,
+}
 
 
 def problem(response: httpx.Response) -> ApiError:

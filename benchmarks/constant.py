@@ -7,18 +7,33 @@ for at the second. At the first, a delay of the listener would slow both sides a
 
 import argparse
 import socket
+from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
-from fastapi import Response
+from fastapi import FastAPI, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from benchmarks.servers import HOST
 from service.bootstrap.configuration import load_settings
-from service.bootstrap.listening import listen
+from service.bootstrap.listening import listen, url_of
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 
 PATH = "/benchmark/constant/{size}"
+
+
+@dataclass(frozen=True)
+class Both:
+    """The service, and beside it the limit."""
+
+    service: ASGIApp
+    limit: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        is_limit = scope["type"] == "http" and scope["path"].startswith(PATH.partition("{")[0])
+        await (self.limit if is_limit else self.service)(scope, receive, send)
 
 
 def main() -> None:
@@ -39,13 +54,17 @@ def main() -> None:
         service = Service(settings, stores)
         kept: dict[int, bytes] = {}
 
-        @service.app.get(PATH)
+        bare = FastAPI(openapi_url=None)  # without the guard that a forecast has to pass
+
+        @bare.get(PATH)
         async def constant(size: int) -> Response:
             return Response(kept.setdefault(size, b" " * size), media_type="application/json")
 
         service.start()
         try:
-            uvicorn.Server(uvicorn.Config(service.app, log_config=None, access_log=False)).run([ours, limit])
+            service.announce(url_of(ours))
+            app = Both(service.app, bare)
+            uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False)).run([ours, limit])
         finally:
             service.stop()
 

@@ -22,7 +22,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.servers import HOST, alarmcast, mosquitto
+from benchmarks.servers import HOST, Serving, alarmcast, mosquitto
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 from service.core.metrics import average_score, forgetting
@@ -38,6 +38,7 @@ class Asker:
     """Asks for a forecast again and again, and notes when and how long each answer took."""
 
     address: str
+    headers: dict[str, str]
     asked: list[tuple[float, float]] = field(default_factory=list)
     _ending: Event = field(default_factory=Event)
 
@@ -55,7 +56,7 @@ class Asker:
         return quantiles(took, n=100)[98]
 
     def _ask(self) -> None:
-        with httpx.Client() as client:
+        with httpx.Client(headers=self.headers) as client:
             while not self._ending.is_set():
                 began = time.monotonic()
                 if client.get(self.address).is_success:
@@ -77,7 +78,7 @@ def main() -> None:
         data = Path(folder) / "data"
         data.mkdir()
         with mosquitto() as broker, alarmcast(data, broker, environment=environment) as service:
-            result = _enrol_all(f"http://{HOST}:{service.port}", log, machines, catalogue)
+            result = _enrol_all(service, log, machines, catalogue)
         result["database_mb"] = round(
             sum(file.stat().st_size for file in data.glob("alarmcast.sqlite3*")) / 1e6, 1
         )
@@ -117,11 +118,12 @@ def _last_moment(log: Path) -> datetime:
     return (at if at.tzinfo else at.replace(tzinfo=UTC)) + timedelta(minutes=1)
 
 
-def _enrol_all(address: str, log: Path, machines: list[str], catalogue: str) -> dict[str, Any]:
+def _enrol_all(service: Serving, log: Path, machines: list[str], catalogue: str) -> dict[str, Any]:
     rows = []
-    asker = Asker(f"{address}/v1/machines/fleet/m{machines[0]}/forecast")
+    address, bearer = f"http://{HOST}:{service.port}", {"Authorization": f"Bearer {service.key}"}
+    asker = Asker(f"{address}/v1/machines/fleet/m{machines[0]}/forecast", bearer)
     training: list[tuple[float, float]] = []
-    with httpx.Client(base_url=address, timeout=600) as client:
+    with httpx.Client(base_url=address, headers=bearer, timeout=600) as client:
         headers = {"Content-Type": "text/csv"}
         client.post("/v1/catalogue", content=catalogue.encode(), headers=headers).raise_for_status()
         for serial in machines:

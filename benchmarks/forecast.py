@@ -45,7 +45,7 @@ def measure(rounds: int) -> list[Figure]:
             listening(port, topic(_MACHINE, Channel.ACKS)) as acks,
             alarmcast(data_dir, port, command=_program(limit_port := free_port())) as service,
         ):
-            client, bare = Client(service.port), Client(limit_port)
+            client, bare = Client(service.port, service.key), Client(limit_port)
             limit = constant.PATH.format(size=len(client.get(_PATH)))
             events = Events(acks)
             for _ in range(rounds):
@@ -74,12 +74,13 @@ def _program(limit_port: int) -> list[str]:
 class Client:
     """One keep-alive connection."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, key: str | None = None) -> None:
         self._connection = HTTPConnection(HOST, port, timeout=30)
+        self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
 
     def get(self, path: str) -> bytes:
         """Return the body of an answer that must be good."""
-        self._connection.request("GET", path)
+        self._connection.request("GET", path, headers=self._headers)
         answer = self._connection.getresponse()
         body = answer.read()
         if answer.status != HTTPStatus.OK:

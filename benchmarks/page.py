@@ -53,7 +53,7 @@ def _cost_of_pages(rounds: int) -> list[Figure]:
         data_dir = Path(folder)
         _fill(data_dir, _MACHINES)
         with alarmcast(data_dir, broker) as service, _events(broker, machine_ids(_MACHINES)):
-            client = Client(service.port)
+            client = Client(service.port, service.key)
             _asked(client)  # warm
             for _ in range(rounds):
                 alone.append(_asked(client))

@@ -77,6 +77,12 @@ class Serving:
 
     pid: int
     port: int
+    data_dir: Path
+
+    @property
+    def key(self) -> str:
+        """The key that the service left for those who may read its folder."""
+        return (self.data_dir / "admin.token").read_text(encoding="ascii").strip()
 
 
 @contextmanager
@@ -93,7 +99,7 @@ def alarmcast(
     module, *words = command
     log = data_dir / "service.log"
     with process([sys.executable, "-m", module, *words, *flags], log, environment) as started:
-        serving = Serving(started.pid, port)
+        serving = Serving(started.pid, port, data_dir)
 
         def ready() -> bool:
             if started.poll() is not None:

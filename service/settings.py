@@ -41,6 +41,24 @@ class Settings(BaseSettings):
     )
     host: str = Field(default="127.0.0.1", description="Address the API listens on.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port the API listens on; 0 takes a free one.")
+    allow_plain_http: bool = Field(
+        default=False, description="Listen beyond loopback without TLS; passwords and keys can then be overheard."
+    )
+    trusted_proxies: str = Field(
+        default="", description="Addresses of proxies, by commas, whose word is taken for where a request is from."
+    )
+    open_docs: bool = Field(default=False, description="Show the API's documentation to strangers too.")
+    session_days: int = Field(default=30, ge=1, le=365, description="Whoever signed in must again after this.")
+    session_idle_hours: int = Field(
+        default=72, ge=1, description="Whoever has not asked for anything for this long must sign in again."
+    )
+    body_max_mb: int = Field(default=4, ge=1, description="Largest request; histories have their own limit.")
+    rate_per_second: float = Field(
+        default=200.0,
+        ge=0,
+        description="Requests a second that each user, key or session may make; 0 is no limit.",
+    )
+    rate_burst: int = Field(default=2000, ge=10, description="Requests that they may make at once.")
     broker_host: str = Field(default="127.0.0.1", description="Host of the MQTT broker.")
     broker_port: int = Field(default=1883, ge=1, le=65535, description="Port of the MQTT broker.")
     broker_username: str | None = Field(default=None, description="User name at the broker.")
@@ -158,9 +176,13 @@ def _shift_starts(text: str) -> dict[str, time]:
     return dict(sorted(starts.items(), key=lambda shift: shift[1]))
 
 
+# Of whoever asks a service, not of the service; `alarmcast admin` reads them.
+_ASKERS = {f"{PREFIX}KEY", f"{PREFIX}URL"}
+
+
 def unknown_variables() -> list[str]:
     """Return ``ALARMCAST_…`` variables that name no setting; pydantic-settings would overlook them."""
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | _ASKERS
     return sorted(
         name
         for name in os.environ

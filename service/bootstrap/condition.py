@@ -14,6 +14,7 @@ from service.broker.ingester import Ingester
 from service.broker.link import Link
 from service.broker.watch import BrokerWatch
 from service.core.presence import presence
+from service.core.principal import Sites
 from service.errors import Unavailable
 from service.flows.feed import Feed
 from service.flows.ports import QuarantineLog
@@ -37,6 +38,7 @@ from wire.words import JobState, Presence
 
 T = TypeVar("T")
 _REMEMBER = 1.0  # seconds, however many pages are open
+_DIFFERENT = 100  # sets of sites that are remembered
 
 
 @dataclass
@@ -53,19 +55,23 @@ class ConditionDesk:
     quarantine: QuarantineLog
     monotonic: Callable[[], float] = time.monotonic
     _began: float = field(init=False)
-    _kept: tuple[float, Condition] | None = None
+    _kept: dict[Sites, tuple[float, Condition]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._began = self.monotonic()
 
-    def look(self) -> Condition:
-        """Return how everything is, as of at most a second ago."""
+    def look(self, sites: Sites = None) -> Condition:
+        """Return how everything is, as of at most a second ago; of machines, only those of the sites."""
         now = self.monotonic()
-        if self._kept is None or now - self._kept[0] > _REMEMBER:
-            self._kept = (now, self._ask(now))
-        return self._kept[1]
+        kept = self._kept.get(sites)
+        if kept is None or now - kept[0] > _REMEMBER:
+            kept = (now, self._ask(now, sites))
+            if len(self._kept) > _DIFFERENT:
+                self._kept.clear()
+            self._kept[sites] = kept
+        return kept[1]
 
-    def _ask(self, now: float) -> Condition:
+    def _ask(self, now: float, sites: Sites) -> Condition:
         facts = _told(FactStore(self.stores.database).look)
         return Condition(
             uptime_seconds=round(now - self._began, 1),
@@ -74,8 +80,8 @@ class ConditionDesk:
             disk=self._disk(),
             versions=self._versions(facts),
             streams=self.feed.listeners,
-            quarantine=_told(self._quarantine),
-            agents=_told(self._agents),
+            quarantine=_told(lambda: self._quarantine(sites)),
+            agents=_told(lambda: self._agents(sites)),
             database=facts
             and DatabaseView(
                 kind=facts.kind, version=facts.version, size_bytes=facts.size, schema_revision=facts.revision
@@ -123,12 +129,13 @@ class ConditionDesk:
             "paho": version("paho-mqtt"),
         }
 
-    def _quarantine(self) -> QuarantineTotals:
-        reasons = [ReasonView(**one._asdict()) for one in self.quarantine.reasons()]
+    def _quarantine(self, sites: Sites) -> QuarantineTotals:
+        reasons = [ReasonView(**one._asdict()) for one in self.quarantine.reasons(sites=sites)]
         return QuarantineTotals(items=sum(one.items for one in reasons), reasons=reasons)
 
-    def _agents(self) -> AgentTotals:
-        known, agents, now = self.stores.machines.all(), self.stores.machines.agents(), self.clock.now()
+    def _agents(self, sites: Sites) -> AgentTotals:
+        known = [one for one in self.stores.machines.all() if sites is None or one.id.site in sites]
+        agents, now = self.stores.machines.agents(), self.clock.now()
         found = {one.id: agents.get(one.id) for one in known}
         stale_after = self.settings.stale_after
         states = [presence(agent, now, stale_after=stale_after) for agent in found.values()]

@@ -2,10 +2,13 @@
 
 import socket
 from collections.abc import Callable
+from ipaddress import ip_address
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from service.errors import InputRejected
+from service.settings import Settings
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -22,6 +25,36 @@ def listen(host: str, port: int) -> socket.socket:
             f"Cannot listen on {host}:{port}: {error.strerror}. Choose another address or port: --host, --port."
         ) from None
     return listener
+
+
+def insist_on_privacy(settings: Settings) -> None:
+    """Refuse to send passwords and keys over a network that anybody may listen to, unless told to."""
+    if settings.allow_plain_http or _is_loopback(settings.host):
+        return
+    raise InputRejected(
+        f"On {settings.host} passwords and keys would cross the network unencrypted. Listen on 127.0.0.1 behind a "
+        "proxy that speaks TLS, or, where something else encrypts, say so: ALARMCAST_ALLOW_PLAIN_HTTP=true."
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+    """Return how the server listens; where a request is from is only told by proxies that are trusted."""
+    proxies = [one.strip() for one in settings.trusted_proxies.split(",") if one.strip()]
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies,
+    )
 
 
 def url_of(listener: socket.socket) -> str:

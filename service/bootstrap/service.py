@@ -6,11 +6,12 @@ import secrets
 import signal
 import socket
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import httpx
-import uvicorn
 from paho.mqtt.enums import MQTTProtocolVersion
 from starlette.types import ASGIApp
 
@@ -18,7 +19,9 @@ from alarmcast import AsyncClient
 from service import __version__
 from service.bootstrap.condition import ConditionDesk
 from service.bootstrap.configuration import curriculum, plant_clock, time_policy, window_spec
-from service.bootstrap.listening import Server, url_of
+from service.bootstrap.front import CookieForAll
+from service.bootstrap.listening import Server, server_config, url_of
+from service.bootstrap.people import Gatehouse
 from service.bootstrap.stores import Stores
 from service.broker.announcer import ForecastAnnouncer
 from service.broker.inbox import BatchLimits, InboxLimits
@@ -28,6 +31,8 @@ from service.broker.watch import BrokerWatch
 from service.core.health import Health
 from service.core.job import Job
 from service.core.notice import Habits
+from service.core.principal import sees as asker_sees
+from service.core.principal import sites_asked
 from service.errors import NoChampion, Unavailable
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
@@ -48,6 +53,20 @@ from service.flows.registry import Registry
 from service.flows.replay import Replay
 from service.flows.retention import Retention
 from service.flows.schooling import School
+from service.flows.scoped import (
+    ScopedExams,
+    ScopedFeed,
+    ScopedFleet,
+    ScopedJobs,
+    ScopedMachines,
+    ScopedNotices,
+    ScopedQuarantine,
+    ScopedShelves,
+    ScopedSilence,
+    ScopedVersions,
+    ScopedWebhooks,
+    ScopedWindows,
+)
 from service.flows.score import Scoring
 from service.flows.scoreboard import Scoreboard
 from service.flows.silence import SilenceWatch
@@ -94,6 +113,7 @@ class Service:
 
     def __init__(self, settings: Settings, stores: Stores) -> None:
         self.settings, self.stores = settings, stores
+        self.gatehouse = Gatehouse(settings, stores.database)
         self.clock = plant_clock(settings)
         self._champion = Champion(stores.versions)
         base_rates = BaseRates(stores.events)
@@ -218,70 +238,93 @@ class Service:
             folder=settings.data_dir / "uploads",
             most_bytes=settings.history_max_mb * 1_000_000,
         )
+        seen, condition = (
+            ScopedMachines(stores.machines),
+            ConditionDesk(
+                settings=settings,
+                stores=stores,
+                clock=self.clock,
+                ingester=self.ingester,
+                link=self.link,
+                watch=self.watch,
+                feed=self.feed,
+                quarantine=quarantine,
+            ),
+        )
         self.app = create_app(
             Parts(
-                machines=stores.machines,
+                machines=seen,
                 log=stores.events,
                 catalogue=stores.catalogue,
                 desk=self.desk,
                 newest=self.newest,
                 explanations=ExplanationDesk(self.desk, self.newest),
                 clock=self.clock,
-                health=self.health,
+                health=lambda: self.health(asker_sees),
                 enrolment=self.enrolment,
-                jobs=stores.jobs,
-                versions=stores.versions,
+                jobs=ScopedJobs(stores.jobs),
+                versions=ScopedVersions(stores.versions),
                 version_desk=VersionDesk(stores.versions, self.clock),
-                exams=stores.exams,
+                exams=ScopedExams(stores.exams),
                 history=self.history,
-                scoreboard=Scoreboard(stores.machines, stores.outcomes, self.clock, grace),
-                quarantine=quarantine,
+                scoreboard=Scoreboard(seen, stores.outcomes, self.clock, grace),
+                quarantine=ScopedQuarantine(quarantine),
                 replay=Replay(
-                    quarantine, stores.events, registry, self.clock, time_policy(settings), self.newest.touch
+                    ScopedQuarantine(quarantine),
+                    stores.events,
+                    registry,
+                    self.clock,
+                    time_policy(settings),
+                    self.newest.touch,
                 ),
-                silence=self.silence,
-                fleet=FleetBoard(
-                    Sources(
-                        machines=stores.machines,
-                        strips=StripStore(stores.database),
-                        catalogue=stores.catalogue,
-                        champion=self._champion,
-                        newest=self.newest,
-                        silence=self.silence,
-                        clock=self.clock,
-                        stale_after=settings.stale_after,
-                        shelved=self.hush.shelved,
-                    ),
-                    token=secrets.token_hex(4),
+                silence=ScopedSilence(self.silence),
+                fleet=ScopedFleet(
+                    FleetBoard(
+                        Sources(
+                            machines=stores.machines,
+                            strips=StripStore(stores.database),
+                            catalogue=stores.catalogue,
+                            champion=self._champion,
+                            newest=self.newest,
+                            silence=self.silence,
+                            clock=self.clock,
+                            stale_after=settings.stale_after,
+                            shelved=self.hush.shelved,
+                        ),
+                        token=secrets.token_hex(4),
+                    )
                 ),
-                feed=self.feed,
-                condition=ConditionDesk(
-                    settings=settings,
-                    stores=stores,
-                    clock=self.clock,
-                    ingester=self.ingester,
-                    link=self.link,
-                    watch=self.watch,
-                    feed=self.feed,
-                    quarantine=quarantine,
-                ).look,
-                figures=FiguresDesk(
-                    stores.machines, stores.events, self.clock, settings.shift_starts, self.hush.left_out
+                feed=ScopedFeed(self.feed),
+                condition=lambda: condition.look(sites_asked()),
+                figures=FiguresDesk(seen, stores.events, self.clock, settings.shift_starts, self.hush.left_out),
+                timelines=TimelineDesk(seen, stores.events, self.clock),
+                export=AlarmExport(seen, AlarmExports(stores.database), stores.catalogue),
+                hush=replace(
+                    self.hush, machines=seen, shelves=ScopedShelves(shelves), windows=ScopedWindows(windows)
                 ),
-                timelines=TimelineDesk(stores.machines, stores.events, self.clock),
-                export=AlarmExport(stores.machines, AlarmExports(stores.database), stores.catalogue),
-                hush=self.hush,
-                notices=NoticeBoard(notices, acknowledgements, deliveries),
-                webhooks=WebhookDesk(stores.machines, WebhookStore(stores.database), post, self.clock),
-            )
+                notices=NoticeBoard(ScopedNotices(notices), acknowledgements, deliveries),
+                webhooks=WebhookDesk(seen, ScopedWebhooks(WebhookStore(stores.database)), post, self.clock),
+                sign_in=self.gatehouse.sign_in,
+                people=self.gatehouse.people,
+                audit=stores.audit,
+            ),
+            self.gatehouse.door,
         )
+
+    @property
+    def key(self) -> str:
+        """The key of whoever runs this process; a running service leaves it in its data folder."""
+        return str(self.gatehouse.local)
 
     def front(self) -> ASGIApp:
         """Return the API with the operators' pages around it; once a process, because NiceGUI is one."""
         from service.page.install import with_pages  # noqa: PLC0415 - a command that asks one thing needs no page
 
-        client = AsyncClient("http://here", transport=httpx.ASGITransport(self.app))
-        return with_pages(self.app, client)
+        # until there is a page to sign in on: the pages ask in the service's own name, and whoever opens one may
+        # fetch files in that name too. Then each visitor's own session takes the place of this key in both.
+        key = str(self.gatehouse.system)
+        client = AsyncClient("http://here", key=key, transport=httpx.ASGITransport(self.app))
+        return CookieForAll(with_pages(self.app, client), key)
 
     def start(self) -> None:
         """Start what runs beside the web app."""
@@ -309,22 +352,29 @@ class Service:
         self.courier.stop()
         self.ingester.stop()
         self.link.stop()
+        self.gatehouse.take_key_back()
+
+    def announce(self, address: str) -> None:
+        """Tell those who work on the same folder where the service is to be asked, and with which key."""
+        self.gatehouse.leave_key()
+        self.stores.lock.announce(address)
 
     def run(self, listener: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT."""
-        self.stores.lock.announce(url_of(listener))
+        self.announce(url_of(listener))
         # uvicorn raises the signal again once it has stopped; we still have to finish the batch at hand.
         for ending in (signal.SIGTERM, signal.SIGINT):
             signal.signal(ending, lambda *_: None)
         self.start()
         try:
-            config = uvicorn.Config(self.front(), log_config=None, access_log=False, timeout_graceful_shutdown=5)
+            config = server_config(self.front(), self.settings)
+            config.timeout_graceful_shutdown = 5
             Server(config, ending=self.feed.close).run(sockets=[listener])
         finally:
             self.stop()
 
-    def health(self) -> Health:
-        """Say how every part is."""
+    def health(self, sees: Callable[[str], bool] = lambda _site: True) -> Health:
+        """Say how every part is; warnings name machines of those sites only that the asker sees."""
         troubles = {
             "broker": self.link.complaint,
             "broker_thread": None if self.link.is_alive else "the network thread has ended",
@@ -348,7 +398,7 @@ class Service:
             | {"sent_back": sum(self.ingester.sent_back.values())}
             | self.watch.counts,
             version,
-            self._warnings(),
+            self._warnings(sees),
         )
 
     def _apprentice(self, job: Job, folder: Path) -> Apprentice:
@@ -364,16 +414,18 @@ class Service:
         self._champion.look_again()
         self.stores.versions.prune(keep=self.settings.keep_versions)
 
-    def _warnings(self) -> dict[str, str]:
+    def _warnings(self, sees: Callable[[str], bool]) -> dict[str, str]:
         told = self.watch.warnings()
-        twins = self.ingester.twins.seen(self.clock.now())
+        twins = [one for one in self.ingester.twins.seen(self.clock.now()) if sees(one.site)]
         if twins:
             names = ", ".join(str(machine) for machine in twins)
             told["two_agents"] = f"Two agents take turns to speak as {names}; stop one, or give it its own name."
-        if self.silence.found:
-            names = ", ".join(str(one.machine) for one in self.silence.found[:10])
-            told["silent"] = f"{len(self.silence.found)} machines are silent against their rhythm: {names}."
-        flooding = [name.removeprefix(f"{PREFIX}/") for name, _ in self.ingester.sent_back.most_common(3)]
+        silent = [one for one in self.silence.found if sees(one.machine.site)]
+        if silent:
+            names = ", ".join(str(one.machine) for one in silent[:10])
+            told["silent"] = f"{len(silent)} machines are silent against their rhythm: {names}."
+        senders = (name.removeprefix(f"{PREFIX}/") for name, _ in self.ingester.sent_back.most_common())
+        flooding = [name for name in senders if sees(name.partition("/")[0])][:3]
         if flooding:
             told["flood"] = (
                 f"More came than fits at a time, most of it from {', '.join(flooding)}; it is sent again."

@@ -1,15 +1,34 @@
 """``alarmcast admin``: what an admin does, through the running service if there is one."""
 
+from typing import Annotated
+
 import typer
 
 from service.bootstrap.configuration import load_settings
-from service.cli import enrol, machine, model, notice
-from service.cli.api import api
+from service.cli import enrol, machine, model, notice, people
+from service.cli.api import Options, api
 from service.cli.arguments import DataDir, File, read
 
-app = typer.Typer(help="Machines, catalogue, history, learning.", no_args_is_help=True)
+app = typer.Typer(help="Machines, catalogue, history, learning, people.", no_args_is_help=True)
 catalogue_app = typer.Typer(help="The alarm catalogue.", no_args_is_help=True)
 history_app = typer.Typer(help="A machine's past.", no_args_is_help=True)
+
+
+@app.callback()
+def admin(
+    context: typer.Context,
+    url: Annotated[
+        str | None, typer.Option(envvar="ALARMCAST_URL", help="Ask the service at this address, with --key.")
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(envvar="ALARMCAST_KEY", help="An API key; better in the variable, where no list shows it."),
+    ] = None,
+) -> None:
+    """Machines, catalogue, history, learning, people."""
+    context.obj = Options(url, key)
+
+
 app.command("enrol")(enrol.enrol)
 app.command("watch")(enrol.watch)
 app.command("jobs")(model.jobs)
@@ -18,6 +37,8 @@ app.add_typer(model.app, name="model")
 app.add_typer(notice.app, name="webhook")
 app.command("shelve")(notice.shelve)
 app.command("maintenance")(notice.maintenance)
+app.add_typer(people.users, name="user")
+app.add_typer(people.keys, name="key")
 app.add_typer(catalogue_app, name="catalogue")
 app.add_typer(history_app, name="history")
 history_app.command("load")(enrol.history_load)

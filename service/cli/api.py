@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
 
+import click
 import httpx
 import typer
 
 from alarmcast import AlarmcastError, Client, InProcess, Unreachable
+from service.bootstrap.people import local_key
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 from service.errors import DatabaseInUse, InputRejected, Unavailable
@@ -22,28 +26,70 @@ def api(settings: Settings) -> Iterator[Client]:
 
     What goes wrong becomes the error that it describes.
     """
-    address = _running(settings)
-    if address is not None:
-        with _told(address, "does not answer"), Client(address, timeout=_PATIENCE) as client:
+    asked = _elsewhere() or _here(settings)
+    if asked is not None:
+        with _told(asked.url, "does not answer"), asked.client() as client:
             yield client
         return
     is_new = not settings.data_dir.exists()
     with open_stores(settings) as stores:
         if is_new:
             typer.echo(f"No service runs here; {settings.data_dir} is new and empty.", err=True)
-        here = InProcess(Service(settings, stores).app)
-        with _told("http://here", "does not answer"), Client("http://here", transport=here) as client:
+        service = Service(settings, stores)
+        here = Client("http://here", key=service.key, transport=InProcess(service.app))
+        with _told("http://here", "does not answer"), here as client:
             yield client
 
 
 @contextmanager
 def running_api(settings: Settings) -> Iterator[Client]:
     """Yield a client of the running service, or say that there must be one."""
-    address = _running(settings)
-    if address is None:
+    asked = _elsewhere() or _here(settings)
+    if asked is None:
         raise Unavailable("No service is running, and only a running one learns. Start it: alarmcast serve")
-    with _told(address, "no longer answers"), Client(address, timeout=_PATIENCE) as client:
+    with _told(asked.url, "no longer answers"), asked.client() as client:
         yield client
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A service that is running, and the key to ask it with."""
+
+    url: str
+    key: str
+
+    def client(self) -> Client:
+        """Return a client of it."""
+        return Client(self.url, key=self.key, timeout=_PATIENCE)
+
+
+def _elsewhere() -> Asked | None:
+    """Return the service that the command names with ``--url``, if it names one."""
+    told = _options()
+    if told.url is None:
+        return None
+    if told.key is None:
+        raise InputRejected(f"To ask the service at {told.url}, give an API key: --key, or ALARMCAST_KEY.")
+    return Asked(told.url, told.key)
+
+
+def _here(settings: Settings) -> Asked | None:
+    """Return the service that works on the same database, if one does, with the key that it left for us."""
+    address = _running(settings)
+    return None if address is None else Asked(address, _options().key or local_key(settings.data_dir))
+
+
+class Options(NamedTuple):
+    """What ``alarmcast admin`` is told before the command."""
+
+    url: str | None = None
+    key: str | None = None
+
+
+def _options() -> Options:
+    context = click.get_current_context(silent=True)
+    found = context.find_object(Options) if context else None
+    return found or Options()
 
 
 @contextmanager

@@ -9,9 +9,10 @@ import typer
 
 from service import demo as demonstration
 from service.bootstrap.configuration import load_settings
-from service.bootstrap.listening import listen, url_of
+from service.bootstrap.listening import insist_on_privacy, listen, url_of
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
+from service.flows.people import FIRST
 
 DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
 Host = Annotated[str | None, typer.Option(help="Address of the API.")]
@@ -30,11 +31,20 @@ def serve(
     settings = load_settings(
         data_dir=data_dir, host=host, port=port, broker_host=broker_host, broker_port=broker_port
     )
+    insist_on_privacy(settings)
     listener = listen(settings.host, settings.port)
     with listener, open_stores(settings, check=True) as stores:
         address = url_of(listener)
         typer.echo(f"Alarmcast listens on {address}; its API is described at {address}/docs", err=True)
-        Service(settings, stores).run(listener)
+        service = Service(settings, stores)
+        password = service.gatehouse.people.first_admin()
+        if password is not None:
+            typer.echo(
+                f"Sign in as {FIRST} with this one-time password, shown this once: {password}\n"
+                "It must be changed at the first sign-in. Lost it? alarmcast admin user password admin",
+                err=True,
+            )
+        service.run(listener)
 
 
 def demo(

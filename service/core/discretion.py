@@ -36,9 +36,7 @@ def discreet(told: Any, sites: Sites) -> Any:
     if isinstance(told, str):
         return discreet_text(told, sites)
     if isinstance(told, dict):
-        return {
-            name: discreet(value, sites) for name, value in told.items() if not is_foreign(str(name), sites)
-        }
+        return {name: discreet(value, sites) for name, value in told.items() if not is_foreign(str(name), sites)}
     if isinstance(told, list | tuple):
         return [
             discreet(value, sites) for value in told if not (isinstance(value, str) and is_foreign(value, sites))

@@ -1,6 +1,7 @@
 """Passwords to hashes and back to yes or no: argon2id, and as much work for a name that nobody has."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -21,13 +22,11 @@ class Argon2:
 
     cost: Cost = field(default_factory=Cost)
     _hasher: PasswordHasher = field(init=False)
-    _nobody: str = field(init=False)
 
     def __post_init__(self) -> None:
         cost = self.cost
         hasher = PasswordHasher(cost.rounds, cost.kilobytes, cost.lanes, type=Type.ID)
         object.__setattr__(self, "_hasher", hasher)
-        object.__setattr__(self, "_nobody", hasher.hash("nobody has this password, because nobody has this name"))
 
     def hash(self, password: str) -> str:
         """Return what is kept of a password."""
@@ -35,8 +34,9 @@ class Argon2:
 
     def verify(self, kept: str | None, password: str) -> bool:
         """Say whether a password is the one that was kept; with None it is not, after the same work."""
+        nobodys = _nobodys(self._hasher)  # made by whoever comes first, known or not
         try:
-            self._hasher.verify(self._nobody if kept is None else kept, password)
+            self._hasher.verify(nobodys if kept is None else kept, password)
         except (VerificationError, InvalidHashError):
             return False
         return kept is not None
@@ -44,3 +44,9 @@ class Argon2:
     def is_outdated(self, kept: str) -> bool:
         """Say whether a hash was made with another cost than today's."""
         return self._hasher.check_needs_rehash(kept)
+
+
+@lru_cache(maxsize=8)
+def _nobodys(hasher: PasswordHasher) -> str:
+    """Return a hash of the same cost that no password has."""
+    return hasher.hash("nobody has this password, because nobody has this name")

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from wire.forecasts import LikelyAlarm
 from service.core.principal import Sites
+from wire.forecasts import LikelyAlarm
 from wire.identity import MachineId
 from wire.words import NoticeEnd
 

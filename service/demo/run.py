@@ -14,12 +14,11 @@ from threading import Thread
 from types import FrameType
 
 import typer
-import uvicorn
 from rich.console import Console
 from rich.live import Live
 
 from service.bootstrap.configuration import load_settings
-from service.bootstrap.listening import Server, listen, url_of
+from service.bootstrap.listening import Server, listen, server_config, url_of
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 from service.broker.embedded import EmbeddedBroker
@@ -28,6 +27,7 @@ from service.demo.plan import Plan
 from service.demo.prepare import prepare
 from service.demo.screen import screen
 from service.errors import Unavailable
+from service.flows.people import FIRST
 from service.settings import MqttVersion
 from wire.clock import PlantClock
 
@@ -42,6 +42,7 @@ class Stage:
     fleet: Fleet
     address: str
     started: datetime
+    password: str  # of its own admin, new at each start
 
 
 def show(plan: Plan) -> None:
@@ -49,12 +50,13 @@ def show(plan: Plan) -> None:
     console = Console()
     with _stage(plan, plan.data_dir or _DEFAULT_DIR, console.print) as stage:
         console.print(f"The page: {stage.address}   The API's documentation: {stage.address}/docs")
+        console.print(f"Sign in as {FIRST} with the password {stage.password}")
         with (
             Live(console=console, auto_refresh=False, screen=console.is_terminal) as live,
             _until_told() as told,
         ):
             while not told:
-                live.update(screen(stage.service, stage.address), refresh=console.is_terminal)
+                live.update(screen(stage.service, stage.address, stage.password), refresh=console.is_terminal)
                 time.sleep(0.5)
 
 
@@ -96,17 +98,19 @@ def _stage(plan: Plan, data_dir: Path, say: Callable[[str], None]) -> Iterator[S
             clock_wall_origin=clock.wall_origin,
             clock_plant_origin=clock.plant_origin,
             clock_speed=clock.speed,
+            open_docs=True,  # who runs the demo is the only one who can reach it
         )
         broker = EmbeddedBroker(broker_port)
         broker.start()
         try:
             with open_stores(settings) as stores:
                 service = Service(settings, stores)
+                password = service.gatehouse.people.open_house(FIRST)
                 fleet = Fleet(plan.fleet(), broker_port, clock, data_dir / "agents")
                 with _serving(service, listener) as address:
                     fleet.start()
                     try:
-                        yield Stage(service, fleet, address, start)
+                        yield Stage(service, fleet, address, start, password)
                     finally:
                         fleet.stop()
         finally:
@@ -117,8 +121,8 @@ def _stage(plan: Plan, data_dir: Path, say: Callable[[str], None]) -> Iterator[S
 def _serving(service: Service, listener: socket.socket) -> Iterator[str]:
     """Serve the API from a thread; the main one draws or checks."""
     address = url_of(listener)
-    service.stores.lock.announce(address)
-    server = Server(uvicorn.Config(service.front(), log_config=None, access_log=False), ending=service.feed.close)
+    service.announce(address)
+    server = Server(server_config(service.front(), service.settings), ending=service.feed.close)
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="api", daemon=True)
     service.start()
     thread.start()

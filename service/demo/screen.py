@@ -10,6 +10,7 @@ from rich.text import Text
 from service.bootstrap.service import Service
 from service.errors import Unavailable
 from service.flows.forecast import urgency
+from service.flows.people import FIRST
 from wire.forecasts import Forecast
 from wire.identity import MachineId
 from wire.words import JobState
@@ -18,7 +19,7 @@ _SHOWN = 3
 _STYLES = {"ok": "green", "warming_up": "yellow", "stale": "red"}
 
 
-def screen(service: Service, address: str) -> Panel:
+def screen(service: Service, address: str, password: str) -> Panel:
     """Draw the present state of the service."""
     health = service.health()
     counts = health.counts
@@ -31,7 +32,13 @@ def screen(service: Service, address: str) -> Panel:
     learning = Text("\n".join(_jobs(service)), style="cyan")
     troubles = Text("\n".join(f"{part}: {why}" for part, why in health.troubles.items()), style="red")
     foot = Text.assemble(
-        ("the page: ", "dim"), address, ("   the API: ", "dim"), f"{address}/docs", ("   end with Ctrl-C", "dim")
+        ("the page: ", "dim"),
+        address,
+        ("   the API: ", "dim"),
+        f"{address}/docs",
+        ("   sign in: ", "dim"),
+        f"{FIRST} / {password}",
+        ("   end with Ctrl-C", "dim"),
     )
     return Panel(Group(head, learning, troubles, _machines(service), foot), title="Alarmcast")
 

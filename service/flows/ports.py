@@ -80,9 +80,7 @@ class Audit(Protocol):
     """The book of changes."""
 
     def page(self, query: DeedQuery) -> list[Deed]: ...
-    def write(
-        self, *, at: datetime, who: str, action: str, subject: str, reason: str | None = None
-    ) -> None: ...
+    def write(self, *, at: datetime, who: str, action: str, subject: str, reason: str | None = None) -> None: ...
 
 
 class Machines(Protocol):
@@ -129,11 +127,16 @@ class AlarmsInOrder(Protocol):
     ) -> Iterator[StoredAlarm]: ...
 
 
-class QuarantineLog(Protocol):
+class Quarantined(Protocol):
     """What was refused."""
 
     def page(self, query: QuarantineQuery) -> list[QuarantinedItem]: ...
     def get(self, number: int) -> QuarantinedItem: ...
+
+
+class QuarantineLog(Quarantined, Protocol):
+    """The same, with how much there is."""
+
     def reasons(self, *, sites: Sites = None) -> list[ReasonCount]: ...
 
 
@@ -185,9 +188,7 @@ class JobLog(Protocol):
     """What is to be learned, what is being learned, what was."""
 
     def get(self, number: int) -> Job: ...
-    def newest(
-        self, *, machine: MachineId | None = None, limit: int = 100, sites: Sites = None
-    ) -> list[Job]: ...
+    def newest(self, *, machine: MachineId | None = None, limit: int = 100, sites: Sites = None) -> list[Job]: ...
 
 
 class Jobs(JobLog, Protocol):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from service.core.quarantine import QuarantinedItem, QuarantineQuery
 from service.errors import Conflict
-from service.flows.ports import QuarantineLog, Recorder
+from service.flows.ports import Quarantined, Recorder
 from service.flows.record_events import Incoming, Intake, TimePolicy, record
 from service.flows.registry import Registry
 from wire.clock import PlantClock
@@ -26,7 +26,7 @@ class Replayed(NamedTuple):
 class Replay:
     """Judges as ingest does, with the very same code; what is taken leaves the quarantine in the same commit."""
 
-    quarantine: QuarantineLog
+    quarantine: Quarantined
     recorder: Recorder
     registry: Registry
     clock: PlantClock

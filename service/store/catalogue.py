@@ -8,6 +8,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from service.core.catalogue import CatalogueEntry
 from service.errors import Conflict
+from service.store.audit import note_asked
 from service.store.engine import Database
 from service.store.tables import catalogue
 
@@ -40,6 +41,7 @@ class CatalogueStore:
         """
         with self.database.write() as connection:
             new = merge_into(connection, entries)
+            note_asked(connection, action="add to catalogue", subject=f"{new} new codes")
         self._known = None
         return new
 

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from service import __version__
 from service.web import (
     acknowledgements,
+    audit,
     catalogue,
     enrolment,
     explanations,
@@ -18,6 +19,7 @@ from service.web import (
     gaps,
     health,
     jobs,
+    keys,
     machines,
     maintenance,
     memory,
@@ -26,29 +28,35 @@ from service.web import (
     problems,
     quarantine,
     scores,
+    session,
     shelves,
     silent,
     stream,
     timelines,
+    users,
     webhooks,
 )
+from service.web.guard import Door, Guard, as_judged, insist_on_lines
 from service.web.parts import Parts
+from service.web.permissions import document_rules
 
 _DESCRIPTION = """
 Which alarms will come in the next hours, for every machine of the fleet.
 
+Send an API key or a session's token as `Authorization: Bearer …`; every answer holds only what is yours to see.
 Times are UTC. Errors are `application/problem+json` (RFC 9457). Lists come in pages with a cursor.
 """
 
 
-def create_app(parts: Parts) -> FastAPI:
-    """Build the app on the parts it is given."""
+def create_app(parts: Parts, door: Door) -> FastAPI:
+    """Build the app on the parts it is given, with a guard at its door."""
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
     app = FastAPIOffline(
         title="Alarmcast",
         version=__version__,
         description=_DESCRIPTION,
         redirect_slashes=False,
+        dependencies=[Depends(as_judged)],
         generate_unique_id_function=lambda route: route.name,  # an operation is called as its function is
     )
     problems.install(app)
@@ -75,14 +83,21 @@ def create_app(parts: Parts) -> FastAPI:
         shelves,
         maintenance,
         webhooks,
+        session,
+        users,
+        keys,
+        audit,
         health,
     )
-    for noun in nouns:
-        app.include_router(noun.router(parts))
+    routers = [noun.router(parts) for noun in nouns]
+    insist_on_lines(app, routers, door.table)
+    for router in routers:
+        app.include_router(router)
+    app.add_middleware(Guard, door=door)
     documented = app.openapi
 
     def openapi() -> dict[str, Any]:
-        return problems.document(documented())
+        return document_rules(problems.document(documented()), door.table)
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend its document
     return app

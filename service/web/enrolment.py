@@ -7,10 +7,11 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from service.core.enrolment import NewMachine
+from service.core.principal import insist_on
 from service.errors import InputRejected
 from service.flows.load_history import LogFile
 from service.web import jobs, machines
-from service.web.parts import MachineName, Parts, Site, who
+from service.web.parts import MachineName, Parts, Site, who, write_down
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.micros import moment
@@ -66,6 +67,9 @@ def router(parts: Parts) -> APIRouter:
         idempotency_key: IdempotencyKey = None,
     ) -> Enrolment:
         """Enrol a machine: its alarms are taken from now on, and it is learned once there is enough of them."""
+        insist_on(new.site)
+        if new.catalogue is not None:
+            insist_on(None)  # a catalogue is the whole fleet's
         machine = MachineId(new.site, new.machine)
         wish = NewMachine(machine, new.name, new.time_zone, new.catalogue)
         enrolled = parts.enrolment.enrol(wish, key=idempotency_key, who=who(request))
@@ -101,6 +105,8 @@ def router(parts: Parts) -> APIRouter:
             async for chunk in request.stream():
                 upload.write(chunk)
             log = LogFile(upload.path, serial, zone, name)
+            told = f"{name}, {upload.size:,} bytes"
+            await run_in_threadpool(write_down, parts, "load history", str(known.id), told)
             loaded = await run_in_threadpool(parts.history.load, known, log, upload)
         parts.newest.touch([known.id])
         parts.enrolment.look_again()

@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter, Response
 
+from service.core.principal import asker
 from service.web.parts import Parts
 from wire.rest.health import Alive, Readiness, Status
 
@@ -19,10 +20,10 @@ def router(parts: Parts) -> APIRouter:
     @routes.head("/readyz", include_in_schema=False)
     @routes.get("/readyz", responses={503: {"model": Readiness, "description": "Not ready; `troubles` says why."}})
     def check_readiness(response: Response) -> Readiness:
-        """200 if events can be taken and forecasts given, otherwise 503 with what is wrong."""
+        """200 if events can be taken and forecasts given, otherwise 503; those who are known learn why."""
         health = parts.health()
         response.status_code = 200 if health.ready else 503
-        return Readiness(ready=health.ready, troubles=health.troubles)
+        return Readiness(ready=health.ready, troubles=health.troubles if asker() else {})
 
     @routes.get("/v1/status")
     def get_status() -> Status:

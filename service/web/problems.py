@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from service.errors import InputRejected, ServiceError, Unavailable
+from service.errors import InputRejected, NotSignedIn, ServiceError, Unavailable
 from wire.rest.problems import FieldError, Problem
 
 log = logging.getLogger(__name__)
@@ -38,10 +38,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(ServiceError)
     async def service_error(request: Request, error: ServiceError) -> JSONResponse:
-        headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable) else {}
-        pointer = error.pointer if isinstance(error, InputRejected) else None
-        errors = [FieldError(pointer=pointer, detail=str(error))] if pointer else None
-        return _answer(request, error.status, error.title, str(error), errors=errors, headers=headers)
+        return problem_of(request.url.path, error)
 
     @app.exception_handler(RequestValidationError)
     async def invalid_request(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -50,20 +47,32 @@ def install(app: FastAPI) -> None:
             for one in error.errors()
         ]
         detail = f"{errors[0].pointer}: {errors[0].detail}." if errors else "The request cannot be read."
-        return _answer(request, 422, "Input rejected", detail, errors=errors)
+        return _answer(request.url.path, 422, "Input rejected", detail, errors=errors)
 
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> JSONResponse:
         title = HTTPStatus(error.status_code).phrase
-        return _answer(request, error.status_code, title, str(error.detail), headers=dict(error.headers or {}))
+        headers = dict(error.headers or {})
+        return _answer(request.url.path, error.status_code, title, str(error.detail), headers=headers)
 
     @app.exception_handler(Exception)
     async def defect(request: Request, _error: Exception) -> JSONResponse:
-        return _answer(request, 500, "Internal error", "This is a defect of the service; its log says more.")
+        sentence = "This is a defect of the service; its log says more."
+        return _answer(request.url.path, 500, "Internal error", sentence)
+
+
+def problem_of(path: str, error: ServiceError) -> JSONResponse:
+    """Return an error of ours as the answer to a request for a path."""
+    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable) else {}
+    if isinstance(error, NotSignedIn):
+        headers["WWW-Authenticate"] = "Bearer"
+    pointer = error.pointer if isinstance(error, InputRejected) else None
+    errors = [FieldError(pointer=pointer, detail=str(error))] if pointer else None
+    return _answer(path, error.status, error.title, str(error), errors=errors, headers=headers)
 
 
 def _answer(
-    request: Request,
+    path: str,
     status: int,
     title: str,
     detail: str,
@@ -71,5 +80,5 @@ def _answer(
     errors: list[FieldError] | None = None,
     headers: dict[str, str] | None = None,
 ) -> JSONResponse:
-    problem = Problem(title=title, status=status, detail=detail, instance=request.url.path, errors=errors or [])
+    problem = Problem(title=title, status=status, detail=detail, instance=path, errors=errors or [])
     return JSONResponse(problem.model_dump(), status, headers, media_type=MEDIA_TYPE)

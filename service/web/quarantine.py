@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query
 
 from service.core.quarantine import QuarantinedItem, QuarantineQuery
 from service.errors import InputRejected
-from service.web.parts import Parts
+from service.web.parts import Parts, write_down
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.rest.quarantine import Correction, ItemPage, ItemView, ReasonView, ReplayView, WholeItem
@@ -44,6 +44,7 @@ def router(parts: Parts) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=10_000, description="How many at the most.")] = 1000,
     ) -> ReplayView:
         """Judge again what was refused for a reason; what is refused again stays."""
+        write_down(parts, "replay", f"up to {limit} quarantined items", reason)
         return ReplayView(**parts.replay.many(reason, limit)._asdict())
 
     @routes.get("/{number}", responses=responses(404, 422))
@@ -59,6 +60,10 @@ def router(parts: Parts) -> APIRouter:
     @routes.post("/{number}/replay", responses=responses(404, 409, 422))
     def replay_quarantined_item(number: Number, correction: Correction | None = None) -> ReplayView:
         """Judge one item again, with a corrected body if one is given; 409 if it is refused again."""
+        item = parts.quarantine.get(number)
+        write_down(
+            parts, "replay corrected" if correction else "replay", f"quarantined item {number}", item.reason
+        )
         corrected = correction.body.encode(errors="surrogatepass") if correction else None
         return ReplayView(**parts.replay.one(number, corrected)._asdict())
 

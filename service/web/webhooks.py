@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 
 from service.core.webhook import Webhook
 from service.web.pages import Number
-from service.web.parts import Parts, who
+from service.web.parts import Parts, who, write_down
 from service.web.problems import responses
 from wire.rest.texts import Words
 from wire.rest.webhooks import NewWebhook, WebhookAnswer, WebhookList, WebhookSwitch, WebhookView, WebhookWish
@@ -62,6 +62,7 @@ def router(parts: Parts) -> APIRouter:
     @routes.post("/{number}/test", responses=responses(404, 422))
     def test_webhook(number: Number) -> WebhookAnswer:
         """Send a signed test to a webhook now, once, and answer with what its receiver said."""
+        write_down(parts, "test", f"webhook {parts.webhooks.get(number).number}")
         answer = parts.webhooks.test(number)
         return WebhookAnswer(
             delivered=answer.is_fine,

@@ -11,27 +11,27 @@ from alarmcast import AsyncClient, Client, InProcess
 from service.bootstrap.listening import Server, listen, url_of
 from service.bootstrap.service import Service
 from tests.conftest import wait_until
-from tests.service.conftest import champion, filler, service, settings, stores
+from tests.service.conftest import Trusted, champion, filler, service, settings, stores
 
 __all__ = ["champion", "filler", "service", "settings", "stores"]  # fixtures
 
 
 @pytest.fixture
 def client(service: Service) -> Iterator[Client]:
-    with Client("http://here", transport=InProcess(service.app)) as opened:
+    with Client("http://here", key=service.key, transport=InProcess(service.app)) as opened:
         yield opened
 
 
 @pytest.fixture
 def async_client(service: Service) -> AsyncClient:
-    return AsyncClient("http://here", transport=httpx.ASGITransport(service.app))
+    return AsyncClient("http://here", key=service.key, transport=httpx.ASGITransport(service.app))
 
 
 @pytest.fixture
 def address(service: Service) -> Iterator[str]:
     """Where the app is served over a real socket."""
     with listen("127.0.0.1", 0) as listener:
-        config = uvicorn.Config(service.app, log_config=None, access_log=False)
+        config = uvicorn.Config(Trusted(service), log_config=None, access_log=False)
         server = Server(config, ending=service.feed.close)
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()

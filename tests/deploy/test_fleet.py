@@ -124,14 +124,17 @@ class Api:
     """The service's API."""
 
     port: int
+    data: Path
 
     def get(self, path: str, **query: str | int) -> Any:
         """Return an answer, or None while there is none."""
         url = f"http://127.0.0.1:{self.port}{path}?{urlencode(query)}"
         try:
-            with urllib.request.urlopen(url, timeout=20) as answer:
+            key = (self.data / "admin.token").read_text(encoding="ascii").strip()
+            request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"})
+            with urllib.request.urlopen(request, timeout=20) as answer:
                 return json.load(answer)
-        except urllib.error.URLError:
+        except (urllib.error.URLError, FileNotFoundError):
             return None
 
     def alarms(self, agent: edge_settings.Settings) -> list[tuple[datetime, int]]:
@@ -155,7 +158,7 @@ class Api:
 def test_every_machine_goes_on_over_mqtt_where_its_history_ends_and_is_forecast(
     compose: Compose, fleet: Fleet, broker: DeployedBroker, tmp_path: Path
 ) -> None:
-    api = Api(free_port())
+    api = Api(free_port(), fleet.data)
     at_broker = {"broker_host": "127.0.0.1", "broker_port": broker.port}
     with ExitStack() as stack:
         service = fleet.environment(compose.containers["service"], host="127.0.0.1", port=api.port, **at_broker)

@@ -17,7 +17,7 @@ LONG = 150_000  # milliseconds: a bound on waiting for a failure, never a hope
 
 @pytest.fixture
 def client(stage: Stage) -> Iterator[Client]:
-    with Client(stage.plant.address) as made:
+    with Client(stage.plant.address, key=stage.plant.key) as made:
         yield made
 
 

@@ -6,7 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +62,18 @@ class Process:
 
 
 @dataclass
+class LocalKey(httpx.Auth):
+    """Asks with the key that the service left in its folder when it last started."""
+
+    file: Path
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        if self.file.exists():
+            request.headers["Authorization"] = f"Bearer {self.file.read_text().strip()}"
+        yield request
+
+
+@dataclass
 class Plant:
     """A broker, a service and any number of agents, all real."""
 
@@ -84,11 +96,21 @@ class Plant:
         self.service.environment = self.environment
         # No connection outlives its answer, because the service may be killed and started again.
         alone = httpx.Limits(max_keepalive_connections=0)
-        self.api = Client(http=httpx.Client(base_url=self.address, timeout=120, limits=alone))
+        self.api = Client(
+            http=httpx.Client(base_url=self.address, auth=LocalKey(self.key_file), timeout=120, limits=alone)
+        )
 
     @property
     def data(self) -> Path:
         return self.data_dir or self.folder / "data"
+
+    @property
+    def key_file(self) -> Path:
+        return self.data / "admin.token"
+
+    @property
+    def key(self) -> str:
+        return self.key_file.read_text().strip()
 
     def start_service(self) -> None:
         self.service.start()

@@ -30,7 +30,9 @@ class Readiness(BaseModel):
     )
 
     ready: bool
-    troubles: dict[str, str] = Field(description="Each part that is not well, and why.")
+    troubles: dict[str, str] = Field(
+        description="Each part that is not well, and why; nothing of it to strangers."
+    )
 
 
 class IngestView(BaseModel):

@@ -119,7 +119,8 @@ def test_a_machine_that_is_let_go_while_its_past_is_loaded_gets_no_more_of_it(
 def test_whoever_waits_is_told_how_far_the_file_is(service: Service, filler: Machine, tmp_path: Path) -> None:
     log = tmp_path / "history.csv"
     write_log(log, machines=1, days=900, end=NOW, seed=19)
-    rows, client = log.read_bytes(), Client("http://here", transport=InProcess(service.app))
+    rows = log.read_bytes()
+    client = Client("http://here", key=service.key, transport=InProcess(service.app))
     nothing = HistoryUnderWay(state=HistoryState.IDLE, bytes=0, lines_done=0, lines=None)
     assert client.enrolment.history(filler.id) == nothing
     with service.history.upload(filler) as upload:

@@ -27,7 +27,7 @@ class Client(alarmcast.Client):
     """The client of the app in this process; ``request`` and ``get`` also ask what it would not."""
 
     def __init__(self, service: Service) -> None:
-        super().__init__("http://test", transport=InProcess(service.app, raise_defects=False))
+        super().__init__("http://test", key=service.key, transport=InProcess(service.app, raise_defects=False))
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
         return self.http.request(method, path, **more)

@@ -32,7 +32,7 @@ DAY = timedelta(days=1)
 
 def get(service: Service, path: str, **query: Any) -> httpx.Response:
     async def ask() -> httpx.Response:
-        transport = httpx.ASGITransport(service.app, raise_app_exceptions=False)
+        transport = httpx.ASGITransport(Trusted(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             return await client.get(path, params=query)
 

@@ -25,7 +25,7 @@ REPORT: dict[str, Any] = {
 
 @pytest.fixture
 def client(service: Service) -> Iterator[Client]:
-    with Client("http://here", transport=InProcess(service.app)) as made:
+    with Client("http://here", key=service.key, transport=InProcess(service.app)) as made:
         yield made
 
 

@@ -14,7 +14,7 @@ from tests.service.conftest import FILLER, NOW, heard, raise_alarms
 
 @pytest.fixture
 def client(service: Service) -> Client:
-    return Client("http://here", transport=InProcess(service.app))
+    return Client("http://here", key=service.key, transport=InProcess(service.app))
 
 
 @pytest.mark.usefixtures("champion")

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from service.bootstrap.listening import Server, listen, url_of
 from service.bootstrap.service import Service
@@ -23,7 +23,7 @@ from service.flows.feed import Feed
 from service.settings import Settings
 from tests.conftest import wait_until
 from tests.service.broker.test_ingester import RecordingLink
-from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
+from tests.service.conftest import EPOCH, FILLER, NOW, Trusted, enrolled, heard, raise_alarms
 from tests.service.web.test_api import BASE, Client, problem
 from wire.forecasts import Forecast
 from wire.identity import MachineId
@@ -33,7 +33,7 @@ CAPPER = MachineId("lyon", "capper")
 
 
 @contextmanager
-def serving(app: FastAPI, feed: Feed) -> Iterator[str]:
+def serving(app: ASGIApp, feed: Feed) -> Iterator[str]:
     """Serve an app on a free port, from a thread."""
     with listen("127.0.0.1", 0) as listener:
         config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=60)
@@ -49,7 +49,7 @@ def serving(app: FastAPI, feed: Feed) -> Iterator[str]:
 
 @pytest.fixture
 def address(service: Service) -> Iterator[str]:
-    with serving(service.app, service.feed) as url:
+    with serving(Trusted(service), service.feed) as url:
         yield url
 
 
@@ -58,6 +58,7 @@ class Reader:
     """Reads a stream in a thread of its own and keeps what was told."""
 
     url: str
+    key: str | None = None
     told: list[tuple[str, Any]] = field(default_factory=list)
     comments: int = 0
     ended: bool = False
@@ -71,7 +72,8 @@ class Reader:
 
     def _read(self) -> None:
         kind = ""
-        with httpx.stream("GET", self.url, timeout=60) as answer:
+        headers = {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
+        with httpx.stream("GET", self.url, headers=headers, timeout=60) as answer:
             assert answer.headers["content-type"].startswith("text/event-stream")
             for line in answer.iter_lines():
                 if line.startswith("event: "):
@@ -202,7 +204,7 @@ def test_a_silent_stream_says_that_it_is_still_there(service: Service, address: 
 
 @pytest.mark.usefixtures("filler")
 def test_streams_end_at_once_when_the_server_stops(service: Service) -> None:
-    with serving(service.app, service.feed) as url:
+    with serving(Trusted(service), service.feed) as url:
         readers = [listening(service, f"{url}/v1/stream", readers=n + 1) for n in range(3)]
         job = Reader(f"{url}/v1/jobs/1/events").start()
         wait_until(lambda: job.told, "the job is told")
@@ -214,7 +216,7 @@ def test_streams_end_at_once_when_the_server_stops(service: Service) -> None:
 @pytest.mark.usefixtures("filler")
 def test_a_reader_that_leaves_gives_its_place_back(settings: Settings, stores: Stores) -> None:
     service = Service(settings.model_copy(update={"stream_limit": 1}), stores)
-    with serving(service.app, service.feed) as url:
+    with serving(Trusted(service), service.feed) as url:
         with httpx.stream("GET", f"{url}/v1/stream", timeout=10) as answer:
             pieces = answer.iter_bytes()  # kept, because httpx hangs up when it goes
             assert next(pieces)
