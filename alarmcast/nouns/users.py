@@ -1,0 +1,53 @@
+"""Users: who may sign in, in which role and for which sites."""
+
+from collections.abc import Sequence
+from types import EllipsisType
+
+from alarmcast.call import Ask
+from alarmcast.endpoint import Noun, S, operation
+from wire.rest.people import NewUser, OneTimePassword, UserChange, UserList, UserView, UserWish
+from wire.words import Role
+
+
+class Users(Noun[S]):
+    """``client.users``; ``sites=None`` is every site."""
+
+    @operation("GET /v1/users", UserList)
+    def list(self) -> Ask:
+        """Return everybody who may sign in."""
+        return Ask()
+
+    @operation("POST /v1/users", NewUser)
+    def add(
+        self,
+        name: str,
+        *,
+        role: Role = Role.VIEWER,
+        sites: Sequence[str] | None = None,
+        password: str | None = None,
+    ) -> Ask:
+        """Let somebody sign in; without a password the answer has one that is told this once."""
+        return Ask(body=UserWish(name=name, role=role, sites=_listed(sites), password=password))
+
+    @operation("PATCH /v1/users/{name}", UserView)
+    def change(
+        self, name: str, *, role: Role | None = None, sites: Sequence[str] | EllipsisType | None = ...
+    ) -> Ask:
+        """Give a user another role or other sites; what is not given stays."""
+        wanted = {} if role is None else {"role": role}
+        moved = {} if isinstance(sites, EllipsisType) else {"sites": _listed(sites)}
+        return Ask(at={"name": name}, body=UserChange.model_validate({**wanted, **moved}))
+
+    @operation("POST /v1/users/{name}/password", OneTimePassword)
+    def reset_password(self, name: str) -> Ask:
+        """Give a user a password that is told this once, and sign them out everywhere."""
+        return Ask(at={"name": name})
+
+    @operation("DELETE /v1/users/{name}", type(None))
+    def remove(self, name: str) -> Ask:
+        """Let somebody sign in no more, and sign them out."""
+        return Ask(at={"name": name})
+
+
+def _listed(sites: Sequence[str] | None) -> list[str] | None:
+    return None if sites is None else list(sites)

@@ -1,0 +1,105 @@
+"""Who may come in: the desks of people and keys, the guard's door, and the key that is left in the data folder."""
+
+import contextlib
+import os
+import secrets
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from service.core import secret
+from service.core.bucket import Buckets
+from service.core.hashing import Argon2
+from service.core.secret import Token, new_token
+from service.errors import InputRejected
+from service.flows.access import LOCAL, SYSTEM, Access
+from service.flows.enrol import wall_now
+from service.flows.people import PeopleDesk
+from service.flows.ports import Hasher
+from service.flows.sign_in import SignInDesk
+from service.settings import Settings
+from service.store.engine import Database
+from service.store.people import KeyStore, SessionStore, UserStore
+from service.web.guard import Door
+
+_STRANGERS_SHARE = 0.1  # of what those may ask whom we know
+
+
+def _token(kind: str) -> Token:
+    return new_token(kind, secrets.token_bytes)
+
+
+@dataclass
+class Gatehouse:
+    """All that decides who may come in; ``local`` and ``system`` are keys that live as long as this process."""
+
+    settings: Settings
+    database: Database
+    hasher: Hasher = field(default_factory=Argon2)
+    local: Token = field(default_factory=lambda: _token(secret.LOCAL))
+    system: Token = field(default_factory=lambda: _token(secret.SYSTEM))
+    access: Access = field(init=False)
+    sign_in: SignInDesk = field(init=False)
+    people: PeopleDesk = field(init=False)
+    door: Door = field(init=False)
+
+    def __post_init__(self) -> None:
+        settings = self.settings
+        users, sessions, keys = UserStore(self.database), SessionStore(self.database), KeyStore(self.database)
+        self.access = Access(
+            sessions,
+            keys,
+            wall=wall_now,
+            idle=timedelta(hours=settings.session_idle_hours),
+            own={self.local: LOCAL, self.system: SYSTEM},
+        )
+        self.sign_in = SignInDesk(
+            users, sessions, self.hasher, self.access, wall_now, lasts=timedelta(days=settings.session_days)
+        )
+        self.people = PeopleDesk(users, keys, self.hasher, self.access, wall_now)
+        rate, burst = settings.rate_per_second, settings.rate_burst
+        self.door = Door(
+            access=self.access,
+            wall=wall_now,
+            largest_body=settings.body_max_mb * 1_000_000,
+            known=Buckets(rate, burst, time.monotonic),
+            strangers=Buckets(rate * _STRANGERS_SHARE, burst * _STRANGERS_SHARE, time.monotonic),
+            open_docs=settings.open_docs,
+        )
+
+    def leave_key(self) -> None:
+        """Write the local key where only the service's own user can read it; ``alarmcast admin`` looks there."""
+        path = key_file(self.settings.data_dir)
+        fresh = path.with_suffix(f".{os.getpid()}")
+        with contextlib.suppress(FileNotFoundError):
+            fresh.unlink()
+        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "w", encoding="ascii") as opened:
+            opened.write(f"{self.local}\n")
+        fresh.replace(path)
+
+    def take_key_back(self) -> None:
+        """Remove the local key, unless another process has left its own since."""
+        path = key_file(self.settings.data_dir)
+        with contextlib.suppress(OSError):
+            if path.read_text(encoding="ascii").strip() == str(self.local):
+                path.unlink()
+
+
+def key_file(data_dir: Path) -> Path:
+    """Return where a running service leaves its local key."""
+    return data_dir / "admin.token"
+
+
+def local_key(data_dir: Path) -> str:
+    """Return the key of the service that works in a folder, or say in a sentence who may read it."""
+    path = key_file(data_dir)
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no key"
+        raise InputRejected(
+            f"Cannot read {path}: {why}. Ask as the user that the service runs as, or give an API key: "
+            "--key, or ALARMCAST_KEY."
+        ) from None

@@ -1,0 +1,41 @@
+"""The book of changes: who did what, when, from where and why."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from service.core.audit import Deed, DeedQuery
+from service.web.pages import CursorQuery, Limit, page_of
+from service.web.parts import Parts
+from service.web.problems import responses
+from wire.rest.audit import AuditEntry, AuditPage
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the route of the book of changes."""
+    routes = APIRouter(prefix="/v1/audit", tags=["people"])
+
+    @routes.get("", responses=responses(422))
+    def list_changes(
+        limit: Limit = 100,
+        cursor: CursorQuery = None,
+        who: Annotated[str | None, Query(max_length=200, description="Only what they did.")] = None,
+    ) -> AuditPage:
+        """Every change that somebody asked for, newest first, a page at a time; nothing is ever taken out."""
+        found = parts.audit.page(DeedQuery(limit + 1, cursor, who))
+        shown, following = page_of(found, limit, lambda one: one.number)
+        return AuditPage(entries=[_view(one) for one in shown], next=following)
+
+    return routes
+
+
+def _view(deed: Deed) -> AuditEntry:
+    return AuditEntry(
+        id=deed.number,
+        at=deed.at,
+        who=deed.who,
+        action=deed.action,
+        subject=deed.subject,
+        reason=deed.reason,
+        origin=deed.origin,
+    )

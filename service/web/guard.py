@@ -1,0 +1,257 @@
+"""The guard at the API's door: asks who is there, how often they come, what they carry, before anything else."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.routing import APIRouter
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.core.bucket import Buckets
+from service.core.principal import Asking, Principal, asks
+from service.errors import Forbidden, NotSignedIn, ServiceError, TooLarge, TooMany
+from service.flows.access import Access
+from service.web.permissions import Found, Reach, Table
+from service.web.problems import problem_of
+from wire.words import PrincipalKind
+
+COOKIE: Final = "alarmcast_session"
+JUDGED: Final = "alarmcast.judged"
+_STRANGERS_BODY = 16 * 1024  # bytes; enough for a name and a password
+_LOOK_AGAIN = 5.0  # seconds after which a stream asks whether its reader may still read
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_OWN_PEOPLE = frozenset({PrincipalKind.LOCAL, PrincipalKind.SYSTEM})  # nobody limits how often we ask ourselves
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    # What the API answers is data: nothing of it may run, be framed or fetch anything.
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+_DOCS = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
+_OVERRIDES: Final = {
+    # The documentation is a page that starts itself with a few lines of its own script.
+    "/docs": {"Content-Security-Policy": f"{_DOCS}; script-src 'self' 'unsafe-inline'"},
+    "/docs/oauth2-redirect": {"Content-Security-Policy": f"{_DOCS}; script-src 'self' 'unsafe-inline'"},
+    "/redoc": {"Content-Security-Policy": f"{_DOCS}; script-src 'self' 'unsafe-inline'; worker-src blob:"},
+}
+_STRICT_TRANSPORT = "max-age=31536000"
+
+
+@dataclass(frozen=True)
+class Door:
+    """What the guard goes by."""
+
+    access: Access
+    wall: Callable[[], datetime]
+    largest_body: int  # bytes
+    known: Buckets  # of those whom we know
+    strangers: Buckets
+    open_docs: bool = False
+    monotonic: Callable[[], float] = time.monotonic
+    table: Table = field(default_factory=Table)
+
+
+class Guard:
+    """ASGI middleware around the whole API, streams and files included."""
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self._app, self._door = app, door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or let in whoever may come in."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":  # there is nothing here that speaks over a websocket
+            await _Visit(self._app, self._door, scope, receive, send).run()
+
+
+class _Turned(Exception):
+    """A reader of a stream may no longer read it."""
+
+
+@dataclass
+class _Visit:
+    """One request."""
+
+    app: ASGIApp
+    door: Door
+    scope: Scope
+    receive: Receive
+    send: Send
+    token: str | None = None
+    principal: Principal | None = None
+    _looked: float = 0.0
+    _taken: int = 0
+    _largest: int | None = None
+
+    async def run(self) -> None:
+        path = self.scope["path"]
+        found = self._found(path)
+        try:
+            asking = await self._judged(found)
+        except ServiceError as error:
+            await problem_of(path, error)(self.scope, self.receive, self._answer)
+            return
+        self.scope[JUDGED] = found.route if found else None
+        self._looked = self.door.monotonic()
+        with asks(asking), _turned_away():
+            await self.app(self.scope, self._receive, self._answer)
+
+    def _found(self, path: str) -> Found | None:
+        found = self.door.table.find(self.scope["method"], path)
+        if found is None and path.startswith("/static-offline-docs/"):
+            return self.door.table.find(self.scope["method"], "/static-offline-docs/any")
+        return found
+
+    async def _judged(self, found: Found | None) -> Asking:
+        headers = Headers(scope=self.scope)
+        client = self.scope.get("client")
+        origin = str(client[0]) if client else None
+        self.token, by_cookie = _token(headers)
+        if self.token is not None:
+            self.principal = await self._who(self.token)
+        self._insist_on_pace(origin)
+        if found is None or not self._is_open(found):
+            if self.principal is None:
+                raise NotSignedIn(_STRANGER if self.token is None else _NO_LONGER)
+            if found is not None:
+                found.insist(self.principal)
+        if self.scope["method"] not in _SAFE and (by_cookie or self.principal is None):
+            _insist_on_same_origin(headers)
+        self._bound(found, headers)
+        return Asking(self.principal, origin, self.door.wall())
+
+    def _is_open(self, found: Found) -> bool:
+        is_docs = self.door.open_docs and found.route in _DOCUMENTATION
+        return found.rule.reach is Reach.OPEN or is_docs
+
+    async def _who(self, token: str) -> Principal | None:
+        known = self.door.access.remembered(token)
+        return known or await run_in_threadpool(self.door.access.who, token)
+
+    def _insist_on_pace(self, origin: str | None) -> None:
+        if self.principal is None:
+            wait = self.door.strangers.take(origin or "?")
+        elif self.principal.kind in _OWN_PEOPLE:
+            return
+        else:
+            wait = self.door.known.take(self.principal.name)
+        if wait > 0:
+            raise TooMany("You ask more often than this service allows; wait and go on more slowly.", wait=wait)
+
+    def _bound(self, found: Found | None, headers: Headers) -> None:
+        """Refuse a body that says it is too large, and remember the limit for one that does not say."""
+        if found is not None and found.rule.own_limit:
+            return
+        self._largest = self.door.largest_body if self.principal else _STRANGERS_BODY
+        declared = headers.get("content-length", "0")
+        if not declared.isdecimal() or int(declared) > self._largest:
+            raise TooLarge(_too_large(self._largest))
+
+    async def _receive(self) -> Message:
+        message = await self.receive()
+        if message["type"] == "http.request" and self._largest is not None:
+            self._taken += len(message.get("body", b""))
+            if self._taken > self._largest:
+                # The only kind that FastAPI lets through from below while it reads a body.
+                raise HTTPException(TooLarge.status, _too_large(self._largest))
+        return message
+
+    async def _answer(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._dress(MutableHeaders(scope=message))
+        elif message.get("more_body") and self.token is not None:
+            await self._look_again(self.token)
+        await self.send(message)
+
+    def _dress(self, headers: MutableHeaders) -> None:
+        for name, value in (_HEADERS | _OVERRIDES.get(self.scope["path"], {})).items():
+            headers.setdefault(name, value)
+        if self.scope.get("scheme") == "https":
+            headers.setdefault("Strict-Transport-Security", _STRICT_TRANSPORT)
+
+    async def _look_again(self, token: str) -> None:
+        """End a stream whose reader was signed out, or may see other sites now than when it began."""
+        now = self.door.monotonic()
+        if now - self._looked < _LOOK_AGAIN or self.principal is None:
+            return
+        self._looked = now
+        if await self._who(token) != self.principal:
+            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+            raise _Turned
+
+
+@contextmanager
+def _turned_away() -> Iterator[None]:
+    """Let a stream that was ended end quietly."""
+    try:
+        yield
+    except _Turned:
+        pass
+    except BaseExceptionGroup as group:
+        _, others = group.split(_Turned)
+        if others is not None:
+            raise
+
+
+_STRANGER: Final = "Who are you? Send an API key as `Authorization: Bearer …`, or sign in: POST /v1/session."
+_NO_LONGER: Final = "This key or session is not known, or not any more. Sign in again, or ask for another key."
+_DOCUMENTATION: Final = frozenset({"/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"})
+
+
+def _too_large(most: int) -> str:
+    return f"A request may bring at most {most:,} bytes here; send less."
+
+
+def _token(headers: Headers) -> tuple[str | None, bool]:
+    """Return the token that a request brings, and whether a browser brought it by itself."""
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and bearer.strip():
+        return bearer.strip(), False
+    try:
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        cookie = None
+    return (cookie.value, True) if cookie is not None and cookie.value else (None, False)
+
+
+def _insist_on_same_origin(headers: Headers) -> None:
+    """Refuse what another site's page makes a browser send; a program sends neither of these headers."""
+    fetched, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if fetched is not None:
+        is_own = fetched in ("same-origin", "none")
+    else:
+        is_own = origin is None or origin.rpartition("//")[2] == headers.get("host")
+    if not is_own:
+        raise Forbidden("A page of another site may not order anything here in your name.")
+
+
+async def as_judged(request: Request) -> None:
+    """Run before every endpoint: what the guard judged must be the route that was found."""
+    if request.scope.get(JUDGED) != request.scope["route"].path:
+        raise RuntimeError(f"{request.method} {request.scope['route'].path} was not judged by the guard")
+
+
+def insist_on_lines(app: FastAPI, nouns: list[APIRouter], table: Table) -> None:
+    """Refuse to start while a route has no line in the table, or a line no route."""
+    routes: list[BaseRoute] = [*app.routes, *(route for noun in nouns for route in noun.routes)]
+    there = {
+        f"{method} {route.path}" for route in routes if isinstance(route, Route) for method in route.methods or ()
+    }
+    lines = {line for line in table.rules if "/static-offline-docs/" not in line}
+    missing, extra = sorted(there - lines), sorted(lines - there)
+    if missing:
+        raise RuntimeError(f"{missing[0]} has no line in service/web/permissions.py; say who may use it.")
+    if extra:
+        raise RuntimeError(f"{extra[0]} stands in service/web/permissions.py, but there is no such route.")

@@ -1,0 +1,55 @@
+"""API keys: which programs may ask."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from service.core.people import Key
+from service.web.pages import Number
+from service.web.parts import Parts, principal
+from service.web.problems import responses
+from service.web.users import sites_of
+from wire.rest.people import KeyList, KeyView, KeyWish, NewKey
+from wire.rest.texts import Words
+
+
+def router(parts: Parts) -> APIRouter:
+    """Return the routes of keys."""
+    routes = APIRouter(prefix="/v1/keys", tags=["people"])
+
+    @routes.get("")
+    def list_keys() -> KeyList:
+        """Every key without its secret; to an admin of some sites, those whose sites are all among them."""
+        return KeyList(keys=[_view(one) for one in parts.people.all_keys(principal())])
+
+    @routes.post("", status_code=201, responses=responses(409, 422))
+    def add_key(wish: KeyWish) -> NewKey:
+        """Make a key for a program; it is shown this once, and only its sha256 is kept."""
+        lasts = None if wish.days is None else timedelta(days=wish.days)
+        made = parts.people.add_key(wish.name, wish.role, sites_of(wish.sites), lasts=lasts, by=principal())
+        return NewKey(**_view(made.key).model_dump(), key=made.token)
+
+    @routes.delete("/{number}", status_code=204, responses=responses(404, 422))
+    def revoke_key(
+        number: Number,
+        reason: Annotated[Words | None, Query(max_length=1000, description="Kept in the book of changes.")] = None,
+    ) -> None:
+        """Take a key back, at once."""
+        parts.people.revoke_key(number, by=principal(), reason=reason)
+
+    return routes
+
+
+def _view(key: Key) -> KeyView:
+    return KeyView(
+        id=key.number,
+        name=key.name,
+        prefix=key.prefix,
+        role=key.role,
+        sites=None if key.sites is None else sorted(key.sites),
+        created_at=key.created_at,
+        created_by=key.created_by,
+        expires_at=key.expires_at,
+        used_at=key.used_at,
+    )
