@@ -20,7 +20,7 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.catalogue import CatalogueEntry
 from service.core.machine import Machine
-from tests.service.conftest import FILLER, NOW, heard, raise_alarms, small_model
+from tests.service.conftest import FILLER, NOW, Trusted, heard, raise_alarms, small_model
 from wire.identity import MachineId
 from wire.moment import isoformat
 from wire.rest.explanations import ExplanationView

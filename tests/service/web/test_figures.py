@@ -327,4 +327,4 @@ def test_exports_are_documented_as_csv(client: Client) -> None:
     for path in ("/v1/alarms.csv", "/v1/figures/top.csv", "/v1/figures/lines.csv"):
         content = paths[path]["get"]["responses"]["200"]["content"]
         assert list(content) == ["text/csv"]
-        assert set(paths[path]["get"]["responses"]) == {"200", "404", "422"}
+        assert set(paths[path]["get"]["responses"]) == {"200", "401", "403", "404", "422", "429"}

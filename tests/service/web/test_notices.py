@@ -60,7 +60,7 @@ def opened(stores: Stores, machine: Machine, *codes: int) -> None:
 def test_an_alarm_is_shelved_with_reason_and_end_shown_and_lifted(client: Client, stores: Stores) -> None:
     made = post(client, f"{BASE}/shelves", SHELF | {"by": "Anna"})
     assert (made["code"], made["text"], made["active"]) == (139, "Film torn", True)
-    assert made["who"].startswith("Anna (api")
+    assert made["who"].startswith("Anna (local admin")
     assert made["until"][:16] == isoformat(NOW + HOUR)[:16]
     assert {"from", "until"} <= set(made)
     for path in (f"{BASE}/shelves", "/v1/shelves"):
