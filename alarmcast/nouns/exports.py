@@ -4,7 +4,7 @@ from datetime import datetime
 
 from alarmcast.call import Ask
 from alarmcast.endpoint import Noun, S, download
-from wire.words import FigureLines
+from alarmcast.nouns.figures import figures_asked
 
 
 class Exports(Noun[S]):
@@ -24,22 +24,8 @@ class Exports(Noun[S]):
         span = {"since": since, "until": until}
         return Ask(params={"site": site, "machine": machine, **span, "code": code})
 
-    def _figures(
-        self,
-        *,
-        by: FigureLines = FigureLines.MACHINE,
-        site: str | None = None,
-        machine: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        shift: str | None = None,
-    ) -> Ask:
-        """Yield a table of the figures of a span: all lines of what ``by`` says, or all that the name says."""
-        whose = {"site": site, "machine": machine, "shift": shift}
-        return Ask(params={"by": by, "since": since, "until": until, **whose})
-
-    top = download("/v1/figures/top.csv")(_figures)
-    lines = download("/v1/figures/lines.csv")(_figures)
-    floods = download("/v1/figures/floods.csv")(_figures)
-    chatter = download("/v1/figures/chatter.csv")(_figures)
-    standing = download("/v1/figures/standing.csv")(_figures)
+    top = download("/v1/figures/top.csv")(figures_asked)
+    lines = download("/v1/figures/lines.csv")(figures_asked)
+    floods = download("/v1/figures/floods.csv")(figures_asked)
+    chatter = download("/v1/figures/chatter.csv")(figures_asked)
+    standing = download("/v1/figures/standing.csv")(figures_asked)

@@ -1,6 +1,5 @@
 """``alarmcast admin webhook``, ``shelve``, ``maintenance``: who is told of likely alarms, and when nobody is."""
 
-from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -9,8 +8,7 @@ from rich.table import Table
 
 from service.bootstrap.configuration import load_settings
 from service.cli.api import api
-from service.cli.arguments import DataDir, MachineArgument, Reason, machine_id
-from service.errors import InputRejected
+from service.cli.arguments import DataDir, MachineArgument, Reason, machine_id, moment
 from wire.moment import isoformat
 from wire.words import Severity
 
@@ -26,8 +24,8 @@ def webhook_list(data_dir: DataDir = None) -> None:
     for title in ("webhook", "address", "severity", "only", "enabled", "why not"):
         table.add_column(title, overflow="fold")
     with api(load_settings(data_dir=data_dir)) as client:
-        known = client.webhooks.list().webhooks
-    for one in known:
+        webhooks = client.webhooks.list().webhooks
+    for one in webhooks:
         only = "/".join(filter(None, (one.site, one.machine)))
         table.add_row(str(one.id), one.url, one.severity, only, "yes" if one.enabled else "no", one.trouble or "")
     Console().print(table)
@@ -73,37 +71,25 @@ def shelve(
     data_dir: DataDir = None,
 ) -> None:
     """Keep an alarm of a machine quiet for a while; forecasts do not change."""
+    identity = machine_id(machine)
     with api(load_settings(data_dir=data_dir)) as client:
-        made = client.shelves.shelve(machine_id(machine), code, minutes=minutes, reason=reason)
+        made = client.shelves.shelve(identity, code, minutes=minutes, reason=reason)
     typer.echo(f"Shelf {made.id}: {made.text} of {machine} is not told of until {isoformat(made.until)}.")
 
 
 def maintenance(
     where: Annotated[str, typer.Argument(metavar="SITE[/MACHINE]", help="Which site or machine.")],
-    until: Annotated[str, typer.Option(help="Until when, like 2026-11-20T14:00:00Z.")],
+    until: Annotated[str, typer.Option(help="Until when, in plant time: 2026-11-20T14:00:00Z.")],
     reason: Reason,
     start: Annotated[str | None, typer.Option("--from", help="From when; now unless given.")] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Tell nothing of a machine or a site while people work on it."""
     site, slash, machine = where.partition("/")
+    end, begin = moment(until), moment(start) if start else None
     with api(load_settings(data_dir=data_dir)) as client:
         made = client.maintenance.plan(
-            site,
-            machine=machine if slash else None,
-            since=_moment(start) if start else None,
-            until=_moment(until),
-            reason=reason,
+            site, machine=machine if slash else None, since=begin, until=end, reason=reason
         )
-    begins, ends = isoformat(made.start), isoformat(made.until)
-    typer.echo(f"Window {made.id}: nothing is told of {where} from {begins} until {ends}.")
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise InputRejected(f"{text!r} is no moment; write one with its zone, like 2026-11-20T14:00:00Z.")
-    return moment
+    span = f"from {isoformat(made.start)} until {isoformat(made.until)}"
+    typer.echo(f"Window {made.id}: nothing is told of {where} {span}.")

@@ -66,6 +66,7 @@ def with_pages(api: FastAPI, client: AsyncClient) -> ASGIApp:
         title="Alarmcast",
         favicon=_STATIC / "icon.svg",
         dark=None,
+        language="en-GB",
         tailwind=False,
         binding_refresh_interval=None,
         show_welcome_message=False,

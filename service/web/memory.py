@@ -17,7 +17,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1/memory", tags=["learning"])
 
     @routes.get("", responses=responses(404, 422))
-    def memory(
+    def get_memory(
         version: Annotated[
             str | None, Query(pattern=VERSION_PATTERN, description="Of this version; of the one that serves.")
         ] = None,

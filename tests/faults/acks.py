@@ -22,5 +22,5 @@ def acks_lost(stage: Stage, effort: Effort) -> Iterator[float]:
             yield time.monotonic() - started
             insist(scene.proxy.lost_acks, "some acks are lost, or nothing is tested")
             insist(scene.is_drained(), "every spool empties though half of the acks are lost")
-            duplicates = scene.plant.status()["counts"]["duplicate"]
+            duplicates = scene.plant.api.health.status().counts["duplicate"]
             insist(duplicates, "what was not acked is sent again")

@@ -44,7 +44,9 @@ def _cut_in_half(memory: Path) -> None:
 
 
 def _insist_on_a_warning(scene: Scene) -> None:
-    wait_until(lambda: "broker_session" in scene.plant.status()["warnings"], "the service warns of a lost session")
+    wait_until(
+        lambda: "broker_session" in scene.plant.api.health.status().warnings, "the service warns of a lost session"
+    )
 
 
 @fault("broker down for long", quick=Effort(1, seconds=60), full=Effort(1, seconds=3600))

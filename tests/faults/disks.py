@@ -59,12 +59,12 @@ def edge_disk_full(stage: Stage, effort: Effort) -> Iterator[float]:
         with small_disk(2) as disk, stage.scene(machines=1, rate=500, spools=disk, judged=False) as scene:
             yield _overflow(scene, disk)
             (machine,) = scene.agents
-            gaps = scene.plant.get(f"/v1/machines/{machine}/gaps?limit=1000").json()["gaps"]
-            named = {seq - 1 for gap in gaps for seq in range(gap["first_seq"], gap["last_seq"] + 1)}
+            gaps = scene.plant.api.machines.gaps(machine, limit=1000).gaps
+            named = {seq - 1 for gap in gaps for seq in range(gap.first_seq, gap.last_seq + 1)}
             stored = {code for _, code in scene.plant.stored(machine)}
             missing = set(range(scene.load.written[machine])) - stored
             insist(missing, "the disk was too small for all")
-            dropped = sum(gap["dropped"] for gap in gaps)
+            dropped = sum(gap.dropped for gap in gaps)
             insist(dropped == len(missing), f"gaps name what is missing: {dropped} of {len(missing)}")
             stage.tally.count(scene, {machine: named})
 
@@ -110,7 +110,7 @@ def central_disk_full(stage: Stage, effort: Effort) -> Iterator[float]:
 
 def _is_told_and_nothing_acked(scene: Scene) -> None:
     plant = scene.plant
-    wait_until(lambda: plant.get("/readyz").status_code == 503, "a disk that refuses is told", 60)
+    wait_until(lambda: not plant.api.health.ready().ready, "a disk that refuses is told", 60)
     time.sleep(1)  # long enough for acks that must not be
     for machine in scene.agents:
         left = plant.left_the_spool(machine)

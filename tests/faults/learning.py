@@ -21,6 +21,7 @@ from tests.system.school import (
     load_catalogue,
     write_history,
 )
+from wire.words import JobState
 
 
 @fault("training killed", quick=Effort(20), full=Effort(100))
@@ -31,20 +32,19 @@ def training_killed(stage: Stage, effort: Effort) -> Iterator[float]:
         load_catalogue(plant)
         write_history(history)
         first = ended(plant, enrol(plant, MACHINES[0], history))
-        insist(first["state"] == "promoted", f"a machine is learned: {first}")
+        insist(first.state == "promoted", f"a machine is learned: {first}")
         enrol(plant, MACHINES[1], history)
         for _ in range(effort.runs):
-            insist(plant.post(f"/v1/machines/{MACHINES[0]}/refresh").is_success, "it can be learned again")
+            plant.api.enrolment.refresh(MACHINES[0])
             time.sleep(stage.chance.uniform(0.0, 4.0))  # a random moment to be killed at
             started = time.monotonic()
             _kill(stage, plant)
-            forecast = plant.get(f"/v1/machines/{MACHINES[0]}/forecast").json()
-            insist(forecast["learned"], "the old model serves on")
+            insist(plant.api.forecasts.of(MACHINES[0]).learned, "the old model serves on")
             yield time.monotonic() - started
         wait_until(lambda: not _open_jobs(plant), "all jobs have ended", 180)
         all_old_or_all_new(plant)
-        last = ended(plant, plant.post(f"/v1/machines/{MACHINES[0]}/refresh").json()["id"])
-        insist(last["state"] in ("promoted", "rejected"), f"left alone, it learns: {last}")
+        last = ended(plant, plant.api.enrolment.refresh(MACHINES[0]).id)
+        insist(last.state in ("promoted", "rejected"), f"left alone, it learns: {last}")
         all_old_or_all_new(plant)
 
 
@@ -62,10 +62,10 @@ def _kill(stage: Stage, plant: Plant) -> None:
 
 
 def _open_jobs(plant: Plant) -> list[str]:
-    jobs = plant.get("/v1/jobs").json()["jobs"]
-    given_up = [job for job in jobs if job["state"] == "failed" and "cut off" not in job["message"]]
+    jobs = plant.api.jobs.list().jobs
+    given_up = [job for job in jobs if job.state is JobState.FAILED and "cut off" not in (job.message or "")]
     insist(not given_up, f"no job fails for another reason than being cut off: {given_up}")
-    return [job["state"] for job in jobs if job["state"] in ("queued", "running")]
+    return [job.state for job in jobs if job.state in (JobState.QUEUED, JobState.RUNNING)]
 
 
 @fault("enrolled ten times at once", quick=Effort(1), full=Effort(10))
@@ -75,11 +75,9 @@ def enrolled_at_once(stage: Stage, effort: Effort) -> Iterator[float]:
         plant = scene.plant
         for run in range(effort.runs):
             started, name = time.monotonic(), f"new-{run}"
-            body = {"site": "plant", "machine": name}
             with ThreadPoolExecutor(10) as pool:
-                answers = list(pool.map(lambda _: plant.post("/v1/machines", json=body), range(10)))  # noqa: B023
-            insist(all(answer.status_code == 202 for answer in answers), "everybody is answered")
-            insist(len({answer.json()["job"]["id"] for answer in answers}) == 1, "there is one job")
-            machines = [one["machine"] for one in plant.get("/v1/machines").json()["machines"]]
+                answers = list(pool.map(plant.api.enrolment.enrol, [f"plant/{name}"] * 10))
+            insist(len({answer.job.id for answer in answers}) == 1, "everybody is answered, and there is one job")
+            machines = [one.machine for one in plant.api.machines.list().machines]
             insist(machines.count(name) == 1, "there is one machine")
             yield time.monotonic() - started

@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Lock, Thread
 
-import httpx
-
 from tests.conftest import Mosquitto, broker_in, free_port, wait_until
 from tests.faults.proxy import Proxy
 from tests.system.conftest import Plant, Process
+from wire.identity import MachineId
 from wire.moment import isoformat
 
 _PAUSE = 0.02  # seconds between two writes of the load
@@ -212,10 +211,7 @@ class Stage:
 
 def register(plant: Plant, machine: str) -> None:
     """Register a machine with the running service."""
-    site, name = machine.split("/")
-    body = {"site": site, "machine": name, "name": name}
-    answer = httpx.post(f"http://127.0.0.1:{plant.port}/v1/machines", json=body, timeout=30)
-    insist(answer.is_success, f"{machine} can be registered: {answer.text}")
+    plant.api.enrolment.enrol(machine, name=MachineId.parse(machine).machine)
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         agent.start()
         jobs = [enrol(plant, machine, history) for machine in LEARNED]
         for number in jobs:
-            assert ended(plant, number)["state"] in ("promoted", "rejected")
+            assert ended(plant, number).state in ("promoted", "rejected")
         yield Stage(plant, history, log, agent)
     finally:
         for process in plant.processes:

@@ -103,7 +103,7 @@ def test_a_version_is_rolled_back_with_a_reason_and_promoted_again(
     dialog.get_by_label("Reason").fill("It forgot too much")
     dialog.get_by_role("button", name=f"Roll back to {parent}").click()
     expect(page.get_by_text(f"Back from {before}: {parent} serves.")).to_be_visible()
-    expect(row(page, "Versions", f"{parent} ★ serves").or_(row(page, "Versions", "★"))).to_contain_text(parent)
+    expect(row(page, "Versions", "★")).to_contain_text(parent)
     assert champion(client) == parent
     page.get_by_role("button", name=f"Promote {before}").click()
     dialog.get_by_label("Reason").fill("It was better after all")
@@ -138,7 +138,7 @@ def test_the_forgetting_matrix_shows_each_version_in_each_exam(
     marks = [one for exams in detail.matrix.values() for one in exams.values()]
     for one in marks:
         expect(part.locator("svg")).to_contain_text(f"{one.average_precision:.2f}")
-    part.get_by_label("Figure").select_option("brier_skill")
+    part.get_by_role("combobox", name="Figure").select_option("brier_skill")
     for one in marks:
         expect(part.locator("svg")).to_contain_text(f"{one.brier_skill:.2f}")
     part.get_by_text("As a table").click()

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
+from alarmcast import Client, Unreachable
 from tests.conftest import Mosquitto, free_port, wait_until
 
 
@@ -69,6 +70,7 @@ class Plant:
     port: int = field(default_factory=free_port)
     processes: list[Process] = field(default_factory=list)
     service: Process = field(init=False)
+    api: Client = field(init=False)
     module: str = "service"  # what is run as the service
     service_broker_port: int | None = None  # the broker's own unless the service reaches it through a proxy
     data_dir: Path | None = None
@@ -80,6 +82,9 @@ class Plant:
         command += ["--broker-port", str(self.service_broker_port or self.broker.port)]
         self.service = self._process(command, "service")
         self.service.environment = self.environment
+        # No connection outlives its answer, because the service may be killed and started again.
+        alone = httpx.Limits(max_keepalive_connections=0)
+        self.api = Client(http=httpx.Client(base_url=self.address, timeout=120, limits=alone))
 
     @property
     def data(self) -> Path:
@@ -91,18 +96,20 @@ class Plant:
 
     def is_alive(self) -> bool:
         try:
-            return self.get("/livez").status_code == 200
-        except httpx.TransportError:
+            return self.api.health.live().status == "alive"
+        except Unreachable:
             return False
 
     def is_ready(self) -> bool:
-        return self.is_alive() and self.get("/readyz").status_code == 200
+        return self.is_alive() and self.api.health.ready().ready
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(f"{self.address}{path}", timeout=10)
+        """Ask as somebody who does not have the client."""
+        return self.api.http.get(path)
 
     def post(self, path: str, **request: Any) -> httpx.Response:
-        return httpx.post(f"{self.address}{path}", timeout=120, **request)
+        """Order as somebody who does not have the client."""
+        return self.api.http.post(path, **request)
 
     @property
     def address(self) -> str:

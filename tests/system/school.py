@@ -16,8 +16,11 @@ from service.store.weights import WeightsFolder
 from tests.conftest import wait_until
 from tests.system.conftest import Plant
 from wire.identity import MachineId
+from wire.rest.jobs import JobView
+from wire.words import JobState
 
 MACHINES = [f"padova/filler-{index}" for index in range(3)]
+OPEN = (JobState.COLLECTING, JobState.QUEUED, JobState.RUNNING)
 # A few weeks are enough to learn from.
 LEARNING = {"ALARMCAST_MIN_TRAINING_WINDOWS": "100", "ALARMCAST_MEMORY_WINDOWS": "300"}
 
@@ -28,34 +31,25 @@ def write_history(log: Path) -> None:
 
 
 def load_catalogue(plant: Plant) -> None:
-    headers = {"Content-Type": "text/csv"}
-    assert plant.post("/v1/catalogue", content=catalogue_csv().encode(), headers=headers).is_success
+    plant.api.catalogue.add(catalogue_csv())
 
 
 def enrol(plant: Plant, machine: str, history: Path | None = None) -> int:
     """Enrol a machine, with its past if there is one, and return its job."""
-    site, name = machine.split("/")
-    answer = plant.post("/v1/machines", json={"site": site, "machine": name, "name": name})
-    assert answer.status_code == 202, answer.text
+    job = plant.api.enrolment.enrol(machine, name=MachineId.parse(machine).machine).job
+    assert job.state in OPEN, job
     if history is not None:
-        loaded = plant.post(
-            f"/v1/machines/{machine}/history", content=history.read_bytes(), params={"serial": name.split("-")[1]}
-        )
-        assert loaded.is_success, loaded.text
-    return int(answer.json()["job"]["id"])
+        plant.api.enrolment.load_history(machine, history, serial=machine.rpartition("-")[2])
+    return job.id
 
 
-def job(plant: Plant, number: int) -> dict[str, object]:
-    return dict(plant.get(f"/v1/jobs/{number}").json())
-
-
-def ended(plant: Plant, number: int) -> dict[str, object]:
-    wait_until(lambda: job(plant, number)["state"] not in ("collecting", "queued", "running"), "the job ends", 120)
-    return job(plant, number)
+def ended(plant: Plant, number: int) -> JobView:
+    wait_until(lambda: plant.api.jobs.get(number).state not in OPEN, "the job ends", 120)
+    return plant.api.jobs.get(number)
 
 
 def running(plant: Plant, number: int) -> None:
-    wait_until(lambda: job(plant, number)["state"] == "running", "the job runs", 60)
+    wait_until(lambda: plant.api.jobs.get(number).state is JobState.RUNNING, "the job runs", 60)
 
 
 def apprentices(plant: Plant) -> list[psutil.Process]:

@@ -69,7 +69,7 @@ def test_the_doctor_finds_a_machine_that_is_not_registered_and_then_all_well(pla
     well = edge(plant, "doctor")
     assert well.returncode == 0, well.stdout
     assert "well   service: acked in" in well.stdout
-    assert plant.get(f"/v1/machines/{MACHINE}").json()["agent"] is None, "a doctor is not the machine"
+    assert plant.api.machines.get(MACHINE).agent is None, "a doctor is not the machine"
 
 
 def test_a_stopped_agent_hands_over_what_it_has_and_keeps_what_it_cannot(plant: Plant, tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_of_two_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_
     plant.admin("enrol", MACHINE)
 
     def online() -> bool:
-        agent = plant.get(f"/v1/machines/{MACHINE}").json()["agent"]
-        return bool(agent and agent["online"])
+        agent = plant.api.machines.get(MACHINE).agent
+        return bool(agent and agent.online)
 
     agents = {}
     for name in ("first", "second"):
@@ -132,8 +132,8 @@ def test_of_two_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_
 
     wait_until(lambda: told().get("spooled") == 5, "the other keeps its own")
     wait_until(lambda: "another agent speaks as" in (told().get("trouble") or ""), "and says why")
-    wait_until(lambda: "two_agents" in plant.status()["warnings"], "the service tells of two agents")
-    assert MACHINE in plant.status()["warnings"]["two_agents"]
+    wait_until(lambda: "two_agents" in plant.api.health.status().warnings, "the service tells of two agents")
+    assert MACHINE in plant.api.health.status().warnings["two_agents"]
     assert len(yielding()) == 1, "they do not fight"
     assert online(), "the farewell of the one does not take the other offline"
     agents[stays].stop()

@@ -14,8 +14,7 @@ from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 from tests.conftest import wait_until
 from tests.system.conftest import Plant, write_alarms
-from wire.forecasts import Forecast
-from wire.moment import isoformat
+from wire.forecasts import Forecast, ForecastStatus
 from wire.topics import Channel, every_machine
 
 MACHINE = "padova/filler-1"
@@ -39,10 +38,10 @@ def test_alarms_travel_from_a_log_file_to_rest(plant: Plant, tmp_path: Path) -> 
     plant.agent(MACHINE, log).start()
     write_alarms(log, 0, 7)
     everything_is_stored_once(plant, 7)
-    alarms = plant.get(f"/v1/machines/{MACHINE}/alarms").json()["alarms"]
-    assert {alarm["code"] for alarm in alarms} == set(range(7))
-    machine = plant.get(f"/v1/machines/{MACHINE}").json()
-    assert machine["agent"]["online"] is True
+    assert {alarm.code for alarm in plant.api.machines.alarms(MACHINE)} == set(range(7))
+    agent = plant.api.machines.get(MACHINE).agent
+    assert agent
+    assert agent.online
 
 
 def test_a_service_killed_at_any_time_loses_nothing_that_it_acked(plant: Plant, tmp_path: Path) -> None:
@@ -101,9 +100,9 @@ def test_with_the_broker_away_both_sides_wait_and_recover_by_themselves(plant: P
     plant.agent(MACHINE, log).start()
     write_alarms(log, 0, 50)
     wait_until(lambda: plant.spooled(MACHINE) == 50, "all is spooled")
-    readiness = plant.get("/readyz")
-    assert readiness.status_code == 503
-    assert str(plant.broker.port) in readiness.json()["troubles"]["broker"]
+    readiness = plant.api.health.ready()
+    assert not readiness.ready
+    assert str(plant.broker.port) in readiness.troubles["broker"]
     plant.broker.start()
     everything_is_stored_once(plant, 50)
     wait_until(plant.is_ready, "the service is ready")
@@ -116,7 +115,7 @@ def test_a_machine_that_is_not_registered_knocks_and_loses_nothing(plant: Plant,
     write_alarms(log, 0, 20)
 
     def knocks() -> bool:
-        return [knock["machine"] for knock in plant.get("/v1/machines").json()["knocking"]] == ["filler-1"]
+        return [knock.machine for knock in plant.api.machines.list().knocking] == ["filler-1"]
 
     wait_until(knocks, "the machine is seen knocking")
     wait_until(lambda: plant.spooled(MACHINE) == 20, "all is spooled")
@@ -124,7 +123,7 @@ def test_a_machine_that_is_not_registered_knocks_and_loses_nothing(plant: Plant,
     assert added.returncode == 0
     assert added.stdout.startswith(f"{MACHINE} is enrolled; job 1 is collecting.\n")
     everything_is_stored_once(plant, 20)
-    assert plant.get("/v1/machines").json()["knocking"] == []
+    assert plant.api.machines.list().knocking == []
 
 
 def test_events_lost_on_the_way_are_sent_again_though_newer_ones_are_acked(plant: Plant, tmp_path: Path) -> None:
@@ -132,9 +131,7 @@ def test_events_lost_on_the_way_are_sent_again_though_newer_ones_are_acked(plant
     plant.start_service()
     plant.agent(MACHINE, log).start()
     write_alarms(log, 0, 20)
-    wait_until(
-        lambda: plant.get("/v1/machines").json()["knocking"], "the machine knocks; its first events are gone"
-    )
+    wait_until(lambda: plant.api.machines.list().knocking, "the machine knocks; its first events are gone")
     plant.admin("enrol", MACHINE)
     written = 20
 
@@ -167,8 +164,8 @@ def test_a_stopped_agent_says_goodbye_and_a_killed_one_leaves_its_will(plant: Pl
     agent = plant.agent(MACHINE, tmp_path / "alarms.jsonl")
 
     def online() -> bool | None:
-        state = plant.get(f"/v1/machines/{MACHINE}").json()["agent"]
-        return state and bool(state["online"])
+        state = plant.api.machines.get(MACHINE).agent
+        return None if state is None else state.online
 
     for end in (agent.stop, agent.kill):
         agent.start()
@@ -207,7 +204,7 @@ def test_bad_messages_are_quarantined_counted_and_stop_nobody(plant: Plant, tmp_
     client.loop_stop()
 
     def quarantined() -> int:
-        return sum(n for name, n in plant.status()["counts"].items() if name.startswith("quarantined:"))
+        return sum(n for name, n in plant.api.health.status().counts.items() if name.startswith("quarantined:"))
 
     wait_until(lambda: quarantined() == len(bad) + 1, "all of them are quarantined")
     log = tmp_path / "alarms.jsonl"
@@ -236,13 +233,12 @@ def test_the_forecast_beside_the_machine_is_the_one_over_rest(plant: Plant, tmp_
     agent.start()
 
     def ok() -> bool:
-        return bool(plant.get(f"/v1/machines/{machine}/forecast").json().get("status") == "ok")
+        return plant.api.forecasts.of(machine).status is ForecastStatus.OK
 
     wait_until(ok, "the forecast is ok")
     wait_until(lambda: received, "a forecast is published")
     beside = Forecast.model_validate_json(received[-1])
-    asked = plant.get(f"/v1/machines/{machine}/forecast?at={isoformat(beside.as_of)}")
-    over_rest = Forecast.model_validate_json(asked.content)
+    over_rest = plant.api.forecasts.of(machine, at=beside.as_of)
     assert [(alarm.code, alarm.probability) for alarm in beside.alarms] == [
         (alarm.code, alarm.probability) for alarm in over_rest.alarms
     ]

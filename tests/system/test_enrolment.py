@@ -1,6 +1,5 @@
 """Enrolment between real processes: learned on top of each other, never half-done, whatever is killed or full."""
 
-import json
 import shutil
 import signal
 import sqlite3
@@ -11,10 +10,10 @@ from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 
-import httpx
 import psutil
 import pytest
 
+from alarmcast import Unavailable
 from tests.conftest import wait_until
 from tests.system.conftest import Plant
 from tests.system.school import (
@@ -23,11 +22,11 @@ from tests.system.school import (
     apprentices,
     ended,
     enrol,
-    job,
     load_catalogue,
     running,
     write_history,
 )
+from wire.words import Standing
 
 
 @pytest.fixture
@@ -49,36 +48,34 @@ def school(plant: Plant) -> Plant:
 @pytest.mark.timeout(300)
 def test_machines_enrolled_at_once_are_learned_one_on_top_of_the_other(school: Plant, history: Path) -> None:
     numbers = [enrol(school, machine, history) for machine in MACHINES]
-    with httpx.stream("GET", f"{school.address}/v1/jobs/{numbers[0]}/events", timeout=60) as stream:
-        told = [line.removeprefix("data: ") for line in stream.iter_lines() if line.startswith("data: ")]
-    stages = [json.loads(one)["progress"]["stage"] for one in told]
+    stages = [job.progress.stage for job in school.api.jobs.follow(numbers[0])]
     assert stages[-1] == "done"
     assert "training" in stages or "dataset" in stages
     outcomes = [ended(school, number) for number in numbers]
-    assert [one["state"] for one in outcomes[:1]] == ["promoted"], outcomes
-    models = school.get("/v1/models").json()["models"]
-    promoted = [one for one in reversed(models) if one["standing"] != "rejected"]
+    assert [one.state for one in outcomes[:1]] == ["promoted"], outcomes
+    promoted = [one for one in reversed(school.api.models.list().models) if one.standing is not Standing.REJECTED]
     for older, newer in pairwise(promoted):
-        assert newer["parent"] == older["version"]
-        assert newer["machines"][:-1] == older["machines"]
-    detail = school.get(f"/v1/models/{promoted[-1]['version']}").json()
-    assert set(detail["exams"]) == set(detail["machines"])
-    assert list(detail["matrix"]) == [one["version"] for one in promoted]
-    assert detail["report"]["code_version"]
-    forecast = school.get(f"/v1/machines/{MACHINES[0]}/forecast").json()
-    assert (forecast["model_version"], forecast["learned"]) == (promoted[-1]["version"], True)
+        assert newer.parent == older.version
+        assert newer.machines[:-1] == older.machines
+    detail = school.api.models.get(promoted[-1].version)
+    assert set(detail.exams) == set(detail.machines)
+    assert list(detail.matrix) == [one.version for one in promoted]
+    assert detail.report["code_version"]
+    newest = promoted[-1].version
+    wait_until(lambda: school.api.forecasts.of(MACHINES[0]).model_version == newest, "the new version serves")
+    assert school.api.forecasts.of(MACHINES[0]).learned
 
 
 @pytest.mark.timeout(300)
 def test_a_full_disk_fails_the_job_in_a_sentence_and_the_next_try_succeeds(school: Plant, history: Path) -> None:
     with full(school.data / "weights"):
         failed = ended(school, enrol(school, MACHINES[0], history))
-        assert failed["state"] == "failed"
-        assert "No space left on device" in str(failed["message"])
-        machine = school.get(f"/v1/machines/{MACHINES[0]}").json()
-        assert (machine["state"], machine["reason"]) == ("failed", failed["message"])
+        assert failed.state == "failed"
+        assert "No space left on device" in str(failed.message)
+        machine = school.api.machines.get(MACHINES[0])
+        assert (machine.state, machine.reason) == ("failed", failed.message)
     again = ended(school, enrol(school, MACHINES[0]))
-    assert again["state"] == "promoted", again
+    assert again.state == "promoted", again
 
 
 @contextmanager
@@ -102,26 +99,33 @@ def test_a_database_locked_for_half_a_minute_delays_the_job_and_nothing_else(sch
         other.execute("BEGIN IMMEDIATE")
         time.sleep(32)  # longer than a writer waits
         other.execute("ROLLBACK")
-    assert ended(school, number)["state"] == "promoted"
-    assert job(school, number)["attempt"] == 1, "what was learned meanwhile was not thrown away"
+    job = ended(school, number)
+    assert job.state == "promoted"
+    assert job.attempt == 1, "what was learned meanwhile was not thrown away"
 
 
 @pytest.mark.timeout(300)
 def test_damaged_weights_fail_the_next_job_in_a_sentence_until_somebody_goes_back(
     school: Plant, history: Path
 ) -> None:
-    assert ended(school, enrol(school, MACHINES[0], history))["state"] == "promoted"
-    forecast = f"/v1/machines/{MACHINES[0]}/forecast"
-    wait_until(lambda: school.get(forecast).is_success, "the new version serves")
+    assert ended(school, enrol(school, MACHINES[0], history)).state == "promoted"
+    wait_until(lambda: serves(school), "the new version serves")
     (weights,) = (school.data / "weights").glob("*.safetensors")
     whole = weights.read_bytes()
     weights.write_bytes(whole[:-10])
     second = ended(school, enrol(school, MACHINES[1], history))
-    assert second["state"] == "failed"
-    assert "damaged" in str(second["message"])
-    assert school.get(forecast).is_success, "what is in memory serves on"
+    assert second.state == "failed"
+    assert "damaged" in str(second.message)
+    assert serves(school), "what is in memory serves on"
     weights.write_bytes(whole)
-    assert ended(school, enrol(school, MACHINES[1]))["state"] in ("promoted", "rejected")
+    assert ended(school, enrol(school, MACHINES[1])).state in ("promoted", "rejected")
+
+
+def serves(school: Plant) -> bool:
+    try:
+        return bool(school.api.forecasts.of(MACHINES[0]).alarms)
+    except Unavailable:
+        return False
 
 
 @pytest.mark.timeout(120)
@@ -134,5 +138,6 @@ def test_a_service_told_to_stop_gives_its_job_back_and_goes_on_with_it_later(sch
     assert school.service.running.wait(timeout=20) == 0, school.service.words()
     assert psutil.wait_procs(children, timeout=5)[1] == []
     school.start_service()
-    assert ended(school, number)["state"] == "promoted"
-    assert job(school, number)["attempt"] == 2
+    job = ended(school, number)
+    assert job.state == "promoted"
+    assert job.attempt == 2

@@ -63,11 +63,11 @@ def test_a_flood_that_cannot_be_stored_neither_fills_the_memory_nor_keeps_others
     before = resident(plant)
     with held(plant.data / "alarmcast.sqlite3"):
         flood(plant, messages=3500, events=500)
-        wait_until(lambda: plant.status()["counts"]["sent_back"] > 0, "what does not fit is sent back")
+        wait_until(lambda: plant.api.health.status().counts["sent_back"] > 0, "what does not fit is sent back")
         grown = resident(plant) - before
         assert grown < 80 << 20, f"95 MB were sent, and the service grew by {grown >> 20} MB"
         write_alarms(log, 5, 5)
-        assert "flood" in plant.status()["warnings"]["flood"]
+        assert "flood" in plant.api.health.status().warnings["flood"]
     wait_until(lambda: plant.spooled(CALM) == 0 and len(plant.stored(CALM)) == 10, "the calm one gets through")
 
 
@@ -79,7 +79,7 @@ def test_messages_that_the_broker_drops_are_noticed_and_sent_again(plant: Plant,
     plant.start_service()
     plant.admin("enrol", CALM)
     wait_until(plant.is_ready, "the service is ready")
-    wait_until(lambda: "broker_dropped" in plant.status()["counts"], "the broker's counters are seen")
+    wait_until(lambda: "broker_dropped" in plant.api.health.status().counts, "the broker's counters are seen")
     running = plant.service.running
     assert running
     log = tmp_path / "calm.jsonl"
@@ -93,5 +93,5 @@ def test_messages_that_the_broker_drops_are_noticed_and_sent_again(plant: Plant,
         wait_until(lambda: plant.given(CALM) == 25, "what is raised is spooled")
     finally:
         running.send_signal(signal.SIGCONT)
-    wait_until(lambda: "broker_dropped" in plant.status()["warnings"], "drops are told", 60)
+    wait_until(lambda: "broker_dropped" in plant.api.health.status().warnings, "drops are told", 60)
     wait_until(lambda: len(plant.stored(CALM)) == 25, "what was dropped is sent again", 60)

@@ -16,7 +16,7 @@ export default {
             <span class="ac-what"><span :class="'ac-sev-' + one.severity" :title="one.severity + ' severity'">{{ signs[one.severity] ?? "◆" }}</span> {{ one.text }} <span class="quiet small">{{ one.code }}</span></span>
             <span class="ac-words">
               <span v-if="one.expected" class="ac-tag ac-expected">▶ expected</span>
-              <span v-if="shelf(one)" class="ac-tag quiet" :title="shelf(one).reason">‖ shelved until {{ plantTime(shelf(one).until, zone).split(", ").at(-1) }}</span>
+              <span v-if="shelf(one)" class="ac-tag quiet" :title="'until ' + plantTime(shelf(one).until, zone) + ': ' + shelf(one).reason">‖ shelved</span>
               <span v-else-if="known(one)" class="ac-tag quiet" :title="known(one).note ?? ''">✓ known</span>
             </span>
             <span class="ac-gauge" :title="spoken(one)">

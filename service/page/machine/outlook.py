@@ -100,6 +100,8 @@ class Outlook:
         if words == self._why_not:
             return
         self._why_not = words
+        for part in (self._bars, self._why, self._deeds):
+            part.set_visibility(not words)
         self._none.clear()
         if words:
             with self._none:
