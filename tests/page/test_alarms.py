@@ -22,6 +22,10 @@ def chosen(page: Page, title: str) -> Locator:
     return page.get_by_role("search").get_by_label(title)
 
 
+def tab(page: Page, title: str) -> Locator:
+    return page.locator(".ac-tabs").get_by_role("button", name=title, exact=True)
+
+
 def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
@@ -48,7 +52,7 @@ def test_a_choice_is_in_the_address_and_a_shared_address_shows_the_same(page_at:
     expect(panel(page, "Line by line").locator("tbody tr")).to_have_count(1)
     chosen(page, "Shift").select_option("late")
     chosen(page, "Time").select_option("30d")
-    page.get_by_role("button", name="day", exact=True).click()
+    tab(page, "day").click()
     page.wait_for_url("**by=day*")
     assert query(page) == {
         "site": ["padova"],
@@ -62,7 +66,7 @@ def test_a_choice_is_in_the_address_and_a_shared_address_shows_the_same(page_at:
     expect(chosen(other, "Machine")).to_have_value(LEARNED[1])
     expect(chosen(other, "Shift")).to_have_value("late")
     expect(chosen(other, "Time")).to_have_value("30d")
-    expect(other.get_by_role("button", name="day", exact=True)).to_have_attribute("aria-pressed", "true")
+    expect(tab(other, "day")).to_have_attribute("aria-pressed", "true")
     lines = panel(page, "Line by line").locator("tbody tr").all_inner_texts()
     assert lines
     assert panel(other, "Line by line").locator("tbody tr").all_inner_texts() == lines
@@ -72,11 +76,11 @@ def test_own_days_are_chosen_and_kept(page_at: Callable[..., Page]) -> None:
     page = page_at("/alarms")
     chosen(page, "Time").select_option("own")
     first = f"{datetime.now(UTC) - timedelta(days=3):%Y-%m-%d}"
-    chosen(page, "From").fill(first)
+    page.get_by_role("textbox", name="From", exact=True).fill(first)
     page.wait_for_url(f"**first={first}*")
-    page.get_by_role("button", name="day", exact=True).click()
+    tab(page, "day").click()
     expect(panel(page, "Line by line").locator("tbody tr")).to_have_count(4)
-    expect(chosen(page, "From")).to_have_value(first)
+    expect(page.get_by_role("textbox", name="From", exact=True)).to_have_value(first)
 
 
 def test_days_in_the_wrong_order_are_answered_in_a_sentence(page_at: Callable[..., Page]) -> None:
