@@ -1,6 +1,7 @@
 """Answers that pages share, and views that addresses hold."""
 
 import asyncio
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 
 import pytest
@@ -36,7 +37,7 @@ def test_who_asks_while_an_answer_is_on_its_way_gets_the_same_one_and_later_ones
 
 
 def test_a_failure_is_told_and_not_kept() -> None:
-    answers = iter([Unreachable("Nobody answers."), "fine"])
+    answers: Iterator[Unreachable | str] = iter([Unreachable("Nobody answers."), "fine"])
 
     async def ask() -> str:
         answer = next(answers)
