@@ -9,6 +9,7 @@ from service.web.pages import CursorQuery, Limit, page_of
 from service.web.parts import Parts
 from service.web.problems import responses
 from wire.rest.audit import AuditEntry, AuditPage
+from wire.rest.texts import PRINTABLE
 
 
 def router(parts: Parts) -> APIRouter:
@@ -19,7 +20,9 @@ def router(parts: Parts) -> APIRouter:
     def list_changes(
         limit: Limit = 100,
         cursor: CursorQuery = None,
-        who: Annotated[str | None, Query(max_length=200, description="Only what they did.")] = None,
+        who: Annotated[
+            str | None, Query(max_length=200, pattern=PRINTABLE, description="Only what they did.")
+        ] = None,
     ) -> AuditPage:
         """Every change that somebody asked for, newest first, a page at a time; nothing is ever taken out."""
         found = parts.audit.page(DeedQuery(limit + 1, cursor, who))

@@ -14,7 +14,7 @@ from pydantic.config import JsonDict
 
 from wire.identity import Identifier
 from wire.moment import Moment
-from wire.rest.texts import Words
+from wire.rest.texts import PRINTABLE, Words
 from wire.words import PrincipalKind, Role
 
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9._-]{0,62}$"
@@ -55,7 +55,7 @@ class SignIn(BaseModel):
         json_schema_extra={"examples": [{"name": "maria", "password": "four unrelated plain words"}]},
     )
 
-    name: str = Field(min_length=1, max_length=200, description="The user.")
+    name: str = Field(min_length=1, max_length=200, pattern=PRINTABLE, description="The user.")
     password: Password = Field(description="Their password.")
 
 
