@@ -31,7 +31,8 @@ QUESTIONS = [
     if line.startswith("GET ") and rule.reach in (Reach.SITE, Reach.NARROWED) and line != "GET /v1/stream"
 ]
 MORE = [
-    "/v1/machines?retired=true", "/v1/shelves?active=false", "/v1/maintenance?active=true", "/v1/notices?open=true",
+    "/v1/machines?retired=true", "/v1/shelves?active=false", "/v1/maintenance?active=true",
+    "/v1/notices?open=true",
     "/v1/figures?by=site", "/v1/figures?by=machine", "/v1/figures/lines.csv?by=site", "/v1/scoreboard?by=machine",
     "/v1/quarantine?limit=1", "/v1/quarantine/3", "/v1/jobs?limit=1", "/readyz", "/v1/memory?version=v1",
 ]  # fmt: skip
@@ -163,9 +164,8 @@ def test_a_stream_tells_of_ones_own_sites_alone(
         Reader(f"{address}/v1/stream", service.key).start(),
     )
     wait_until(lambda: service.feed.listeners == 2, "both listen")
-    machines = {machine.row: machine for machine in fleet.values()}
-    rows = [EventRow(row, EPOCH, 1, 139, micros(NOW), 0) for row in sorted(machines)]
-    service.feed.tell(rows, machines)
+    rows = [EventRow(machine.row, EPOCH, 1, 139, micros(NOW), 0) for machine in fleet.values()]
+    service.feed.raised(rows, fleet.values())
     wait_until(lambda: len(all_of_it.of("alarm")) == 2, "both alarms were told")
     wait_until(lambda: own.of("alarm"), "the own alarm was told")
     assert {one["site"] for _, one in own.told} == {"padova"}
