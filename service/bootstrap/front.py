@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.web.guard import COOKIE
+from wire.rest.people import SESSION_COOKIE
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class CookieForAll:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("content-type", "").startswith("text/html"):
-                    headers.append("Set-Cookie", f"{COOKIE}={self.key}; Path=/; HttpOnly; SameSite=Strict")
+                    headers.append("Set-Cookie", f"{SESSION_COOKIE}={self.key}; Path=/; HttpOnly; SameSite=Strict")
             await send(message)
 
         await self.app(scope, receive, answer if scope["type"] == "http" else send)

@@ -20,10 +20,10 @@ from service.errors import Forbidden, NotSignedIn, ServiceError, TooLarge, TooMa
 from service.flows.access import Access
 from service.web.permissions import Found, Reach, Table
 from service.web.problems import problem_of
+from wire.rest.people import SESSION_COOKIE
 from wire.words import PrincipalKind
 
 Headings = dict[bytes, str]
-COOKIE: Final = "alarmcast_session"
 JUDGED: Final = "alarmcast.judged"
 _STRANGERS_BODY = 16 * 1024  # bytes; enough for a name and a password
 _LOOK_AGAIN = 5.0  # seconds after which a stream asks whether its reader may still read
@@ -228,7 +228,7 @@ def _token(headers: Headings) -> tuple[str | None, bool]:
         return bearer.strip(), False
     brought = headers.get(b"cookie", "")
     try:
-        cookie = SimpleCookie(brought).get(COOKIE) if COOKIE in brought else None
+        cookie = SimpleCookie(brought).get(SESSION_COOKIE) if SESSION_COOKIE in brought else None
     except CookieError:
         cookie = None
     return (cookie.value, True) if cookie is not None and cookie.value else (None, False)
