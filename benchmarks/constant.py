@@ -7,33 +7,20 @@ for at the second. At the first, a delay of the listener would slow both sides a
 
 import argparse
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from fastapi import Response
 
 from benchmarks.servers import HOST
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.listening import listen, url_of
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
+from service.web.permissions import Reach, Rule
+from wire.words import Role
 
 PATH = "/benchmark/constant/{size}"
-
-
-@dataclass(frozen=True)
-class Both:
-    """The service, and beside it the limit."""
-
-    service: ASGIApp
-    limit: ASGIApp
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
-        is_limit = scope["type"] == "http" and scope["path"].startswith(PATH.partition("{")[0])
-        await (self.limit if is_limit else self.service)(scope, receive, send)
 
 
 def main() -> None:
@@ -52,19 +39,17 @@ def main() -> None:
     ):
         limit.bind((HOST, limit_port))
         service = Service(settings, stores)
+        service.gatehouse.door.table.add(f"GET {PATH}", Rule(Role.VIEWER, Reach.OPEN))
         kept: dict[int, bytes] = {}
 
-        bare = FastAPI(openapi_url=None)  # without the guard that a forecast has to pass
-
-        @bare.get(PATH)
+        @service.app.get(PATH)
         async def constant(size: int) -> Response:
             return Response(kept.setdefault(size, b" " * size), media_type="application/json")
 
+        service.announce(url_of(ours))
         service.start()
         try:
-            service.announce(url_of(ours))
-            app = Both(service.app, bare)
-            uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False)).run([ours, limit])
+            uvicorn.Server(uvicorn.Config(service.app, log_config=None, access_log=False)).run([ours, limit])
         finally:
             service.stop()
 

@@ -45,7 +45,7 @@ def measure(rounds: int) -> list[Figure]:
             listening(port, topic(_MACHINE, Channel.ACKS)) as acks,
             alarmcast(data_dir, port, command=_program(limit_port := free_port())) as service,
         ):
-            client, bare = Client(service.port, service.key), Client(limit_port)
+            client, bare = Client(service.port, service.key), Client(limit_port, service.key)
             limit = constant.PATH.format(size=len(client.get(_PATH)))
             events = Events(acks)
             for _ in range(rounds):

@@ -183,12 +183,16 @@ class Table:
 
     def __post_init__(self) -> None:
         for line, rule in self.rules.items():
-            method, _, path = line.partition(" ")
-            found, parts = Found(path, rule, {}), path.split("/")
-            if "{" not in path:
-                self._plain[method, path] = found
-            else:
-                self._named.setdefault((method, len(parts)), []).append((parts, found))
+            self.add(line, rule)
+
+    def add(self, line: str, rule: Rule) -> None:
+        """Let a route be found that was added to the app by somebody else."""
+        method, _, path = line.partition(" ")
+        found, parts = Found(path, rule, {}), path.split("/")
+        if "{" not in path:
+            self._plain[method, path] = found
+        else:
+            self._named.setdefault((method, len(parts)), []).append((parts, found))
 
     def find(self, method: str, path: str) -> Found | None:
         """Return a request's line, or None if there is no such route."""
