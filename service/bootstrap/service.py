@@ -19,7 +19,6 @@ from alarmcast import AsyncClient
 from service import __version__
 from service.bootstrap.condition import ConditionDesk
 from service.bootstrap.configuration import curriculum, plant_clock, time_policy, window_spec
-from service.bootstrap.front import CookieForAll
 from service.bootstrap.listening import Server, server_config, url_of
 from service.bootstrap.people import Gatehouse
 from service.bootstrap.stores import Stores
@@ -319,12 +318,13 @@ class Service:
     def front(self) -> ASGIApp:
         """Return the API with the operators' pages around it; once a process, because NiceGUI is one."""
         from service.page.install import with_pages  # noqa: PLC0415 - a command that asks one thing needs no page
+        from service.page.reception import Reception  # noqa: PLC0415
 
-        # until there is a page to sign in on: the pages ask in the service's own name, and whoever opens one may
-        # fetch files in that name too. Then each visitor's own session takes the place of this key in both.
-        key = str(self.gatehouse.system)
-        client = AsyncClient("http://here", key=key, transport=httpx.ASGITransport(self.app))
-        return CookieForAll(with_pages(self.app, client), key)
+        def client_of(key: str) -> AsyncClient:
+            return AsyncClient("http://here", key=key, transport=httpx.ASGITransport(self.app))
+
+        reception = Reception(client_of, lambda sites: client_of(self.gatehouse.page_key(sites)))
+        return with_pages(self.app, reception)
 
     def start(self) -> None:
         """Start what runs beside the web app."""

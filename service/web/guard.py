@@ -21,9 +21,9 @@ from service.errors import Forbidden, NotSignedIn, ServiceError, TooLarge, TooMa
 from service.flows.access import Access
 from service.web.permissions import Found, Reach, Table
 from service.web.problems import problem_of
+from wire.rest.people import SESSION_COOKIE
 from wire.words import PrincipalKind
 
-COOKIE: Final = "alarmcast_session"
 JUDGED: Final = "alarmcast.judged"
 _STRANGERS_BODY = 16 * 1024  # bytes; enough for a name and a password
 _LOOK_AGAIN = 5.0  # seconds after which a stream asks whether its reader may still read
@@ -220,7 +220,7 @@ def _token(headers: Headers) -> tuple[str | None, bool]:
     if scheme.lower() == "bearer" and bearer.strip():
         return bearer.strip(), False
     try:
-        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(SESSION_COOKIE)
     except CookieError:
         cookie = None
     return (cookie.value, True) if cookie is not None and cookie.value else (None, False)

@@ -3,10 +3,9 @@
 from fastapi import APIRouter, Request, Response
 
 from service.core.principal import Principal
-from service.web.guard import COOKIE
 from service.web.parts import Parts, origin, principal
 from service.web.problems import responses
-from wire.rest.people import Me, PasswordChange, SignedIn, SignIn
+from wire.rest.people import SESSION_COOKIE, Me, PasswordChange, SignedIn, SignIn
 
 
 def router(parts: Parts) -> APIRouter:
@@ -23,7 +22,7 @@ def router(parts: Parts) -> APIRouter:
         begun = parts.sign_in.sign_in(wish.name, wish.password, origin=origin(request))
         session = begun.session
         response.set_cookie(
-            COOKIE,
+            SESSION_COOKIE,
             begun.token,
             max_age=int((session.expires_at - session.created_at).total_seconds()),
             httponly=True,
@@ -37,7 +36,7 @@ def router(parts: Parts) -> APIRouter:
     def sign_out(response: Response) -> None:
         """End the session one asks in, at once; 409 for whoever asks with a key."""
         parts.sign_in.sign_out(principal())
-        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict")
 
     @routes.get("/me")
     def get_me() -> Me:

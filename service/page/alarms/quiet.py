@@ -12,6 +12,7 @@ from service.page.parts.records import Cell, Column, Records, Row, alarm, deeds,
 from service.page.parts.renewed import Renewed
 from wire.rest.hush import MaintenanceView, ShelfView
 from wire.rest.machines import MachineView
+from wire.words import Role
 
 _SHELVES = [Column("machine"), Column("alarm"), Column("until"), Column("who and why"), Column("")]
 _WINDOWS = [
@@ -30,7 +31,7 @@ class Quiet:
     """Both lists, and the deeds that end them or plan another window."""
 
     def __init__(self, told: Told, machines: list[MachineView]) -> None:
-        self._told, self._machines = told, machines
+        self._told, self._machines, self._may = told, machines, told.may(Role.OPERATOR)
         self._names = {f"{one.site}/{one.machine}": one.name for one in machines}
         self._zones = {f"{one.site}/{one.machine}": one.time_zone for one in machines}
         with html.div().classes("ac-pair"):
@@ -50,7 +51,8 @@ class Quiet:
                 self._no_windows = Renewed(_calm)
                 self._windows = Records(_WINDOWS, [], label="Maintenance windows", first=6)
                 self._windows.on_deed(self._end)
-                self._form()
+                if self._may:
+                    self._form()
 
     async def renew(self) -> None:
         """Show what is kept quiet now."""
@@ -124,7 +126,7 @@ class Quiet:
                 alarm(one.code, one.text, None),
                 moment(one.until, self._zones.get(key)),
                 {"text": one.reason, "more": one.who},
-                deeds(("lift", "Unshelve", f"Unshelve {one.text} of {key}")),
+                deeds(("lift", "Unshelve", f"Unshelve {one.text} of {key}")) if self._may else "",
             ],
         )
 
@@ -138,7 +140,9 @@ class Quiet:
             state = word("holds", "◐", "ac-sev-low", 2)
         else:
             state = word("planned", "○", "quiet", 1) if ahead else word("over", "✓", "quiet", 0)
-        deed: Cell = deeds(("end", "End", f"End the maintenance of {key}")) if one.active or ahead else ""
+        deed: Cell = (
+            deeds(("end", "End", f"End the maintenance of {key}")) if self._may and (one.active or ahead) else ""
+        )
         said: Cell = {"text": one.reason, "more": one.who}
         return Row(str(one.id), [where, state, moment(one.start, zone), moment(ended, zone), said, deed])
 

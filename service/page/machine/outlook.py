@@ -14,6 +14,7 @@ from service.page.machine.elements import Deeds, ForecastBars, WhyBars
 from service.page.parts.blocks import panel, teach
 from wire.forecasts import Forecast
 from wire.rest.hush import AcknowledgementView, ShelfView
+from wire.words import Role
 
 
 @dataclass
@@ -38,6 +39,7 @@ class Outlook:
             with panel("Why"):
                 self._why = WhyBars()
                 self._deeds = Deeds()
+        self._deeds.set_visibility(self.told.may(Role.OPERATOR))
         self._bars.on("chosen", self._choose)
         self._deeds.on("ready", self.renew_all)
         self._deeds.on("acknowledge", self._acknowledge)
@@ -100,8 +102,9 @@ class Outlook:
         if words == self._why_not:
             return
         self._why_not = words
-        for part in (self._bars, self._why, self._deeds):
+        for part in (self._bars, self._why):
             part.set_visibility(not words)
+        self._deeds.set_visibility(not words and self.told.may(Role.OPERATOR))
         self._none.clear()
         if words:
             with self._none:
