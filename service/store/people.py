@@ -1,6 +1,8 @@
 """Users, sessions and keys; every change of them is in the book of changes, in the same transaction."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -89,8 +91,8 @@ class UserStore:
         """Give a user another role or other sites; never so that nobody is left who may do everything."""
         with self.database.write() as connection:
             values = {"role": role.value, "sites": _written(sites)}
-            connection.execute(update(users).where(users.c.id == user.number).values(**values))
-            _insist_on_an_admin(connection)
+            with _an_admin_stays(connection):
+                connection.execute(update(users).where(users.c.id == user.number).values(**values))
             told = f"{role.value} of {_told(sites)}, was {user.role.value} of {_told(user.sites)}"
             _note(connection, at, who, "change user", f"user {user.name}", told)
         return self.get(user.name)
@@ -117,8 +119,8 @@ class UserStore:
         """Forget a user and end their sessions; never the last who may do everything."""
         with self.database.write() as connection:
             connection.execute(delete(sessions).where(sessions.c.user_id == user.number))
-            connection.execute(delete(users).where(users.c.id == user.number))
-            _insist_on_an_admin(connection)
+            with _an_admin_stays(connection):
+                connection.execute(delete(users).where(users.c.id == user.number))
             _note(connection, at, who, "remove user", f"user {user.name}", None)
 
 
@@ -267,10 +269,13 @@ def _session(connection: Connection, prefix: str) -> Session | None:
     )
 
 
-def _insist_on_an_admin(connection: Connection) -> None:
+@contextmanager
+def _an_admin_stays(connection: Connection) -> Iterator[None]:
     """Undo, by raising, what would leave nobody who may do everything; seen inside the same transaction."""
     admins = select(users.c.id).where(users.c.role == Role.ADMIN.value, users.c.sites.is_(None)).with_for_update()
-    if not connection.execute(admins).first():
+    before = connection.execute(admins).first()
+    yield
+    if before and not connection.execute(admins).first():
         raise Conflict("Somebody must stay who is admin of every site; make another first.")
 
 

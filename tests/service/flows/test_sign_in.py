@@ -1,0 +1,270 @@
+"""Signing in: what is right, what is wrong, what waits, what ends; with clocks that the test moves."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import pytest
+
+from service.bootstrap.stores import Stores
+from service.core.hashing import Argon2, Cost
+from service.core.principal import Principal
+from service.errors import Conflict, Forbidden, InputRejected, NotFound, NotSignedIn, TooMany
+from service.flows.access import LOCAL, Access
+from service.flows.people import Change, PeopleDesk
+from service.flows.sign_in import SignInDesk
+from service.store.people import KeyStore, SessionStore, UserStore
+from tests.service.conftest import NOW
+from wire.words import PrincipalKind, Role
+
+PASSWORD = "four unrelated plain words"  # noqa: S105
+OTHER = "another set of five plain words"
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+@dataclass
+class Counting:
+    """The real hasher, cheap, with a count of what it was asked."""
+
+    inner: Argon2 = field(default_factory=lambda: Argon2(Cost(rounds=1, kilobytes=64)))
+    verified: list[bool] = field(default_factory=list)
+
+    def hash(self, password: str) -> str:
+        return self.inner.hash(password)
+
+    def verify(self, kept: str | None, password: str) -> bool:
+        self.verified.append(kept is not None)
+        return self.inner.verify(kept, password)
+
+    def is_outdated(self, kept: str) -> bool:
+        return self.inner.is_outdated(kept)
+
+
+class House:
+    """The flows on a real store, and the clocks they go by."""
+
+    def __init__(self, stores: Stores) -> None:
+        self.wall, self.monotonic, self.hasher = NOW, 0.0, Counting()
+        self.users, self.keys = UserStore(stores.database), KeyStore(stores.database)
+        sessions = SessionStore(stores.database)
+        self.access = Access(sessions, self.keys, self._wall, idle=3 * DAY, monotonic=self._monotonic)
+        self.desk = SignInDesk(
+            self.users,
+            sessions,
+            self.hasher,
+            self.access,
+            self._wall,
+            lasts=30 * DAY,
+            monotonic=self._monotonic,
+        )
+        self.people = PeopleDesk(self.users, self.keys, self.hasher, self.access, self._wall)
+
+    def pass_time(self, time: timedelta) -> None:
+        self.wall += time
+        self.monotonic += time.total_seconds()
+
+    def sign_in(self, name: str = "maria", password: str = PASSWORD, origin: str = "192.0.2.7") -> str:
+        return self.desk.sign_in(name, password, origin=origin).token
+
+    def who(self, token: str) -> Principal:
+        found = self.access.who(token)
+        assert found
+        return found
+
+    def _wall(self) -> datetime:
+        return self.wall
+
+    def _monotonic(self) -> float:
+        return self.monotonic
+
+
+@pytest.fixture
+def house(stores: Stores) -> House:
+    house = House(stores)
+    house.people.add_user("maria", Role.OPERATOR, frozenset({"padova"}), password=PASSWORD, by=LOCAL)
+    return house
+
+
+def test_a_session_is_somebody_until_it_is_ended(house: House) -> None:
+    token = house.sign_in()
+    maria = house.who(token)
+    assert (maria.name, maria.role, maria.sites) == ("maria", Role.OPERATOR, frozenset({"padova"}))
+    assert (maria.kind, maria.must_change) == (PrincipalKind.SESSION, False)
+    house.desk.sign_out(maria)
+    assert house.access.who(token) is None
+
+
+def test_a_token_that_was_changed_anywhere_is_nobodys(house: House) -> None:
+    token = house.sign_in()
+    kind, prefix, secret = token.split("_")
+    wrong = ["", "x", token[:-1], token + "0", f"{kind}_{prefix}_", f"ack_{prefix}_{secret}", f"{kind}__{secret}"]
+    assert [house.access.who(one) for one in wrong] == [None] * len(wrong)
+
+
+def test_a_wrong_password_and_an_unknown_name_get_the_same_answer_after_the_same_work(house: House) -> None:
+    said = []
+    for name in ("maria", "nobody"):
+        with pytest.raises(NotSignedIn) as caught:
+            house.sign_in(name, "not the password")
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert house.hasher.verified == [True, False]  # one verification each, of a real hash and of nobody's
+
+
+def test_wrong_passwords_wait_ever_longer_for_names_that_exist_and_for_those_that_do_not(house: House) -> None:
+    for name in ("maria", "nobody"):
+        for attempt in range(5):
+            with pytest.raises(NotSignedIn):
+                house.sign_in(name, "wrong", origin=f"192.0.2.{attempt}")
+        with pytest.raises(TooMany) as caught:
+            house.sign_in(name, PASSWORD, origin="192.0.2.99")
+        assert caught.value.retry_after == 1
+    house.pass_time(timedelta(seconds=1))
+    with pytest.raises(NotSignedIn):
+        house.sign_in("maria", "wrong")
+    with pytest.raises(TooMany) as caught:
+        house.sign_in()
+    assert caught.value.retry_after == 2
+    house.pass_time(timedelta(seconds=2))
+    house.sign_in()
+    with pytest.raises(NotSignedIn):  # the tries before the right one are forgiven
+        house.sign_in("maria", "wrong")
+
+
+def test_one_address_that_tries_many_names_waits_too_and_others_do_not(house: House) -> None:
+    for number in range(20):
+        with pytest.raises(NotSignedIn):
+            house.sign_in(f"user-{number}", "wrong", origin="198.51.100.1")
+    with pytest.raises(TooMany):
+        house.sign_in(origin="198.51.100.1")
+    house.sign_in(origin="192.0.2.7")
+
+
+def test_a_session_ends_when_it_is_not_used_and_in_the_end_even_if_it_is(house: House) -> None:
+    idle, busy = house.sign_in(), house.sign_in()
+    for _ in range(4):
+        house.pass_time(DAY)
+        house.who(busy)
+    assert house.access.who(idle) is None
+    for _ in range(25):
+        house.pass_time(DAY)
+        house.who(busy)
+    house.pass_time(DAY)
+    assert house.access.who(busy) is None
+
+
+def test_another_password_wants_the_old_one_and_ends_the_other_sessions(house: House) -> None:
+    here, elsewhere = house.sign_in(), house.sign_in()
+    maria = house.who(here)
+    with pytest.raises(NotSignedIn):
+        house.desk.change_password(maria, "wrong", OTHER, origin=None)
+    with pytest.raises(InputRejected, match="fewer than 12"):
+        house.desk.change_password(maria, PASSWORD, "short", origin=None)
+    with pytest.raises(InputRejected, match="is the old one"):
+        house.desk.change_password(maria, PASSWORD, PASSWORD, origin=None)
+    house.desk.change_password(maria, PASSWORD, OTHER, origin=None)
+    assert house.who(here).name == "maria"
+    assert house.access.who(elsewhere) is None
+    with pytest.raises(NotSignedIn):
+        house.sign_in()
+    house.sign_in(password=OTHER)
+
+
+def test_the_first_admin_gets_a_password_that_must_be_changed_and_nobody_gets_a_second(stores: Stores) -> None:
+    house = House(stores)
+    told = house.people.first_admin()
+    assert told
+    assert house.people.first_admin() is None
+    admin = house.who(house.sign_in("admin", told))
+    assert (admin.role, admin.sites, admin.must_change) == (Role.ADMIN, None, True)
+    house.desk.change_password(admin, told, OTHER, origin=None)
+    assert not house.who(house.sign_in("admin", OTHER)).must_change
+
+
+def test_a_key_is_somebody_until_it_runs_out_or_is_revoked(house: House) -> None:
+    short = house.people.add_key("andon", Role.VIEWER, frozenset({"padova"}), lasts=DAY, by=LOCAL)
+    long = house.people.add_key("mes", Role.OPERATOR, None, lasts=None, by=LOCAL)
+    found = house.who(short.token)
+    assert (found.name, found.kind, found.sites) == ("key andon", PrincipalKind.KEY, frozenset({"padova"}))
+    assert house.keys.get(short.key.number).used_at == NOW
+    house.pass_time(DAY)
+    assert house.access.who(short.token) is None
+    assert house.who(long.token).role is Role.OPERATOR
+    house.people.revoke_key(long.key.number, by=LOCAL, reason=None)
+    assert house.access.who(long.token) is None
+
+
+def test_when_a_key_was_used_is_noted_once_a_minute(house: House) -> None:
+    made = house.people.add_key("andon", Role.VIEWER, None, lasts=None, by=LOCAL)
+    for _ in range(5):
+        house.who(made.token)
+        house.pass_time(timedelta(seconds=10))
+    assert house.keys.get(made.key.number).used_at == NOW
+    house.pass_time(timedelta(seconds=30))
+    house.who(made.token)
+    assert house.keys.get(made.key.number).used_at == house.wall
+
+
+def test_what_somebody_may_changes_at_once(house: House) -> None:
+    token = house.sign_in()
+    house.who(token)
+    house.people.change_user("maria", Change(role=Role.VIEWER), by=LOCAL)
+    assert (house.who(token).role, house.who(token).sites) == (Role.VIEWER, frozenset({"padova"}))
+    house.people.change_user("maria", Change(sites=None, moves=True), by=LOCAL)
+    assert house.who(token).sites is None
+    house.people.reset_password("maria", by=LOCAL)
+    assert house.access.who(token) is None
+
+
+def test_a_change_by_another_process_is_seen_within_seconds(house: House) -> None:
+    token = house.sign_in()
+    house.who(token)
+    house.users.change(house.users.get("maria"), role=Role.ADMIN, sites=None, at=NOW, who="another process")
+    assert house.who(token).role is Role.OPERATOR
+    house.pass_time(timedelta(seconds=5))
+    assert house.who(token).role is Role.ADMIN
+
+
+def test_an_admin_of_a_site_gives_only_what_they_have(house: House) -> None:
+    padovas = Principal("anna", Role.ADMIN, frozenset({"padova"}), PrincipalKind.SESSION)
+    house.people.add_user("boss", Role.ADMIN, None, password=PASSWORD, by=LOCAL)
+    house.people.add_user("luc", Role.VIEWER, frozenset({"lyon"}), password=PASSWORD, by=LOCAL)
+    lyons = house.people.add_key("lyons", Role.VIEWER, frozenset({"lyon"}), lasts=None, by=LOCAL)
+    assert [one.name for one in house.people.all_users(padovas)] == ["maria"]
+    assert house.people.all_keys(padovas) == []
+    for sites in (None, frozenset({"lyon"}), frozenset({"padova", "lyon"})):
+        with pytest.raises(Forbidden, match="yours: padova"):
+            house.people.add_user("eve", Role.ADMIN, sites, password=None, by=padovas)
+        with pytest.raises(Forbidden, match="yours: padova"):
+            house.people.add_key("eve", Role.ADMIN, sites, lasts=None, by=padovas)
+        with pytest.raises(Forbidden):
+            house.people.change_user("maria", Change(sites=sites, moves=True), by=padovas)
+    for name in ("boss", "luc", "nobody"):
+        with pytest.raises(NotFound, match=f"no user {name}"):
+            house.people.remove_user(name, by=padovas)
+        with pytest.raises(NotFound, match=f"no user {name}"):
+            house.people.reset_password(name, by=padovas)
+    with pytest.raises(NotFound):
+        house.people.revoke_key(lyons.key.number, by=padovas, reason=None)
+    house.people.remove_user("maria", by=padovas)
+
+
+def test_no_sites_at_all_are_refused_because_they_are_a_mistake(house: House) -> None:
+    with pytest.raises(InputRejected, match="at least one site"):
+        house.people.add_user("eve", Role.VIEWER, frozenset(), password=None, by=LOCAL)
+
+
+def test_a_key_can_neither_sign_out_nor_have_a_password(house: House) -> None:
+    key = house.who(house.people.add_key("andon", Role.VIEWER, None, lasts=None, by=LOCAL).token)
+    with pytest.raises(Conflict):
+        house.desk.sign_out(key)
+    with pytest.raises(Conflict):
+        house.desk.change_password(key, PASSWORD, OTHER, origin=None)
+
+
+def test_a_password_kept_at_another_cost_is_kept_anew_when_it_is_used(house: House) -> None:
+    before = house.users.get("maria").password
+    house.hasher.inner = Argon2(Cost(rounds=2, kilobytes=64))
+    house.sign_in()
+    after = house.users.get("maria").password
+    assert (before.split("$")[3], after.split("$")[3]) == ("m=64,t=1,p=1", "m=64,t=2,p=1")
+    house.sign_in()
