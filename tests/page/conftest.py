@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
 
 from alarmcast import Client
 from tests.conftest import broker_in, require
@@ -129,7 +129,7 @@ class Tabs:
         page = context.new_page()
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.complaints.append(f"{path}: {error}"))
-        page.on("requestfailed", lambda request: self.complaints.append(f"{path}: {request.url} failed"))
+        page.on("requestfailed", self._failed)
         page.on("request", lambda request: self._asked(request.url))
         page.goto(f"{self.address}{path}")
         return page
@@ -137,6 +137,10 @@ class Tabs:
     def _heard(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.complaints.append(message.text)
+
+    def _failed(self, request: Request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # which is what leaving a page does to what it still waits for
+            self.complaints.append(f"{request.url}: {request.failure}")
 
     def _asked(self, url: str) -> None:
         """A plant has no internet: whatever a page needs comes from the service."""
