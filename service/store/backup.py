@@ -66,7 +66,9 @@ def check(backup: Path) -> Manifest:
         if manifest.format != _FORMAT:
             raise InputRejected(f"{backup} is a backup of another version of Alarmcast; use that version.")
         if manifest.schema not in known_revisions():
-            raise InputRejected(f"{backup} has schema {manifest.schema} of a newer Alarmcast; restore it with that.")
+            raise InputRejected(
+                f"{backup} has schema {manifest.schema} of a newer Alarmcast; restore it with that."
+            )
         for name, digest in manifest.files.items():
             if _digest(backup / name) != digest:
                 raise InputRejected(f"{name} in {backup} is not what was backed up; use another backup.")

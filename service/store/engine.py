@@ -29,10 +29,10 @@ class Database:
 
     On SQLite all writers of the process queue for one connection, and every write transaction begins
     IMMEDIATE: it never has to be upgraded half-way, which is what "database is locked" is made of. A process
-    beside the writer opens the file ``read_only``.
+    beside the writer opens the file ``read_only``. PostgreSQL may take ``patience`` seconds to let us in.
     """
 
-    def __init__(self, url: str, *, read_only: bool = False) -> None:
+    def __init__(self, url: str, *, read_only: bool = False, patience: int | None = None) -> None:
         try:
             parsed = make_url(url)
         except ArgumentError:
@@ -52,7 +52,15 @@ class Database:
             self._writer = _sqlite_engine(url, writes=True, connections=1)
             self._reader = _sqlite_engine(url, writes=False, connections=20)
         else:
-            self._writer = self._reader = create_engine(url, pool_size=10, max_overflow=20, pool_pre_ping=True)
+            waits = {} if patience is None else {"connect_timeout": patience}
+            self._writer = self._reader = create_engine(
+                url, pool_size=10, max_overflow=20, pool_pre_ping=True, connect_args=waits
+            )
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a SQLite file yet; PostgreSQL says so itself when it is asked."""
+        return not self.is_sqlite or Path(str(make_url(self.url).database)).exists()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

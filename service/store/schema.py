@@ -44,8 +44,9 @@ def look(connection: Connection, scripts: Path = SCRIPTS) -> Schema:
         revisions = [row[0] for row in connection.execute(text(f"SELECT version_num FROM {_VERSION_TABLE}"))]  # noqa: S608 - our name
     others = sorted(tables - {_VERSION_TABLE})
     if not revisions and others:
+        some = ", ".join(others[:_SHOWN]) + (", …" if len(others) > _SHOWN else "")
         raise WrongSchema(
-            f"The database holds tables ({', '.join(others[:_SHOWN])}{', …' if len(others) > _SHOWN else ''}) but no "
+            f"The database holds tables ({some}) but no "
             "number of a schema: it is not Alarmcast's, or older than every release. Name an empty one with "
             "ALARMCAST_DATA_DIR or ALARMCAST_DATABASE_URL, or bring back a backup: alarmcast admin restore FOLDER"
         )

@@ -1,7 +1,6 @@
 """The command line of the fuzzer: how many cases, of what, from which seed."""
 
 import argparse
-import sys
 import time
 
 from tests.fuzz.campaign import TARGETS, Broken
@@ -20,7 +19,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{target.name}: BROKEN\n{error}", flush=True)  # noqa: T201
             return 1
         took = time.monotonic() - started
-        print(f"{target.name}: {cases} cases from seed {options.seed} in {took:.0f} s, no promise broken", flush=True)  # noqa: T201
+        told = f"{target.name}: {cases} cases from seed {options.seed} in {took:.0f} s, no promise broken"
+        print(told, flush=True)  # noqa: T201
     return 0
 
 
@@ -31,5 +31,3 @@ def _parser() -> argparse.ArgumentParser:
     names = [target.name for target in TARGETS]
     parser.add_argument("--only", action="append", choices=names, help="these only; may be given several times")
     return parser
-
-

@@ -161,12 +161,14 @@ def _readable(kept: Quarantined) -> list[tuple[UUID, tuple[int, int]]]:
         return []
     try:
         batch = json.loads(kept.body)
-        (item,) = [*batch.get("events", []), *batch.get("gaps", [])]
         epoch = UUID(batch["epoch"])
-    except (ValueError, RecursionError):
+        (item,) = [*batch.get("events", []), *batch.get("gaps", [])]
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return []
     # What was refused as a whole is kept as it came, and nobody is acked for it.
-    taken_apart = kept.body.startswith((f'{{"epoch":"{epoch}","events":['.encode(), f'{{"epoch":"{epoch}","gaps":['.encode()))
+    taken_apart = kept.body.startswith(
+        (f'{{"epoch":"{epoch}","events":['.encode(), f'{{"epoch":"{epoch}","gaps":['.encode())
+    )
     if not taken_apart or not isinstance(item, dict):
         return []
     seqs = item["seqs"] if "seqs" in item else [item.get("seq")] * 2

@@ -67,7 +67,19 @@ VALUES: tuple[Any, ...] = (
     [1e15] * 3000,
 )
 TOKENS = (
-    *(b"\0", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\r", b"\n", b'"', b"\\", b"\\u0000", b"\\ud800"),
+    *(
+        b"\0",
+        b"\xff",
+        b"\xc3",
+        b"\xed\xa0\x80",
+        b"\xef\xbb\xbf",
+        b"\r",
+        b"\n",
+        b'"',
+        b"\\",
+        b"\\u0000",
+        b"\\ud800",
+    ),
     *(b"{", b"}", b"[", b"]", b",", b":", b"NaN", b"Infinity", b"-", b"1e999", b"9" * 30, b"9" * 5000, b"null"),
     *(b"[" * 2000, b'{"a":' * 2000, b"true", b'"seq":', b'"events":[', b'"gaps":[', b'"epoch":'),
 )

@@ -27,6 +27,11 @@ _ZONES = (ZoneInfo("UTC"), ZoneInfo("Europe/Rome"), ZoneInfo("Pacific/Apia"))
 _MACHINE = Machine(1, MachineId("padova", "filler-1"), "Filler", "UTC", NOW, MachineState.LIVE, None, None)
 
 
+def _is_a_sentence(words: str) -> None:
+    assert words.endswith(".")
+    assert 2 < len(words) < 400
+
+
 def row(dice: Random) -> None:
     """A line of a log is an alarm that the wire takes, none of ours, or refused."""
     line = _row(dice).decode("utf-8", errors="replace")
@@ -34,8 +39,7 @@ def row(dice: Random) -> None:
     try:
         alarm = reader.read(line)
     except RowRejected as error:
-        assert str(error)
-        assert len(str(error)) < 400
+        _is_a_sentence(f"{error}.")
         return
     if alarm is not None:
         event = AlarmEvent(seq=1, code=alarm.code, at=alarm.at)
@@ -77,7 +81,7 @@ def history(dice: Random, file: Path) -> None:
             _MACHINE, LogFile(file, name="upload"), recorder=recorder, now=NOW, policy=TimePolicy()
         )
     except InputRejected as error:
-        assert str(error).endswith(".")
+        _is_a_sentence(str(error))
         return
     kept = [item for recording in recorder.recordings for item in recording.quarantined]
     events = [item for recording in recorder.recordings for item in recording.events]
@@ -93,7 +97,7 @@ def history(dice: Random, file: Path) -> None:
 
 def catalogue(dice: Random) -> None:
     """A catalogue is entries that the API may show, or refused with a sentence."""
-    good = "code,text,severity,target\n139,Film torn,high,yes\n26,\"Door, open\",low,no\n"
+    good = 'code,text,severity,target\n139,Film torn,high,yes\n26,"Door, open",low,no\n'
     text = good
     if dice.random() < 0.5:
         words = ["code,text,severity,target"]
@@ -106,8 +110,7 @@ def catalogue(dice: Random) -> None:
     try:
         entries = parse_catalogue(body.decode(errors="replace"))
     except InputRejected as error:
-        assert str(error).endswith("."), error
-        assert len(str(error)) < 400
+        _is_a_sentence(str(error))
         return
     assert entries
     assert len({entry.code for entry in entries}) == len(entries)
@@ -128,6 +131,6 @@ def cursor(dice: Random) -> None:
         try:
             found = read(changed)
         except InputRejected as error:
-            assert str(error).endswith(".")
+            _is_a_sentence(str(error))
         else:
             assert all(-(2**63) < part < 2**63 for part in found)

@@ -99,7 +99,9 @@ def schema_0002(past: Past) -> None:
         at_us = AT - (100 + number) * HOUR
         past.add("samples", machine_id=1, at_us=at_us, features=1, **window, **past_of, context=context)
         past.add("memories", version_id=1, sample_id=number, held_out=number == 2)
-    past.add("exams", machine_id=1, made_us=AT - 47 * HOUR, features=1, base_rate='{"139": 0.3}', windows=_windows())
+    past.add(
+        "exams", machine_id=1, made_us=AT - 47 * HOUR, features=1, base_rate='{"139": 0.3}', windows=_windows()
+    )
     figures = {"average_precision": 0.41, "brier_skill": 0.1, "macro_f1": 0.35, "by_code": "[]"}
     past.add("marks", version_id=1, exam_id=1, **figures, probabilities=zlib.compress(SAID * 2))
 

@@ -255,7 +255,9 @@ def test_a_new_database_is_not_copied(empty: Database, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("empty", ["sqlite"], indirect=True)
-def test_a_backup_of_a_newer_version_is_refused_before_it_replaces_anything(empty: Database, tmp_path: Path) -> None:
+def test_a_backup_of_a_newer_version_is_refused_before_it_replaces_anything(
+    empty: Database, tmp_path: Path
+) -> None:
     made(empty, "0004", tmp_path / "weights")
     with empty.write() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9000'")
