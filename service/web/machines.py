@@ -94,10 +94,12 @@ def knock_view(knock: Knock) -> KnockView:
 
 
 def write_cursor(cursor: Cursor) -> str:
+    """Return a place in a list as text that fits into an address."""
     return urlsafe_b64encode(".".join(str(part) for part in cursor).encode()).decode().rstrip("=")
 
 
 def read_cursor(text: str) -> Cursor:
+    """Return the place that a cursor names, or raise :class:`InputRejected`."""
     try:
         parts = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii").split(".")
         cursor = Cursor(*(int(part) for part in parts))

@@ -156,10 +156,12 @@ _VERDICTS = {
 
 
 def write_cursor(as_of_us: int) -> str:
+    """Return a place in a list as text that fits into an address."""
     return urlsafe_b64encode(str(as_of_us).encode()).decode().rstrip("=")
 
 
 def read_cursor(text: str) -> int:
+    """Return the place that a cursor names, or raise :class:`InputRejected`."""
     try:
         as_of_us = int(urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii"))
     except ValueError:
