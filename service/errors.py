@@ -13,6 +13,7 @@ ServiceError
 │   ├── TooMany          more often than is allowed            429
 │   └── DatabaseDamaged  the file is not what was written      503
 ├── DatabaseInUse        another process holds the database    (command line)
+├── WrongSchema          another version's database, or no one's   (command line)
 ├── TrainingFailed       the update broke, the old model serves
 ├── LeaseLost            another worker has the job now        (worker)
 └── ChampionChanged      learned on what no longer serves      (worker)
@@ -123,6 +124,12 @@ class DatabaseInUse(ServiceError):
     def __init__(self, message: str, url: str | None = None) -> None:
         super().__init__(message)
         self.url = url
+
+
+class WrongSchema(ServiceError):
+    """The database is a newer version's, or not Alarmcast's at all."""
+
+    title = "Wrong schema"
 
 
 class TrainingFailed(ServiceError):

@@ -141,7 +141,7 @@ class Service:
         )
         self.watch = BrokerWatch(queue_alarm=settings.broker_queue_alarm)
         self.link = Link(
-            _broker_address(settings),
+            broker_address(settings),
             client_id=settings.broker_client_id,
             receive_maximum=settings.ingest_receive_maximum,
             deliver=self.ingester.deliver,
@@ -448,7 +448,8 @@ class Service:
             return None, str(error)
 
 
-def _broker_address(settings: Settings) -> BrokerAddress:
+def broker_address(settings: Settings) -> BrokerAddress:
+    """Return where the broker is and how to speak to it."""
     v5 = settings.broker_mqtt_version is MqttVersion.V5
     return BrokerAddress(
         settings.broker_host,

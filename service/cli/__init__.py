@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from service import __version__
-from service.cli import admin, apprentice, backup, serve
+from service.cli import admin, apprentice, backup, config, serve
 from service.errors import ServiceError
 from service.experiment.command import command as experiment
 
@@ -24,6 +24,7 @@ app.command("apprentice", hidden=True)(apprentice.apprentice)
 admin.app.command("backup")(backup.backup_command)
 admin.app.command("restore")(backup.restore_command)
 app.add_typer(admin.app, name="admin")
+app.add_typer(config.app, name="config")
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback
