@@ -19,6 +19,7 @@ from service import __version__
 from service.bootstrap.condition import ConditionDesk
 from service.bootstrap.configuration import curriculum, plant_clock, time_policy, window_spec
 from service.bootstrap.listening import Server, url_of
+from service.bootstrap.metrics import Metrics
 from service.bootstrap.stores import Stores
 from service.broker.announcer import ForecastAnnouncer
 from service.broker.inbox import BatchLimits, InboxLimits
@@ -67,6 +68,7 @@ from service.store.shelves import ShelfStore
 from service.store.strips import StripStore
 from service.store.webhooks import WebhookStore
 from service.web.app import create_app
+from service.web.observed import Observed, Traffic
 from service.web.parts import Parts
 from service.worker.apprentice import Apprentice
 from service.worker.courier import Courier
@@ -218,6 +220,32 @@ class Service:
             folder=settings.data_dir / "uploads",
             most_bytes=settings.history_max_mb * 1_000_000,
         )
+        condition = ConditionDesk(
+            settings=settings,
+            stores=stores,
+            clock=self.clock,
+            ingester=self.ingester,
+            link=self.link,
+            watch=self.watch,
+            feed=self.feed,
+            quarantine=quarantine,
+        )
+        self.traffic = Traffic()
+        self.metrics = Metrics(
+            settings=settings,
+            stores=stores,
+            clock=self.clock,
+            wall=wall_now,
+            health=self.health,
+            condition=condition.look,
+            ingester=self.ingester,
+            desk=self.desk,
+            newest=self.newest,
+            champion=self._champion,
+            silence=self.silence,
+            traffic=self.traffic,
+            attempts=lambda: {"delivered": self.courier.delivered, "failed": self.courier.failed},
+        )
         self.app = create_app(
             Parts(
                 machines=stores.machines,
@@ -255,16 +283,7 @@ class Service:
                     token=secrets.token_hex(4),
                 ),
                 feed=self.feed,
-                condition=ConditionDesk(
-                    settings=settings,
-                    stores=stores,
-                    clock=self.clock,
-                    ingester=self.ingester,
-                    link=self.link,
-                    watch=self.watch,
-                    feed=self.feed,
-                    quarantine=quarantine,
-                ).look,
+                condition=condition.look,
                 figures=FiguresDesk(
                     stores.machines, stores.events, self.clock, settings.shift_starts, self.hush.left_out
                 ),
@@ -273,6 +292,7 @@ class Service:
                 hush=self.hush,
                 notices=NoticeBoard(notices, acknowledgements, deliveries),
                 webhooks=WebhookDesk(stores.machines, WebhookStore(stores.database), post, self.clock),
+                metrics=self.metrics.text,
             )
         )
 
@@ -281,7 +301,7 @@ class Service:
         from service.page.install import with_pages  # noqa: PLC0415 - a command that asks one thing needs no page
 
         client = AsyncClient("http://here", transport=httpx.ASGITransport(self.app))
-        return with_pages(self.app, client)
+        return Observed(with_pages(self.app, client), self.traffic)
 
     def start(self) -> None:
         """Start what runs beside the web app."""
@@ -325,6 +345,7 @@ class Service:
 
     def health(self) -> Health:
         """Say how every part is."""
+        version, trouble = self._model()
         troubles = {
             "broker": self.link.complaint,
             "broker_thread": None if self.link.is_alive else "the network thread has ended",
@@ -336,9 +357,8 @@ class Service:
             "notices": self.lookout.trouble,
             "deliveries": self.courier.trouble,
             "database": self._database_trouble(),
+            "model": trouble,
         }
-        version, trouble = self._model()
-        troubles["model"] = trouble
         return Health(
             {part: why for part, why in troubles.items() if why},
             dict(self.ingester.counts)
@@ -349,6 +369,7 @@ class Service:
             | self.watch.counts,
             version,
             self._warnings(),
+            tuple(troubles),
         )
 
     def _apprentice(self, job: Job, folder: Path) -> Apprentice:

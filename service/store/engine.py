@@ -48,7 +48,9 @@ class Database:
             self._writer = _sqlite_engine(url, writes=True, connections=1)
             self._reader = _sqlite_engine(url, writes=False, connections=20)
         else:
-            self._writer = self._reader = create_engine(url, pool_size=10, max_overflow=20, pool_pre_ping=True)
+            self._writer = self._reader = create_engine(
+                url, pool_size=10, max_overflow=20, pool_pre_ping=True, hide_parameters=True
+            )
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -130,6 +132,7 @@ def _sqlite_engine(url: str, *, writes: bool, connections: int) -> Engine:
         max_overflow=0,
         pool_timeout=BUSY_SECONDS,
         connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+        hide_parameters=True,  # an error names the statement; what it carried may be secret
     )
 
     @event.listens_for(engine, "connect")

@@ -21,6 +21,7 @@ from service.web import (
     machines,
     maintenance,
     memory,
+    metrics,
     models,
     notices,
     problems,
@@ -38,6 +39,7 @@ _DESCRIPTION = """
 Which alarms will come in the next hours, for every machine of the fleet.
 
 Times are UTC. Errors are `application/problem+json` (RFC 9457). Lists come in pages with a cursor.
+Every answer has an `X-Request-Id`, which the service's log names too; send one of your own, and it is taken over.
 """
 
 
@@ -76,6 +78,7 @@ def create_app(parts: Parts) -> FastAPI:
         maintenance,
         webhooks,
         health,
+        metrics,
     )
     for noun in nouns:
         app.include_router(noun.router(parts))

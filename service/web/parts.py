@@ -64,6 +64,7 @@ class Parts:
     hush: HushDesk
     notices: NoticeBoard
     webhooks: WebhookDesk
+    metrics: Callable[[], bytes]
 
 
 def who(request: Request) -> str:
