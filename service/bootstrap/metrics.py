@@ -33,7 +33,7 @@ from wire.rest.health import Condition
 from wire.words import JobState, MachineState
 
 _REFUSED = "quarantined:"
-Labelled = Mapping[str, float] | Mapping[tuple[str, ...], float]  # by the value of one label, or of several
+Labelled = Mapping[str, float] | Mapping[tuple[str, str, str], float]  # by the value of one label, or of several
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class Metrics(Collector):
         yield _gauge("pages_open", "Pages that are open in browsers.", self.traffic.pages)
 
     def _web(self) -> Iterator[Metric]:
-        answers: dict[tuple[str, ...], float] = {**self.traffic.answers}
+        answers = dict(self.traffic.answers)
         labels = ("method", "route", "status")
         yield _counter("http_requests", "Answers to requests, by route and class of status.", answers, *labels)
         family = HistogramMetricFamily(
