@@ -66,7 +66,7 @@ class ConditionDesk:
         return self._kept[1]
 
     def _ask(self, now: float) -> Condition:
-        facts = told(FactStore(self.stores.database).look)
+        facts = _told(FactStore(self.stores.database).look)
         return Condition(
             uptime_seconds=round(now - self._began, 1),
             ingest=self._ingest(),
@@ -74,13 +74,13 @@ class ConditionDesk:
             disk=self._disk(),
             versions=self._versions(facts),
             streams=self.feed.listeners,
-            quarantine=told(self._quarantine),
-            agents=told(self._agents),
+            quarantine=_told(self._quarantine),
+            agents=_told(self._agents),
             database=facts
             and DatabaseView(
                 kind=facts.kind, version=facts.version, size_bytes=facts.size, schema_revision=facts.revision
             ),
-            jobs=told(self._jobs),
+            jobs=_told(self._jobs),
         )
 
     def _ingest(self) -> IngestView:
@@ -156,8 +156,7 @@ class ConditionDesk:
         )
 
 
-def told(ask: Callable[[], T]) -> T | None:
-    """Return what the database says, or None while it does not answer."""
+def _told(ask: Callable[[], T]) -> T | None:
     try:
         return ask()
     except Unavailable:
