@@ -16,6 +16,7 @@ from service.bootstrap.families import counter, gauge, histogram
 from service.bootstrap.stores import Stores
 from service.broker.ingester import Ingester
 from service.core.health import Health
+from service.core.histogram import Counted
 from service.core.pace import LATE
 from service.core.version import Version
 from service.errors import NoChampion, Unavailable
@@ -97,7 +98,9 @@ class Metrics(Collector):
         answers = dict(self.traffic.answers)
         meaning = "Answers to requests, by route and class of status."
         yield counter("http_requests", meaning, answers, "method", "route", "status")
-        taken = {named: one.read() for named, one in list(self.traffic.seconds.items())}
+        taken: dict[tuple[str, ...], Counted] = {
+            named: one.read() for named, one in list(self.traffic.seconds.items())
+        }
         yield histogram("http_request_duration_seconds", "Until an answer began.", taken, "method", "route")
 
     def _ingest(self, counts: Mapping[str, int], condition: Condition) -> Iterator[Metric]:
@@ -118,7 +121,8 @@ class Metrics(Collector):
             "result",
         )
         yield counter("quarantined", "What was refused since the start, by reason.", refused, "reason")
-        held = condition.quarantine and {one.reason: one.items for one in condition.quarantine.reasons}
+        quarantine = condition.quarantine
+        held = {one.reason: one.items for one in quarantine.reasons} if quarantine else None
         yield gauge("quarantine_items", "What the quarantine holds, by reason.", held, "reason")
         meaning = "Plant time between an alarm and its commit, of events whose time is believed."
         yield histogram("event_lag_seconds", meaning, {(): lags})
@@ -144,7 +148,8 @@ class Metrics(Collector):
 
     def _fleet(self, condition: Condition) -> Iterator[Metric]:
         agents = condition.agents
-        presence = agents and {word: getattr(agents, word) for word in ("online", "stale", "offline", "never")}
+        words = ("online", "stale", "offline", "never")
+        presence = {word: int(getattr(agents, word)) for word in words} if agents else None
         yield gauge("agents", "Machines by how their agent is heard.", presence, "presence")
         most = (agents.most_spooled.spooled if agents.most_spooled else 0) if agents else None
         skew = (abs(agents.worst_skew.skew_ms) / 1000 if agents.worst_skew else 0) if agents else None
@@ -162,8 +167,9 @@ class Metrics(Collector):
         yield counter("forecasts_stored", "Forecasts stored on the grid.", counts["forecasts_stored"])
         yield counter("forecasts_scored", "Forecasts whose outcome was found.", counts["forecasts_scored"])
         machines = _told(self.stores.machines.all)
-        kept = [self.newest.kept(machine.id) for machine in machines or ()]
-        statuses = _each(ForecastStatus, Counter(one.forecast.status for one in kept if one))
+        kept = [one for machine in machines or () if (one := self.newest.kept(machine.id))]
+        trust = Counter(one.forecast.status for one in kept)
+        statuses = None if machines is None else _each(ForecastStatus, trust)
         yield gauge("forecasts", "Newest forecasts by how far to trust them.", statuses, "status")
         meaning = "One pass over all machines that want a new forecast."
         yield histogram("forecast_duration_seconds", meaning, {(): self.desk.durations.read()})
@@ -185,16 +191,12 @@ class Metrics(Collector):
         yield counter("notices_opened", "Notices that were opened.", counts["notices_opened"])
         yield counter("deliveries", "Attempts to deliver a notice.", self.attempts(), "result")
         waiting = _told(DeliveryStore(self.stores.database).waiting)
-        since = waiting and (waiting.since or self.wall())
-        age = since and max(0.0, (self.wall() - since).total_seconds())
-        number = waiting.number if waiting else None
+        number, age = (None, None) if waiting is None else (waiting.number, self._age(waiting.since))
         yield gauge("deliveries_waiting", "Deliveries that are still to be made.", number)
         yield gauge("deliveries_oldest_seconds", "How long the oldest of them has waited.", age)
         webhooks = _told(WebhookStore(self.stores.database).all)
-        switched = (
-            None if webhooks is None else Counter("enabled" if one.enabled else "disabled" for one in webhooks)
-        )
-        states = switched if switched is None else {word: switched[word] for word in ("enabled", "disabled")}
+        enabled = sum(one.enabled for one in webhooks or ())
+        states = None if webhooks is None else {"enabled": enabled, "disabled": len(webhooks) - enabled}
         yield gauge("webhooks", "Who is told of notices over HTTP.", states, "state")
 
     def _store(self, counts: Mapping[str, int], condition: Condition) -> Iterator[Metric]:
@@ -208,6 +210,9 @@ class Metrics(Collector):
         at = (made.timestamp() if made else 0) if self.stores.database.is_sqlite else None
         meaning = "When the last backup was made, 0 if never; nobody tells us of PostgreSQL's."
         yield gauge("last_backup_timestamp_seconds", meaning, at)
+
+    def _age(self, since: datetime | None) -> float:
+        return max(0.0, (self.wall() - since).total_seconds()) if since else 0.0
 
     def _version(self) -> Version | None:
         try:

@@ -15,6 +15,7 @@ from tests.conftest import free_port, wait_until
 from tests.service.receiver import Receiver
 from tests.system.conftest import Plant, write_alarms
 from tests.system.test_commands import alarmcast
+from wire.words import Severity
 
 SECRETS = {
     name: f"{name}-{uuid4().hex}"
@@ -64,7 +65,7 @@ def test_no_secret_and_nobody_elses_line_is_in_the_log_of_a_service_that_tells_a
     }
     plant.start_service()
     plant.api.enrolment.enrol("padova/filler-1", name="Filler")
-    hook = plant.api.webhooks.add(receiver.url(f"/{SECRETS['hook']}"), severity="low")
+    hook = plant.api.webhooks.add(receiver.url(f"/{SECRETS['hook']}"), severity=Severity.LOW)
     assert plant.api.webhooks.test(hook.id).delivered
     knock(plant)
     forge(plant)

@@ -99,7 +99,9 @@ def test_what_is_secret_or_looks_like_it_is_not_written(words: str, secret: str,
 
 @pytest.mark.parametrize("name", ["password", "broker_password", "Authorization", "cookie", "api_key", "token"])
 def test_a_field_with_the_name_of_a_secret_is_not_written(name: str) -> None:
-    line = written(record("signed in", **{name: "a plain word"}), as_json=True)
+    made = record("signed in")
+    setattr(made, name, "a plain word")
+    line = written(made, as_json=True)
     assert "plain word" not in line
 
 

@@ -139,7 +139,8 @@ def test_while_the_database_is_away_the_rest_is_told(service: Service, stores: S
     stores.database.close()
     told = Scrape(service)
     assert told("trouble", part="database") == 1
-    assert not any(told.has(name) for name in ("agents", "jobs", "database_size_bytes", "deliveries_waiting"))
+    unknown = ("agents", "forecasts", "jobs", "database_size_bytes", "deliveries_waiting", "quarantine_items")
+    assert not any(told.has(name) for name in unknown)
     assert told("events_total", result="stored") == 0
     assert told("disk_free_bytes") > 0
 
