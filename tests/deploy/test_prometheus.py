@@ -2,17 +2,21 @@
 
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 from typer.main import get_command
 
 from service.cli import app
 from service.settings import PREFIX, Settings
+from tests.conftest import Mosquitto, free_port, require, wait_until
 from tests.deploy.monitoring import PROMETHEUS, RUNBOOK, Rule, exposed, metrics_in, promtool, rules
+from tests.system.conftest import Plant
 
 TESTS = PROMETHEUS / "tests/alerts.test.yml"
 
@@ -83,3 +87,47 @@ def test_alerts_ask_only_for_what_a_running_service_tells(told: str) -> None:
     names = exposed(told)
     for rule in rules():
         assert metrics_in(rule.expression) <= names, rule.name
+
+
+@pytest.fixture
+def prometheus(tmp_path: Path) -> Iterator[tuple[Plant, str]]:
+    """A service and a real Prometheus on the example, moved to free ports and made impatient."""
+    require(shutil.which("prometheus"), "prometheus")
+    folder = shutil.copytree(PROMETHEUS, tmp_path / "prometheus")
+    (folder / "alarmcast.key").write_text("a key", encoding="utf-8")
+    plant = Plant(tmp_path, Mosquitto(tmp_path))  # a broker that is away
+    example = (folder / "prometheus.yml").read_text(encoding="utf-8")
+    moved = example.replace("service:8080", f"127.0.0.1:{plant.port}").replace("15s", "1s")
+    (folder / "prometheus.yml").write_text(moved, encoding="utf-8")
+    address = f"127.0.0.1:{free_port()}"
+    flags = [f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data"]
+    log = (tmp_path / "prometheus.log").open("wb")
+    with log:
+        command = ["prometheus", *flags, f"--web.listen-address={address}"]
+        server = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        plant.start_service()
+        yield plant, f"http://{address}"
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+        plant.service.stop()
+
+
+def test_a_real_prometheus_reads_the_service_and_sees_that_its_broker_is_away(
+    prometheus: tuple[Plant, str],
+) -> None:
+    plant, address = prometheus
+
+    def asked(expression: str) -> list[dict[str, Any]]:
+        try:
+            answer = httpx.get(f"{address}/api/v1/query", params={"query": expression})
+        except httpx.TransportError:
+            return []
+        return list(answer.json()["data"]["result"]) if answer.status_code == 200 else []
+
+    wait_until(lambda: asked('up{job="alarmcast"} == 1'), "Prometheus has read the service")
+    (found,) = asked("alarmcast_build_info")
+    assert found["metric"]["instance"] == f"127.0.0.1:{plant.port}"
+    wait_until(lambda: asked('ALERTS{alertname="AlarmcastBrokerAway"}'), "the alert is pending")
+    assert asked("alarmcast_event_lag_seconds_bucket")
