@@ -45,7 +45,8 @@ def test_every_alert_fires_when_it_must_and_not_before() -> None:
 
 
 def test_no_alert_is_without_a_moment_at_which_it_fires_and_one_at_which_it_is_quiet() -> None:
-    fired, quiet = set(), set()
+    fired: set[str] = set()
+    quiet: set[str] = set()
     for test in yaml.safe_load(TESTS.read_text(encoding="utf-8"))["tests"]:
         for one in test.get("promql_expr_test", []):
             (fired if one["exp_samples"] else quiet).update(re.findall(r'alertname="(\w+)"', one["expr"]))
