@@ -26,6 +26,23 @@ class MqttVersion(StrEnum):
     V311 = "3.1.1"
 
 
+class LogFormat(StrEnum):
+    """How the log is written."""
+
+    AUTO = "auto"
+    JSON = "json"
+    TEXT = "text"
+
+
+class LogLevel(StrEnum):
+    """From which weight on something is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
 class IntegrityCheck(StrEnum):
     """How thoroughly the database file is checked before the service starts."""
 
@@ -135,6 +152,10 @@ class Settings(BaseSettings):
         default=IntegrityCheck.QUICK,
         description="How SQLite's file is read through at the start: quick, full, off.",
     )
+    log_format: LogFormat = Field(
+        default=LogFormat.AUTO, description="auto, json or text; auto is text on a terminal and JSON elsewhere."
+    )
+    log_level: LogLevel = Field(default=LogLevel.INFO, description="debug, info, warning or error.")
     shifts: str = Field(
         default="early=06:00,late=14:00,night=22:00",
         description="When shifts start, in each plant's own time; each lasts until the next one starts.",

@@ -155,7 +155,7 @@ class ConditionDesk:
         )
 
     def _jobs(self) -> JobTotals:
-        counts = self.stores.jobs.open_counts()
+        counts = self.stores.jobs.counts()
         return JobTotals(
             collecting=counts.get(JobState.COLLECTING, 0),
             queued=counts.get(JobState.QUEUED, 0),

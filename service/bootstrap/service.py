@@ -20,6 +20,7 @@ from service import __version__
 from service.bootstrap.condition import ConditionDesk
 from service.bootstrap.configuration import curriculum, plant_clock, time_policy, window_spec
 from service.bootstrap.listening import Server, server_config, url_of
+from service.bootstrap.metrics import Metrics
 from service.bootstrap.people import Gatehouse
 from service.bootstrap.stores import Stores
 from service.broker.announcer import ForecastAnnouncer
@@ -85,6 +86,7 @@ from service.store.shelves import ShelfStore
 from service.store.strips import StripStore
 from service.store.webhooks import WebhookStore
 from service.web.app import create_app
+from service.web.observed import Observed, Traffic
 from service.web.parts import Parts
 from service.worker.apprentice import Apprentice
 from service.worker.courier import Courier
@@ -237,18 +239,32 @@ class Service:
             folder=settings.data_dir / "uploads",
             most_bytes=settings.history_max_mb * 1_000_000,
         )
-        seen, condition = (
-            ScopedMachines(stores.machines),
-            ConditionDesk(
-                settings=settings,
-                stores=stores,
-                clock=self.clock,
-                ingester=self.ingester,
-                link=self.link,
-                watch=self.watch,
-                feed=self.feed,
-                quarantine=quarantine,
-            ),
+        seen = ScopedMachines(stores.machines)
+        condition = ConditionDesk(
+            settings=settings,
+            stores=stores,
+            clock=self.clock,
+            ingester=self.ingester,
+            link=self.link,
+            watch=self.watch,
+            feed=self.feed,
+            quarantine=quarantine,
+        )
+        self.traffic = Traffic()
+        self.metrics = Metrics(
+            settings=settings,
+            stores=stores,
+            clock=self.clock,
+            wall=wall_now,
+            health=self.health,
+            condition=condition.look,
+            ingester=self.ingester,
+            desk=self.desk,
+            newest=self.newest,
+            champion=self._champion,
+            silence=self.silence,
+            traffic=self.traffic,
+            attempts=lambda: {"delivered": self.courier.delivered, "failed": self.courier.failed},
         )
         self.app = create_app(
             Parts(
@@ -306,6 +322,7 @@ class Service:
                 sign_in=self.gatehouse.sign_in,
                 people=self.gatehouse.people,
                 audit=stores.audit,
+                metrics=self.metrics.text,
             ),
             self.gatehouse.door,
         )
@@ -324,7 +341,7 @@ class Service:
             return AsyncClient("http://here", key=key, transport=httpx.ASGITransport(self.app))
 
         reception = Reception(client_of, lambda sites: client_of(self.gatehouse.page_key(sites)))
-        return with_pages(self.app, reception)
+        return Observed(with_pages(self.app, reception), self.traffic)
 
     def start(self) -> None:
         """Start what runs beside the web app."""
@@ -375,6 +392,7 @@ class Service:
 
     def health(self, sees: Callable[[str], bool] = lambda _site: True) -> Health:
         """Say how every part is; warnings name machines of those sites only that the asker sees."""
+        version, trouble = self._model()
         troubles = {
             "broker": self.link.complaint,
             "broker_thread": None if self.link.is_alive else "the network thread has ended",
@@ -386,9 +404,8 @@ class Service:
             "notices": self.lookout.trouble,
             "deliveries": self.courier.trouble,
             "database": self._database_trouble(),
+            "model": trouble,
         }
-        version, trouble = self._model()
-        troubles["model"] = trouble
         return Health(
             {part: why for part, why in troubles.items() if why},
             dict(self.ingester.counts)
@@ -399,6 +416,7 @@ class Service:
             | self.watch.counts,
             version,
             self._warnings(sees),
+            tuple(troubles),
         )
 
     def _apprentice(self, job: Job, folder: Path) -> Apprentice:

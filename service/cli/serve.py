@@ -1,7 +1,6 @@
 """``alarmcast serve`` and ``alarmcast demo``."""
 
 import logging
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +9,13 @@ import typer
 from service import demo as demonstration
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.listening import insist_on_privacy, listen, url_of
+from service.bootstrap.logs import set_up_logs
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 from service.flows.people import FIRST
+from service.settings import LogLevel
+
+log = logging.getLogger(__name__)
 
 DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
 Host = Annotated[str | None, typer.Option(help="Address of the API.")]
@@ -27,15 +30,15 @@ def serve(
     broker_port: Annotated[int | None, typer.Option(help="Port of the MQTT broker.")] = None,
 ) -> None:
     """Take alarms from the broker, store them, forecast, and answer over REST."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
     settings = load_settings(
         data_dir=data_dir, host=host, port=port, broker_host=broker_host, broker_port=broker_port
     )
+    set_up_logs(settings)
     insist_on_privacy(settings)
     listener = listen(settings.host, settings.port)
     with listener, open_stores(settings, check=True) as stores:
         address = url_of(listener)
-        typer.echo(f"Alarmcast listens on {address}; its API is described at {address}/docs", err=True)
+        log.info("Alarmcast listens on %s; its API is described at %s/docs", address, address)
         service = Service(settings, stores)
         password = service.gatehouse.people.first_admin()
         if password is not None:
@@ -56,7 +59,7 @@ def demo(
     timeout: Annotated[float, typer.Option(help="Seconds that --check may take.", min=1)] = 600.0,
 ) -> None:
     """Run a broker, the service and a simulated fleet, all on this machine."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING, stream=sys.stderr)
+    set_up_logs(load_settings(), least=LogLevel.WARNING)
     plan = demonstration.Plan(machines=machines, speed=speed, port=port, data_dir=data_dir)
     if check:
         demonstration.check(plan, timeout=timeout)

@@ -38,6 +38,13 @@ class Webhook:
         return self.enabled and here and _RANK.get(severity, 0) >= _RANK[self.severity]
 
 
+class Waiting(NamedTuple):
+    """How many deliveries are still to be made, and when the oldest of them came up."""
+
+    number: int
+    since: datetime | None
+
+
 @dataclass(frozen=True)
 class Delivery:
     """One notice on its way to one webhook; its times are wall time, because receivers live in it.

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from service.core.machine import Agent, Machine
+from service.core.pace import LATE
 from service.core.recording import (
     FROM_THE_FUTURE,
     IN_TIME,
@@ -31,7 +32,7 @@ from wire.micros import micros
 from wire.state import AgentState
 from wire.topics import Channel, parse_topic
 
-_LATE = timedelta(hours=1)  # from when on an event changes more than the newest forecast
+_LATE = timedelta(seconds=LATE)
 _parse_topic = lru_cache(maxsize=10_000)(parse_topic)
 
 

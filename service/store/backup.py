@@ -1,7 +1,8 @@
 """Backups of a SQLite store: made while the service writes, checked when made and again before they are used.
 
 A backup is a folder: the database, the weights its versions name, and a manifest with the sha256 of each file.
-It is written under another name and renamed when all of it is on disk, so a folder that is there is whole.
+It is written under another name and renamed when all of it is on disk, so a folder that is there is whole. When
+that was done last is noted beside the database, where the service sees it.
 """
 
 import json
@@ -9,7 +10,7 @@ import logging
 import os
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import file_digest
@@ -20,6 +21,7 @@ from service.store.schema import known_revisions
 
 log = logging.getLogger(__name__)
 DATABASE, WEIGHTS, MANIFEST = "alarmcast.sqlite3", "weights", "manifest.json"
+LAST = "last-backup.json"
 _FORMAT = 1
 
 
@@ -56,7 +58,17 @@ def back_up(data_dir: Path, target: Path) -> Manifest:
         _sync(target.parent)
     except (OSError, sqlite3.Error) as error:
         raise Unavailable(f"The backup could not be made: {error}.") from None
+    with suppress(OSError):  # the backup is whole, whether or not we may write where the database is
+        _note(data_dir, manifest)
     return manifest
+
+
+def last_backup(data_dir: Path) -> datetime | None:
+    """Return when a store was last backed up, as far as is noted beside it."""
+    try:
+        return datetime.fromisoformat(json.loads((data_dir / LAST).read_text(encoding="utf-8"))["made_at"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 def check(backup: Path) -> Manifest:
@@ -173,6 +185,12 @@ def _copy_file(source: Path, target: Path) -> None:
     shutil.copyfile(source, part)
     _sync(part)
     part.rename(target)
+
+
+def _note(data_dir: Path, manifest: Manifest) -> None:
+    part = data_dir / f"{LAST}.part"
+    part.write_text(json.dumps({"made_at": manifest.made_at}) + "\n", encoding="utf-8")
+    part.rename(data_dir / LAST)
 
 
 def _digest(file: Path) -> str:

@@ -54,7 +54,7 @@ class Database:
         else:
             waits = {} if patience is None else {"connect_timeout": patience}
             self._writer = self._reader = create_engine(
-                url, pool_size=10, max_overflow=20, pool_pre_ping=True, connect_args=waits
+                url, pool_size=10, max_overflow=20, pool_pre_ping=True, hide_parameters=True, connect_args=waits
             )
 
     @property
@@ -176,6 +176,7 @@ def _sqlite_engine(url: str, *, writes: bool, connections: int) -> Engine:
         max_overflow=0,
         pool_timeout=BUSY_SECONDS,
         connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+        hide_parameters=True,  # an error names the statement; what it carried may be secret
     )
 
     @event.listens_for(engine, "connect")

@@ -78,6 +78,7 @@ class Parts:
     sign_in: SignInDesk
     people: PeopleDesk
     audit: Audit
+    metrics: Callable[[], bytes]
 
 
 def principal() -> Principal:

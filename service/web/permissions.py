@@ -60,6 +60,8 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     "GET /readyz": _OPEN,
     "HEAD /readyz": _OPEN,
     "GET /v1/status": _viewer(Reach.NARROWED),
+    # Figures of the whole fleet; give Prometheus a viewer's key of all sites.
+    "GET /metrics": _viewer(Reach.FLEET),
     # One's own affairs
     "POST /v1/session": _OPEN,
     "DELETE /v1/session": _OWN,

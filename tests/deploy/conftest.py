@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import free_port, require, wait_until
+from tests.conftest import Mosquitto, free_port, require, wait_until
 from tests.deploy import compose as compose_file
 from tests.deploy import dockerfile as docker_file
 from tests.deploy.compose import Compose
 from tests.deploy.dockerfile import Dockerfile
+from tests.system.conftest import Plant
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -79,6 +80,20 @@ def broker(tmp_path: Path) -> Iterator[DeployedBroker]:
     deployed.start()
     yield deployed
     deployed.stop()
+
+
+@pytest.fixture(scope="session")
+def told(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What a running service tells Prometheus."""
+    folder = tmp_path_factory.mktemp("told")
+    plant = Plant(folder, Mosquitto(folder))  # a broker that is away
+    plant.start_service()
+    try:
+        answer = plant.get("/metrics")
+        assert answer.status_code == 200
+        return answer.text
+    finally:
+        plant.service.stop()
 
 
 def _replaced(text: str, line: str, other: str) -> str:

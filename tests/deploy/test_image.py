@@ -16,8 +16,9 @@ from tests.deploy.image import Builder, Image
 
 TARGETS = ["edge", "service"]
 # What the service needs and an agent must never bring along.
-HEAVY = ["alembic", "amqtt", "fastapi", "httpx", "nicegui", "numpy", "psycopg", "pydantic-settings", "rich",
-         "safetensors", "sqlalchemy", "starlette", "torch", "typer", "uvicorn"]  # fmt: skip
+HEAVY = ["alembic", "amqtt", "fastapi", "httpx", "nicegui", "numpy", "prometheus-client", "psycopg",
+         "pydantic-settings", "rich", "safetensors", "sqlalchemy", "starlette", "structlog", "torch", "typer",
+         "uvicorn"]  # fmt: skip
 EDGE_LIMIT = 25_000_000  # bytes on disk, compiled modules included; pydantic is most of it
 
 pytestmark = pytest.mark.timeout(600)  # the service's wheels are large

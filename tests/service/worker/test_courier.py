@@ -129,7 +129,7 @@ def test_a_receiver_that_fails_gets_the_same_delivery_again_until_it_is_back(ben
     bench.hook("/andon")
     bench.open(139)
     bench.receiver.answers["/andon"], bench.receiver.text = 503, b"down for\nmaintenance"
-    bench.start()
+    courier = bench.start()
     for tries in (1, 2, 3):
         wait_until(lambda tries=tries: bench.deliveries()[0].attempts == tries, "it is tried")  # type: ignore[misc]
         wait_until(lambda: bench.deliveries()[0].status == 503, "the answer is kept")
@@ -144,6 +144,7 @@ def test_a_receiver_that_fails_gets_the_same_delivery_again_until_it_is_back(ben
     wait_until(lambda: bench.states() == [DELIVERED], "it is delivered")
     letters = bench.receiver.at("/andon")
     assert len(letters) == 4
+    wait_until(lambda: (courier.failed, courier.delivered) == (3, 1), "every attempt is counted")
     assert len({letter.headers["Alarmcast-Delivery"] for letter in letters}) == 1, "a receiver can take it once"
     assert len({letter.body for letter in letters}) == 1
     assert len({letter.headers["Alarmcast-Signature"] for letter in letters}) == 4, "signed anew, each fresh"
