@@ -61,7 +61,7 @@ class Authority:
         wanted = [*_SERVERS, *(f"{_CLIENT}{one}" for one in clients)]
         names = list(dict.fromkeys(hosts))
         with _written_to(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.folder.mkdir(parents=True, exist_ok=True)  # the broker must get at its own key
             new = not self.files.certificate.exists()
             if new:
                 _refuse_to_overwrite(Pair(self.folder, name) for name in ("ca", *wanted))

@@ -76,7 +76,7 @@ def test_database_disk_broker_and_versions_are_told_without_the_password(
     assert "hush" not in answer.text
     found = status(service)
     assert found.database
-    assert (found.database.kind, found.database.schema_revision) == ("sqlite", "0003")
+    assert (found.database.kind, found.database.schema_revision) == ("sqlite", "0006")
     assert found.database.size_bytes > 10_000
     assert found.disk
     assert 0 < found.disk.free_bytes <= found.disk.total_bytes
