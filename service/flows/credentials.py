@@ -84,7 +84,10 @@ class CredentialDesk:
                 return (None, None) if claimed is None else (self._admit(machine, claimed), None)
         except Unavailable as error:
             if self.guard is Guard.UNKNOWN:
-                return None, f"Whether the broker wants credentials is not known yet. {error} {_rotate(machine.id)}"
+                return (
+                    None,
+                    f"Whether the broker wants credentials is not known yet. {error} {_rotate(machine.id)}",
+                )
             return None, f"No credentials were issued. {error} {_rotate(machine.id)}"
 
     def rotate(self, machine: MachineId, *, who: str) -> Issued:

@@ -13,7 +13,7 @@ from edge_agent.settings import load
 from edge_agent.spool import Spool
 from edge_agent.status import Report, StatusFile
 from service.store.certificates import Authority
-from tests.conftest import require, wait_until
+from tests.conftest import require
 from tests.guarded import GuardedMosquitto, guarded_in, has_plugin, trying
 from wire.identity import MachineId
 from wire.topics import agent_name
@@ -121,7 +121,7 @@ def test_the_doctor_does_not_throw_a_running_agent_out(tmp_path: Path, guarded: 
     found = findings(tmp_path, guarded, broker_password="secret")["credentials"]  # noqa: S106
     assert (found.ok, "refused" in found.words) == (False, True)
     spool.close()
-    wait_until(lambda: agent.gone.is_set(), "it is gone in the end")
+    assert agent.gone.wait(10)
 
 
 @pytest.mark.parametrize(
