@@ -15,9 +15,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from service.bootstrap.configuration import Configuration, plant_clock, sqlite_url
+from service.bootstrap.configuration import Configuration, broker_address, plant_clock, sqlite_url
 from service.bootstrap.listening import listen
-from service.bootstrap.service import broker_address
 from service.broker.probe import refusal
 from service.errors import DatabaseInUse, ServiceError
 from service.settings import Settings

@@ -12,13 +12,21 @@ from datetime import timedelta
 from pathlib import Path
 
 import httpx
-from paho.mqtt.enums import MQTTProtocolVersion
 from starlette.types import ASGIApp
 
 from alarmcast import AsyncClient
 from service import __version__
 from service.bootstrap.condition import ConditionDesk
-from service.bootstrap.configuration import curriculum, plant_clock, time_policy, window_spec
+from service.bootstrap.configuration import (
+    agent_access,
+    broker_address,
+    curriculum,
+    dynamic_security,
+    plant_clock,
+    time_policy,
+    window_spec,
+)
+from service.bootstrap.expiry import Expiry
 from service.bootstrap.listening import Server, server_config, url_of
 from service.bootstrap.metrics import Metrics
 from service.bootstrap.people import Gatehouse
@@ -26,8 +34,9 @@ from service.bootstrap.stores import Stores
 from service.broker.announcer import ForecastAnnouncer
 from service.broker.inbox import BatchLimits, InboxLimits
 from service.broker.ingester import Ingester
-from service.broker.link import BrokerAddress, Link
+from service.broker.link import Link
 from service.broker.watch import BrokerWatch
+from service.core.credential import Guard
 from service.core.health import Health
 from service.core.job import Job
 from service.core.notice import Habits
@@ -36,6 +45,7 @@ from service.core.principal import sites_asked
 from service.errors import NoChampion, Unavailable
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
+from service.flows.credentials import CredentialDesk
 from service.flows.enrol import Enrolment, wall_now
 from service.flows.explain import ExplanationDesk
 from service.flows.export import AlarmExport
@@ -73,8 +83,9 @@ from service.flows.silence import SilenceWatch
 from service.flows.timeline import TimelineDesk
 from service.flows.versions import VersionDesk
 from service.flows.webhooks import WebhookDesk
-from service.settings import MqttVersion, Settings
+from service.settings import DynamicSecurity, Settings
 from service.store.acknowledgements import AcknowledgementStore
+from service.store.credentials import CredentialStore
 from service.store.deliveries import DeliveryStore
 from service.store.exports import AlarmExports
 from service.store.handover import take_over
@@ -93,6 +104,7 @@ from service.worker.courier import Courier
 from service.worker.housekeeping import Housekeeping
 from service.worker.lookout import Lookout
 from service.worker.post import HttpPost
+from service.worker.reconciler import Reconciler
 from service.worker.rhythm import Rhythm
 from service.worker.scorekeeper import Scorekeeper
 from service.worker.worker import Worker
@@ -195,6 +207,15 @@ class Service:
                 told=(self.notify.told,),
             )
         )
+        self.credentials = CredentialDesk(
+            stores.machines,
+            CredentialStore(stores.database),
+            dynamic_security(settings),
+            self.clock,
+            agent_access(settings),
+        )
+        self.reconciler = Reconciler(self.credentials, connections=lambda: self.link.connections)
+        self.expiry = Expiry(settings, broker=lambda: self.link.certificate_ends, now=wall_now)
         self.enrolment = Enrolment(
             machines=stores.machines,
             enrolments=stores.enrolments,
@@ -203,6 +224,7 @@ class Service:
             school=School(stores.machines, stores.events, window_spec(settings), curriculum(settings)),
             clock=self.clock,
             announcer=announcer,
+            credentials=self.credentials,
             refresh_after=timedelta(days=settings.refresh_days) if settings.refresh_days else None,
         )
         self.worker = Worker(
@@ -249,6 +271,7 @@ class Service:
             watch=self.watch,
             feed=self.feed,
             quarantine=quarantine,
+            guard=lambda: self.credentials.guard,
         )
         self.traffic = Traffic()
         self.metrics = Metrics(
@@ -277,6 +300,7 @@ class Service:
                 clock=self.clock,
                 health=lambda: self.health(asker_sees),
                 enrolment=self.enrolment,
+                credentials=self.credentials,
                 jobs=ScopedJobs(stores.jobs),
                 versions=ScopedVersions(stores.versions),
                 version_desk=VersionDesk(stores.versions, self.clock),
@@ -357,6 +381,7 @@ class Service:
         self.housekeeping.start()
         self.lookout.start()
         self.courier.start()
+        self.reconciler.start()
 
     def stop(self) -> None:
         """Stop taking messages, finish the batch at hand, end."""
@@ -367,6 +392,7 @@ class Service:
         self.rhythm.stop()
         self.lookout.stop()
         self.courier.stop()
+        self.reconciler.stop()
         self.ingester.stop()
         self.link.stop()
         self.gatehouse.take_key_back()
@@ -374,11 +400,11 @@ class Service:
     def announce(self, address: str) -> None:
         """Tell those who work on the same folder where the service is to be asked, and with which key."""
         self.gatehouse.leave_key()
-        self.stores.lock.announce(address)
+        self.stores.lock.announce(address, self.settings.tls_cert)
 
     def run(self, listener: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT."""
-        self.announce(url_of(listener))
+        self.announce(url_of(listener, tls=self.settings.tls_cert is not None))
         # uvicorn raises the signal again once it has stopped; we still have to finish the batch at hand.
         for ending in (signal.SIGTERM, signal.SIGINT):
             signal.signal(ending, lambda *_: None)
@@ -403,6 +429,7 @@ class Service:
             "housekeeping": self.housekeeping.trouble,
             "notices": self.lookout.trouble,
             "deliveries": self.courier.trouble,
+            "credentials": self._credential_trouble(),
             "database": self._database_trouble(),
             "model": trouble,
         }
@@ -433,7 +460,7 @@ class Service:
         self.stores.versions.prune(keep=self.settings.keep_versions)
 
     def _warnings(self, sees: Callable[[str], bool]) -> dict[str, str]:
-        told = self.watch.warnings()
+        told = self.watch.warnings() | self._credential_warnings()
         twins = [one for one in self.ingester.twins.seen(self.clock.now()) if sees(one.site)]
         if twins:
             names = ", ".join(str(machine) for machine in twins)
@@ -450,6 +477,27 @@ class Service:
             )
         return told
 
+    def _credential_trouble(self) -> str | None:
+        """Say what is wrong with who may come in; that the broker is away is said elsewhere."""
+        if self.settings.broker_dynamic_security is DynamicSecurity.ON and self.credentials.guard is Guard.OFF:
+            return f"broker_dynamic_security is on, but {self.credentials.why_not}"
+        return self.reconciler.trouble if self.link.connected else None
+
+    def _credential_warnings(self) -> dict[str, str]:
+        told: dict[str, str] = {}
+        if self.credentials.guard is Guard.OFF:
+            told["broker_open"] = (
+                f"Anybody who reaches the broker may speak as any machine, as far as this service can tell: "
+                f"{self.credentials.why_not}. To have it guarded: alarmcast admin broker-init"
+            )
+        if self.credentials.locked_out:
+            names = ", ".join(str(machine) for machine in self.credentials.locked_out[:10])
+            told["locked_out"] = (
+                f"The broker does not let in {len(self.credentials.locked_out)} machines: {names}. It has lost "
+                "their passwords or keeps them out; issue new ones: alarmcast admin machine rotate SITE/MACHINE"
+            )
+        return told | self.expiry.warnings()
+
     def _database_trouble(self) -> str | None:
         try:
             self.stores.database.ping()
@@ -464,17 +512,3 @@ class Service:
             return None, None
         except Unavailable as error:
             return None, str(error)
-
-
-def broker_address(settings: Settings) -> BrokerAddress:
-    """Return where the broker is and how to speak to it."""
-    v5 = settings.broker_mqtt_version is MqttVersion.V5
-    return BrokerAddress(
-        settings.broker_host,
-        settings.broker_port,
-        MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,
-        settings.broker_username,
-        settings.broker_password,
-        settings.broker_tls,
-        settings.broker_tls_ca,
-    )

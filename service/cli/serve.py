@@ -8,7 +8,8 @@ import typer
 
 from service import demo as demonstration
 from service.bootstrap.configuration import load_settings
-from service.bootstrap.listening import insist_on_privacy, listen, url_of
+from service.bootstrap.exposure import insist_on_a_guarded_broker
+from service.bootstrap.listening import insist_on_privacy, listen, tls_options, url_of
 from service.bootstrap.logs import set_up_logs
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
@@ -35,9 +36,11 @@ def serve(
     )
     set_up_logs(settings)
     insist_on_privacy(settings)
+    insist_on_a_guarded_broker(settings)
+    tls_options(settings)  # files that cannot be used are told before anything is opened
     listener = listen(settings.host, settings.port)
     with listener, open_stores(settings, check=True) as stores:
-        address = url_of(listener)
+        address = url_of(listener, tls=settings.tls_cert is not None)
         log.info("Alarmcast listens on %s; its API is described at %s/docs", address, address)
         service = Service(settings, stores)
         password = service.gatehouse.people.first_admin()

@@ -17,7 +17,6 @@ from wire.rest.people import Me
 from wire.words import Role
 
 _PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "Learning"), ("/health", "Health"))
-_ROLES = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)  # each may what those before it may
 _STILL_THERE = 20.0  # seconds between two looks at whether the visitor is still signed in
 
 
@@ -36,8 +35,7 @@ class Told:
 
         For what is drawn only; what is done is decided by the API.
         """
-        enough = _ROLES.index(self.me.role) >= _ROLES.index(role)
-        return enough and (not everywhere or self.me.sites is None)
+        return self.me.role.covers(role) and (not everywhere or self.me.sites is None)
 
 
 @contextmanager

@@ -54,8 +54,16 @@ def fill(stores: Stores) -> None:
     day = 86_400_000_000
     quiet = {"from_us": at - day, "until_us": at + day, "who": f"who {EVIL}", "reason": f"because {EVIL}"}
     notice = {
-        **{"machine_id": filler.row, "code": 139, "text": TEXT, "severity": "high", "model_version": f"v {EVIL}"},
-        **{"as_of_us": at, "horizon_end_us": at + day, "probability": 0.7, "threshold": 0.5, "opened_us": at},
+        "machine_id": filler.row,
+        "code": 139,
+        "text": TEXT,
+        "severity": "high",
+        "model_version": f"v {EVIL}",
+        "as_of_us": at,
+        "horizon_end_us": at + day,
+        "probability": 0.7,
+        "threshold": 0.5,
+        "opened_us": at,
     }
     with stores.database.write() as connection:
         connection.execute(

@@ -64,7 +64,7 @@ def test_somebody_who_may_do_everything_always_stays(users: UserStore) -> None:
     users.add(user("padovas", Role.ADMIN, frozenset({"padova"})), who="admin")
     for change in ({"role": Role.OPERATOR, "sites": None}, {"role": Role.ADMIN, "sites": frozenset({"padova"})}):
         with pytest.raises(Conflict, match="make another first"):
-            users.change(admin, at=NOW, who="admin", **change)  # type: ignore[arg-type]
+            users.change(admin, at=NOW, who="admin", **change)
     with pytest.raises(Conflict, match="make another first"):
         users.remove(admin, at=NOW, who="admin")
     assert users.get("admin") == admin
