@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from alarmcast import Client
 from tests.conftest import broker_in, require
@@ -27,6 +27,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+expect.set_options(timeout=20_000)  # a bound on waiting for a failure; machines are shared
 PASSWORD = "quiet bottles turn slowly"  # noqa: S105 - of people who live for a test
 LEARNED = ("padova/filler-0", "padova/filler-1")
 

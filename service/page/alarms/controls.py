@@ -13,6 +13,7 @@ from service.page.parts.forms import select
 from service.page.parts.renewed import Renewed
 from wire.rest.figures import ShiftView
 from wire.rest.machines import MachineView
+from wire.words import FigureLines
 
 _CHOSEN = "(event) => emit(event.target.value)"
 _SPANS = [("24h", "last 24 hours"), ("7d", "last 7 days"), ("30d", "last 30 days"), (OWN, "own days")]
@@ -52,10 +53,9 @@ class Controls:
             self._renew()
             await self._chosen(view)
 
-    @property
-    def view(self) -> View:
-        """What is chosen now."""
-        return self._view
+    async def count_by(self, by: FigureLines) -> None:
+        """Show another kind of lines of what is chosen now, which may be newer than what is shown."""
+        await self.change(replace(self._view, by=by))
 
     def _renew(self) -> None:
         _set(self._site_field, self._view.site)  # a machine brings its site along
