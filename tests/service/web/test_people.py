@@ -1,0 +1,364 @@
+"""People and keys over REST: sign in and out, cookies, strangers' pages, limits, headers, the book of changes."""
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from alarmcast import Conflict, Forbidden, NotFound, NotSignedIn, Rejected, TooLarge, TooMany
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
+from service.core.hashing import Argon2, Cost
+from service.settings import Settings
+from service.web.guard import COOKIE
+from service.web.permissions import PERMISSIONS, Table
+from tests.service.conftest import NOW
+from tests.service.web.test_api import problem
+from tests.service.web.test_quarantine import batch, event, take
+from tests.service.web.two_sites import Visitor, seed, visitor
+from wire.words import PrincipalKind, Role
+
+PASSWORD = "four unrelated plain words"  # noqa: S105
+SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
+
+
+@pytest.fixture
+def service(settings: Settings, stores: Stores) -> Service:
+    """The service, with passwords that are cheap to check."""
+    made = Service(settings, stores)
+    made.gatehouse.sign_in.hasher = Argon2(Cost(rounds=1, kilobytes=64))
+    return made
+
+
+@pytest.fixture
+def admin(service: Service) -> Visitor:
+    return Visitor(service, service.key)
+
+
+@pytest.fixture
+def stranger(service: Service) -> Visitor:
+    return Visitor(service, None)
+
+
+@pytest.fixture
+def maria(admin: Visitor, stranger: Visitor) -> Visitor:
+    """An operator of padova in a browser that has signed in."""
+    admin.users.add("maria", role=Role.OPERATOR, sites=["padova"], password=PASSWORD)
+    stranger.session.begin("maria", PASSWORD)
+    return stranger
+
+
+def test_whoever_signs_in_has_a_cookie_that_no_script_reads_and_a_token_for_programs(
+    service: Service, admin: Visitor, stranger: Visitor
+) -> None:
+    admin.users.add("maria", role=Role.OPERATOR, sites=["padova"], password=PASSWORD)
+    answer = stranger.ask("POST", "/v1/session", json={"name": "maria", "password": PASSWORD})
+    assert answer.status_code == 200
+    cookie = answer.headers["set-cookie"]
+    assert re.fullmatch(rf"{COOKIE}=acs_\w+; HttpOnly; Max-Age=2592000; Path=/; SameSite=strict", cookie)
+    assert stranger.session.me().model_dump() == {
+        "name": "maria", "role": Role.OPERATOR, "sites": ["padova"], "kind": PrincipalKind.SESSION,
+        "must_change": False,
+    }  # fmt: skip
+    assert Visitor(service, answer.json()["token"]).session.me() == stranger.session.me()
+
+
+def test_over_https_the_cookie_stays_there_and_so_does_the_browser(service: Service, admin: Visitor) -> None:
+    admin.users.add("maria", password=PASSWORD)
+    answer = asked(service, "POST", "https://here/v1/session", json={"name": "maria", "password": PASSWORD})
+    assert "; Secure" in answer.headers["set-cookie"]
+    assert answer.headers["strict-transport-security"] == "max-age=31536000"
+    assert "strict-transport-security" not in asked(service, "GET", "http://here/livez").headers
+
+
+def test_a_wrong_name_and_a_wrong_password_get_the_same_answer(admin: Visitor, stranger: Visitor) -> None:
+    admin.users.add("maria", password=PASSWORD)
+    answers = [
+        stranger.ask("POST", "/v1/session", json={"name": name, "password": "wrong"})
+        for name in ("maria", "nobody")
+    ]
+    assert [problem(one, 401) for one in answers][0] == problem(answers[1], 401)
+    assert "set-cookie" not in answers[0].headers
+
+
+def test_after_five_wrong_passwords_the_next_must_wait(admin: Visitor, stranger: Visitor) -> None:
+    admin.users.add("maria", password=PASSWORD)
+    for _ in range(5):
+        with pytest.raises(NotSignedIn):
+            stranger.session.begin("maria", "wrong")
+    with pytest.raises(TooMany) as caught:
+        stranger.session.begin("maria", PASSWORD)
+    assert caught.value.retry_after == 1
+
+
+def test_signing_out_ends_the_session_everywhere(service: Service, maria: Visitor) -> None:
+    token = maria.http.cookies[COOKIE]
+    maria.session.end()
+    assert COOKIE not in maria.http.cookies
+    with pytest.raises(NotSignedIn):
+        Visitor(service, token).session.me()
+
+
+def test_a_one_time_password_opens_nothing_until_it_is_changed(admin: Visitor, stranger: Visitor) -> None:
+    told = admin.users.add("maria").password
+    assert told
+    assert stranger.session.begin("maria", told).must_change
+    assert stranger.session.me().must_change
+    with pytest.raises(Forbidden, match="change it first"):
+        stranger.fleet.overview()
+    with pytest.raises(Rejected, match="fewer than 12"):
+        stranger.session.change_password(told, "short")
+    stranger.session.change_password(told, PASSWORD)
+    stranger.fleet.overview()
+    again = admin.users.reset_password("maria").password
+    with pytest.raises(NotSignedIn):
+        stranger.fleet.overview()
+    assert stranger.session.begin("maria", again).must_change
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://here.evil.example"},
+    ],
+)
+def test_another_sites_page_cannot_order_anything_in_a_visitors_name(
+    maria: Visitor, admin: Visitor, headers: dict[str, str]
+) -> None:
+    admin.enrolment.enrol("padova/filler-1")
+    wish = {"site": "padova", "until": "2030-01-01T00:00:00Z", "reason": "oil"}
+    problem(maria.ask("POST", "/v1/maintenance", json=wish, headers=headers), 403)
+    problem(maria.ask("DELETE", "/v1/session", headers=headers), 403)
+    problem(maria.ask("POST", "/v1/session", json={"name": "maria", "password": PASSWORD}, headers=headers), 403)
+    assert maria.ask("POST", "/v1/maintenance", json=wish, headers=SAME_ORIGIN).status_code == 201
+    assert maria.ask("POST", "/v1/maintenance", json=wish, headers={"Origin": "http://here"}).status_code == 201
+
+
+def test_no_other_origin_is_allowed_to_read(maria: Visitor) -> None:
+    answer = maria.ask("GET", "/v1/fleet", headers={"Origin": "https://evil.example"})
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def test_every_answer_says_what_a_browser_may_do_with_it(admin: Visitor, stranger: Visitor) -> None:
+    for answer in (
+        admin.ask("GET", "/v1/fleet"),
+        admin.ask("GET", "/v1/alarms.csv"),
+        admin.ask("GET", "/v1/nothing"),
+        stranger.ask("GET", "/v1/fleet"),
+        stranger.ask("GET", "/livez"),
+    ):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "same-origin"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+        assert answer.headers["cache-control"] == "no-store"
+    docs = admin.ask("GET", "/docs").headers["content-security-policy"]
+    assert "default-src 'self'" in docs
+    assert "frame-ancestors 'none'" in docs
+
+
+def test_strangers_learn_whether_it_is_ready_and_not_why(admin: Visitor, stranger: Visitor) -> None:
+    assert admin.health.ready().troubles
+    told = stranger.health.ready()
+    assert (told.ready, told.troubles) == (False, {})
+
+
+def test_who_asks_too_often_is_told_when_to_go_on_and_others_are_not_kept(
+    settings: Settings, stores: Stores
+) -> None:
+    slow = Service(settings.model_copy(update={"rate_per_second": 0.5, "rate_burst": 10}), stores)
+    busy, other = visitor(slow, Role.VIEWER), visitor(slow, Role.VIEWER)
+    for _ in range(10):
+        busy.session.me()
+    with pytest.raises(TooMany) as caught:
+        busy.session.me()
+    assert caught.value.retry_after == 2
+    other.session.me()
+    nobody = visitor(slow, None)
+    assert [nobody.ask("GET", "/v1/fleet").status_code for _ in range(2)] == [401, 429]
+    for _ in range(30):
+        Visitor(slow, slow.key).session.me()  # the service's own people are not limited
+
+
+def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(settings: Settings, stores: Stores) -> None:
+    service = Service(settings.model_copy(update={"body_max_mb": 1}), stores)
+    admin = Visitor(service, service.key)
+    with pytest.raises(TooLarge):
+        admin.catalogue.add(b"x" * 1_000_001)
+
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(1000):
+            yield b"x" * 10_000
+
+    headers = {"Authorization": f"Bearer {service.key}", "Content-Type": "text/csv"}
+    answer = asked(service, "POST", "http://here/v1/catalogue", content=endless(), headers=headers)
+    assert "at most 1,000,000 bytes" in problem(answer, 413)["detail"]
+    stranger = asked(service, "POST", "http://here/v1/session", content=endless())
+    assert "at most 16,384 bytes" in problem(stranger, 413)["detail"]
+
+
+def test_users_are_listed_changed_and_removed(admin: Visitor) -> None:
+    admin.users.add("maria", role=Role.OPERATOR, sites=["padova"], password=PASSWORD)
+    admin.users.add("boss", role=Role.ADMIN)
+    assert [one.name for one in admin.users.list().users] == ["boss", "maria"]
+    assert admin.users.change("maria", role=Role.VIEWER).sites == ["padova"]
+    assert admin.users.change("maria", sites=None).role is Role.VIEWER
+    assert admin.users.change("maria", sites=["lyon", "graz"]).sites == ["graz", "lyon"]
+    with pytest.raises(Conflict, match="make another first"):
+        admin.users.remove("boss")
+    admin.users.remove("maria")
+    with pytest.raises(NotFound):
+        admin.users.remove("maria")
+    with pytest.raises(Conflict):
+        admin.users.add("boss")
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"name": "Maria"}, {"name": ""}, {"name": "a b"}, {"name": "../x"}, {"name": "maria", "role": "god"},
+        {"name": "maria", "sites": []}, {"name": "maria", "sites": ["No Site"]}, {"name": "maria", "extra": 1},
+        {"name": "maria", "password": "short"}, {"name": "m\x00"}, {},
+    ],
+)  # fmt: skip
+def test_a_user_who_cannot_be_is_refused(admin: Visitor, wish: dict[str, Any]) -> None:
+    problem(admin.ask("POST", "/v1/users", json=wish), 422)
+    assert admin.users.list().users == []
+
+
+def test_a_password_is_never_told_again_nor_written_into_the_log(
+    admin: Visitor, stranger: Visitor, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    admin.users.add("maria", password=PASSWORD)
+    key = admin.keys.add("andon").key
+    with pytest.raises(NotSignedIn):
+        stranger.session.begin("maria", f"{PASSWORD} wrong")
+    token = stranger.session.begin("maria", PASSWORD).token
+    answer = stranger.ask("POST", "/v1/session", json={"name": "maria", "password": [PASSWORD]})
+    told = [answer.text, admin.ask("GET", "/v1/users").text, admin.ask("GET", "/v1/keys").text, caplog.text]
+    told.append(admin.ask("GET", "/v1/audit").text)
+    for secret in (PASSWORD, token, key, key.rpartition("_")[2], "argon2"):
+        assert not [one for one in told if secret in one]
+
+
+def test_a_key_is_shown_once_and_says_when_it_was_used(service: Service, admin: Visitor) -> None:
+    made = admin.keys.add("andon", role=Role.VIEWER, sites=["padova"], days=1)
+    assert made.key.startswith(f"ack_{made.prefix}_")
+    assert (made.expires_at, made.used_at) != (None, None)
+    board = Visitor(service, made.key)
+    assert (board.session.me().name, board.session.me().sites) == ("key andon", ["padova"])
+    (listed,) = admin.keys.list().keys
+    assert listed.used_at is not None
+    assert made.key.rpartition("_")[2] not in listed.model_dump_json()
+    with pytest.raises(Conflict, match="revoke that one first"):
+        admin.keys.add("andon")
+    with pytest.raises(Conflict, match="key"):
+        board.session.end()
+    admin.keys.revoke(made.id, reason="lost")
+    with pytest.raises(NotSignedIn):
+        board.session.me()
+    with pytest.raises(NotFound):
+        admin.keys.revoke(made.id)
+
+
+def test_the_book_comes_in_pages_with_who_when_what_and_from_where(admin: Visitor, stores: Stores) -> None:
+    for number in range(7):
+        admin.users.add(f"user-{number}")
+    entries = list(admin.audit.all(limit=3))
+    assert [one.subject for one in entries] == [f"user user-{number}" for number in range(6, -1, -1)]
+    assert {(one.who, one.action, one.origin) for one in entries} == {("local admin", "add user", "127.0.0.1")}
+    assert all(one.at != NOW for one in entries)  # the wall's time, not the plant's
+    assert list(admin.audit.all(who="nobody")) == []
+    assert len(stores.audit.newest()) == 7
+
+
+# What each changing route is asked, so that it really changes something; in an order in which it can.
+DEEDS: dict[str, dict[str, Any]] = {
+    "POST /v1/users": {"json": {"name": "maria", "password": PASSWORD}},
+    "PATCH /v1/users/maria": {"json": {"role": "operator"}},
+    "POST /v1/users/maria/password": {},
+    "DELETE /v1/users/maria": {},
+    "POST /v1/keys": {"json": {"name": "andon"}},
+    "DELETE /v1/keys/1": {},
+    "POST /v1/machines": {"json": {"site": "graz", "machine": "filler-1"}},
+    "POST /v1/machines/padova/filler-1/history": {"content": b"timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\n"},
+    "POST /v1/machines/padova/filler-1/acknowledgements": {"json": {"code": 139}},
+    "POST /v1/machines/padova/filler-1/shelves": {"json": {"code": 139, "minutes": 5, "reason": "noisy"}},
+    "DELETE /v1/machines/padova/filler-1/shelves/1": {},
+    "POST /v1/maintenance": {"json": {"site": "padova", "until": "2030-01-01T00:00:00Z", "reason": "oil"}},
+    "DELETE /v1/maintenance/1": {},
+    "POST /v1/quarantine/replay": {"params": {"reason": "not_json"}},
+    "POST /v1/quarantine/1/replay": {"json": {"body": batch(event(1)).decode()}},
+    "POST /v1/catalogue": {
+        "content": b"code,text,severity,target\n7,Jaw cold,high,yes\n",
+        "headers": {"Content-Type": "text/csv"},
+    },
+    "POST /v1/models/v1/promote": {"json": {"reason": "better"}},
+    "POST /v1/models/rollback": {"json": {"reason": "worse"}},
+    "POST /v1/webhooks": {"json": {"url": "http://127.0.0.1:9/x"}},
+    "PATCH /v1/webhooks/3": {"json": {"enabled": False, "reason": "loud"}},
+    "POST /v1/webhooks/3/test": {},
+    "DELETE /v1/webhooks/3": {"params": {"reason": "gone"}},
+    "POST /v1/machines/padova/filler-1/refresh": {},
+    "POST /v1/machines/padova/filler-1/retire": {"json": {"reason": "sold"}},
+    "POST /v1/machines/padova/filler-1/erase": {"json": {"reason": "asked"}},
+}
+OWN_AFFAIRS = {"POST /v1/session", "DELETE /v1/session", "POST /v1/me/password"}
+CANNOT_HAPPEN_HERE = {"POST /v1/models/{version}/promote", "POST /v1/models/rollback"}  # there is one version
+
+
+def template(deed: str) -> str:
+    """Return the line of the table that a deed falls under."""
+    method, _, path = deed.partition(" ")
+    found = Table().find(method, path)
+    assert found, deed
+    return f"{method} {found.route}"
+
+
+def test_every_change_is_in_the_book_with_who_did_it_and_from_where(service: Service, stores: Stores) -> None:
+    machines = seed(service, stores)
+    take(stores, batch(event(1, code=-1)))
+    stores.jobs.ready(stores.jobs.newest(machine=machines["padova"].id)[0])
+    boss = visitor(service, Role.ADMIN)
+    name = boss.session.me().name
+    before = len(stores.audit.newest(1000))
+    for deed, more in DEEDS.items():
+        method, _, path = deed.partition(" ")
+        answer = boss.ask(method, path, **more)
+        if template(deed) in CANNOT_HAPPEN_HERE:
+            assert answer.status_code == 409, (deed, answer.text)
+            continue
+        assert answer.is_success, (deed, answer.text)
+        after = len(stores.audit.newest(1000))
+        assert after > before, f"{deed} is not in the book"
+        assert {one.who for one in stores.audit.newest(after - before)} == {name}, deed
+        assert {one.origin for one in stores.audit.newest(after - before)} == {"127.0.0.1"}, deed
+        before = after
+    changing = {line for line in PERMISSIONS if not line.startswith(("GET ", "HEAD "))}
+    assert {template(deed) for deed in DEEDS} == changing - OWN_AFFAIRS
+
+
+def test_ones_own_affairs_are_in_the_book_too(maria: Visitor, stores: Stores) -> None:
+    maria.session.change_password(PASSWORD, "another set of five plain words")
+    maria.session.end()
+    told = [(one.who, one.action) for one in stores.audit.newest(3)]
+    assert told == [("maria", "sign out"), ("maria", "change password"), ("maria", "sign in")]
+
+
+def asked(service: Service, method: str, url: str, **more: Any) -> httpx.Response:
+    """Ask with a scheme or a body that the client would not send."""
+
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(service.app)) as client:
+            return await client.request(method, url, **more)
+
+    return asyncio.run(ask())

@@ -1,0 +1,101 @@
+"""A fleet of two sites with something of everything at each, and clients of whoever a test wants to be."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import httpx
+
+import alarmcast
+from alarmcast import InProcess
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
+from service.core.hush import Maintenance
+from service.core.machine import Machine
+from service.core.notice import Changes, Notice
+from service.core.recording import GapRow, Recording
+from service.core.webhook import Webhook
+from service.flows.access import LOCAL
+from service.flows.silence import Silence
+from service.store.acknowledgements import AcknowledgementStore
+from service.store.maintenance import MaintenanceStore
+from service.store.notices import NoticeStore
+from service.store.shelves import ShelfStore
+from service.store.webhooks import WebhookStore
+from tests.service.conftest import NOW, enrolled, heard, raise_alarms, small_model
+from tests.service.web.test_quarantine import take
+from wire.identity import MachineId
+from wire.micros import micros
+from wire.words import MachineState, Role, Severity
+
+SITES = ("padova", "lyon")
+HOUR = timedelta(hours=1)
+SENTENCE = "The gate kept it out: padova/filler-1 lost 0.08 and lyon/filler-1 lost 0.09."
+
+
+class Visitor(alarmcast.Client):
+    """Somebody who asks the app in this process, with a key or without."""
+
+    def __init__(self, service: Service, key: str | None) -> None:
+        super().__init__("http://here", key=key, transport=InProcess(service.app, raise_defects=False))
+
+    def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
+        return self.http.request(method, path, **more)
+
+
+def visitor(service: Service, role: Role | None, sites: Iterable[str] | None = None) -> Visitor:
+    """Return somebody in a role, or with None a stranger."""
+    if role is None:
+        return Visitor(service, None)
+    own = None if sites is None else frozenset(sites)
+    made = service.gatehouse.people.add_key(f"k-{uuid4().hex[:8]}", role, own, lasts=None, by=LOCAL)
+    return Visitor(service, made.token)
+
+
+def seed(service: Service, stores: Stores) -> dict[str, Machine]:
+    """Let both sites have machines, alarms, knocks, quarantine, notices, jobs, shelves, windows and webhooks."""
+    stores.versions.add_and_promote(small_model(), report=_report(), at=NOW - timedelta(days=1))
+    machines = {}
+    for site in SITES:
+        machine = enrolled(stores.enrolments, MachineId(site, "filler-1"), name=f"Filler of {site}")
+        raise_alarms(stores, machine, *((NOW - n * timedelta(minutes=7), 139 + n % 3) for n in range(1, 60)))
+        raise_alarms(stores, machine, *((NOW - HOUR + n * timedelta(seconds=5), 26) for n in range(40)))
+        heard(stores, machine)
+        _things_of(service, stores, machine)
+        machines[site] = machine
+    service.silence.found = [Silence(machine.id, NOW - HOUR, 3.0, 2.0) for machine in machines.values()]
+    for site in SITES:
+        service.ingester.sent_back[f"alarmcast/v1/{site}/filler-1"] += 5
+    return machines
+
+
+def _report() -> dict[str, Any]:
+    both = [f"{site}/filler-1" for site in SITES]
+    return {
+        "summary": SENTENCE,
+        "machine": both[1],
+        "learned": both,
+        "memory": {"by_machine": {name: {"replayed": 90, "held_out": 10} for name in both}, "by_code": {"26": 12}},
+        "verdict": {"reasons": [SENTENCE], "losses": [{"machine": name, "loss": 0.08} for name in both]},
+    }
+
+
+def _things_of(service: Service, stores: Stores, machine: Machine) -> None:
+    site, database = machine.id.site, stores.database
+    take(stores, b"{", b"broken", topic=f"alarmcast/v1/{site}/filler-1/events")
+    take(stores, b"{}", topic=f"alarmcast/v1/{site}/stranger/events")
+    gap = GapRow(machine.row, uuid4(), 900, 905, micros(NOW - HOUR), micros(NOW), "spool_full")
+    stores.events.commit(Recording(micros(NOW), gaps=[gap]))
+    news = Notice(0, machine.id, 139, "Film torn", "high", NOW, NOW + 8 * HOUR, 0.7, 0.4, "v1", NOW)
+    hook = Webhook(0, f"http://127.0.0.1/{site}", "s", Severity.LOW, site, None, enabled=True, created_at=NOW)
+    WebhookStore(database).add(hook, who="test", reason=None)
+    NoticeStore(database).write(Changes(opened=[(machine.row, news)]), at=NOW, wall=NOW)
+    AcknowledgementStore(database).add(machine, 139, at=NOW, who=f"somebody at {site}", note=None)
+    ShelfStore(database).add(machine, 26, at=NOW, until=NOW + HOUR, who=f"somebody at {site}", reason="noisy")
+    window = Maintenance(0, site, None, NOW, NOW + HOUR, f"somebody at {site}", "oil")
+    MaintenanceStore(database).add(window, at=NOW)
+    job = stores.jobs.newest(machine=machine.id)[0]
+    stores.jobs.tell(job, SENTENCE, MachineState.COLLECTING)
+    people = service.gatehouse.people
+    people.add_key(f"board of {site}", Role.VIEWER, frozenset({site}), lasts=None, by=LOCAL)
