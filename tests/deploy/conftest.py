@@ -16,6 +16,7 @@ from tests.deploy import compose as compose_file
 from tests.deploy import dockerfile as docker_file
 from tests.deploy.compose import Compose
 from tests.deploy.dockerfile import Dockerfile
+from tests.deploy.image import Builder, Image
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -28,6 +29,19 @@ def dockerfile() -> Dockerfile:
 @pytest.fixture(scope="session")
 def compose() -> Compose:
     return compose_file.read(REPOSITORY / "docker-compose.yml")
+
+
+@pytest.fixture(scope="session")
+def edge(dockerfile: Dockerfile, tmp_path_factory: pytest.TempPathFactory) -> Image:
+    return Builder(dockerfile, REPOSITORY, tmp_path_factory.mktemp("images")).build("edge")
+
+
+@pytest.fixture(scope="session")
+def service(dockerfile: Dockerfile, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
+    folder = tmp_path_factory.mktemp("images")
+    yield Builder(dockerfile, REPOSITORY, folder).build("service")
+    # pytest keeps the folders of its last runs; a gigabyte each is too much.
+    subprocess.run(["rm", "-rf", folder], check=True)
 
 
 @dataclass
