@@ -1,4 +1,4 @@
-"""Holds a process as a container would: a root it cannot write to, a user without privileges, folders of its own."""
+"""Holds a process as a container would: as nobody, on a root it cannot write to, with folders of its own."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ exec "$@"
 def confined(words: Sequence[str | Path], *writable: Path) -> list[str]:
     """Return a command that runs ``words`` where only the folders named can be written to."""
     lent = [str(folder) for folder in writable]
-    inside = [*_without_privileges(), *map(str, words)]
+    inside = [*without_privileges(), *map(str, words)]
     return [*_namespace(), "sh", "-ec", _SCRIPT, "sh", *lent, "--", *inside]
 
 
@@ -43,6 +43,14 @@ def let_pass(folder: Path) -> None:
             one.chmod(one.stat().st_mode | 0o055)
 
 
+def without_privileges() -> list[str]:
+    """Return what to put before a command so that it runs as nobody."""
+    plain = ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
+    if os.getuid() == 0:  # who is not has only one user in the namespace
+        plain += [f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
+    return [*plain, "--"]
+
+
 @cache
 def is_possible() -> bool:
     """Say whether this kernel, and whoever runs the tests, may do that."""
@@ -51,10 +59,3 @@ def is_possible() -> bool:
 
 def _namespace() -> list[str]:
     return ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--map-root-user", "--mount"]
-
-
-def _without_privileges() -> list[str]:
-    plain = ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
-    if os.getuid() == 0:  # who is not has only one user in the namespace
-        plain += [f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
-    return [*plain, "--"]
