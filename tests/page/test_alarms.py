@@ -18,6 +18,14 @@ def panel(page: Page, title: str) -> Locator:
     return page.locator(".ac-panel", has=page.get_by_role("heading", name=title, exact=True))
 
 
+def chosen(page: Page, title: str) -> Locator:
+    return page.get_by_role("search").get_by_label(title)
+
+
+def tab(page: Page, title: str) -> Locator:
+    return page.locator(".ac-tabs").get_by_role("button", name=title, exact=True)
+
+
 def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
@@ -40,11 +48,11 @@ def test_the_commonest_codes_are_those_of_the_api_with_shares_that_add_up(
 
 def test_a_choice_is_in_the_address_and_a_shared_address_shows_the_same(page_at: Callable[..., Page]) -> None:
     page = page_at("/alarms")
-    page.get_by_label("Machine").select_option(LEARNED[1])
+    chosen(page, "Machine").select_option(LEARNED[1])
     expect(panel(page, "Line by line").locator("tbody tr")).to_have_count(1)
-    page.get_by_label("Shift").select_option("late")
-    page.get_by_label("Time").select_option("30d")
-    page.get_by_role("button", name="day", exact=True).click()
+    chosen(page, "Shift").select_option("late")
+    chosen(page, "Time").select_option("30d")
+    tab(page, "day").click()
     page.wait_for_url("**by=day*")
     assert query(page) == {
         "site": ["padova"],
@@ -54,11 +62,11 @@ def test_a_choice_is_in_the_address_and_a_shared_address_shows_the_same(page_at:
         "by": ["day"],
     }
     other = page_at(f"/alarms?{urlsplit(page.url).query}")
-    expect(other.get_by_label("Site")).to_have_value("padova")
-    expect(other.get_by_label("Machine")).to_have_value(LEARNED[1])
-    expect(other.get_by_label("Shift")).to_have_value("late")
-    expect(other.get_by_label("Time")).to_have_value("30d")
-    expect(other.get_by_role("button", name="day", exact=True)).to_have_attribute("aria-pressed", "true")
+    expect(chosen(other, "Site")).to_have_value("padova")
+    expect(chosen(other, "Machine")).to_have_value(LEARNED[1])
+    expect(chosen(other, "Shift")).to_have_value("late")
+    expect(chosen(other, "Time")).to_have_value("30d")
+    expect(tab(other, "day")).to_have_attribute("aria-pressed", "true")
     lines = panel(page, "Line by line").locator("tbody tr").all_inner_texts()
     assert lines
     assert panel(other, "Line by line").locator("tbody tr").all_inner_texts() == lines
@@ -66,13 +74,13 @@ def test_a_choice_is_in_the_address_and_a_shared_address_shows_the_same(page_at:
 
 def test_own_days_are_chosen_and_kept(page_at: Callable[..., Page]) -> None:
     page = page_at("/alarms")
-    page.get_by_label("Time").select_option("own")
+    chosen(page, "Time").select_option("own")
     first = f"{datetime.now(UTC) - timedelta(days=3):%Y-%m-%d}"
-    page.get_by_label("From").fill(first)
+    page.get_by_role("textbox", name="From", exact=True).fill(first)
     page.wait_for_url(f"**first={first}*")
-    page.get_by_role("button", name="day", exact=True).click()
+    tab(page, "day").click()
     expect(panel(page, "Line by line").locator("tbody tr")).to_have_count(4)
-    expect(page.get_by_label("From")).to_have_value(first)
+    expect(page.get_by_role("textbox", name="From", exact=True)).to_have_value(first)
 
 
 def test_days_in_the_wrong_order_are_answered_in_a_sentence(page_at: Callable[..., Page]) -> None:

@@ -33,7 +33,8 @@ class Controls:
         self._view, self._all, self._today, self._chosen = view, machines, today, chosen
         sites = sorted({one.site for one in machines} | ({view.site} if view.site else set()))
         hours = [(one.shift, f"{one.shift}, from {one.start}") for one in shifts]
-        with html.div(role="search", **{"aria-label": "Which alarms"}).classes("ac-tools"):
+        self._tools = html.div(role="search", **{"aria-label": "Which alarms"}).classes("ac-tools")
+        with self._tools:
             options = [("", "all sites"), *((one, one) for one in sites)]
             self._site_field = self._choice("Site", options, view.site, self._site)
             self._machines = Renewed(self._draw_machines, style="ac-inline")
@@ -47,8 +48,9 @@ class Controls:
     async def change(self, view: View) -> None:
         """Show another view, and say so."""
         self._view = view
-        self._renew()
-        await self._chosen(view)
+        with self._tools:  # what was pressed may be drawn anew, and is no place to stand on
+            self._renew()
+            await self._chosen(view)
 
     @property
     def view(self) -> View:
