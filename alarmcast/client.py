@@ -9,6 +9,7 @@ import httpx
 from alarmcast.endpoint import Noun, S
 from alarmcast.nouns.acknowledgements import Acknowledgements
 from alarmcast.nouns.catalogue import Catalogue
+from alarmcast.nouns.credentials import Credentials
 from alarmcast.nouns.enrolment import Enrolment
 from alarmcast.nouns.exports import Exports
 from alarmcast.nouns.figures import Figures
@@ -42,6 +43,7 @@ class Api(Noun[S], Generic[S]):
         self.fleet = Fleet(sender)
         self.machines = Machines(sender)
         self.enrolment = Enrolment(sender)
+        self.credentials = Credentials(sender)
         self.forecasts = Forecasts(sender)
         self.stream = Stream(sender)
         self.scores = Scores(sender)

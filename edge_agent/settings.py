@@ -70,6 +70,13 @@ class Settings(BaseModel):
     broker_tls_ca: Path | None = Field(
         default=None, description="PEM file of the authority that signed it; the system's own unless given."
     )
+    broker_tls_ca_pem: str | None = Field(
+        default=None, description="That authority's certificate itself, where it is in no file of its own."
+    )
+    broker_tls_cert: Path | None = Field(
+        default=None, description="PEM file of our own certificate, where the broker wants one."
+    )
+    broker_tls_key: Path | None = Field(default=None, description="PEM file of that certificate's key.")
     broker_mqtt_version: MqttVersion = Field(default=MqttVersion.V5, description="5 or 3.1.1.")
     source_kind: SourceKind = Field(description="replay, tail or simulated.")
     source_path: Path | None = Field(default=None, description="File to replay or to tail.")
@@ -106,6 +113,17 @@ class Settings(BaseModel):
     def _another_speed_needs_an_origin(self) -> Self:
         if self.clock_speed != 1 and "clock_wall_origin" not in self.model_fields_set:
             raise ValueError("a clock_speed other than 1 needs clock_wall_origin, or plant time runs off")
+        return self
+
+    @model_validator(mode="after")
+    def _tls_is_whole(self) -> Self:
+        if (self.broker_tls_cert is None) != (self.broker_tls_key is None):
+            raise ValueError("broker_tls_cert and broker_tls_key go together; give both or neither")
+        if self.broker_tls_ca is not None and self.broker_tls_ca_pem is not None:
+            raise ValueError("broker_tls_ca and broker_tls_ca_pem say the same; give one of them")
+        files = (self.broker_tls_ca, self.broker_tls_ca_pem, self.broker_tls_cert)
+        if not self.broker_tls and any(file is not None for file in files):
+            raise ValueError("certificates are of no use without broker_tls; set it to true")
         return self
 
     @model_validator(mode="after")

@@ -87,13 +87,17 @@ class DatabaseDamaged(Unavailable):
 
 
 class DatabaseInUse(ServiceError):
-    """Another process writes to the SQLite file; ``url`` is where its API listens, if it told."""
+    """Another process writes to the SQLite file; ``url`` is where its API listens, if it told.
+
+    ``certificate`` is the file of the certificate that it shows there, where it speaks TLS.
+    """
 
     title = "Database in use"
 
-    def __init__(self, message: str, url: str | None = None) -> None:
+    def __init__(self, message: str, url: str | None = None, certificate: str | None = None) -> None:
         super().__init__(message)
         self.url = url
+        self.certificate = certificate
 
 
 class TrainingFailed(ServiceError):

@@ -30,6 +30,14 @@ class IntegrityCheck(StrEnum):
     OFF = "off"
 
 
+class DynamicSecurity(StrEnum):
+    """Whether the broker's dynamic-security plugin is used to say who may come in."""
+
+    AUTO = "auto"  # if the broker has it
+    ON = "on"  # it must be there
+    OFF = "off"
+
+
 class Settings(BaseSettings):
     """Read from ``ALARMCAST_…`` variables; command-line flags override single fields."""
 
@@ -41,6 +49,10 @@ class Settings(BaseSettings):
     )
     host: str = Field(default="127.0.0.1", description="Address the API listens on.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port the API listens on; 0 takes a free one.")
+    tls_cert: Path | None = Field(
+        default=None, description="PEM file of the API's certificate, with its chain; the API then speaks TLS."
+    )
+    tls_key: Path | None = Field(default=None, description="PEM file of that certificate's key.")
     broker_host: str = Field(default="127.0.0.1", description="Host of the MQTT broker.")
     broker_port: int = Field(default=1883, ge=1, le=65535, description="Port of the MQTT broker.")
     broker_username: str | None = Field(default=None, description="User name at the broker.")
@@ -50,6 +62,27 @@ class Settings(BaseSettings):
     broker_tls: bool = Field(default=False, description="Speak TLS; the broker's certificate is checked.")
     broker_tls_ca: Path | None = Field(
         default=None, description="PEM file of the authority that signed it; the system's own unless given."
+    )
+    broker_tls_cert: Path | None = Field(
+        default=None, description="PEM file of our own certificate, where the broker wants one."
+    )
+    broker_tls_key: Path | None = Field(default=None, description="PEM file of that certificate's key.")
+    broker_dynamic_security: DynamicSecurity = Field(
+        default=DynamicSecurity.AUTO,
+        description="Let Mosquitto's dynamic-security plugin say who comes in: on, off, or auto, if it answers.",
+    )
+    allow_open_broker: bool = Field(
+        default=False,
+        description="Listen beyond loopback though the broker's dynamic security is off; somebody else guards it.",
+    )
+    broker_public_host: str | None = Field(
+        default=None, description="Host by which agents reach the broker, for their edge.toml; broker_host."
+    )
+    broker_public_port: int | None = Field(
+        default=None, ge=1, le=65535, description="Port by which agents reach the broker; broker_port."
+    )
+    broker_public_tls: bool | None = Field(
+        default=None, description="Whether agents speak TLS with the broker; as broker_tls says unless given."
     )
     broker_queue_alarm: int = Field(
         default=50_000, ge=1, description="Messages in the broker's store beyond which status warns."
@@ -126,6 +159,15 @@ class Settings(BaseSettings):
     def _another_speed_needs_an_origin(self) -> Self:
         if self.clock_speed != 1 and "clock_wall_origin" not in self.model_fields_set:
             raise ValueError("a clock_speed other than 1 needs clock_wall_origin, or plant time runs off")
+        return self
+
+    @model_validator(mode="after")
+    def _certificates_have_keys(self) -> Self:
+        for cert, key in (("tls_cert", "tls_key"), ("broker_tls_cert", "broker_tls_key")):
+            if (getattr(self, cert) is None) != (getattr(self, key) is None):
+                raise ValueError(f"{cert} and {key} go together; give both or neither")
+        if self.broker_tls_cert is not None and not self.broker_tls:
+            raise ValueError("broker_tls_cert is of no use without broker_tls")
         return self
 
     @field_validator("shifts")

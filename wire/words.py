@@ -137,3 +137,12 @@ class DeliveryState(StrEnum):
     WAITING = "waiting"  # it is tried, or will be tried again
     DELIVERED = "delivered"
     GIVEN_UP = "given_up"  # its answer says why
+
+
+class CredentialState(StrEnum):
+    """Whether a machine is let in at the broker, as far as that is the service's to say."""
+
+    NONE = "none"  # none were ever issued
+    ACTIVE = "active"
+    LOCKED_OUT = "locked_out"  # the broker has lost its password or keeps it out; new ones must be issued
+    REVOKED = "revoked"

@@ -13,6 +13,7 @@ from service.bootstrap.stores import Stores
 from service.broker.ingester import Ingester
 from service.broker.link import Link
 from service.broker.watch import BrokerWatch
+from service.core.credential import Guard
 from service.core.presence import presence
 from service.errors import Unavailable
 from service.flows.feed import Feed
@@ -51,6 +52,7 @@ class ConditionDesk:
     watch: BrokerWatch
     feed: Feed
     quarantine: QuarantineLog
+    guard: Callable[[], Guard] = lambda: Guard.UNKNOWN
     monotonic: Callable[[], float] = time.monotonic
     _began: float = field(init=False)
     _kept: tuple[float, Condition] | None = None
@@ -102,6 +104,7 @@ class ConditionDesk:
             tls=self.settings.broker_tls,
             mqtt_version=self.settings.broker_mqtt_version.value,
             complaint=self.link.complaint,
+            guarded={Guard.ON: True, Guard.OFF: False}.get(self.guard()),
             dropped=counts.get("broker_dropped"),
             queued=counts.get("broker_queued"),
             clients=counts.get("broker_clients"),

@@ -4,13 +4,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from paho.mqtt.enums import MQTTProtocolVersion
 from pydantic import ValidationError
 
 from forecasting.window import WindowSpec
+from service.broker.address import BrokerAddress
+from service.broker.dynamic_security import DynamicSecurity
+from service.core.edge_toml import AgentAccess
 from service.core.enrolment import Curriculum
 from service.errors import InputRejected
 from service.flows.record_events import TimePolicy
-from service.settings import Settings, unknown_variables
+from service.settings import DynamicSecurity as Mode
+from service.settings import MqttVersion, Settings, unknown_variables
 from wire.clock import PlantClock
 
 
@@ -45,6 +50,46 @@ def curriculum(settings: Settings) -> Curriculum:
 def time_policy(settings: Settings) -> TimePolicy:
     """Return which event times are believed."""
     return TimePolicy(timedelta(minutes=settings.future_minutes), timedelta(days=settings.retention_days))
+
+
+def broker_address(settings: Settings) -> BrokerAddress:
+    """Return where the broker is and how to speak to it."""
+    v5 = settings.broker_mqtt_version is MqttVersion.V5
+    return BrokerAddress(
+        settings.broker_host,
+        settings.broker_port,
+        MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,
+        settings.broker_username,
+        settings.broker_password,
+        settings.broker_tls,
+        settings.broker_tls_ca,
+        settings.broker_tls_cert,
+        settings.broker_tls_key,
+    )
+
+
+def dynamic_security(settings: Settings) -> DynamicSecurity | None:
+    """Return the way to the broker's security, unless it is none of ours."""
+    if settings.broker_dynamic_security is Mode.OFF:
+        return None
+    return DynamicSecurity(broker_address(settings), client_id=settings.broker_client_id)
+
+
+def agent_access(settings: Settings) -> AgentAccess:
+    """Return where agents find the broker, as their edge.toml says it."""
+    tls = settings.broker_tls if settings.broker_public_tls is None else settings.broker_public_tls
+    ca = settings.broker_tls_ca if tls else None
+    try:
+        authority = None if ca is None else ca.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputRejected(f"Cannot read {ca}, the setting broker_tls_ca: {error}.") from None
+    return AgentAccess(
+        settings.broker_public_host or settings.broker_host,
+        settings.broker_public_port or settings.broker_port,
+        tls,
+        authority,
+        settings.broker_mqtt_version.value,
+    )
 
 
 def sqlite_url(data_dir: Path) -> str:

@@ -1,11 +1,14 @@
 """The port of the API, and the server on it."""
 
 import socket
+import ssl
 from collections.abc import Callable
+from typing import Any
 
 import uvicorn
 
 from service.errors import InputRejected
+from service.settings import Settings
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -24,10 +27,24 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def url_of(listener: socket.socket) -> str:
+def url_of(listener: socket.socket, *, tls: bool = False) -> str:
     """Return the address at which a bound socket is reached."""
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    named = f"[{host}]" if ":" in host else host
+    return f"{'https' if tls else 'http'}://{named}:{port}"
+
+
+def tls_options(settings: Settings) -> dict[str, Any]:
+    """Return what lets uvicorn speak TLS, or say in a sentence why the files cannot be used."""
+    if settings.tls_cert is None or settings.tls_key is None:
+        return {}
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.tls_cert, settings.tls_key)
+    except OSError as error:  # ssl.SSLError is one too
+        raise InputRejected(
+            f"The API's certificate cannot be used: {error.strerror or error}. See tls_cert and tls_key."
+        ) from None
+    return {"ssl_certfile": settings.tls_cert, "ssl_keyfile": settings.tls_key}
 
 
 class Server(uvicorn.Server):

@@ -11,26 +11,36 @@ from pathlib import Path
 
 import httpx
 import uvicorn
-from paho.mqtt.enums import MQTTProtocolVersion
 from starlette.types import ASGIApp
 
 from alarmcast import AsyncClient
 from service import __version__
 from service.bootstrap.condition import ConditionDesk
-from service.bootstrap.configuration import curriculum, plant_clock, time_policy, window_spec
-from service.bootstrap.listening import Server, url_of
+from service.bootstrap.configuration import (
+    agent_access,
+    broker_address,
+    curriculum,
+    dynamic_security,
+    plant_clock,
+    time_policy,
+    window_spec,
+)
+from service.bootstrap.expiry import Expiry
+from service.bootstrap.listening import Server, tls_options, url_of
 from service.bootstrap.stores import Stores
 from service.broker.announcer import ForecastAnnouncer
 from service.broker.inbox import BatchLimits, InboxLimits
 from service.broker.ingester import Ingester
-from service.broker.link import BrokerAddress, Link
+from service.broker.link import Link
 from service.broker.watch import BrokerWatch
+from service.core.credential import Guard
 from service.core.health import Health
 from service.core.job import Job
 from service.core.notice import Habits
 from service.errors import NoChampion, Unavailable
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
+from service.flows.credentials import CredentialDesk
 from service.flows.enrol import Enrolment, wall_now
 from service.flows.explain import ExplanationDesk
 from service.flows.export import AlarmExport
@@ -54,8 +64,9 @@ from service.flows.silence import SilenceWatch
 from service.flows.timeline import TimelineDesk
 from service.flows.versions import VersionDesk
 from service.flows.webhooks import WebhookDesk
-from service.settings import MqttVersion, Settings
+from service.settings import DynamicSecurity, Settings
 from service.store.acknowledgements import AcknowledgementStore
+from service.store.credentials import CredentialStore
 from service.store.deliveries import DeliveryStore
 from service.store.exports import AlarmExports
 from service.store.handover import take_over
@@ -73,6 +84,7 @@ from service.worker.courier import Courier
 from service.worker.housekeeping import Housekeeping
 from service.worker.lookout import Lookout
 from service.worker.post import HttpPost
+from service.worker.reconciler import Reconciler
 from service.worker.rhythm import Rhythm
 from service.worker.scorekeeper import Scorekeeper
 from service.worker.worker import Worker
@@ -122,7 +134,7 @@ class Service:
         )
         self.watch = BrokerWatch(queue_alarm=settings.broker_queue_alarm)
         self.link = Link(
-            _broker_address(settings),
+            broker_address(settings),
             client_id=settings.broker_client_id,
             receive_maximum=settings.ingest_receive_maximum,
             deliver=self.ingester.deliver,
@@ -174,6 +186,15 @@ class Service:
                 told=(self.notify.told,),
             )
         )
+        self.credentials = CredentialDesk(
+            stores.machines,
+            CredentialStore(stores.database),
+            dynamic_security(settings),
+            self.clock,
+            agent_access(settings),
+        )
+        self.reconciler = Reconciler(self.credentials, connections=lambda: self.link.connections)
+        self.expiry = Expiry(settings, broker=lambda: self.link.certificate_ends, now=wall_now)
         self.enrolment = Enrolment(
             machines=stores.machines,
             enrolments=stores.enrolments,
@@ -182,6 +203,7 @@ class Service:
             school=School(stores.machines, stores.events, window_spec(settings), curriculum(settings)),
             clock=self.clock,
             announcer=announcer,
+            credentials=self.credentials,
             refresh_after=timedelta(days=settings.refresh_days) if settings.refresh_days else None,
         )
         self.worker = Worker(
@@ -229,6 +251,7 @@ class Service:
                 clock=self.clock,
                 health=self.health,
                 enrolment=self.enrolment,
+                credentials=self.credentials,
                 jobs=stores.jobs,
                 versions=stores.versions,
                 version_desk=VersionDesk(stores.versions, self.clock),
@@ -264,6 +287,7 @@ class Service:
                     watch=self.watch,
                     feed=self.feed,
                     quarantine=quarantine,
+                    guard=lambda: self.credentials.guard,
                 ).look,
                 figures=FiguresDesk(
                     stores.machines, stores.events, self.clock, settings.shift_starts, self.hush.left_out
@@ -297,6 +321,7 @@ class Service:
         self.housekeeping.start()
         self.lookout.start()
         self.courier.start()
+        self.reconciler.start()
 
     def stop(self) -> None:
         """Stop taking messages, finish the batch at hand, end."""
@@ -307,18 +332,25 @@ class Service:
         self.rhythm.stop()
         self.lookout.stop()
         self.courier.stop()
+        self.reconciler.stop()
         self.ingester.stop()
         self.link.stop()
 
     def run(self, listener: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT."""
-        self.stores.lock.announce(url_of(listener))
+        self.stores.lock.announce(url_of(listener, tls=self.settings.tls_cert is not None), self.settings.tls_cert)
         # uvicorn raises the signal again once it has stopped; we still have to finish the batch at hand.
         for ending in (signal.SIGTERM, signal.SIGINT):
             signal.signal(ending, lambda *_: None)
         self.start()
         try:
-            config = uvicorn.Config(self.front(), log_config=None, access_log=False, timeout_graceful_shutdown=5)
+            config = uvicorn.Config(
+                self.front(),
+                log_config=None,
+                access_log=False,
+                timeout_graceful_shutdown=5,
+                **tls_options(self.settings),
+            )
             Server(config, ending=self.feed.close).run(sockets=[listener])
         finally:
             self.stop()
@@ -335,6 +367,7 @@ class Service:
             "housekeeping": self.housekeeping.trouble,
             "notices": self.lookout.trouble,
             "deliveries": self.courier.trouble,
+            "credentials": self._credential_trouble(),
             "database": self._database_trouble(),
         }
         version, trouble = self._model()
@@ -365,7 +398,7 @@ class Service:
         self.stores.versions.prune(keep=self.settings.keep_versions)
 
     def _warnings(self) -> dict[str, str]:
-        told = self.watch.warnings()
+        told = self.watch.warnings() | self._credential_warnings()
         twins = self.ingester.twins.seen(self.clock.now())
         if twins:
             names = ", ".join(str(machine) for machine in twins)
@@ -379,6 +412,27 @@ class Service:
                 f"More came than fits at a time, most of it from {', '.join(flooding)}; it is sent again."
             )
         return told
+
+    def _credential_trouble(self) -> str | None:
+        """Say what is wrong with who may come in; that the broker is away is said elsewhere."""
+        if self.settings.broker_dynamic_security is DynamicSecurity.ON and self.credentials.guard is Guard.OFF:
+            return f"broker_dynamic_security is on, but {self.credentials.why_not}"
+        return self.reconciler.trouble if self.link.connected else None
+
+    def _credential_warnings(self) -> dict[str, str]:
+        told: dict[str, str] = {}
+        if self.credentials.guard is Guard.OFF:
+            told["broker_open"] = (
+                f"Anybody who reaches the broker may speak as any machine, as far as this service can tell: "
+                f"{self.credentials.why_not}. To have it guarded: alarmcast admin broker-init"
+            )
+        if self.credentials.locked_out:
+            names = ", ".join(str(machine) for machine in self.credentials.locked_out[:10])
+            told["locked_out"] = (
+                f"The broker does not let in {len(self.credentials.locked_out)} machines: {names}. It has lost "
+                "their passwords or keeps them out; issue new ones: alarmcast admin machine rotate SITE/MACHINE"
+            )
+        return told | self.expiry.warnings()
 
     def _database_trouble(self) -> str | None:
         try:
@@ -394,16 +448,3 @@ class Service:
             return None, None
         except Unavailable as error:
             return None, str(error)
-
-
-def _broker_address(settings: Settings) -> BrokerAddress:
-    v5 = settings.broker_mqtt_version is MqttVersion.V5
-    return BrokerAddress(
-        settings.broker_host,
-        settings.broker_port,
-        MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,
-        settings.broker_username,
-        settings.broker_password,
-        settings.broker_tls,
-        settings.broker_tls_ca,
-    )

@@ -1,7 +1,10 @@
 """The API, wherever it is: in the service that holds the database, or in this process if nobody does."""
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 import typer
@@ -16,15 +19,30 @@ from service.store.lock import WriterLock
 _PATIENCE = httpx.Timeout(60.0, read=600.0)  # a year of history takes a while to be stored
 
 
+@dataclass(frozen=True)
+class Running:
+    """A service that runs: where, and the certificate that it shows there if it speaks TLS."""
+
+    address: str
+    certificate: Path | None = None
+
+    def client(self, timeout: httpx.Timeout) -> Client:
+        """Return a client that talks to this very service, whatever name its certificate has."""
+        transport = None
+        if self.certificate is not None:
+            transport = httpx.HTTPTransport(verify=_knowing(self.certificate))
+        return Client(self.address, timeout=timeout, transport=transport)
+
+
 @contextmanager
 def api(settings: Settings) -> Iterator[Client]:
     """Yield a client of the running service, or of the same app in this process if there is none.
 
     What goes wrong becomes the error that it describes.
     """
-    address = _running(settings)
-    if address is not None:
-        with _told(address, "does not answer"), Client(address, timeout=_PATIENCE) as client:
+    running = _running(settings)
+    if running is not None:
+        with _told(running.address, "does not answer"), running.client(_PATIENCE) as client:
             yield client
         return
     is_new = not settings.data_dir.exists()
@@ -39,10 +57,10 @@ def api(settings: Settings) -> Iterator[Client]:
 @contextmanager
 def running_api(settings: Settings) -> Iterator[Client]:
     """Yield a client of the running service, or say that there must be one."""
-    address = _running(settings)
-    if address is None:
+    running = _running(settings)
+    if running is None:
         raise Unavailable("No service is running, and only a running one learns. Start it: alarmcast serve")
-    with _told(address, "no longer answers"), Client(address, timeout=_PATIENCE) as client:
+    with _told(running.address, "no longer answers"), running.client(_PATIENCE) as client:
         yield client
 
 
@@ -56,8 +74,8 @@ def _told(address: str, silence: str) -> Iterator[None]:
         raise InputRejected(str(error)) from None
 
 
-def _running(settings: Settings) -> str | None:
-    """Return the address of the service that works on the same database, if one does.
+def _running(settings: Settings) -> Running | None:
+    """Return where to find the service that works on the same database, if one does.
 
     On SQLite the holder of the lock has left it there; on PostgreSQL it is where the settings say, or nowhere.
     """
@@ -68,14 +86,27 @@ def _running(settings: Settings) -> str | None:
         except DatabaseInUse as error:
             if error.url is None:
                 raise
-            return error.url
+            return Running(error.url, Path(error.certificate) if error.certificate else None)
         except OSError:
             return None  # whatever is wrong with the folder is said where it is opened
         return None
-    address = f"http://{settings.host}:{settings.port}"
+    scheme = "https" if settings.tls_cert else "http"
+    running = Running(f"{scheme}://{settings.host}:{settings.port}", settings.tls_cert)
     try:
-        with Client(address, timeout=5) as client:
+        with running.client(httpx.Timeout(5)) as client:
             client.health.live()
     except AlarmcastError:
         return None
-    return address
+    return running
+
+
+def _knowing(certificate: Path) -> ssl.SSLContext:
+    """Trust exactly one certificate: the service has told us its file, so no name need vouch for it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        context.load_verify_locations(cafile=certificate)
+    except OSError as error:
+        raise InputRejected(f"Cannot read {certificate}, the service's certificate: {error}.") from None
+    return context

@@ -9,7 +9,8 @@ import typer
 
 from service import demo as demonstration
 from service.bootstrap.configuration import load_settings
-from service.bootstrap.listening import listen, url_of
+from service.bootstrap.exposure import insist_on_a_guarded_broker
+from service.bootstrap.listening import listen, tls_options, url_of
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 
@@ -30,9 +31,11 @@ def serve(
     settings = load_settings(
         data_dir=data_dir, host=host, port=port, broker_host=broker_host, broker_port=broker_port
     )
+    insist_on_a_guarded_broker(settings)
+    tls_options(settings)  # files that cannot be used are told before anything is opened
     listener = listen(settings.host, settings.port)
     with listener, open_stores(settings, check=True) as stores:
-        address = url_of(listener)
+        address = url_of(listener, tls=settings.tls_cert is not None)
         typer.echo(f"Alarmcast listens on {address}; its API is described at {address}/docs", err=True)
         Service(settings, stores).run(listener)
 

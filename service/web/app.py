@@ -9,6 +9,7 @@ from service import __version__
 from service.web import (
     acknowledgements,
     catalogue,
+    credentials,
     enrolment,
     explanations,
     exports,
@@ -56,6 +57,7 @@ def create_app(parts: Parts) -> FastAPI:
         machines,
         fleet,
         enrolment,
+        credentials,
         jobs,
         models,
         memory,

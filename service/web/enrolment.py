@@ -9,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from service.core.enrolment import NewMachine
 from service.errors import InputRejected
 from service.flows.load_history import LogFile
-from service.web import jobs, machines
+from service.web import credentials, jobs, machines
 from service.web.parts import MachineName, Parts, Site, who
 from service.web.problems import responses
 from wire.identity import MachineId
@@ -73,7 +73,15 @@ def router(parts: Parts) -> APIRouter:
         response.status_code = 202 if job.is_open else 200
         response.headers["Location"] = f"/v1/jobs/{job.number}"
         known = parts.machines.get(machine)
-        return Enrolment(machine=machines.view(known, parts.machines.agent(known)), job=jobs.view(job))
+        issued, note = parts.credentials.enrolled(known, is_new=enrolled.is_new, who=who(request))
+        if issued is not None:
+            response.headers["Cache-Control"] = "no-store"
+        return Enrolment(
+            machine=machines.view(known, parts.machines.agent(known)),
+            job=jobs.view(job),
+            credentials=None if issued is None else credentials.shown(issued),
+            credentials_note=note,
+        )
 
     @routes.post(
         "/{site}/{machine}/history",

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Path, Request
 
 from service.core.health import Health
+from service.flows.credentials import CredentialDesk
 from service.flows.enrol import Enrolment
 from service.flows.explain import ExplanationDesk
 from service.flows.export import AlarmExport
@@ -46,6 +47,7 @@ class Parts:
     clock: PlantClock
     health: Callable[[], Health]
     enrolment: Enrolment
+    credentials: CredentialDesk
     jobs: Jobs
     versions: Versions
     version_desk: VersionDesk

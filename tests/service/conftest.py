@@ -23,6 +23,8 @@ from service.core.recording import EventRow, Recording
 from service.settings import Settings
 from service.store.enrolments import EnrolmentStore
 from service.store.machines import MachineStore
+from tests.conftest import require
+from tests.guarded import GuardedMosquitto, guarded_in, has_plugin
 from wire.identity import MachineId
 from wire.micros import micros
 
@@ -53,6 +55,16 @@ def filler(stores: Stores) -> Machine:
 @pytest.fixture
 def service(settings: Settings, stores: Stores) -> Service:
     return Service(settings, stores)
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[GuardedMosquitto]:
+    """A guarded broker, real and empty."""
+    require(has_plugin(), "mosquitto with its dynamic-security plugin")
+    broker = guarded_in(tmp_path / "guarded")
+    broker.start()
+    yield broker
+    broker.kill()
 
 
 def small_model(
