@@ -10,6 +10,7 @@ ServiceError
 │   ├── NoChampion       no model has been learned yet         503
 │   └── DatabaseDamaged  the file is not what was written      503
 ├── DatabaseInUse        another process holds the database    (command line)
+├── WrongSchema          another version's database, or no one's   (command line)
 ├── TrainingFailed       the update broke, the old model serves
 ├── LeaseLost            another worker has the job now        (worker)
 └── ChampionChanged      learned on what no longer serves      (worker)
@@ -98,6 +99,12 @@ class DatabaseInUse(ServiceError):
         super().__init__(message)
         self.url = url
         self.certificate = certificate
+
+
+class WrongSchema(ServiceError):
+    """The database is a newer version's, or not Alarmcast's at all."""
+
+    title = "Wrong schema"
 
 
 class TrainingFailed(ServiceError):

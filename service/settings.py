@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import Self
 from pydantic import AwareDatetime, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from wire.secret_files import SUFFIX
+
 PREFIX = "ALARMCAST_"
 EDGE_PREFIX = "ALARMCAST_EDGE_"  # the agent's own; a host may run both
+CLIENT_SECRETS = ("key",)  # ALARMCAST_KEY: what the commands show a service elsewhere; no setting of the service
 _SHIFT = re.compile(r"(?P<name>[a-z0-9][a-z0-9_-]{0,30})=(?P<hour>[01][0-9]|2[0-3]):(?P<minute>[0-5][0-9])")
 
 
@@ -39,7 +43,10 @@ class DynamicSecurity(StrEnum):
 
 
 class Settings(BaseSettings):
-    """Read from ``ALARMCAST_…`` variables; command-line flags override single fields."""
+    """Read from ``ALARMCAST_…`` variables; command-line flags override single fields.
+
+    A field that is not shown (``repr=False``) is a secret and may be given as a file: ``ALARMCAST_…_FILE``.
+    """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
 
@@ -200,13 +207,22 @@ def _shift_starts(text: str) -> dict[str, time]:
     return dict(sorted(starts.items(), key=lambda shift: shift[1]))
 
 
-def unknown_variables() -> list[str]:
+def secret_names() -> list[str]:
+    """Return the settings that nobody may read in a log; each may be given as a file, too."""
+    return [name for name, field in Settings.model_fields.items() if not field.repr]
+
+
+def given_variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return what the environment gives, by setting: the variable as it is spelled there, and its value."""
+    return {
+        name.upper().removeprefix(PREFIX).lower(): (name, value)
+        for name, value in environ.items()
+        if name.upper().startswith(PREFIX) and not name.upper().startswith(EDGE_PREFIX)
+    }
+
+
+def unknown_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Return ``ALARMCAST_…`` variables that name no setting; pydantic-settings would overlook them."""
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
-    return sorted(
-        name
-        for name in os.environ
-        if name.upper().startswith(PREFIX)
-        and not name.upper().startswith(EDGE_PREFIX)
-        and name.upper() not in known
-    )
+    secrets = [*secret_names(), *CLIENT_SECRETS]
+    known = {*Settings.model_fields, *CLIENT_SECRETS, *(f"{name}{SUFFIX}" for name in secrets)}
+    return sorted(spelled for name, (spelled, _) in given_variables(environ).items() if name not in known)

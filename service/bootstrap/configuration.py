@@ -1,5 +1,9 @@
 """Settings in, the values that the parts are given out."""
 
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,22 +18,85 @@ from service.core.edge_toml import AgentAccess
 from service.core.enrolment import Curriculum
 from service.errors import InputRejected
 from service.flows.record_events import TimePolicy
+from service.settings import (
+    CLIENT_SECRETS,
+    PREFIX,
+    MqttVersion,
+    Settings,
+    given_variables,
+    secret_names,
+    unknown_variables,
+)
 from service.settings import DynamicSecurity as Mode
-from service.settings import MqttVersion, Settings, unknown_variables
 from wire.clock import PlantClock
+from wire.secret_files import SecretFile, SecretRejected, take_secrets
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The settings, and where each was found that is not a default."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """Read the settings from the environment, with flags on top; a mistake is one sentence."""
+    """Read the settings from environment and secret files, with flags on top; a mistake is one sentence."""
+    configured = configuration(**overrides)
+    for warning in configured.warnings:
+        log.warning("%s", warning)
+    return configured.settings
+
+
+def configuration(**overrides: Any) -> Configuration:
+    """Read the settings as above and remember where they were found."""
     unknown = unknown_variables()
     if unknown:
         raise InputRejected(f"There is no setting {unknown[0]}; unset it or correct its name.")
+    variables = given_variables(os.environ)
+    files = _secrets(variables, secret_names())
+    flags = {name: value for name, value in overrides.items() if value is not None}
+    origins = {name: f"environment, {spelled}" for name, (spelled, _) in variables.items()}
+    origins |= {name: f"file, {found.path}" for name, found in files.items()}
+    origins |= dict.fromkeys(flags, "flag")
     try:
-        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+        settings = Settings(**{name: found.value for name, found in files.items()} | flags)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = str(first["loc"][0]) if first["loc"] else "settings"
-        raise InputRejected(f"The setting {name} (ALARMCAST_{name.upper()}) is wrong: {first['msg']}.") from None
+        raise InputRejected(_sentence(error)) from None
+    warnings = tuple(found.warning for found in files.values() if found.warning)
+    kept = {name: origin for name, origin in origins.items() if name in Settings.model_fields}
+    return Configuration(settings, kept, warnings)
+
+
+def client_key(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the key that commands show a service elsewhere: ALARMCAST_KEY, or the file that holds it."""
+    variables = given_variables(environ)
+    (name,) = CLIENT_SECRETS
+    found = _secrets(variables, CLIENT_SECRETS)
+    if name in found:
+        return found[name].value
+    return variables[name][1] if name in variables else None
+
+
+def _secrets(variables: Mapping[str, tuple[str, str]], names: Iterable[str]) -> dict[str, SecretFile]:
+    values = {name: value for name, (_, value) in variables.items()}
+    spelled = {name: spelling for name, (spelling, _) in variables.items()}
+    try:
+        return take_secrets(values, names, spelled)
+    except SecretRejected as error:
+        raise InputRejected(str(error)) from None
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    message = first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:
+        return f"The settings are wrong: {message}."
+    name = str(first["loc"][0])
+    return f"The setting {name} ({PREFIX}{name.upper()}) is wrong: {message}."
 
 
 def plant_clock(settings: Settings) -> PlantClock:

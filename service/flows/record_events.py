@@ -133,9 +133,8 @@ class Intake:
             acked.append(gap.seqs)
         for bad in batch.bad:
             self.counts[f"quarantined:{bad.reason}"] += 1
-            body = (
-                f'{{"epoch":"{epoch}","{bad.kind}":['.encode() + bad.body + b"]}"
-            )  # whole, so that it can be replayed
+            envelope = f'{{"epoch":"{epoch}","{bad.kind}":['.encode()  # so that it can be replayed
+            body = (envelope + bad.body + b"]}")[:MAX_BODY]
             self.recording.quarantined.append(Quarantined(row, message.topic, bad.reason, bad.detail, body))
             if bad.seqs:
                 acked.append(bad.seqs)
