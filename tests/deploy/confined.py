@@ -59,3 +59,10 @@ def is_possible() -> bool:
 
 def _namespace() -> list[str]:
     return ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+
+
+@cache
+def can_start_python() -> bool:
+    """Say whether a confined process can start Python itself; below somebody's home folder, say, it cannot."""
+    asked = confined(["sh", "-c", f"{sys.executable} -c ''"])
+    return is_possible() and subprocess.run(asked, check=False, capture_output=True).returncode == 0

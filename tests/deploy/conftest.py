@@ -26,9 +26,22 @@ def dockerfile() -> Dockerfile:
     return docker_file.read(REPOSITORY / "Dockerfile")
 
 
+OVERLAYS = {
+    "alone": (),
+    "postgresql": ("postgresql.yml",),
+}
+
+
 @pytest.fixture(scope="session")
 def compose() -> Compose:
     return compose_file.read(REPOSITORY / "docker-compose.yml")
+
+
+@pytest.fixture(scope="session", params=list(OVERLAYS))
+def overlaid(request: pytest.FixtureRequest) -> Compose:
+    """The compose file alone, and with each of the overlays."""
+    files = [REPOSITORY / "deploy/compose" / name for name in OVERLAYS[request.param]]
+    return compose_file.read(REPOSITORY / "docker-compose.yml", *files)
 
 
 @pytest.fixture(scope="session")
@@ -54,10 +67,14 @@ class DeployedBroker:
 
     def start(self) -> None:
         text = (REPOSITORY / "deploy/mosquitto/mosquitto.conf").read_text(encoding="utf-8")
-        text = _replaced(text, "listener 1883", f"listener {self.port} 127.0.0.1")
-        text = _replaced(text, "persistence_location /mosquitto/data/", f"persistence_location {self.folder}/")
+        text = replaced(text, "listener 1883 127.0.0.1", f"listener {self.port} 127.0.0.1")
+        text = replaced(text, "persistence_location /var/lib/mosquitto/", f"persistence_location {self.folder}/")
         config = self.folder / "mosquitto.conf"
         config.write_text(text, encoding="utf-8")
+        self.run(config)
+
+    def run(self, config: Path) -> None:
+        """Start it on a configuration that is ready."""
         program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen([program, "-c", config], stdout=log, stderr=log)
@@ -95,7 +112,8 @@ def broker(tmp_path: Path) -> Iterator[DeployedBroker]:
     deployed.stop()
 
 
-def _replaced(text: str, line: str, other: str) -> str:
+def replaced(text: str, line: str, other: str) -> str:
+    """Return a configuration in which one line is another."""
     changed, count = re.subn(rf"^{re.escape(line)}$", other, text, flags=re.MULTILINE)
     assert count == 1, f"mosquitto.conf has {count} lines {line!r}"
     return changed

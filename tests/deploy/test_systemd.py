@@ -73,7 +73,7 @@ def test_the_program_knows_the_command_it_is_started_with(path: Path) -> None:
 def test_every_variable_is_a_setting_and_points_into_the_unit_s_own_folder(path: Path) -> None:
     unit = read(path)
     assert stray(unit.environment, agent=path == AGENT) == []
-    paths = [value for value in unit.environment.values() if value.startswith("/")]
+    paths = [value for name, value in unit.environment.items() if value.startswith("/") and name[-5:] != "_FILE"]
     assert paths
     assert all(value == unit.state or value.startswith(f"{unit.state}/") for value in paths)
     assert unit.words("WorkingDirectory") == [unit.state]
@@ -102,6 +102,14 @@ def test_an_agent_reads_what_enrolment_gave_from_a_file_that_only_root_can_read(
     assert source == f"/etc/alarmcast/edge/{SPECIFIERS['%i']}.toml"
     words = unit.words("ExecStart")
     assert words[words.index("--config") + 1] == f"{SPECIFIERS['%d']}/{name}"
+
+
+def test_the_service_reads_its_secret_from_a_file_that_only_root_can_read() -> None:
+    unit = read(SERVICE)
+    name, _, source = unit.words("LoadCredential")[0].partition(":")
+    assert source.startswith("/etc/alarmcast/")
+    assert unit.environment["ALARMCAST_BROKER_PASSWORD_FILE"] == f"{SPECIFIERS['%d']}/{name}"
+    assert not [name for name in unit.environment if name.endswith("PASSWORD")]
 
 
 def test_every_user_of_a_unit_is_made_and_has_the_unit_s_folder(tmp_path: Path) -> None:
