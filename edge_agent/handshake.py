@@ -23,8 +23,9 @@ def greet(broker: Broker) -> tuple[bool | None, str]:
             socket.create_connection((broker.host, broker.port), timeout=_SECONDS) as plain,
             context.wrap_socket(plain, server_hostname=broker.host) as secured,
         ):
+            judged = _judged(secured)
             _hear_refusal(secured)
-            return _judged(secured)
+            return judged
     except ssl.SSLCertVerificationError as error:
         return False, (
             f"the broker's certificate is not trusted: {error.verify_message}; see broker.tls_ca and broker.host"

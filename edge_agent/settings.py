@@ -129,9 +129,6 @@ class Settings(BaseModel):
             raise ValueError("broker_tls_cert and broker_tls_key go together; give both or neither")
         if self.broker_tls_ca is not None and self.broker_tls_ca_pem is not None:
             raise ValueError("broker_tls_ca and broker_tls_ca_pem say the same; give one of them")
-        files = (self.broker_tls_ca, self.broker_tls_ca_pem, self.broker_tls_cert)
-        if not self.broker_tls and any(file is not None for file in files):
-            raise ValueError("certificates are of no use without broker_tls; set it to true")
         return self
 
     @model_validator(mode="after")

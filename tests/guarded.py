@@ -1,4 +1,4 @@
-"""A guarded Mosquitto, made by ``alarmcast admin broker-init`` itself, and clients that try their luck there."""
+"""A guarded Mosquitto, made of what ``broker-init`` writes, and clients that try their luck there."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -17,8 +17,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from service.broker.address import BrokerAddress
 from service.broker.dynamic_security import DynamicSecurity
-from service.broker.initial import SERVICE
-from service.cli.broker import broker_init
+from service.broker.initial import SERVICE, Listener, find_plugin, write
 from tests.conftest import Mosquitto
 
 CA, CERT, KEY = "ca.pem", "client-service.pem", "client-service.key"
@@ -33,14 +32,8 @@ class GuardedMosquitto(Mosquitto):
     def configure(self) -> Path:
         config = self.folder / "mosquitto.conf"
         if not config.exists():
-            broker_init(
-                self.folder,
-                port=self.port,
-                address="127.0.0.1",
-                tls=self.tls,
-                client_certificates=self.tls is not None,
-                owner=str(os.getuid()),
-            )
+            listener = Listener(self.port, "127.0.0.1", self.tls, self.tls is not None)
+            write(self.folder, listener, seen_as=self.folder, plugin=find_plugin(), owner=None)
             config.write_text(f"{config.read_text()}{self.extra}")
         return config
 
@@ -58,18 +51,20 @@ class GuardedMosquitto(Mosquitto):
     def roles(self) -> set[str]:
         return {one["rolename"] for one in json.loads(self.memory.read_text())["roles"]}
 
+    def forget(self, machine: str) -> None:
+        """Let the plugin's memory be from before a machine was enrolled; the broker must not be running."""
+        memory = json.loads(self.memory.read_text())
+        name = f"alarmcast-edge/{machine}"
+        memory["clients"] = [one for one in memory["clients"] if one["username"] != name]
+        memory["roles"] = [one for one in memory["roles"] if one["rolename"] != name]
+        self.memory.write_text(json.dumps(memory))
+
     @property
     def address(self) -> BrokerAddress:
-        secured = {"tls_ca": CA, "tls_cert": CERT, "tls_key": KEY} if self.tls else {}
-        files = {name: self.tls / file for name, file in secured.items() if self.tls}
-        return BrokerAddress(
-            "127.0.0.1",
-            self.port,
-            username=SERVICE,
-            password=self.password(),
-            tls=self.tls is not None,
-            **files,
-        )
+        plain = BrokerAddress("127.0.0.1", self.port, username=SERVICE, password=self.password())
+        if self.tls is None:
+            return plain
+        return replace(plain, tls=True, tls_ca=self.tls / CA, tls_cert=self.tls / CERT, tls_key=self.tls / KEY)
 
     @property
     def security(self) -> DynamicSecurity:

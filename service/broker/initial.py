@@ -5,7 +5,10 @@ The plugin rewrites ``dynamic-security.json`` itself from then on; the service a
 
 import base64
 import hashlib
+import json
 import os
+import secrets
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -43,6 +46,24 @@ class Listener:
             yield f"keyfile {self.certificates / 'broker.key'}"
             yield "tls_version tlsv1.2"
             yield f"require_certificate {str(self.wants_client_certificates).lower()}"
+
+
+def write(folder: Path, listener: Listener, *, seen_as: Path, plugin: Path, owner: str | int | None) -> None:
+    """Write all of it into a folder that the broker will see as ``seen_as``; what is there is not overwritten.
+
+    ``data`` in it is the broker's own to write to, and is given to ``owner``.
+    """
+    admin_password, service_password = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+    memory = security(admin_password=admin_password, service_password=service_password)
+    data = folder / "data"
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _put(folder / "mosquitto.conf", configuration(listener, data=seen_as / "data", plugin=plugin), 0o644)
+    _put(data / MEMORY, json.dumps(memory, indent=2) + "\n", 0o600)
+    _put(folder / "admin-password", admin_password + "\n", 0o600)
+    _put(folder / "service-password", service_password + "\n", 0o600)
+    if owner is not None:
+        for path in (data, data / MEMORY):
+            shutil.chown(path, owner)
 
 
 def security(*, admin_password: str, service_password: str) -> dict[str, Any]:
@@ -94,3 +115,9 @@ def _client(name: str, password: str) -> dict[str, Any]:
         "salt": base64.b64encode(salt).decode(),
         "iterations": _ITERATIONS,
     }
+
+
+def _put(path: Path, text: str, mode: int) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(file, "w", encoding="utf-8") as opened:
+        opened.write(text)

@@ -83,6 +83,11 @@ class CredentialDesk:
                 claimed = self.credentials.claim(machine, again=is_new, at=self.clock.now(), who=who)
                 return (None, None) if claimed is None else (self._admit(machine, claimed), None)
         except Unavailable as error:
+            if self.guard is Guard.UNKNOWN:
+                return (
+                    None,
+                    f"Whether the broker wants credentials is not known yet. {error} {_rotate(machine.id)}",
+                )
             return None, f"No credentials were issued. {error} {_rotate(machine.id)}"
 
     def rotate(self, machine: MachineId, *, who: str) -> Issued:
@@ -199,4 +204,4 @@ class CredentialDesk:
 
 
 def _rotate(machine: MachineId) -> str:
-    return f"Issue new ones: alarmcast admin machine rotate {machine}"
+    return f"To issue some: alarmcast admin machine rotate {machine}"

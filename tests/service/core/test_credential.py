@@ -95,6 +95,6 @@ def test_no_two_machines_have_a_right_in_common() -> None:
 
 def test_what_is_written_into_an_edge_toml_stays_inside_its_quotes() -> None:
     access = AgentAccess('broker"\n[x]', 1883)
-    text = edge_toml(FILLER, access, username="u", password='p"\\', time_zone="Europe/Rome")
+    text = edge_toml(FILLER, access, username="u", password='p"\\', time_zone="Europe/Rome")  # noqa: S106
     assert "[x]\n" not in text
     assert '"p\\"\\\\"' in text

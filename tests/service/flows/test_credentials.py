@@ -144,7 +144,7 @@ def test_for_an_agent_that_is_thrown_out_the_service_says_what_its_will_would(
     desk.revoke(FILLER, who="test", reason="stolen")
     told: list[bytes] = []
     with trying(guarded, "alarmcast-service", guarded.password(), "listener") as listener:
-        listener.client.on_message = lambda _c, _d, message: told.append(message.payload)
+        listener.client.on_message = lambda _c, _d, message: told.append(bytes(message.payload))
         listener.subscribe("alarmcast/v1/+/+/state")
         wait_until(lambda: told, "the retained state arrives")
     state = decode(AgentState, told[0])
