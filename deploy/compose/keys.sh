@@ -9,7 +9,9 @@ authority=${AUTHORITY:-/authority} # stays here; renewed with: alarmcast admin t
 broker=${BROKER:-/broker}
 service=${SERVICE:-/service}
 fleet=${FLEET:-/fleet}
-database=${DATABASE:-/database} # there only with PostgreSQL
+database=${DATABASE:-/database}       # there only with PostgreSQL
+prometheus=${PROMETHEUS:-/prometheus} # there only with monitoring
+grafana=${GRAFANA:-/grafana}
 broker_sees=${BROKER_SEES:-/mosquitto/guarded}
 plugin=${BROKER_PLUGIN:-/usr/lib/mosquitto_dynamic_security.so}
 
@@ -36,11 +38,20 @@ fi
 
 give "${SERVICE_USER:-10001}" "$fleet" # for prepare.sh to fill
 
+new_password() { python -c 'import secrets; print(secrets.token_urlsafe(32))'; }
+
 if [ -d "$database" ] && [ ! -f "$service/database-url" ]; then
-  password=$(python -c 'import secrets; print(secrets.token_urlsafe(32))')
+  password=$(new_password)
   echo "$password" >"$database/password"
   echo "postgresql+psycopg://alarmcast:$password@database/alarmcast" >"$service/database-url.new"
   give "${DATABASE_USER:-999}" "$database" "$database/password"
   give "${SERVICE_USER:-10001}" "$service/database-url.new"
   mv "$service/database-url.new" "$service/database-url"
+fi
+
+if [ -d "$prometheus" ]; then give "${SERVICE_USER:-10001}" "$prometheus"; fi # for prepare.sh to fill
+if [ -d "$grafana" ] && [ ! -f "$grafana/password" ]; then
+  new_password >"$grafana/password.new"
+  give "${GRAFANA_USER:-472}" "$grafana" "$grafana/password.new"
+  mv "$grafana/password.new" "$grafana/password"
 fi

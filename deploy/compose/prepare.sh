@@ -7,8 +7,17 @@ umask 077
 
 data=${ALARMCAST_DATA_DIR:?is the folder of database and weights}
 fleet=${FLEET:-/fleet}
+prometheus=${PROMETHEUS:-/prometheus} # there only with monitoring
 seed=${FLEET_SEED:-19}
 history_days=${HISTORY_DAYS:-60}
+
+# Prometheus looks for its key beside its configuration. Only Prometheus has this folder, and it is another user.
+if [ -d "$prometheus" ] && [ ! -f "$prometheus/alarmcast.key" ]; then
+  ln -sf /deploy/prometheus.yml /deploy/alerts.yml "$prometheus/"
+  alarmcast admin key add prometheus --role viewer >"$prometheus/key.new"
+  chmod 644 "$prometheus/key.new"
+  mv "$prometheus/key.new" "$prometheus/alarmcast.key"
+fi
 
 enrolled=$data/fleet-enrolled
 if [ -f "$enrolled" ] && [ -f "$fleet/graz-filler-1.toml" ]; then

@@ -26,10 +26,9 @@ def dockerfile() -> Dockerfile:
     return docker_file.read(REPOSITORY / "Dockerfile")
 
 
-OVERLAYS = {
-    "alone": (),
-    "postgresql": ("postgresql.yml",),
-}
+OVERLAYS: dict[str, tuple[str, ...]] = {"alone": (), "postgresql": ("postgresql.yml",)}
+if (REPOSITORY / "deploy/prometheus").is_dir():
+    OVERLAYS |= {"monitoring": ("monitoring.yml",), "all": ("postgresql.yml", "monitoring.yml")}
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from tests.deploy.conftest import REPOSITORY, DeployedBroker, replaced
 PROGRAMS = Path(sys.executable).parent
 SCRIPT = REPOSITORY / "deploy/compose/keys.sh"
 VOLUMES = ("authority", "broker", "service", "fleet")
+OVERLAID = ("database", "prometheus", "grafana")
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Keys:
 
     def environment(self) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ALARMCAST_")}
-        places = {name.upper(): str(self.volume(name)) for name in (*VOLUMES, "database")}
+        places = {name.upper(): str(self.volume(name)) for name in (*VOLUMES, *OVERLAID)}
         return inherited | places | {
             "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
             "BROKER_SEES": str(self.volume("broker")),
@@ -50,6 +51,7 @@ class Keys:
             "BROKER_USER": "mosquitto",  # whom a broker becomes that root starts on this computer
             "SERVICE_USER": str(USER),
             "DATABASE_USER": str(USER),
+            "GRAFANA_USER": str(USER),
         }  # fmt: skip
 
     def files(self) -> dict[str, str]:

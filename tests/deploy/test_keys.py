@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import require
 from tests.deploy.confined import USER
-from tests.deploy.keys import VOLUMES, Keys
+from tests.deploy.keys import OVERLAID, VOLUMES, Keys
 
 # Between the two commands of ours, and when all is made and nothing yet marked as done.
 CUTS = ["alarmcast admin broker-init", 'mv "$service/broker-password.new"']
@@ -18,7 +18,7 @@ CUTS = ["alarmcast admin broker-init", 'mv "$service/broker-password.new"']
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
-    made = Keys(tmp_path_factory.mktemp("keys"), (*VOLUMES, "database"))
+    made = Keys(tmp_path_factory.mktemp("keys"), (*VOLUMES, *OVERLAID))
     assert made.make() == 0
     return made
 
@@ -29,6 +29,7 @@ def test_each_holder_has_what_it_needs_and_nothing_of_the_others(keys: Keys) -> 
         *("authority/ca.key", "authority/ca.pem", "broker/mosquitto.conf", "broker/data/dynamic-security.json"),
         *(f"broker/tls/{name}" for name in ("broker.key", "broker.pem", "ca.pem")),
         *("service/ca.pem", "service/broker-password", "service/database-url", "database/password"),
+        "grafana/password",
     }
 
 
@@ -36,7 +37,7 @@ def test_what_is_secret_only_its_holder_reads(keys: Keys) -> None:
     for name in keys.files():
         status = (keys.folder / name).stat()
         assert status.st_mode & 0o077 == 0, name
-        if os.getuid() == 0 and name.startswith(("service/", "database/")):
+        if os.getuid() == 0 and name.startswith(("service/", "database/", "grafana/")):
             assert (status.st_uid, status.st_gid) == (USER, USER), name
 
 
