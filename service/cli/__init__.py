@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from service import __version__
-from service.cli import admin, apprentice, backup, broker, config, serve, tls
+from service.cli import admin, apprentice, backup, broker, config, migrate, serve, tls
 from service.errors import ServiceError
 from service.experiment.command import command as experiment
 
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command("serve")(serve.serve)
 app.command("demo")(serve.demo)
+app.command("migrate")(migrate.migrate)
 app.command("experiment")(experiment)
 app.command("apprentice", hidden=True)(apprentice.apprentice)
 admin.app.command("backup")(backup.backup_command)

@@ -16,6 +16,7 @@ from tests.deploy import compose as compose_file
 from tests.deploy import dockerfile as docker_file
 from tests.deploy.compose import Compose
 from tests.deploy.dockerfile import Dockerfile
+from tests.deploy.image import Builder, Image
 from tests.system.conftest import Plant
 
 REPOSITORY = Path(__file__).parents[2]
@@ -26,9 +27,34 @@ def dockerfile() -> Dockerfile:
     return docker_file.read(REPOSITORY / "Dockerfile")
 
 
+OVERLAYS: dict[str, tuple[str, ...]] = {"alone": (), "postgresql": ("postgresql.yml",)}
+if (REPOSITORY / "deploy/prometheus").is_dir():
+    OVERLAYS |= {"monitoring": ("monitoring.yml",), "all": ("postgresql.yml", "monitoring.yml")}
+
+
 @pytest.fixture(scope="session")
 def compose() -> Compose:
     return compose_file.read(REPOSITORY / "docker-compose.yml")
+
+
+@pytest.fixture(scope="session", params=list(OVERLAYS))
+def overlaid(request: pytest.FixtureRequest) -> Compose:
+    """The compose file alone, and with each of the overlays."""
+    files = [REPOSITORY / "deploy/compose" / name for name in OVERLAYS[request.param]]
+    return compose_file.read(REPOSITORY / "docker-compose.yml", *files)
+
+
+@pytest.fixture(scope="session")
+def edge(dockerfile: Dockerfile, tmp_path_factory: pytest.TempPathFactory) -> Image:
+    return Builder(dockerfile, REPOSITORY, tmp_path_factory.mktemp("images")).build("edge")
+
+
+@pytest.fixture(scope="session")
+def service(dockerfile: Dockerfile, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
+    folder = tmp_path_factory.mktemp("images")
+    yield Builder(dockerfile, REPOSITORY, folder).build("service")
+    # pytest keeps the folders of its last runs; a gigabyte each is too much.
+    subprocess.run(["rm", "-rf", folder], check=True)
 
 
 @dataclass
@@ -41,10 +67,14 @@ class DeployedBroker:
 
     def start(self) -> None:
         text = (REPOSITORY / "deploy/mosquitto/mosquitto.conf").read_text(encoding="utf-8")
-        text = _replaced(text, "listener 1883", f"listener {self.port} 127.0.0.1")
-        text = _replaced(text, "persistence_location /mosquitto/data/", f"persistence_location {self.folder}/")
+        text = replaced(text, "listener 1883 127.0.0.1", f"listener {self.port} 127.0.0.1")
+        text = replaced(text, "persistence_location /var/lib/mosquitto/", f"persistence_location {self.folder}/")
         config = self.folder / "mosquitto.conf"
         config.write_text(text, encoding="utf-8")
+        self.run(config)
+
+    def run(self, config: Path) -> None:
+        """Start it on a configuration that is ready."""
         program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen([program, "-c", config], stdout=log, stderr=log)
@@ -96,7 +126,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
         plant.service.stop()
 
 
-def _replaced(text: str, line: str, other: str) -> str:
+def replaced(text: str, line: str, other: str) -> str:
+    """Return a configuration in which one line is another."""
     changed, count = re.subn(rf"^{re.escape(line)}$", other, text, flags=re.MULTILINE)
     assert count == 1, f"mosquitto.conf has {count} lines {line!r}"
     return changed
