@@ -1,6 +1,8 @@
 """``alarmcast serve`` and ``alarmcast demo``."""
 
 import logging
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -45,12 +47,23 @@ def serve(
         service = Service(settings, stores)
         password = service.gatehouse.people.first_admin()
         if password is not None:
-            typer.echo(
-                f"Sign in as {FIRST} with this one-time password, shown this once: {password}\n"
-                "It must be changed at the first sign-in. Lost it? alarmcast admin user password admin",
-                err=True,
-            )
+            _tell_first_password(password, settings.data_dir)
         service.run(listener)
+
+
+def _tell_first_password(password: str, data_dir: Path) -> None:
+    """Show it once: on a terminal as it is, elsewhere in a file of the service's own, because logs are kept."""
+    if sys.stderr.isatty():
+        typer.echo(
+            f"Sign in as {FIRST} with this one-time password, shown this once: {password}\n"
+            "It must be changed at the first sign-in. Lost it? alarmcast admin user password admin",
+            err=True,
+        )
+        return
+    file = data_dir / "first-password.txt"
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as opened:
+        opened.write(f"{password}\n")
+    log.warning("sign in as %s with the one-time password in %s, then remove that file", FIRST, file)
 
 
 def demo(

@@ -1,6 +1,7 @@
 """Resolves our kustomizations: resources, a namespace, images, and patches merged as Kubernetes merges them."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def resolved(folder: Path) -> list[Thing]:
         if thing["kind"] not in CLUSTER_WIDE:
             thing["metadata"]["namespace"] = wishes["namespace"]
         for image in wishes.get("images", []):
-            _each_container(thing, lambda container, image=image: _rename(container, image))
+            _each_container(thing, partial(_rename, image=image))
     return things
 
 

@@ -218,7 +218,8 @@ def test_every_machine_goes_on_over_mqtt_where_its_history_ends_and_is_forecast(
         for container in compose.agents:
             spool = hand_over(tmp_path / container.name)
             agent = fleet.environment(container, spool_path=spool / "spool.sqlite3")
-            command = [PROGRAMS / "alarmcast-edge", "run", "--config", fleet.tomls / f"{container.name}.toml"]
+            toml = fleet.tomls / f"{container.name}.toml"
+            command: list[str | Path] = [PROGRAMS / "alarmcast-edge", "run", "--config", toml]
             stack.enter_context(running(fleet.held(command, spool), agent))
         for one in map(fleet.agent, compose.agents):
             machine = personality(one.source_seed, one.source_index)

@@ -85,8 +85,9 @@ def test_the_broker_that_was_given_them_proves_who_it_is_and_lets_nobody_in_unas
                 trusting.wrap_socket(line, server_hostname=name),
             ):
                 pass
-        anonymous = ["mosquitto_pub", "--port", str(broker.port), "--cafile", keys.volume("service") / "ca.pem",
-                     "--topic", "alarmcast/v1/a/b/events", "--message", "x"]  # fmt: skip
+        authority = keys.volume("service") / "ca.pem"
+        anonymous: list[str | Path] = ["mosquitto_pub", "--port", str(broker.port), "--cafile", authority]
+        anonymous += ["--topic", "alarmcast/v1/a/b/events", "--message", "x"]
         if Path("/usr/bin/mosquitto_pub").exists():
             refused = subprocess.run(anonymous, capture_output=True, text=True, check=False)
             assert "not authorised" in refused.stderr.lower()

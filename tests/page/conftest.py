@@ -84,7 +84,8 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 def signed_in(plant: Plant, role: Role) -> str:
     """Make a user of a role and return the token of a session of theirs."""
     name = f"page-{role.value}"
-    plant.api.users.add(name, role=role, password=PASSWORD)
+    if name not in {one.name for one in plant.api.users.list().users}:
+        plant.api.users.add(name, role=role, password=PASSWORD)
     with Client(plant.address) as visitor:
         return visitor.session.begin(name, PASSWORD).token
 

@@ -21,11 +21,13 @@ from service.core.catalogue import CatalogueEntry
 from service.core.recording import Quarantined, Recording
 from service.store import tables
 from tests.conftest import broker_in, require, wait_until
-from tests.page.conftest import Tabs
+from tests.page.conftest import Tabs, signed_in
 from tests.service.conftest import FILLER, enrolled, heard, raise_alarms, small_model
 from tests.system.conftest import Plant
 from wire.identity import MachineId
 from wire.micros import micros
+from wire.rest.people import SESSION_COOKIE
+from wire.words import Role
 
 # Markup, a script, a template of the page's own framework, an attribute's end and a format string.
 EVIL = "<img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}\"' onmouseover=alert(3) ${7*7} %s"
@@ -99,7 +101,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plant]:
 @pytest.fixture
 def opened(hostile: Plant, browser: Browser) -> Iterator[Callable[..., Page]]:
     """Opens pages; a dialog, an error in the console, a request elsewhere or an element of ours fails the test."""
-    tabs = Tabs(browser, hostile.address)
+    tabs = Tabs(browser, hostile.address, {Role.ADMIN: signed_in(hostile, Role.ADMIN)})
     pages: list[Page] = []
 
     def dismissed(dialog: Dialog) -> None:
@@ -176,12 +178,18 @@ def test_the_learning_page_shows_reports_and_failures_as_text(opened: Callable[.
     ],
 )
 def test_an_address_is_never_a_part_of_the_page(hostile: Plant, browser: Browser, path: str) -> None:
-    tabs = Tabs(browser, hostile.address)
     dialogs: list[str] = []
+
+    def noted(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
     context = browser.new_context()
+    session = {"name": SESSION_COOKIE, "value": signed_in(hostile, Role.ADMIN), "url": hostile.address}
+    context.add_cookies([session])  # type: ignore[list-item]  # a plain dict
     page = context.new_page()
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    page.goto(f"{tabs.address}{path}")
+    page.on("dialog", noted)
+    page.goto(f"{hostile.address}{path}")
     page.wait_for_load_state("networkidle")
     assert page.locator("img[src='x'], [onerror]").count() == 0
     assert dialogs == []

@@ -14,12 +14,12 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.hashing import Argon2, Cost
 from service.settings import Settings
-from service.web.guard import COOKIE
 from service.web.permissions import PERMISSIONS, Table
 from tests.service.conftest import NOW
 from tests.service.web.test_api import problem
 from tests.service.web.test_quarantine import batch, event, take
 from tests.service.web.two_sites import Visitor, seed, visitor
+from wire.rest.people import SESSION_COOKIE
 from wire.words import PrincipalKind, Role
 
 PASSWORD = "four unrelated plain words"  # noqa: S105
@@ -59,7 +59,7 @@ def test_whoever_signs_in_has_a_cookie_that_no_script_reads_and_a_token_for_prog
     answer = stranger.ask("POST", "/v1/session", json={"name": "maria", "password": PASSWORD})
     assert answer.status_code == 200
     cookie = answer.headers["set-cookie"]
-    assert re.fullmatch(rf"{COOKIE}=acs_\w+; HttpOnly; Max-Age=2592000; Path=/; SameSite=strict", cookie)
+    assert re.fullmatch(rf"{SESSION_COOKIE}=acs_\w+; HttpOnly; Max-Age=2592000; Path=/; SameSite=strict", cookie)
     assert stranger.session.me().model_dump() == {
         "name": "maria", "role": Role.OPERATOR, "sites": ["padova"], "kind": PrincipalKind.SESSION,
         "must_change": False,
@@ -81,7 +81,7 @@ def test_a_wrong_name_and_a_wrong_password_get_the_same_answer(admin: Visitor, s
         stranger.ask("POST", "/v1/session", json={"name": name, "password": "wrong"})
         for name in ("maria", "nobody")
     ]
-    assert [problem(one, 401) for one in answers][0] == problem(answers[1], 401)
+    assert problem(answers[0], 401) == problem(answers[1], 401)
     assert "set-cookie" not in answers[0].headers
 
 
@@ -96,9 +96,9 @@ def test_after_five_wrong_passwords_the_next_must_wait(admin: Visitor, stranger:
 
 
 def test_signing_out_ends_the_session_everywhere(service: Service, maria: Visitor) -> None:
-    token = maria.http.cookies[COOKIE]
+    token = maria.http.cookies[SESSION_COOKIE]
     maria.session.end()
-    assert COOKIE not in maria.http.cookies
+    assert SESSION_COOKIE not in maria.http.cookies
     with pytest.raises(NotSignedIn):
         Visitor(service, token).session.me()
 
