@@ -1,6 +1,6 @@
 """When certificates end, told before they do: ours from their files, the broker's from its last greeting."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,6 +10,12 @@ from service.settings import Settings
 from service.store.certificates import ends_at
 
 SOON = timedelta(days=30)
+_IN_WORDS = {
+    "api": "The API's certificate",
+    "client": "Our certificate at the broker",
+    "broker_ca": "The authority of the broker's certificate",
+    "broker": "The broker's certificate",
+}
 
 
 @dataclass
@@ -25,28 +31,24 @@ class Expiry:
         """Say which certificates end within a month, or cannot be read."""
         now = self.now()
         told = [
-            f"{what} {'ended' if end <= now else 'ends'} on {end:%Y-%m-%d}"
-            for what, end in self._ends()
+            f"{_IN_WORDS[use]} {'ended' if end <= now else 'ends'} on {end:%Y-%m-%d}"
+            for use, end in self.ends().items()
             if end - now < SOON
         ]
         if not told:
             return {}
         return {"certificates": f"{'; '.join(told)}. Renew in time: alarmcast admin tls-init FOLDER --renew"}
 
-    def _ends(self) -> Iterator[tuple[str, datetime]]:
+    def ends(self) -> dict[str, datetime]:
+        """Return when each certificate ends that is in use, by what it is for."""
         settings = self.settings
         files = {
-            "The API's certificate": settings.tls_cert,
-            "Our certificate at the broker": settings.broker_tls_cert,
-            "The authority of the broker's certificate": settings.broker_tls_ca if settings.broker_tls else None,
+            "api": settings.tls_cert,
+            "client": settings.broker_tls_cert,
+            "broker_ca": settings.broker_tls_ca if settings.broker_tls else None,
         }
-        for what, path in files.items():
-            end = None if path is None else self._end(path)
-            if end is not None:
-                yield what, end
-        end = self.broker()
-        if end is not None:
-            yield "The broker's certificate", end
+        found = {use: None if path is None else self._end(path) for use, path in files.items()}
+        return {use: end for use, end in (found | {"broker": self.broker()}).items() if end is not None}
 
     def _end(self, path: Path) -> datetime | None:
         try:

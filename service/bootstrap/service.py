@@ -287,6 +287,7 @@ class Service:
             champion=self._champion,
             silence=self.silence,
             traffic=self.traffic,
+            certificates=self.expiry.ends,
             attempts=lambda: {"delivered": self.courier.delivered, "failed": self.courier.failed},
         )
         self.app = create_app(

@@ -17,6 +17,7 @@ from service.settings import PREFIX, Settings
 from tests.conftest import Mosquitto, free_port, require, wait_until
 from tests.deploy.monitoring import PROMETHEUS, RUNBOOK, Rule, exposed, metrics_in, promtool, rules
 from tests.system.conftest import Plant
+from wire.words import Role
 
 TESTS = PROMETHEUS / "tests/alerts.test.yml"
 
@@ -108,6 +109,8 @@ def prometheus(tmp_path: Path) -> Iterator[tuple[Plant, str]]:
         server = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         plant.start_service()
+        key = plant.api.keys.add("prometheus", role=Role.VIEWER).token
+        (folder / "alarmcast.key").write_text(key, encoding="utf-8")
         yield plant, f"http://{address}"
     finally:
         server.terminate()
