@@ -109,7 +109,7 @@ def prometheus(tmp_path: Path) -> Iterator[tuple[Plant, str]]:
         server = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         plant.start_service()
-        key = plant.api.keys.add("prometheus", role=Role.VIEWER).token
+        key = plant.api.keys.add("prometheus", role=Role.VIEWER).key
         (folder / "alarmcast.key").write_text(key, encoding="utf-8")
         yield plant, f"http://{address}"
     finally:
