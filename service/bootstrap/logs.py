@@ -30,6 +30,7 @@ _NAMED = r"(?i)\b(passw(?:or)?d|secret|token|api_?key)(['\"]?\s*[=:]\s*['\"]?)[^
 _PATTERNS = (
     (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@]*):[^\s/]+@"), rf"\1:{_STARS}@"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}"), rf"\1 {_STARS}"),
+    (re.compile(r"\back_[\w-]{8,}"), f"ack_{_STARS}"),  # an API key
     (re.compile(_NAMED), rf"\1\2{_STARS}"),
 )
 Event = MutableMapping[str, Any]

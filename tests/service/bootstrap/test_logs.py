@@ -84,6 +84,7 @@ def test_a_forged_line_stays_inside_its_own() -> None:
         ("cannot reach postgresql+psycopg://alarmcast:hunter2@db:5432/alarmcast", "hunter2"),
         ("cannot reach postgresql+psycopg://alarmcast:hun@ter2@db:5432/alarmcast", "ter2"),
         ("Authorization: Bearer ack_0123456789abcdef", "ack_0123456789abcdef"),
+        ("no such key: ack_0123456789abcdef-XYZ", "0123456789abcdef"),
         ("Authorization: Basic YWRtaW46aHVudGVyMg==", "YWRtaW46aHVudGVyMg"),
         ("GET https://hooks.example/x?token=abc123&machine=1", "abc123"),
         ('{"password": "hunter2", "user": "anna"}', "hunter2"),
