@@ -176,12 +176,16 @@ def test_the_learning_page_shows_reports_and_failures_as_text(opened: Callable[.
     ],
 )
 def test_an_address_is_never_a_part_of_the_page(hostile: Plant, browser: Browser, path: str) -> None:
-    tabs = Tabs(browser, hostile.address)
     dialogs: list[str] = []
+
+    def dismissed(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
     context = browser.new_context()
     page = context.new_page()
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    page.goto(f"{tabs.address}{path}")
+    page.on("dialog", dismissed)
+    page.goto(f"{hostile.address}{path}")
     page.wait_for_load_state("networkidle")
     assert page.locator("img[src='x'], [onerror]").count() == 0
     assert dialogs == []
