@@ -10,7 +10,9 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from service.errors import InputRejected, ServiceError, Unavailable
+from wire.identity import ID_PATTERN
 from wire.rest.problems import FieldError, Problem
+from wire.rest.texts import PRINTABLE
 
 log = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
@@ -46,7 +48,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid_request(request: Request, error: RequestValidationError) -> JSONResponse:
         errors = [
-            FieldError(pointer="/".join(str(part) for part in one["loc"]), detail=one["msg"])
+            FieldError(pointer="/".join(str(part) for part in one["loc"]), detail=_in_words(one))
             for one in error.errors()
         ]
         detail = f"{errors[0].pointer}: {errors[0].detail}." if errors else "The request cannot be read."
@@ -62,6 +64,16 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def defect(request: Request, _error: Exception) -> JSONResponse:
         return _answer(request, 500, "Internal error", "This is a defect of the service; its log says more.")
+
+
+def _in_words(error: dict[str, Any]) -> str:
+    """Return what is wrong with a field, without a pattern that only programmers read."""
+    pattern = error.get("ctx", {}).get("pattern")
+    if pattern == ID_PATTERN:
+        return "An id has 1 to 63 lower-case letters, digits, - and _, and begins with a letter or a digit"
+    if pattern == PRINTABLE:
+        return "It may hold no line ends and no other characters that cannot be printed"
+    return str(error["msg"])
 
 
 def _answer(

@@ -1,7 +1,7 @@
 // Asks for the reason of a deed and says what will happen; the reason is required, because it is kept with the change.
 export default {
   template: `
-    <dialog ref="dialog" class="ac-dialog" :aria-labelledby="id + '-title'" @close="closed" @cancel="busy && $event.preventDefault()">
+    <dialog ref="dialog" class="ac-ask" :aria-labelledby="id + '-title'" @close="closed" @cancel="busy && $event.preventDefault()">
       <form v-if="deed" @submit.prevent="submit">
         <h2 :id="id + '-title'">{{ deed.title }}</h2>
         <p v-for="line in deed.lines" :key="line">{{ line }}</p>
@@ -12,7 +12,7 @@ export default {
           <small class="quiet" :id="id + '-why'">Required; it is kept in the book of changes, so that others know why.</small>
         </label>
         <p class="ac-bad" role="alert" v-if="refusal">{{ refusal }}</p>
-        <div class="ac-deeds">
+        <div class="ac-buttons">
           <button type="button" class="ac-button" @click="close" :disabled="busy">Cancel</button>
           <button type="submit" class="ac-button ac-main-deed" :disabled="busy || (deed.needs_reason && !reason)">{{ busy ? "…" : deed.deed }}</button>
         </div>

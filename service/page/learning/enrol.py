@@ -38,7 +38,7 @@ class Enrolment:
             return
         with self._knocks, html.div().classes("ac-warn"):
             html.p("Heard, but not enrolled. Their agents keep what they have to say until they are.")
-            with html.div().classes("ac-deeds"):
+            with html.div().classes("ac-buttons"):
                 for one in knocking[:_MOST_KNOCKS]:
                     self._offer(one)
                 if len(knocking) > _MOST_KNOCKS:

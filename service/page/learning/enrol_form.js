@@ -11,7 +11,7 @@ export default {
   components: { JobSteps },
   props: { zones: Array, site: String, machine: String },
   template: `
-    <form class="ac-form" @submit.prevent="submit" novalidate aria-label="Enrol a machine">
+    <form class="ac-enrol" @submit.prevent="submit" novalidate aria-label="Enrol a machine">
       <div class="ac-fields">
         <label class="ac-labelled">Site
           <input class="ac-field" name="site" v-model.trim="wish.site" required autocomplete="off" placeholder="padova" v-bind="told('site')" />
@@ -54,7 +54,7 @@ export default {
         </template>
       </div>
       <datalist :id="id + 'zones'"><option v-for="zone in zones" :key="zone" :value="zone"></option></datalist>
-      <div class="ac-deeds">
+      <div class="ac-buttons">
         <button type="submit" class="ac-button ac-main-deed" :disabled="busy">{{ busy ? "Enrolling …" : file ? "Enrol and load its past" : "Enrol" }}</button>
         <button type="button" class="ac-button" v-if="transfer && sending" @click="transfer.abort()">Stop the upload</button>
         <button type="button" class="ac-button" v-if="enrolled && !busy" @click="again">Enrol another</button>

@@ -11,7 +11,7 @@ from wire.rest.models import ExamFigures, ModelDetail
 
 FIGURES = {"average_precision": "average precision", "brier_skill": "Brier skill", "macro_f1": "F1"}
 _STEPS = "abcdefg"  # of the colour scale, lowest first: --heat-a … --heat-g
-_NARROWEST = 0.002  # of a step, so that a hair's breadth is no difference
+_NARROWEST = 0.02  # of a step, so that a hair's breadth does not look like a loss
 _UPRIGHT = 8  # columns whose names fit side by side
 _READABLE = 24  # columns that still have room for their numbers
 
@@ -156,12 +156,12 @@ def _cells(detail: ModelDetail, figure: str, learned: Mapping[str, Sequence[str]
         for machine, one in exams.items()
         if (value := _value(one, figure)) is not None
     ]
-    low = min((value for *_, value in marks), default=0.0)
-    width = max((max((value for *_, value in marks), default=1.0) - low) / len(_STEPS), _NARROWEST)
+    best = max((value for *_, value in marks), default=1.0)
+    width = max((best - min((value for *_, value in marks), default=0.0)) / len(_STEPS), _NARROWEST)
     newest: dict[str, int] = {}
     cells = []
     for line, version, machine, one, value in marks:
-        step = _STEPS[min(int((value - low) / width), len(_STEPS) - 1)]
+        step = _STEPS[-1 - min(int((best - value) / width), len(_STEPS) - 1)]
         words, tip = f"{value:.2f}", f"{version} in the exam of {machine}\n{FIGURES[figure]} {value:.3f}"
         if machine not in learned.get(version, ()):
             words, tip = f"({words})", f"{tip}\nbefore it was learned"

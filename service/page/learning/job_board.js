@@ -47,6 +47,9 @@ export default {
       return this.jobs.filter((job) => !isOpen(job) && job.finished_at);
     },
   },
+  mounted() {
+    this.$emit("ready");
+  },
   methods: {
     plantTime, utc,
     load(jobs) {

@@ -45,7 +45,7 @@ def _row(one: MachineView, deeds: Deeds) -> tuple[Cell, ...]:
             html.span(f" {one.state.value}")
 
     def do() -> None:
-        with html.div().classes("ac-deeds ac-nowrap"):
+        with html.div().classes("ac-buttons ac-nowrap"):
             if one.state is MachineState.LIVE:
                 _button("Learn again", f"Learn {key} again", lambda: deeds.ask_refresh(key))
             _button("Retire", f"Retire {key}", lambda: deeds.ask_retire(key))

@@ -1,6 +1,7 @@
 """The learning page: enrol machines, watch them being learned, keep or take back what was learned, judge it."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from nicegui import html, ui
 
@@ -49,6 +50,7 @@ class Page:
     site: str | None
     machine: str | None
     _pulses: int = field(default=0, init=False)
+    _told_jobs: list[dict[str, Any]] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         client = self.told.client
@@ -64,6 +66,7 @@ class Page:
                 panel("Being learned", note="stage, loss and time left"),
             ):
                 self._jobs = JobBoard()
+                self._jobs.on("ready", self._tell_again)
         with html.div(id="machines").classes("ac-anchor"), panel("Machines"):
             self._machines = html.div()
         with (
@@ -125,8 +128,14 @@ class Page:
 
     def _tell_jobs(self) -> None:
         jobs = self._seen.told_jobs()
-        self._jobs.load(jobs)
-        self._enrolment.watch(jobs)
+        if jobs != self._told_jobs:  # most seconds bring nothing new
+            self._told_jobs = jobs
+            self._jobs.load(jobs)
+            self._enrolment.watch(jobs)
+
+    def _tell_again(self) -> None:
+        """Tell the browser the jobs once more: what it had is gone, or it was not there yet."""
+        self._told_jobs = None
 
     def _complain(self, words: str) -> None:
         self._trouble.text = words

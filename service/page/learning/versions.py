@@ -28,7 +28,7 @@ def draw_versions(seen: Seen, deeds: Deeds) -> None:
         )
         return
     champion = seen.champion
-    with html.div().classes("ac-deeds"):
+    with html.div().classes("ac-buttons"):
         if champion is None:
             html.span("No version serves.").classes("quiet")
         elif champion.parent is None:

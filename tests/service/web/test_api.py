@@ -324,3 +324,11 @@ def test_the_documentation_loads_nothing_from_elsewhere(client: Client) -> None:
     for address in loaded:
         assert address.startswith("/"), address
         assert client.get(address).status_code == 200
+
+
+def test_a_wrong_id_or_name_is_refused_in_words_and_not_by_a_pattern(client: Client) -> None:
+    body = {"site": "Padova", "machine": "filler-1"}
+    detail = problem(client.request("POST", "/v1/machines", json=body), 422)["detail"]
+    assert detail.startswith("body/site: An id has 1 to 63 lower-case letters")
+    odd = {"site": "padova", "machine": "filler-1", "name": "a\nb"}
+    assert "no line ends" in problem(client.request("POST", "/v1/machines", json=odd), 422)["detail"]
