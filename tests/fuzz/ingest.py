@@ -160,7 +160,7 @@ def _readable(kept: Quarantined) -> list[tuple[UUID, tuple[int, int]]]:
     if kept.machine is None or not kept.body.startswith(b'{"epoch":"'):
         return []
     try:
-        batch = json.loads(kept.body)
+        batch: dict[str, Any] = json.loads(kept.body)
         epoch = UUID(batch["epoch"])
         items: list[Any] = [*batch.get("events", []), *batch.get("gaps", [])]
         (item,) = items

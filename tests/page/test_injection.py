@@ -180,7 +180,7 @@ def test_the_learning_page_shows_reports_and_failures_as_text(opened: Callable[.
 def test_an_address_is_never_a_part_of_the_page(hostile: Plant, browser: Browser, path: str) -> None:
     dialogs: list[str] = []
 
-    def noted(dialog: Dialog) -> None:
+    def dismissed(dialog: Dialog) -> None:
         dialogs.append(dialog.message)
         dialog.dismiss()
 
@@ -188,7 +188,7 @@ def test_an_address_is_never_a_part_of_the_page(hostile: Plant, browser: Browser
     session = {"name": SESSION_COOKIE, "value": signed_in(hostile, Role.ADMIN), "url": hostile.address}
     context.add_cookies([session])  # type: ignore[list-item]  # a plain dict
     page = context.new_page()
-    page.on("dialog", noted)
+    page.on("dialog", dismissed)
     page.goto(f"{hostile.address}{path}")
     page.wait_for_load_state("networkidle")
     assert page.locator("img[src='x'], [onerror]").count() == 0

@@ -152,7 +152,7 @@ def test_every_answer_is_one_that_the_document_promises(
         phases=(Phase.explicit, Phase.generate),
     )
     @given(case=document[path][method].as_strategy(generation_mode=mode), existing=st.booleans())
-    def ask(case: schemathesis.Case[Any], existing: bool) -> None:  # noqa: FBT001
+    def ask(case: "schemathesis.Case[Any]", existing: bool) -> None:  # noqa: FBT001
         if existing or path.endswith("/test"):
             case.path_parameters = {**case.path_parameters, **plant.known} if case.path_parameters else {}
         checks = [check for check in CHECKS if check not in EXCUSED.get(path, ())]
