@@ -132,6 +132,8 @@ def checked_url(url: str) -> str:
         raise InputRejected("Leave user and password out of the webhook's address; deliveries are signed instead.")
     if parts.fragment:
         raise InputRejected("Leave out what follows the # of the webhook's address; it is never sent.")
+    if any(one.isspace() or not one.isprintable() for one in url):
+        raise InputRejected("The webhook's address has a space in it; leave it out, or write it as %20.")
     _insist_on_a_reachable_host(parts.hostname)
     return url
 

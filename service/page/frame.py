@@ -1,5 +1,6 @@
 """The frame around every page: where one is, where one can go, what time it is in the plant."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from service.page.pulse import Pulse
 from wire.rest.people import Me
 from wire.words import Role
 
+log = logging.getLogger(__name__)
 _PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "Learning"), ("/health", "Health"))
 _STILL_THERE = 20.0  # seconds between two looks at whether the visitor is still signed in
 
@@ -90,14 +92,25 @@ def follow(told: Told, watcher: Callable[[dict[str, Any]], None]) -> None:
 
 
 @contextmanager
-def complaining() -> Iterator[None]:
-    """Show what the API refused, in its own words, instead of breaking the page."""
+def complaining(say: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Show what the API refused, in its own words, instead of breaking the page; where ``say`` shows it, if given.
+
+    A date that no calendar has is refused here, before anybody is asked.
+    """
+    say = say or _notify
     try:
         yield
     except NotSignedIn:
         _lead_out()
     except AlarmcastError as error:
-        ui.notify(str(error), type="negative", multi_line=True, close_button="Close", timeout=0)
+        say(str(error))
+    except (ValueError, OverflowError):
+        log.info("a page could not use what was typed", exc_info=True)
+        say("That is no moment we can use; write a day between 2000 and 2099.")
+
+
+def _notify(sentence: str) -> None:
+    ui.notify(sentence, type="negative", multi_line=True, close_button="Close", timeout=0)
 
 
 def _head(title: str, *sheets: str | None) -> None:

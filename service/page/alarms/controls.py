@@ -8,7 +8,7 @@ from nicegui import html
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-from service.page.alarms.view import OWN, SPANS, USUAL_SPAN, View
+from service.page.alarms.view import OWN, SPANS, USUAL_SPAN, View, read_day
 from service.page.parts.forms import select
 from service.page.parts.renewed import Renewed
 from wire.rest.figures import ShiftView
@@ -106,7 +106,7 @@ class Controls:
             html.span(title)
             field = html.input_(type="date", name=title.lower(), required=True)
             _set(field, str(day or ""))
-            self._listen(field, lambda to: change(date.fromisoformat(to)) if to else self._view)
+            self._listen(field, lambda to: change(typed) if (typed := read_day(to)) else self._view)
 
     def _listen(self, field: Element, change: Callable[[str], View]) -> None:
         async def changed(event: GenericEventArguments) -> None:

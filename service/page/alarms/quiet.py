@@ -86,9 +86,12 @@ class Quiet:
         zone = ZoneInfo(self._zone(typed["where"]))
         start = _moment(typed["from"], zone)
         until = _moment(typed["until"], zone)
+        if until is None and not typed["hours"]:
+            ui.notify("Say until when: fill in the last moment, or choose for how long.", type="negative")
+            return
         if until is None:
             begin = start or datetime.fromisoformat((await self._told.live.whole())["plant_time"])
-            until = begin + timedelta(hours=int(typed["hours"] or 8))
+            until = begin + timedelta(hours=int(typed["hours"]))
         made = await self._told.client.maintenance.plan(
             site,
             machine=machine or None,

@@ -125,7 +125,7 @@ class Notices:
 
     async def _test(self, number: int) -> None:
         answer = await self._told.client.webhooks.test(number)
-        said = f"{answer.status or 'no answer'}{f': {answer.answer[:200]}' if answer.answer else ''}"
+        said = f"{answer.status or 'no answer'}{f': {answer.answer[:200]}' if answer.answer else ''}".rstrip(".")
         how = f"after {answer.seconds:.2f} s"
         if answer.delivered:
             ui.notify(f"The test arrived {how}; the receiver said {said}.", type="positive")

@@ -75,7 +75,7 @@ export default {
         <div v-if="sending"><label>{{ sentWords }} <progress :value="sent" :max="size || 1"></progress></label></div>
         <div v-if="storing"><label>{{ storedWords }} <progress v-bind="storing.lines ? { value: storing.lines_done, max: storing.lines } : {}"></progress></label></div>
         <template v-if="loaded">
-          <p>✓ {{ loadedWords }}</p>
+          <p>{{ loaded.stored || loaded.duplicates ? "✓ " : "" }}{{ loadedWords }}</p>
           <ul class="ac-reasons" v-if="loaded.examples.length"><li v-for="line in loaded.examples" :key="line">{{ line }}</li></ul>
         </template>
         <job-steps v-if="job" :job="job" />

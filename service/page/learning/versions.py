@@ -24,7 +24,7 @@ def draw_versions(seen: Seen, deeds: Deeds | None) -> None:
     if not seen.models:
         teach(
             "Nothing learned yet",
-            "The first version comes once a machine has been heard for two weeks, or at once from its past.",
+            "The first version comes once a machine was heard for about four weeks, or at once from its past.",
         )
         return
     champion = seen.champion
