@@ -4,8 +4,8 @@ schemathesis thinks of the requests, good and bad ones; half of them are about t
 parameter, because the document holds for everybody.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,11 +31,12 @@ from service.bootstrap.stores import Stores, open_stores
 from service.core.catalogue import CatalogueEntry
 from service.core.recording import Quarantined, Recording
 from service.core.webhook import Webhook
+from service.flows.access import LOCAL
 from service.store.engine import Database
 from service.store.webhooks import WebhookStore
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.micros import micros
-from wire.words import Severity
+from wire.words import Role, Severity
 
 EXAMPLES = 12  # for each operation, once good and once bad; more are for a patient evening
 CHECKS = [
@@ -52,8 +53,8 @@ EXCUSED: dict[str, tuple[Any, ...]] = {
         response_schema_conformance,
     ),  # the document speaks of the stream, not of its events
 }
-Headers = Callable[["Plant"], dict[str, str]]
-PRINCIPALS: dict[str, Headers] = {"anybody": lambda _plant: {}}  # who asks, and what they send to be known
+# Who asks, and how many cases of each operation: whoever may do most is asked about most.
+PRINCIPALS: dict[Role | None, int] = {None: 2, Role.VIEWER: 2, Role.OPERATOR: 2, Role.ADMIN: EXAMPLES}
 
 
 @dataclass
@@ -63,6 +64,16 @@ class Plant:
     service: Service
     stores: Stores
     webhook: int = 0
+    keys: dict[Role, str] = field(default_factory=dict)
+
+    def headers(self, role: Role | None) -> dict[str, str]:
+        """Return what somebody of a role sends to be known, and a stranger does not."""
+        if role is None:
+            return {}
+        if role not in self.keys:
+            made = self.service.gatehouse.people.add_key(f"of-{role.value}", role, None, lasts=None, by=LOCAL)
+            self.keys[role] = made.token
+        return {"Authorization": f"Bearer {self.keys[role]}"}
 
     def furnish(self) -> None:
         """Bring back what an operation before may have let go."""
@@ -102,6 +113,8 @@ def plant(tmp_path_factory: pytest.TempPathFactory, postgresql: str) -> Iterator
         clock_wall_origin=datetime.now(UTC),
         clock_plant_origin=NOW,
         clock_speed=0.001,
+        open_docs=True,
+        rate_per_second=0,
     )
     with open_stores(chosen) as stores:
         stores.catalogue.merge(
@@ -134,17 +147,17 @@ def document(plant: Plant) -> schemathesis.BaseSchema:
     return from_asgi("/openapi.json", plant.service.app)
 
 
-@pytest.mark.parametrize("principal", PRINCIPALS)
+@pytest.mark.parametrize("role", PRINCIPALS)
 @pytest.mark.parametrize(("operation", "mode"), list(_operations()))
 def test_every_answer_is_one_that_the_document_promises(
-    plant: Plant, document: schemathesis.BaseSchema, operation: str, mode: GenerationMode, principal: str
+    plant: Plant, document: schemathesis.BaseSchema, operation: str, mode: GenerationMode, role: Role | None
 ) -> None:
     method, path = operation.split(" ")
     plant.furnish()
-    headers = PRINCIPALS[principal](plant)
+    headers = plant.headers(role)
 
     @settings(
-        max_examples=EXAMPLES,
+        max_examples=PRINCIPALS[role],
         deadline=None,
         database=None,
         derandomize=True,
