@@ -32,6 +32,7 @@ from service.core.catalogue import CatalogueEntry
 from service.core.recording import Quarantined, Recording
 from service.core.webhook import Webhook
 from service.flows.access import LOCAL
+from service.settings import DynamicSecurity
 from service.store.engine import Database
 from service.store.webhooks import WebhookStore
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
@@ -115,6 +116,7 @@ def plant(tmp_path_factory: pytest.TempPathFactory, postgresql: str) -> Iterator
         clock_speed=0.001,
         open_docs=True,
         rate_per_second=0,
+        broker_dynamic_security=DynamicSecurity.OFF,
     )
     with open_stores(chosen) as stores:
         stores.catalogue.merge(
