@@ -6,7 +6,7 @@ import typer
 
 from service.bootstrap.configuration import load_settings
 from service.cli import enrol, machine, model, notice, people
-from service.cli.api import Options, api
+from service.cli.api import api, remember
 from service.cli.arguments import DataDir, File, read
 
 app = typer.Typer(help="Machines, catalogue, history, learning, people.", no_args_is_help=True)
@@ -16,7 +16,6 @@ history_app = typer.Typer(help="A machine's past.", no_args_is_help=True)
 
 @app.callback()
 def admin(
-    context: typer.Context,
     url: Annotated[
         str | None, typer.Option(envvar="ALARMCAST_URL", help="Ask the service at this address, with --key.")
     ] = None,
@@ -26,7 +25,7 @@ def admin(
     ] = None,
 ) -> None:
     """Machines, catalogue, history, learning, people."""
-    context.obj = Options(url, key)
+    remember(url, key)
 
 
 app.command("enrol")(enrol.enrol)

@@ -3,11 +3,11 @@
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-import click
 import httpx
 import typer
 
@@ -92,10 +92,16 @@ class Options(NamedTuple):
     key: str | None = None
 
 
+_told_before: ContextVar[Options] = ContextVar("options", default=Options())  # noqa: B039 - a frozen tuple
+
+
+def remember(url: str | None, key: str | None) -> None:
+    """Let the command that follows ask there, and with this key."""
+    _told_before.set(Options(url, key))
+
+
 def _options() -> Options:
-    context = click.get_current_context(silent=True)
-    found = context.find_object(Options) if context else None
-    return found or Options()
+    return _told_before.get()
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The guard at the API's door: asks who is there, how often they come, what they carry, before anything else."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,7 +11,6 @@ from typing import Final
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRouter
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,28 +23,29 @@ from service.web.problems import problem_of
 from wire.rest.people import SESSION_COOKIE
 from wire.words import PrincipalKind
 
+Headings = dict[bytes, str]
 JUDGED: Final = "alarmcast.judged"
 _STRANGERS_BODY = 16 * 1024  # bytes; enough for a name and a password
 _LOOK_AGAIN = 5.0  # seconds after which a stream asks whether its reader may still read
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_PEOPLE = frozenset({PrincipalKind.LOCAL, PrincipalKind.SYSTEM})  # nobody limits how often we ask ourselves
-_HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
+_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
     # What the API answers is data: nothing of it may run, be framed or fetch anything.
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-}
-_DOCS = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
-_OVERRIDES: Final = {
-    # The documentation is a page that starts itself with a few lines of its own script.
-    "/docs": {"Content-Security-Policy": f"{_DOCS}; script-src 'self' 'unsafe-inline'"},
-    "/docs/oauth2-redirect": {"Content-Security-Policy": f"{_DOCS}; script-src 'self' 'unsafe-inline'"},
-    "/redoc": {"Content-Security-Policy": f"{_DOCS}; script-src 'self' 'unsafe-inline'; worker-src blob:"},
-}
-_STRICT_TRANSPORT = "max-age=31536000"
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+# The documentation is a page that starts itself with a few lines of its own script.
+_DOCS_POLICY: Final = (
+    b"default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
+    b"script-src 'self' 'unsafe-inline'; worker-src blob:; frame-ancestors 'none'"
+)
+_DOCS: Final = (b"content-security-policy", _DOCS_POLICY)
+_OVERRIDES: Final = {"/docs": (_DOCS,), "/docs/oauth2-redirect": (_DOCS,), "/redoc": (_DOCS,)}
+_STRICT_TRANSPORT: Final = (b"strict-transport-security", b"max-age=31536000")
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class _Visit:
         return found
 
     async def _judged(self, found: Found | None) -> Asking:
-        headers = Headers(scope=self.scope)
+        headers = {name: value.decode("latin-1") for name, value in self.scope["headers"]}
         client = self.scope.get("client")
         origin = str(client[0]) if client else None
         self.token, by_cookie = _token(headers)
@@ -150,12 +150,12 @@ class _Visit:
         if wait > 0:
             raise TooMany("You ask more often than this service allows; wait and go on more slowly.", wait=wait)
 
-    def _bound(self, found: Found | None, headers: Headers) -> None:
+    def _bound(self, found: Found | None, headers: Headings) -> None:
         """Refuse a body that says it is too large, and remember the limit for one that does not say."""
         if found is not None and found.rule.own_limit:
             return
         self._largest = self.door.largest_body if self.principal else _STRANGERS_BODY
-        declared = headers.get("content-length", "0")
+        declared = headers.get(b"content-length", "0")
         if not declared.isdecimal() or int(declared) > self._largest:
             raise TooLarge(_too_large(self._largest))
 
@@ -170,16 +170,23 @@ class _Visit:
 
     async def _answer(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._dress(MutableHeaders(scope=message))
+            message["headers"] = self._dressed(message.get("headers", ()))
         elif message.get("more_body") and self.token is not None:
             await self._look_again(self.token)
         await self.send(message)
 
-    def _dress(self, headers: MutableHeaders) -> None:
-        for name, value in (_HEADERS | _OVERRIDES.get(self.scope["path"], {})).items():
-            headers.setdefault(name, value)
+    def _dressed(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """Add to an answer what a browser may do with it, where it does not say so itself."""
+        told = list(headers)
+        names = {name.lower() for name, _ in told}
+        own = (*_OVERRIDES.get(self.scope["path"], ()), *_HEADERS)
         if self.scope.get("scheme") == "https":
-            headers.setdefault("Strict-Transport-Security", _STRICT_TRANSPORT)
+            own = (*own, _STRICT_TRANSPORT)
+        for name, value in own:
+            if name not in names:
+                names.add(name)
+                told.append((name, value))
+        return told
 
     async def _look_again(self, token: str) -> None:
         """End a stream whose reader was signed out, or may see other sites now than when it began."""
@@ -214,25 +221,26 @@ def _too_large(most: int) -> str:
     return f"A request may bring at most {most:,} bytes here; send less."
 
 
-def _token(headers: Headers) -> tuple[str | None, bool]:
+def _token(headers: Headings) -> tuple[str | None, bool]:
     """Return the token that a request brings, and whether a browser brought it by itself."""
-    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    scheme, _, bearer = headers.get(b"authorization", "").partition(" ")
     if scheme.lower() == "bearer" and bearer.strip():
         return bearer.strip(), False
+    brought = headers.get(b"cookie", "")
     try:
-        cookie = SimpleCookie(headers.get("cookie", "")).get(SESSION_COOKIE)
+        cookie = SimpleCookie(brought).get(SESSION_COOKIE) if SESSION_COOKIE in brought else None
     except CookieError:
         cookie = None
     return (cookie.value, True) if cookie is not None and cookie.value else (None, False)
 
 
-def _insist_on_same_origin(headers: Headers) -> None:
+def _insist_on_same_origin(headers: Headings) -> None:
     """Refuse what another site's page makes a browser send; a program sends neither of these headers."""
-    fetched, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    fetched, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if fetched is not None:
         is_own = fetched in ("same-origin", "none")
     else:
-        is_own = origin is None or origin.rpartition("//")[2] == headers.get("host")
+        is_own = origin is None or origin.rpartition("//")[2] == headers.get(b"host")
     if not is_own:
         raise Forbidden("A page of another site may not order anything here in your name.")
 

@@ -77,12 +77,12 @@ def test_over_https_the_cookie_stays_there_and_so_does_the_browser(service: Serv
 
 def test_a_wrong_name_and_a_wrong_password_get_the_same_answer(admin: Visitor, stranger: Visitor) -> None:
     admin.users.add("maria", password=PASSWORD)
-    answers = [
+    known, unknown = (
         stranger.ask("POST", "/v1/session", json={"name": name, "password": "wrong"})
         for name in ("maria", "nobody")
-    ]
-    assert problem(answers[0], 401) == problem(answers[1], 401)
-    assert "set-cookie" not in answers[0].headers
+    )
+    assert problem(known, 401) == problem(unknown, 401)
+    assert "set-cookie" not in known.headers
 
 
 def test_after_five_wrong_passwords_the_next_must_wait(admin: Visitor, stranger: Visitor) -> None:
