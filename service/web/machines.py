@@ -9,13 +9,14 @@ from service.core.catalogue import unknown_code
 from service.core.history import Cursor, PageQuery
 from service.core.machine import Agent, Knock, Machine
 from service.errors import InputRejected
+from service.web.pages import HALF_WORD, WORD
 from service.web.parts import MachineName, Parts, Site
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.moment import Moment
 from wire.rest.machines import AgentView, AlarmsPage, AlarmView, Fleet, KnockView, MachineView
 
-_WORD = 2**63  # what a database can compare with
+_MOST = Cursor(at_us=WORD, code=HALF_WORD, epoch_id=HALF_WORD, seq=WORD)
 
 
 def router(parts: Parts) -> APIRouter:
@@ -105,6 +106,6 @@ def read_cursor(text: str) -> Cursor:
         cursor = Cursor(*(int(part) for part in parts))
     except (ValueError, TypeError):
         cursor = None
-    if cursor is None or not all(abs(part) < _WORD for part in cursor):
+    if cursor is None or not all(abs(part) <= most for part, most in zip(cursor, _MOST, strict=True)):
         raise InputRejected("The cursor is not one that a page gave; start again without it.")
     return cursor

@@ -160,9 +160,10 @@ def _readable(kept: Quarantined) -> list[tuple[UUID, tuple[int, int]]]:
     if kept.machine is None or not kept.body.startswith(b'{"epoch":"'):
         return []
     try:
-        batch = json.loads(kept.body)
+        batch: dict[str, Any] = json.loads(kept.body)
         epoch = UUID(batch["epoch"])
-        (item,) = [*batch.get("events", []), *batch.get("gaps", [])]
+        items: list[Any] = [*batch.get("events", []), *batch.get("gaps", [])]
+        (item,) = items
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return []
     # What was refused as a whole is kept as it came, and nobody is acked for it.

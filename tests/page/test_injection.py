@@ -1,7 +1,7 @@
 """Whatever others may write is shown as text: names, alarm texts, reasons, refused bytes, what a webhook answered.
 
 The database is filled before the service starts, with words that no API would let in as well: a page must not
-depend on who wrote them. Who knocks is named by a topic, and those are letters and digits (tests/wire/test_topics.py).
+depend on who wrote them. Who knocks is named by a topic, and those are letters and digits.
 """
 
 import shutil
@@ -53,10 +53,8 @@ def fill(stores: Stores) -> None:
     stores.events.commit(Recording(at, quarantined=refused))
     day = 86_400_000_000
     quiet = {"from_us": at - day, "until_us": at + day, "who": f"who {EVIL}", "reason": f"because {EVIL}"}
-    notice = {
-        **{"machine_id": filler.row, "code": 139, "text": TEXT, "severity": "high", "model_version": f"v {EVIL}"},
-        **{"as_of_us": at, "horizon_end_us": at + day, "probability": 0.7, "threshold": 0.5, "opened_us": at},
-    }
+    notice = {"code": 139, "text": TEXT, "severity": "high", "model_version": f"v {EVIL}", "opened_us": at}
+    notice |= {"as_of_us": at, "horizon_end_us": at + day, "probability": 0.7, "threshold": 0.5}
     with stores.database.write() as connection:
         connection.execute(
             update(tables.machines)
@@ -68,7 +66,7 @@ def fill(stores: Stores) -> None:
         connection.execute(update(tables.agents).values(agent=f"agent {EVIL}"))
         connection.execute(insert(tables.shelves).values(machine_id=filler.row, code=26, **quiet))
         connection.execute(insert(tables.maintenance).values(site="padova", machine="failed", **quiet))
-        connection.execute(insert(tables.notices).values(**notice))
+        connection.execute(insert(tables.notices).values(machine_id=filler.row, **notice))
         known = {"machine_id": filler.row, "code": 139, "notice_id": 1, "at_us": at}
         connection.execute(insert(tables.acknowledgements).values(**known, who=f"who {EVIL}", note=f"note {EVIL}"))
         hook = {"secret": "s" * 32, "severity": "low", "enabled": False, "created_us": at}
@@ -178,12 +176,16 @@ def test_the_learning_page_shows_reports_and_failures_as_text(opened: Callable[.
     ],
 )
 def test_an_address_is_never_a_part_of_the_page(hostile: Plant, browser: Browser, path: str) -> None:
-    tabs = Tabs(browser, hostile.address)
     dialogs: list[str] = []
+
+    def dismissed(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
     context = browser.new_context()
     page = context.new_page()
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    page.goto(f"{tabs.address}{path}")
+    page.on("dialog", dismissed)
+    page.goto(f"{hostile.address}{path}")
     page.wait_for_load_state("networkidle")
     assert page.locator("img[src='x'], [onerror]").count() == 0
     assert dialogs == []

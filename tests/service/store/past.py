@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors.numpy import save
 from sqlalchemy import Connection, text
 
@@ -152,7 +153,7 @@ RELEASED: dict[str, Callable[[Past], None]] = {
 
 
 def _windows() -> bytes:
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "at": np.array([AT - 60 * HOUR, AT - 59 * HOUR], dtype=np.int64),
         "codes": np.array([26, 139], dtype=np.int64),
         "counts": np.ones((2, 2), dtype=np.int32),

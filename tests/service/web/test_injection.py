@@ -14,9 +14,12 @@ from alarmcast import InProcess
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.catalogue import CatalogueEntry
+from service.core.history import Cursor
 from service.core.machine import Machine
 from service.settings import Settings
+from service.store.engine import Database
 from service.store.tables import audit, events
+from service.web.machines import write_cursor
 from tests.service.conftest import NOW, raise_alarms
 
 EVIL = [
@@ -35,6 +38,20 @@ EVIL = [
     "\u202eevil",
     "=cmd|' /C calc'!A0",
 ]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def settings(request: pytest.FixtureRequest, settings: Settings) -> Settings:
+    """Both databases: each refuses what the other takes."""
+    if request.param == "sqlite":
+        return settings
+    url: str = request.getfixturevalue("postgresql")
+    emptied = Database(url)
+    with emptied.write() as connection:
+        connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+        connection.exec_driver_sql("CREATE SCHEMA public")
+    emptied.close()
+    return settings.model_copy(update={"database_url": url})
 
 
 @pytest.fixture
@@ -92,9 +109,9 @@ def test_no_header_of_an_answer_is_written_by_who_asks(http: httpx.Client, words
 
 
 def test_the_name_of_a_download_is_letters_digits_and_underscores(http: httpx.Client) -> None:
-    for path in ("/v1/alarms.csv?site=padova&machine=filler-1&since=2026-11-16T00:00:00%2B01:00",) + tuple(
-        f"/v1/figures/{table}.csv?shift=late" for table in ("lines", "top", "floods", "chatter", "standing")
-    ):
+    paths = [f"/v1/figures/{name}.csv?shift=late" for name in ("lines", "top", "floods", "chatter", "standing")]
+    paths.append("/v1/alarms.csv?site=padova&machine=filler-1&since=2026-11-16T00:00:00%2B01:00")
+    for path in paths:
         answer = http.get(path)
         assert answer.status_code == 200, answer.text
         name = answer.headers["content-disposition"].removeprefix('attachment; filename="').removesuffix('"')
@@ -149,3 +166,25 @@ def test_words_that_would_begin_a_line_of_their_own_are_refused(http: httpx.Clie
     catalogue = f'code,text,severity,target\n7,"{words}",high,yes\n'
     sent = http.post("/v1/catalogue", content=catalogue.encode(), headers={"content-type": "text/csv"})
     assert sent.status_code == 422
+
+
+def test_a_number_that_no_column_holds_is_refused_and_not_a_defect(http: httpx.Client) -> None:
+    for number in (2**31, 2**63 - 1, 2**63, 10**30):
+        for path in (
+            f"/v1/shelves?cursor={number}",
+            f"/v1/maintenance?cursor={number}",
+            f"/v1/machines/padova/filler-1/acknowledgements?cursor={number}",
+            f"/v1/machines/padova/filler-1/alarms?code={number}",
+            f"/v1/jobs/{number}",
+            f"/v1/models/v{number}",
+            f"/v1/webhooks/{number}",
+        ):
+            assert http.get(path).status_code in (404, 422), path
+    for number in (2**63, 10**30):
+        assert http.get(f"/v1/notices?cursor={number}").status_code == 422
+        assert http.get(f"/v1/quarantine?cursor={number}").status_code == 422
+    for place in (Cursor(1, 2**31, 1, 1), Cursor(1, 1, 2**31, 1), Cursor(2**63, 1, 1, 1), Cursor(1, 1, 1, 2**63)):
+        answer = http.get(f"/v1/machines/padova/filler-1/alarms?cursor={write_cursor(place)}")
+        assert answer.status_code == 422, place
+    most = Cursor(2**63 - 1, 2**31 - 1, 2**31 - 1, 2**63 - 1)
+    assert http.get(f"/v1/machines/padova/filler-1/alarms?cursor={write_cursor(most)}").status_code == 200
