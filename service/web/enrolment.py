@@ -74,12 +74,11 @@ def router(parts: Parts) -> APIRouter:
         response.headers["Location"] = f"/v1/jobs/{job.number}"
         known = parts.machines.get(machine)
         issued, note = parts.credentials.enrolled(known, is_new=enrolled.is_new, who=who(request))
-        if issued is not None:
-            response.headers["Cache-Control"] = "no-store"
+        response.headers["Cache-Control"] = "no-store"  # it may hold a password
         return Enrolment(
             machine=machines.view(known, parts.machines.agent(known)),
             job=jobs.view(job),
-            credentials=None if issued is None else credentials.shown(issued),
+            credentials=issued and credentials.shown(issued),
             credentials_note=note,
         )
 
