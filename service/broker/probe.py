@@ -9,7 +9,7 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.reasoncodes import ReasonCode
 
-from service.broker.link import BrokerAddress
+from service.broker.address import BrokerAddress
 from wire.topics import Channel, every_machine
 
 

@@ -176,12 +176,16 @@ class Api:
     """The service's API."""
 
     port: int
+    data: Path
 
     def get(self, path: str, **query: str | int) -> Any:
         """Return an answer, or None while there is none."""
         url = f"http://127.0.0.1:{self.port}{path}?{urlencode(query)}"
+        token = self.data / "admin.token"  # what an admin on the same computer shows
+        shown = {"Authorization": f"Bearer {token.read_text(encoding='ascii').strip()}"} if token.exists() else {}
         try:
-            with urllib.request.urlopen(url, timeout=20) as answer:
+            request = urllib.request.Request(url, headers=shown)
+            with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
                 return json.load(answer)
         except urllib.error.URLError:
             return None
@@ -207,7 +211,7 @@ class Api:
 def test_every_machine_goes_on_over_mqtt_where_its_history_ends_and_is_forecast(
     compose: Compose, fleet: Fleet, tmp_path: Path
 ) -> None:
-    api = Api(free_port())
+    api = Api(free_port(), fleet.data)
     with ExitStack() as stack:
         # Not where the container listens: everybody could reach that here.
         service = fleet.environment(compose.containers["service"], host="127.0.0.1", port=api.port)
@@ -215,7 +219,8 @@ def test_every_machine_goes_on_over_mqtt_where_its_history_ends_and_is_forecast(
         for container in compose.agents:
             spool = hand_over(tmp_path / container.name)
             agent = fleet.environment(container, spool_path=spool / "spool.sqlite3")
-            command = [PROGRAMS / "alarmcast-edge", "run", "--config", fleet.tomls / f"{container.name}.toml"]
+            config = fleet.tomls / f"{container.name}.toml"
+            command = [str(PROGRAMS / "alarmcast-edge"), "run", "--config", str(config)]
             stack.enter_context(running(fleet.held(command, spool), agent))
         for one in map(fleet.agent, compose.agents):
             machine = personality(one.source_seed, one.source_index)

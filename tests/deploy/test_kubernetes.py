@@ -111,7 +111,7 @@ def test_every_file_that_a_variable_names_is_mounted_from_a_secret_that_is_told_
     for pod in pods(things):
         volumes = {volume["name"]: volume for volume in pod["volumes"]}
         for container in pod["containers"]:
-            mounts = {mount["mountPath"]: volumes.get(mount["name"]) for mount in container["volumeMounts"]}
+            mounts = {mount["mountPath"]: volumes.get(mount["name"], {}) for mount in container["volumeMounts"]}
             for value in variables(things, container).values():
                 if value.startswith("/"):
                     secret = mounts[str(Path(value).parent)]["secret"]["secretName"]
