@@ -80,7 +80,7 @@ def router(parts: Parts) -> APIRouter:
         return Enrolment(
             machine=machines.view(known, parts.machines.agent(known)),
             job=jobs.view(job),
-            credentials=issued and credentials.shown(issued),
+            credentials=None if issued is None else credentials.shown(issued),
             credentials_note=note,
         )
 

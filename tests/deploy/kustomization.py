@@ -1,7 +1,5 @@
 """Resolves our kustomizations: resources, a namespace, images, and patches merged as Kubernetes merges them."""
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +33,9 @@ def resolved(folder: Path) -> list[Thing]:
     for thing in things:
         if thing["kind"] not in CLUSTER_WIDE:
             thing["metadata"]["namespace"] = wishes["namespace"]
-        for image in wishes.get("images", []):
-            _each_container(thing, partial(_rename, image=image))
+        for pod in pods([thing]):
+            for container in pod["containers"]:
+                container["image"] = _renamed(container["image"], wishes.get("images", []))
     return things
 
 
@@ -68,12 +67,5 @@ def _are_named(things: list[Any]) -> bool:
     return all(isinstance(one, dict) and "name" in one for one in things)
 
 
-def _each_container(thing: Thing, change: Callable[[Thing], None]) -> None:
-    for pod in pods([thing]):
-        for container in pod["containers"]:
-            change(container)
-
-
-def _rename(container: Thing, image: Thing) -> None:
-    if container["image"] == image["name"]:
-        container["image"] = f"{image['newName']}:{image['newTag']}"
+def _renamed(image: str, wishes: list[Thing]) -> str:
+    return next((f"{one['newName']}:{one['newTag']}" for one in wishes if one["name"] == image), image)

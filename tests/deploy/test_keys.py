@@ -2,11 +2,13 @@
 
 import os
 import ssl
-import subprocess
 from pathlib import Path
+from queue import Queue
 from socket import create_connection
 
+import paho.mqtt.client as mqtt
 import pytest
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from tests.conftest import require
 from tests.deploy.confined import USER
@@ -85,11 +87,13 @@ def test_the_broker_that_was_given_them_proves_who_it_is_and_lets_nobody_in_unas
                 trusting.wrap_socket(line, server_hostname=name),
             ):
                 pass
-        authority = keys.volume("service") / "ca.pem"
-        anonymous: list[str | Path] = ["mosquitto_pub", "--port", str(broker.port), "--cafile", authority]
-        anonymous += ["--topic", "alarmcast/v1/a/b/events", "--message", "x"]
-        if Path("/usr/bin/mosquitto_pub").exists():
-            refused = subprocess.run(anonymous, capture_output=True, text=True, check=False)
-            assert "not authorised" in refused.stderr.lower()
+        answers: Queue[str] = Queue()
+        stranger = mqtt.Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
+        stranger.tls_set(str(keys.volume("service") / "ca.pem"))
+        stranger.on_connect = lambda *told: answers.put(str(told[3]))
+        stranger.connect("127.0.0.1", broker.port)
+        stranger.loop_start()
+        assert answers.get(timeout=20) == "Not authorized"
+        stranger.loop_stop()
     finally:
         broker.stop()

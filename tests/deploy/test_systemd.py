@@ -152,7 +152,7 @@ def calls_of(command: list[str], environment: dict[str, str], folder: Path, unti
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     with said.open("wb") as out:
         # Stopped at calls only and not at signals, so that it costs seconds and not minutes.
-        traced: list[str | Path] = ["strace", "--follow-forks", "--quiet=all", "--signal=none", "-o", trace]
+        traced = ["strace", "--follow-forks", "--quiet=all", "--signal=none", "-o", str(trace)]
         traced += [*without_privileges(), *command]
         process = subprocess.Popen(traced, env=inherited | environment, cwd=folder, stdout=out, stderr=out)
         try:
