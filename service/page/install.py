@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from service.page.alarms import alarms
 from service.page.fleet import fleet
 from service.page.frame import Told, bare_frame
-from service.page.front import Front
+from service.page.front import Front, was_given_up
 from service.page.headers import Dressed
 from service.page.health import health
 from service.page.learning.page import learning
@@ -88,6 +88,15 @@ def _wrong_doors() -> None:
             with html.div().classes("ac-tools ac-middle"):
                 html.a("All machines", href="/").classes("ac-button")
         return client.build_response(request, 404)
+
+    complain = nicegui.exception_handlers[Exception]
+
+    @nicegui.exception_handler(Exception)
+    async def _broken(request: Request, error: Exception) -> Response:
+        if was_given_up(request.scope, error):
+            return Response(status_code=204)  # which nobody reads
+        answer: Response = await complain(request, error)  # type: ignore[misc]  # NiceGUI's own, and it awaits
+        return answer
 
 
 def _rooms(reception: Reception) -> None:
