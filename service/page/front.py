@@ -8,6 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 _API = ("/v1/", "/livez", "/readyz", "/metrics", "/docs", "/redoc", "/openapi.json", "/static-offline-docs/")
 
 _NO_RESPONSE = "No response returned."  # what Starlette's middleware says when a request was given up
+_LEFT = "alarmcast.left"
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,20 @@ class Front:
 
     async def _draw(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Draw a page; that it came to nothing because its reader left meanwhile is no error."""
-        has_left = False
 
         async def heard() -> Message:
-            nonlocal has_left
             message = await receive()
-            has_left = has_left or message["type"] == "http.disconnect"
+            if message["type"] == "http.disconnect":
+                scope[_LEFT] = True
             return message
 
         try:
             await self.pages(scope, heard, send)
         except RuntimeError as error:
-            if not (has_left and str(error) == _NO_RESPONSE):
+            if not was_given_up(scope, error):
                 raise
+
+
+def was_given_up(scope: Scope, error: Exception) -> bool:
+    """Say whether an error only tells that there was nobody left to answer."""
+    return scope.get(_LEFT, False) and str(error) == _NO_RESPONSE

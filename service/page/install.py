@@ -5,19 +5,22 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
+from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import RedirectResponse
+from nicegui import Client, html, ui
 from nicegui import app as nicegui
-from nicegui import ui
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from service.page.alarms import alarms
 from service.page.fleet import fleet
-from service.page.frame import Told
-from service.page.front import Front
+from service.page.frame import Told, bare_frame
+from service.page.front import Front, was_given_up
 from service.page.headers import Dressed
 from service.page.health import health
 from service.page.learning.page import learning
 from service.page.machine.page import machine
+from service.page.parts.blocks import teach
 from service.page.reception import PASSWORD, SIGN_IN, Reception
 from service.page.sign_in.page import own_path, password, sign_in
 
@@ -37,6 +40,7 @@ def with_pages(api: FastAPI, reception: Reception) -> ASGIApp:
     nicegui.add_static_files("/static", _STATIC)
     _doors(reception)
     _rooms(reception)
+    _wrong_doors()
     ui.run_with(
         pages,
         title="Alarmcast",
@@ -68,6 +72,31 @@ def _doors(reception: Reception) -> None:
             return RedirectResponse(SIGN_IN, 303)
         password(known[1].name, must=known[1].must_change)
         return None
+
+
+def _wrong_doors() -> None:
+    """Draw what stands at addresses that lead nowhere, in place of NiceGUI's own."""
+
+    @nicegui.exception_handler(404)
+    async def _nowhere(request: Request, error: Exception) -> Response:
+        endpoint = request.scope.get("endpoint")
+        is_file = endpoint not in (None, nicegui) and not request.scope.get("nicegui_page_path")
+        if is_file and isinstance(error, HTTPException):
+            return await http_exception_handler(request, error)
+        with Client(ui.page(""), request=request) as client, bare_frame("No such page"):
+            teach("There is no such page", "Look for a slip in the address, or begin with the machines.")
+            with html.div().classes("ac-tools ac-middle"):
+                html.a("All machines", href="/").classes("ac-button")
+        return client.build_response(request, 404)
+
+    complain = nicegui.exception_handlers[Exception]
+
+    @nicegui.exception_handler(Exception)
+    async def _broken(request: Request, error: Exception) -> Response:
+        if was_given_up(request.scope, error):
+            return Response(status_code=204)  # which nobody reads
+        answer: Response = await complain(request, error)  # type: ignore[misc]  # NiceGUI's own, and it awaits
+        return answer
 
 
 def _rooms(reception: Reception) -> None:

@@ -7,7 +7,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from service.page.front import Front
 
-PAGE: Scope = {"type": "http", "path": "/alarms"}
+
+def page() -> Scope:
+    return {"type": "http", "path": "/alarms"}
 
 
 async def given_up(_scope: Scope, receive: Receive, _send: Send) -> None:
@@ -33,11 +35,11 @@ async def asked() -> Message:
 
 
 def test_a_reader_who_left_is_no_error() -> None:
-    asyncio.run(Front(broken, given_up)(PAGE, left, send))
+    asyncio.run(Front(broken, given_up)(page(), left, send))
 
 
 def test_a_page_that_comes_to_nothing_while_its_reader_waits_is_one() -> None:
     with pytest.raises(RuntimeError, match="No response"):
-        asyncio.run(Front(broken, given_up)(PAGE, asked, send))
+        asyncio.run(Front(broken, given_up)(page(), asked, send))
     with pytest.raises(RuntimeError, match="Something else"):
-        asyncio.run(Front(given_up, broken)(PAGE, left, send))
+        asyncio.run(Front(given_up, broken)(page(), left, send))

@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 from nicegui import html, ui
 
+from alarmcast import AlarmcastError
 from service.page.frame import Told, complaining
 from service.page.parts.blocks import panel
 from service.page.parts.forms import Typed, choice, entry, form
@@ -87,8 +88,7 @@ class Quiet:
         start = _moment(typed["from"], zone)
         until = _moment(typed["until"], zone)
         if until is None and not typed["hours"]:
-            ui.notify("Say until when: fill in the last moment, or choose for how long.", type="negative")
-            return
+            raise AlarmcastError("Say until when: fill in the moment, or choose for how long.")
         if until is None:
             begin = start or datetime.fromisoformat((await self._told.live.whole())["plant_time"])
             until = begin + timedelta(hours=int(typed["hours"]))
