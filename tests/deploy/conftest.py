@@ -27,9 +27,12 @@ def dockerfile() -> Dockerfile:
     return docker_file.read(REPOSITORY / "Dockerfile")
 
 
-OVERLAYS: dict[str, tuple[str, ...]] = {"alone": (), "postgresql": ("postgresql.yml",)}
-if (REPOSITORY / "deploy/prometheus").is_dir():
-    OVERLAYS |= {"monitoring": ("monitoring.yml",), "all": ("postgresql.yml", "monitoring.yml")}
+OVERLAYS: dict[str, tuple[str, ...]] = {
+    "alone": (),
+    "postgresql": ("postgresql.yml",),
+    "monitoring": ("monitoring.yml",),
+    "all": ("postgresql.yml", "monitoring.yml"),
+}
 
 
 @pytest.fixture(scope="session")

@@ -59,7 +59,7 @@ class Scrape:
 def web(service: Service) -> Iterator[alarmcast.Client]:
     """A client outside the door at which requests are counted."""
     door = InProcess(Observed(service.app, service.traffic), raise_defects=False)
-    with alarmcast.Client("http://test", transport=door) as client:
+    with alarmcast.Client("http://test", key=service.key, transport=door) as client:
         yield client
 
 
