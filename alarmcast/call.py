@@ -92,10 +92,14 @@ class Call(Generic[T]):
 
 @dataclass(frozen=True)
 class Stream(Generic[T]):
-    """A request whose answer comes bit by bit; a new ``reader`` makes items of its bytes."""
+    """A request whose answer comes bit by bit; a new ``reader`` makes items of its bytes.
+
+    One that is ``endless`` ends only when its reader hangs up; that it ended otherwise is an error.
+    """
 
     request: Request
     reader: Reader[T]
+    endless: bool = False
 
 
 class Page(Protocol):

@@ -10,6 +10,7 @@ from alarmcast.endpoint import Noun, S
 from alarmcast.nouns.acknowledgements import Acknowledgements
 from alarmcast.nouns.audit import Audit
 from alarmcast.nouns.catalogue import Catalogue
+from alarmcast.nouns.credentials import Credentials
 from alarmcast.nouns.enrolment import Enrolment
 from alarmcast.nouns.exports import Exports
 from alarmcast.nouns.figures import Figures
@@ -46,6 +47,7 @@ class Api(Noun[S], Generic[S]):
         self.fleet = Fleet(sender)
         self.machines = Machines(sender)
         self.enrolment = Enrolment(sender)
+        self.credentials = Credentials(sender)
         self.forecasts = Forecasts(sender)
         self.stream = Stream(sender)
         self.scores = Scores(sender)

@@ -102,9 +102,12 @@ def pages(endpoint: Endpoint[P, PageT], items: Callable[[PageT], Sequence[T]]) -
 
 
 def events(
-    path: str, shapes: Mapping[str, type[T]]
+    path: str, shapes: Mapping[str, type[T]], *, endless: bool = False
 ) -> Callable[[Callable[Concatenate[Any, P], Ask]], Items[P, T]]:
-    """Declare a stream of server-sent events: the shape of each by its name; other names pass unheard."""
+    """Declare a stream of server-sent events: the shape of each by its name; other names pass unheard.
+
+    One that is ``endless`` raises ``Unreachable`` when it ends all the same.
+    """
     route, adapters = Route("GET", path), {name: TypeAdapter(shape) for name, shape in shapes.items()}
 
     def reader() -> Callable[[bytes], Iterator[T]]:
@@ -113,7 +116,7 @@ def events(
             understood(adapters[event.name], event.data, route) for event in read(chunk) if event.name in adapters
         )
 
-    return _stream(route, reader)
+    return _stream(route, reader, endless=endless)
 
 
 def download(path: str) -> Callable[[Callable[Concatenate[Any, P], Ask]], Items[P, bytes]]:
@@ -121,11 +124,13 @@ def download(path: str) -> Callable[[Callable[Concatenate[Any, P], Ask]], Items[
     return _stream(Route("GET", path), lambda: lambda chunk: [chunk])
 
 
-def _stream(route: Route, reader: Reader[T]) -> Callable[[Callable[Concatenate[Any, P], Ask]], Items[P, T]]:
+def _stream(
+    route: Route, reader: Reader[T], *, endless: bool = False
+) -> Callable[[Callable[Concatenate[Any, P], Ask]], Items[P, T]]:
     def declare(ask: Callable[Concatenate[Any, P], Ask]) -> Items[P, T]:
         @wraps(ask)
         def build(noun: Any, /, *args: P.args, **kwargs: P.kwargs) -> Stream[T]:
-            return Stream(_request(route, ask, noun, *args, **kwargs), reader)
+            return Stream(_request(route, ask, noun, *args, **kwargs), reader, endless)
 
         return Items(route, build)
 

@@ -27,7 +27,7 @@ class EventReader:
     def __call__(self, chunk: bytes) -> Iterator[ServerEvent]:
         """Yield the events that these bytes complete."""
         if not chunk:
-            return
+            return  # nothing came: what the last bytes ended in still holds
         if self._ends_in_return:
             chunk = chunk.removeprefix(b"\n")
         self._ends_in_return = chunk.endswith(b"\r")

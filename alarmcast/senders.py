@@ -23,6 +23,10 @@ def _timeout(http: httpx.Client | httpx.AsyncClient, seconds: float | None) -> h
     return httpx.Timeout(**(usual.as_dict() | {"read": max(usual.read, seconds)}))
 
 
+def _ended(http: httpx.Client | httpx.AsyncClient) -> Unreachable:
+    return Unreachable(f"The stream of {http.base_url} ended: the service stops or starts anew. Follow it again.")
+
+
 class Sender:
     """Sends over an ``httpx.Client``."""
 
@@ -60,6 +64,8 @@ class Sender:
                 raise problem(answer)
             for chunk in answer.iter_bytes():
                 yield from reader(chunk)
+        if stream.endless:
+            raise _ended(self.http)
 
     def _answer(self, call: Call[T]) -> httpx.Response:
         timeout, body = _timeout(self.http, call.seconds), call.request.body
@@ -105,6 +111,8 @@ class AsyncSender:
                 async for chunk in answer.aiter_bytes():
                     for item in reader(chunk):
                         yield item
+        if stream.endless:
+            raise _ended(self.http)
 
     async def _answer(self, call: Call[T]) -> httpx.Response:
         timeout, body = _timeout(self.http, call.seconds), call.request.body

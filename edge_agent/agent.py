@@ -164,4 +164,7 @@ def broker_of(settings: Settings) -> Broker:
         settings.broker_password,
         settings.broker_tls,
         settings.broker_tls_ca,
+        settings.broker_tls_ca_pem,
+        settings.broker_tls_cert,
+        settings.broker_tls_key,
     )

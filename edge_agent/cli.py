@@ -8,12 +8,13 @@ from pathlib import Path
 
 from edge_agent import __version__, settings
 from edge_agent.errors import EdgeError
+from edge_agent.logs import set_up_logs
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and do as it says; mistakes end in one sentence and exit code 2."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
+    set_up_logs()
     try:
         return int(options.command(options))
     except EdgeError as error:
@@ -24,7 +25,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     from edge_agent import agent  # noqa: PLC0415 - simulate and --help need neither paho nor a spool
 
-    agent.run(settings.load(options.config, _flags(options)))
+    loaded = settings.load(options.config, _flags(options))
+    set_up_logs(secrets=[loaded.broker_password])
+    agent.run(loaded)
     return 0
 
 

@@ -7,7 +7,6 @@ not tried.
 import os
 import shutil
 import socket
-import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,9 +18,10 @@ from zoneinfo import ZoneInfo
 
 from edge_agent.agent import broker_of
 from edge_agent.errors import EdgeError
+from edge_agent.handshake import greet
 from edge_agent.link import Broker, Link
 from edge_agent.settings import Settings, SourceKind, load
-from edge_agent.status import look_at
+from edge_agent.status import StatusFile, look_at
 from wire.acks import Ack
 from wire.clock import PlantClock
 from wire.codec import decode, encode
@@ -30,7 +30,7 @@ from wire.events import EventBatch
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
 from wire.moment import EARLIEST
-from wire.topics import Channel, topic
+from wire.topics import Channel, agent_name, topic
 
 _SECONDS = 5.0  # that each step may take
 _MOST_SKEW_MS = 60_000
@@ -144,31 +144,19 @@ def _broker(settings: Settings, machine: MachineId) -> Iterator[Finding]:
     yield secured
     if secured.ok is not False:
         clock = PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
-        yield from _service(broker, machine, clock.now)
+        yield from _service(settings, broker, machine, clock.now)
 
 
 def _tls(broker: Broker) -> Finding:
     if not broker.tls:
         return Finding("TLS", ok=None, words="not used: whoever sits on the way can read and change alarms")
-    try:
-        context = ssl.create_default_context(cafile=broker.tls_ca)
-        with (
-            socket.create_connection((broker.host, broker.port), timeout=_SECONDS) as plain,
-            context.wrap_socket(plain, server_hostname=broker.host) as secured,
-        ):
-            return Finding("TLS", ok=True, words=f"{secured.version()}, the broker's certificate is good")
-    except ssl.SSLCertVerificationError as error:
-        words = (
-            f"the broker's certificate is not trusted: {error.verify_message}; see broker.tls_ca and broker.host"
-        )
-    except FileNotFoundError:
-        words = f"there is no file {broker.tls_ca}; correct broker.tls_ca"
-    except (OSError, ssl.SSLError) as error:
-        words = f"no TLS is spoken at {broker}: {error}; is it the broker's TLS port?"
-    return Finding("TLS", ok=False, words=words)
+    ok, words = greet(broker)
+    return Finding("TLS", ok=ok, words=words)
 
 
-def _service(broker: Broker, machine: MachineId, now: Callable[[], datetime]) -> Iterator[Finding]:
+def _service(
+    settings: Settings, broker: Broker, machine: MachineId, now: Callable[[], datetime]
+) -> Iterator[Finding]:
     """Ask the service for an ack of nothing, beside an agent that may be running."""
     epoch, answered = uuid4(), Event()
     skews: list[float] = []
@@ -182,14 +170,25 @@ def _service(broker: Broker, machine: MachineId, now: Callable[[], datetime]) ->
             skews.append((ack.now - now()).total_seconds() * 1000)
             answered.set()
 
-    link = Link(
-        broker,
-        client_id=f"alarmcast-edge/{machine}/doctor",
-        subscriptions={topic(machine, Channel.ACKS): received},
-        will=None,
-        changed=lambda: None,
-    )
-    link.open()
+    def opened(client_id: str) -> Link:
+        link = Link(
+            broker,
+            client_id=client_id,
+            subscriptions={topic(machine, Channel.ACKS): received},
+            will=None,
+            changed=lambda: None,
+        )
+        link.open()
+        return link
+
+    link = opened(f"{agent_name(machine)}/doctor")
+    if not link.ready.is_set() and broker.username is not None:
+        # A guarded broker lets a machine in under one client id, its agent's. We take that only if nobody has it.
+        view = look_at(settings.spool_path)
+        if view is not None and view.in_use:
+            yield _beside_the_agent(settings)
+            return
+        link = opened(agent_name(machine))
     if not link.ready.is_set():
         words = f"{link.why}; check broker.username, and the password in ALARMCAST_EDGE_BROKER_PASSWORD"
         yield Finding("credentials", ok=False, words=words)
@@ -205,6 +204,17 @@ def _service(broker: Broker, machine: MachineId, now: Callable[[], datetime]) ->
         return
     yield Finding("credentials", ok=True, words="the broker lets us in")
     yield _answer(machine, skews, took, unheard=unheard)
+
+
+def _beside_the_agent(settings: Settings) -> Finding:
+    """Believe the running agent: the broker takes one connection of this machine, and the agent has it."""
+    report = StatusFile(settings.spool_path).read()
+    if report is not None and report.connected:
+        words = "the broker lets the running agent in, and nobody else as this machine; stop it to examine more"
+        return Finding("credentials", ok=True, words=words)
+    trouble = report.trouble if report is not None and report.trouble else "not connected"
+    words = f"the agent is running and says: {trouble}; check broker.username and broker.password"
+    return Finding("credentials", ok=False, words=words)
 
 
 def _answer(machine: MachineId, skews: list[float], took: float, *, unheard: bool) -> Finding:

@@ -41,11 +41,21 @@ class Broker:
     password: str | None = None
     tls: bool = False
     tls_ca: Path | None = None
+    tls_ca_pem: str | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
 
     @property
     def speaks_v5(self) -> bool:
         """Whether refusals can be told from successes."""
         return self.protocol == MQTTProtocolVersion.MQTTv5
+
+    def tls_context(self) -> ssl.SSLContext:
+        """Return whom we trust and how we show ourselves; ``OSError`` if a file cannot be used."""
+        context = ssl.create_default_context(cafile=self.tls_ca, cadata=self.tls_ca_pem)
+        if self.tls_cert is not None:
+            context.load_cert_chain(self.tls_cert, self.tls_key)
+        return context
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -159,7 +169,7 @@ class Link:
         if self._broker.username is not None:
             client.username_pw_set(self._broker.username, self._broker.password)
         if self._broker.tls:
-            client.tls_set_context(ssl.create_default_context(cafile=self._broker.tls_ca))
+            client.tls_set_context(self._broker.tls_context())
         client.on_connect = self._on_connect
         client.on_subscribe = self._on_subscribe
         client.on_publish = self._on_publish

@@ -23,7 +23,7 @@ from wire.events import MAX_EVENTS, EventBatch
 from wire.identity import MachineId
 from wire.moment import EARLIEST, LATEST
 from wire.state import AgentState
-from wire.topics import Channel, topic
+from wire.topics import Channel, agent_name, topic
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +115,7 @@ class Publisher:
         self._rival, self._retained = False, Event()
         link = Link(
             self._broker,
-            client_id=f"alarmcast-edge/{self._machine}",  # a slash, which no id can contain
+            client_id=agent_name(self._machine),
             subscriptions={
                 topic(self._machine, Channel.ACKS): self._on_ack,
                 topic(self._machine, Channel.STATE): self._on_state,

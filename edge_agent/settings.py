@@ -1,5 +1,6 @@
 """Every knob of the agent; a flag wins over the environment, that over the file, that over the default."""
 
+import logging
 import os
 import tomllib
 from collections.abc import Mapping
@@ -21,6 +22,9 @@ from pydantic import (
 
 from edge_agent.errors import ConfigRejected
 from wire.identity import Identifier
+from wire.secret_files import SUFFIX, SecretRejected, take_secrets
+
+log = logging.getLogger(__name__)
 
 ENV_PREFIX = "ALARMCAST_EDGE_"
 
@@ -41,7 +45,11 @@ class MqttVersion(StrEnum):
 
 
 class Settings(BaseModel):
-    """The agent's settings. A table of ``edge.toml`` prefixes its keys: ``broker.host`` is ``broker_host``."""
+    """The agent's settings. A table of ``edge.toml`` prefixes its keys: ``broker.host`` is ``broker_host``.
+
+    A field that is not shown (``repr=False``) is a secret and may be given as a file: ``broker.password_file``, or
+    ``ALARMCAST_EDGE_BROKER_PASSWORD_FILE``.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -70,6 +78,13 @@ class Settings(BaseModel):
     broker_tls_ca: Path | None = Field(
         default=None, description="PEM file of the authority that signed it; the system's own unless given."
     )
+    broker_tls_ca_pem: str | None = Field(
+        default=None, description="That authority's certificate itself, where it is in no file of its own."
+    )
+    broker_tls_cert: Path | None = Field(
+        default=None, description="PEM file of our own certificate, where the broker wants one."
+    )
+    broker_tls_key: Path | None = Field(default=None, description="PEM file of that certificate's key.")
     broker_mqtt_version: MqttVersion = Field(default=MqttVersion.V5, description="5 or 3.1.1.")
     source_kind: SourceKind = Field(description="replay, tail or simulated.")
     source_path: Path | None = Field(default=None, description="File to replay or to tail.")
@@ -109,6 +124,14 @@ class Settings(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _tls_is_whole(self) -> Self:
+        if (self.broker_tls_cert is None) != (self.broker_tls_key is None):
+            raise ValueError("broker_tls_cert and broker_tls_key go together; give both or neither")
+        if self.broker_tls_ca is not None and self.broker_tls_ca_pem is not None:
+            raise ValueError("broker_tls_ca and broker_tls_ca_pem say the same; give one of them")
+        return self
+
+    @model_validator(mode="after")
     def _file_sources_name_a_file(self) -> Self:
         if self.source_kind is not SourceKind.SIMULATED and self.source_path is None:
             raise ValueError(f"a source of kind {self.source_kind.value!r} needs source_path")
@@ -129,13 +152,33 @@ def spool_path(
     config: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str] = os.environ
 ) -> Path:
     """Return where the spool is, though nothing else may be configured."""
-    return Path(_merged(config, flags, environ).get("spool_path", Settings.model_fields["spool_path"].default))
+    values = (_from_file(config) if config else {}) | _from_environment(environ)
+    return Path(flags.get("spool_path") or values.get("spool_path", Settings.model_fields["spool_path"].default))
+
+
+def secret_names() -> list[str]:
+    """Return the settings that nobody may read in a log; each may be given as a file, too."""
+    return [name for name, field in Settings.model_fields.items() if not field.repr]
 
 
 def _merged(config: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, Any]:
-    values: dict[str, Any] = _from_file(config) if config else {}
-    values |= _from_environment(environ)
+    values: dict[str, Any] = _with_secrets(_from_file(config), "") if config else {}
+    values |= _with_secrets(_from_environment(environ), ENV_PREFIX)
     return values | {name: value for name, value in flags.items() if value is not None}
+
+
+def _with_secrets(values: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Put secrets in the place of the files that hold them."""
+    spelled = {name: f"{prefix}{name.upper()}" if prefix else name for name in values}
+    try:
+        found = take_secrets(values, secret_names(), spelled)
+    except SecretRejected as error:
+        raise ConfigRejected(str(error)) from None
+    for secret in found.values():
+        if secret.warning:
+            log.warning("%s", secret.warning)
+    rest = {name: value for name, value in values.items() if name.removesuffix(SUFFIX) not in found}
+    return rest | {name: secret.value for name, secret in found.items()}
 
 
 def _from_file(path: Path) -> dict[str, Any]:

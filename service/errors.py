@@ -13,6 +13,7 @@ ServiceError
 │   ├── TooMany          more often than is allowed            429
 │   └── DatabaseDamaged  the file is not what was written      503
 ├── DatabaseInUse        another process holds the database    (command line)
+├── WrongSchema          another version's database, or no one's   (command line)
 ├── TrainingFailed       the update broke, the old model serves
 ├── LeaseLost            another worker has the job now        (worker)
 └── ChampionChanged      learned on what no longer serves      (worker)
@@ -116,13 +117,23 @@ class DatabaseDamaged(Unavailable):
 
 
 class DatabaseInUse(ServiceError):
-    """Another process writes to the SQLite file; ``url`` is where its API listens, if it told."""
+    """Another process writes to the SQLite file; ``url`` is where its API listens, if it told.
+
+    ``certificate`` is the file of the certificate that it shows there, where it speaks TLS.
+    """
 
     title = "Database in use"
 
-    def __init__(self, message: str, url: str | None = None) -> None:
+    def __init__(self, message: str, url: str | None = None, certificate: str | None = None) -> None:
         super().__init__(message)
         self.url = url
+        self.certificate = certificate
+
+
+class WrongSchema(ServiceError):
+    """The database is a newer version's, or not Alarmcast's at all."""
+
+    title = "Wrong schema"
 
 
 class TrainingFailed(ServiceError):

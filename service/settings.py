@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import Self
 from pydantic import AwareDatetime, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from wire.secret_files import SUFFIX
+
 PREFIX = "ALARMCAST_"
 EDGE_PREFIX = "ALARMCAST_EDGE_"  # the agent's own; a host may run both
+CLIENT_SECRETS = ("key",)  # ALARMCAST_KEY: what the commands show a service elsewhere; no setting of the service
 _SHIFT = re.compile(r"(?P<name>[a-z0-9][a-z0-9_-]{0,30})=(?P<hour>[01][0-9]|2[0-3]):(?P<minute>[0-5][0-9])")
 
 
@@ -22,6 +26,23 @@ class MqttVersion(StrEnum):
     V311 = "3.1.1"
 
 
+class LogFormat(StrEnum):
+    """How the log is written."""
+
+    AUTO = "auto"
+    JSON = "json"
+    TEXT = "text"
+
+
+class LogLevel(StrEnum):
+    """From which weight on something is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
 class IntegrityCheck(StrEnum):
     """How thoroughly the database file is checked before the service starts."""
 
@@ -30,8 +51,19 @@ class IntegrityCheck(StrEnum):
     OFF = "off"
 
 
+class DynamicSecurity(StrEnum):
+    """Whether the broker's dynamic-security plugin is used to say who may come in."""
+
+    AUTO = "auto"  # if the broker has it
+    ON = "on"  # it must be there
+    OFF = "off"
+
+
 class Settings(BaseSettings):
-    """Read from ``ALARMCAST_…`` variables; command-line flags override single fields."""
+    """Read from ``ALARMCAST_…`` variables; command-line flags override single fields.
+
+    A field that is not shown (``repr=False``) is a secret and may be given as a file: ``ALARMCAST_…_FILE``.
+    """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
 
@@ -59,6 +91,10 @@ class Settings(BaseSettings):
         description="Requests a second that each user, key or session may make; 0 is no limit.",
     )
     rate_burst: int = Field(default=2000, ge=10, description="Requests that they may make at once.")
+    tls_cert: Path | None = Field(
+        default=None, description="PEM file of the API's certificate, with its chain; the API then speaks TLS."
+    )
+    tls_key: Path | None = Field(default=None, description="PEM file of that certificate's key.")
     broker_host: str = Field(default="127.0.0.1", description="Host of the MQTT broker.")
     broker_port: int = Field(default=1883, ge=1, le=65535, description="Port of the MQTT broker.")
     broker_username: str | None = Field(default=None, description="User name at the broker.")
@@ -68,6 +104,27 @@ class Settings(BaseSettings):
     broker_tls: bool = Field(default=False, description="Speak TLS; the broker's certificate is checked.")
     broker_tls_ca: Path | None = Field(
         default=None, description="PEM file of the authority that signed it; the system's own unless given."
+    )
+    broker_tls_cert: Path | None = Field(
+        default=None, description="PEM file of our own certificate, where the broker wants one."
+    )
+    broker_tls_key: Path | None = Field(default=None, description="PEM file of that certificate's key.")
+    broker_dynamic_security: DynamicSecurity = Field(
+        default=DynamicSecurity.AUTO,
+        description="Let Mosquitto's dynamic-security plugin say who comes in: on, off, or auto, if it answers.",
+    )
+    allow_open_broker: bool = Field(
+        default=False,
+        description="Listen beyond loopback though the broker's dynamic security is off; somebody else guards it.",
+    )
+    broker_public_host: str | None = Field(
+        default=None, description="Host by which agents reach the broker, for their edge.toml; broker_host."
+    )
+    broker_public_port: int | None = Field(
+        default=None, ge=1, le=65535, description="Port by which agents reach the broker; broker_port."
+    )
+    broker_public_tls: bool | None = Field(
+        default=None, description="Whether agents speak TLS with the broker; as broker_tls says unless given."
     )
     broker_queue_alarm: int = Field(
         default=50_000, ge=1, description="Messages in the broker's store beyond which status warns."
@@ -128,6 +185,10 @@ class Settings(BaseSettings):
         default=IntegrityCheck.QUICK,
         description="How SQLite's file is read through at the start: quick, full, off.",
     )
+    log_format: LogFormat = Field(
+        default=LogFormat.AUTO, description="auto, json or text; auto is text on a terminal and JSON elsewhere."
+    )
+    log_level: LogLevel = Field(default=LogLevel.INFO, description="debug, info, warning or error.")
     shifts: str = Field(
         default="early=06:00,late=14:00,night=22:00",
         description="When shifts start, in each plant's own time; each lasts until the next one starts.",
@@ -144,6 +205,15 @@ class Settings(BaseSettings):
     def _another_speed_needs_an_origin(self) -> Self:
         if self.clock_speed != 1 and "clock_wall_origin" not in self.model_fields_set:
             raise ValueError("a clock_speed other than 1 needs clock_wall_origin, or plant time runs off")
+        return self
+
+    @model_validator(mode="after")
+    def _certificates_have_keys(self) -> Self:
+        for cert, key in (("tls_cert", "tls_key"), ("broker_tls_cert", "broker_tls_key")):
+            if (getattr(self, cert) is None) != (getattr(self, key) is None):
+                raise ValueError(f"{cert} and {key} go together; give both or neither")
+        if self.broker_tls_cert is not None and not self.broker_tls:
+            raise ValueError("broker_tls_cert is of no use without broker_tls")
         return self
 
     @field_validator("shifts")
@@ -176,17 +246,22 @@ def _shift_starts(text: str) -> dict[str, time]:
     return dict(sorted(starts.items(), key=lambda shift: shift[1]))
 
 
-# Of whoever asks a service, not of the service; `alarmcast admin` reads them.
-_ASKERS = {f"{PREFIX}KEY", f"{PREFIX}URL"}
+def secret_names() -> list[str]:
+    """Return the settings that nobody may read in a log; each may be given as a file, too."""
+    return [name for name, field in Settings.model_fields.items() if not field.repr]
 
 
-def unknown_variables() -> list[str]:
+def given_variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return what the environment gives, by setting: the variable as it is spelled there, and its value."""
+    return {
+        name.upper().removeprefix(PREFIX).lower(): (name, value)
+        for name, value in environ.items()
+        if name.upper().startswith(PREFIX) and not name.upper().startswith(EDGE_PREFIX)
+    }
+
+
+def unknown_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Return ``ALARMCAST_…`` variables that name no setting; pydantic-settings would overlook them."""
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | _ASKERS
-    return sorted(
-        name
-        for name in os.environ
-        if name.upper().startswith(PREFIX)
-        and not name.upper().startswith(EDGE_PREFIX)
-        and name.upper() not in known
-    )
+    secrets = [*secret_names(), *CLIENT_SECRETS]
+    known = {*Settings.model_fields, "url", *CLIENT_SECRETS, *(f"{name}{SUFFIX}" for name in secrets)}
+    return sorted(spelled for name, (spelled, _) in given_variables(environ).items() if name not in known)

@@ -52,12 +52,17 @@ class Mosquitto:
     anonymous: bool = True
     process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def configure(self) -> Path:
+        """Write the configuration, and return where it is."""
         config = self.folder / "mosquitto.conf"
         config.write_text(
             f"listener {self.port} 127.0.0.1\nallow_anonymous {str(self.anonymous).lower()}\npersistence true\n"
             f"persistence_location {self.folder}/\nmax_inflight_messages 0\nmax_queued_messages 0\n{self.extra}"
         )
+        return config
+
+    def start(self) -> None:
+        config = self.configure()
         program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
         log = (self.folder / "mosquitto.log").open("ab")
         with log:

@@ -93,13 +93,21 @@ def _salvage(payload: bytes, error: ValidationError) -> DecodedBatch:
 def _judge(model: type[Model], items: list[Any], bad: list[BadItem], kind: str) -> list[Model]:
     good: list[Model] = []
     for item in items:
-        body = json.dumps(item).encode()
+        body = _written(item)
         try:
             good.append(model.model_validate_json(body))
         except ValidationError as error:
             reason, detail = _why(error)
             bad.append(BadItem(reason, detail, body, _readable_seqs(item), kind))
     return good
+
+
+def _written(item: Any) -> bytes:
+    """Write an item no longer than it came; escapes would treble a text in another alphabet."""
+    try:
+        return json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # half a character has no bytes of its own
+        return json.dumps(item, separators=(",", ":")).encode()
 
 
 def _word_or_infinity(digits: str) -> int | float:

@@ -19,6 +19,18 @@ class Channel(StrEnum):
     FORECAST = "forecast"
 
 
+# What an agent may say and hear, of its own machine and of no other. It hears its own state to find out whether
+# another agent speaks in its name; the forecast is there for an HMI beside the machine.
+AGENT_SENDS = (Channel.EVENTS, Channel.STATE)
+AGENT_HEARS = (Channel.ACKS, Channel.FORECAST, Channel.STATE)
+AGENTS = "alarmcast-edge/"  # what the names of all agents at a broker begin with
+
+
+def agent_name(machine: MachineId) -> str:
+    """Return the client id of a machine's agent, which is its user name too; no id contains a slash."""
+    return f"{AGENTS}{machine}"
+
+
 class Topic(NamedTuple):
     """A parsed topic: whose it is, and what it carries."""
 

@@ -159,3 +159,12 @@ class PrincipalKind(StrEnum):
     KEY = "key"  # a program with an API key
     LOCAL = "local"  # whoever can read the service's own folder
     SYSTEM = "system"  # the service itself
+
+
+class CredentialState(StrEnum):
+    """Whether a machine is let in at the broker, as far as that is the service's to say."""
+
+    NONE = "none"  # none were ever issued
+    ACTIVE = "active"
+    LOCKED_OUT = "locked_out"  # the broker has lost its password or keeps it out; new ones must be issued
+    REVOKED = "revoked"

@@ -1,7 +1,7 @@
 """Health: whether the service lives, whether it is ready, and what it has counted."""
 
 from alarmcast.call import Ask
-from alarmcast.endpoint import Noun, S, operation
+from alarmcast.endpoint import Noun, S, download, operation
 from wire.rest.health import Alive, Readiness, Status
 
 
@@ -21,4 +21,9 @@ class Health(Noun[S]):
     @operation("GET /v1/status", Status)
     def status(self) -> Ask:
         """Return what has been counted since the start, the plant's time and the model that serves."""
+        return Ask()
+
+    @download("/metrics")
+    def metrics(self) -> Ask:
+        """Yield what Prometheus reads, in its text format."""
         return Ask()

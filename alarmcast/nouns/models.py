@@ -19,11 +19,19 @@ class Models(Noun[S]):
         return Ask(at={"version": version})
 
     @operation("POST /v1/models/{version}/promote", ModelView)
-    def promote(self, version: str, *, reason: str, force: bool = False) -> Ask:
-        """Let a version serve; one that the gate rejected only by force."""
-        return Ask(at={"version": version}, body=Promotion(reason=reason, force=force))
+    def promote(self, version: str, *, reason: str, force: bool = False, serving: str | None = None) -> Ask:
+        """Let a version serve; one that the gate rejected only by force.
+
+        If ``serving`` is given and another version serves by now, nothing changes and ``Conflict`` is raised.
+        """
+        body = Promotion(reason=reason, force=force, serving=serving)
+        return Ask(at={"version": version}, body=body)
 
     @operation("POST /v1/models/rollback", ModelView)
-    def roll_back(self, *, reason: str) -> Ask:
-        """Let the version serve again that the champion was learned from; return it."""
-        return Ask(body=Rollback(reason=reason))
+    def roll_back(self, *, reason: str, serving: str | None = None) -> Ask:
+        """Let the version serve again that the champion was learned from; return it.
+
+        If ``serving`` is given and another version serves by now, nothing changes and ``Conflict`` is raised: so
+        two who go back at once go back one version and not two.
+        """
+        return Ask(body=Rollback(reason=reason, serving=serving))

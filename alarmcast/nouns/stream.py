@@ -15,10 +15,13 @@ _TOLD: dict[str, type[Told]] = {"forecast": Forecast, "alarm": RaisedAlarm, "mis
 class Stream(Noun[S]):
     """``client.stream``."""
 
-    @events("/v1/stream", _TOLD)
+    @events("/v1/stream", _TOLD, endless=True)
     def follow(
         self, *, site: str | None = None, machine: str | None = None, kinds: Collection[StreamKind] | None = None
     ) -> Ask:
-        """Yield what happens, in the whole fleet or a part of it: the present forecasts first, then all news."""
+        """Yield what happens, in the whole fleet or a part of it: the present forecasts first, then all news.
+
+        It goes on until you close it. Where the service ends it, because it stops, ``Unreachable`` is raised.
+        """
         told = None if kinds is None else ",".join(kinds)
         return Ask(params={"site": site, "machine": machine, "kinds": told})

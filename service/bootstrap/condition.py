@@ -13,6 +13,7 @@ from service.bootstrap.stores import Stores
 from service.broker.ingester import Ingester
 from service.broker.link import Link
 from service.broker.watch import BrokerWatch
+from service.core.credential import Guard
 from service.core.presence import presence
 from service.core.principal import Sites
 from service.errors import Unavailable
@@ -53,6 +54,7 @@ class ConditionDesk:
     watch: BrokerWatch
     feed: Feed
     quarantine: QuarantineLog
+    guard: Callable[[], Guard] = lambda: Guard.UNKNOWN
     monotonic: Callable[[], float] = time.monotonic
     _began: float = field(init=False)
     _kept: dict[Sites, tuple[float, Condition]] = field(default_factory=dict)
@@ -108,6 +110,7 @@ class ConditionDesk:
             tls=self.settings.broker_tls,
             mqtt_version=self.settings.broker_mqtt_version.value,
             complaint=self.link.complaint,
+            guarded={Guard.ON: True, Guard.OFF: False}.get(self.guard()),
             dropped=counts.get("broker_dropped"),
             queued=counts.get("broker_queued"),
             clients=counts.get("broker_clients"),
@@ -155,7 +158,7 @@ class ConditionDesk:
         )
 
     def _jobs(self) -> JobTotals:
-        counts = self.stores.jobs.open_counts()
+        counts = self.stores.jobs.counts()
         return JobTotals(
             collecting=counts.get(JobState.COLLECTING, 0),
             queued=counts.get(JobState.QUEUED, 0),

@@ -1,8 +1,10 @@
 """The port of the API, and the server on it."""
 
+import ipaddress
 import socket
+import ssl
 from collections.abc import Callable
-from ipaddress import ip_address
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -29,19 +31,26 @@ def listen(host: str, port: int) -> socket.socket:
 
 def insist_on_privacy(settings: Settings) -> None:
     """Refuse to send passwords and keys over a network that anybody may listen to, unless told to."""
-    if settings.allow_plain_http or _is_loopback(settings.host):
+    if settings.tls_cert is not None or settings.allow_plain_http or is_loopback(settings.host):
         return
     raise InputRejected(
-        f"On {settings.host} passwords and keys would cross the network unencrypted. Listen on 127.0.0.1 behind a "
-        "proxy that speaks TLS, or, where something else encrypts, say so: ALARMCAST_ALLOW_PLAIN_HTTP=true."
+        f"On {settings.host} passwords and keys would cross the network unencrypted. Give it a "
+        "certificate (alarmcast admin tls-init, then tls_cert and tls_key), listen on 127.0.0.1 behind a proxy "
+        "that speaks TLS, or, where something else encrypts, say so: ALARMCAST_ALLOW_PLAIN_HTTP=true."
     )
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Say whether only this computer can reach what listens on ``host``."""
     try:
-        return ip_address(host).is_loopback
+        return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost"
+        pass
+    try:
+        found = {str(address[4][0]) for address in socket.getaddrinfo(host, None)}
+    except (OSError, UnicodeError):
+        return False
+    return bool(found) and all(ipaddress.ip_address(one.partition("%")[0]).is_loopback for one in found)
 
 
 def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
@@ -54,13 +63,28 @@ def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         server_header=False,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies,
+        **tls_options(settings),
     )
 
 
-def url_of(listener: socket.socket) -> str:
+def url_of(listener: socket.socket, *, tls: bool = False) -> str:
     """Return the address at which a bound socket is reached."""
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    named = f"[{host}]" if ":" in host else host
+    return f"{'https' if tls else 'http'}://{named}:{port}"
+
+
+def tls_options(settings: Settings) -> dict[str, Any]:
+    """Return what lets uvicorn speak TLS, or say in a sentence why the files cannot be used."""
+    if settings.tls_cert is None or settings.tls_key is None:
+        return {}
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.tls_cert, settings.tls_key)
+    except OSError as error:  # ssl.SSLError is one too
+        raise InputRejected(
+            f"The API's certificate cannot be used: {error.strerror or error}. See tls_cert and tls_key."
+        ) from None
+    return {"ssl_certfile": settings.tls_cert, "ssl_keyfile": settings.tls_key}
 
 
 class Server(uvicorn.Server):

@@ -4,16 +4,17 @@ import contextlib
 import os
 import secrets
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
 from service.core import secret
 from service.core.bucket import Buckets
 from service.core.hashing import Argon2
+from service.core.principal import Sites
 from service.core.secret import Token, new_token
 from service.errors import InputRejected
-from service.flows.access import LOCAL, SYSTEM, Access
+from service.flows.access import LOCAL, PAGE, Access
 from service.flows.enrol import wall_now
 from service.flows.people import PeopleDesk
 from service.flows.ports import Hasher
@@ -32,13 +33,12 @@ def _token(kind: str) -> Token:
 
 @dataclass
 class Gatehouse:
-    """All that decides who may come in; ``local`` and ``system`` are keys that live as long as this process."""
+    """All that decides who may come in; ``local`` is a key that lives as long as this process."""
 
     settings: Settings
     database: Database
     hasher: Hasher = field(default_factory=Argon2)
     local: Token = field(default_factory=lambda: _token(secret.LOCAL))
-    system: Token = field(default_factory=lambda: _token(secret.SYSTEM))
     access: Access = field(init=False)
     sign_in: SignInDesk = field(init=False)
     people: PeopleDesk = field(init=False)
@@ -52,7 +52,7 @@ class Gatehouse:
             keys,
             wall=wall_now,
             idle=timedelta(hours=settings.session_idle_hours),
-            own={self.local: LOCAL, self.system: SYSTEM},
+            own={self.local: LOCAL},
         )
         self.sign_in = SignInDesk(
             users, sessions, self.hasher, self.access, wall_now, lasts=timedelta(days=settings.session_days)
@@ -67,6 +67,12 @@ class Gatehouse:
             strangers=Buckets(rate * _STRANGERS_SHARE, burst * _STRANGERS_SHARE, time.monotonic),
             open_docs=settings.open_docs,
         )
+
+    def page_key(self, sites: Sites) -> str:
+        """Return a key with which the pages may look at these sites, and do nothing else."""
+        token = _token(secret.SYSTEM)
+        self.access.own[token] = replace(PAGE, sites=sites)
+        return str(token)
 
     def leave_key(self) -> None:
         """Write the local key where only the service's own user can read it; ``alarmcast admin`` looks there."""

@@ -12,22 +12,31 @@ from datetime import timedelta
 from pathlib import Path
 
 import httpx
-from paho.mqtt.enums import MQTTProtocolVersion
 from starlette.types import ASGIApp
 
 from alarmcast import AsyncClient
 from service import __version__
 from service.bootstrap.condition import ConditionDesk
-from service.bootstrap.configuration import curriculum, plant_clock, time_policy, window_spec
-from service.bootstrap.front import CookieForAll
+from service.bootstrap.configuration import (
+    agent_access,
+    broker_address,
+    curriculum,
+    dynamic_security,
+    plant_clock,
+    time_policy,
+    window_spec,
+)
+from service.bootstrap.expiry import Expiry
 from service.bootstrap.listening import Server, server_config, url_of
+from service.bootstrap.metrics import Metrics
 from service.bootstrap.people import Gatehouse
 from service.bootstrap.stores import Stores
 from service.broker.announcer import ForecastAnnouncer
 from service.broker.inbox import BatchLimits, InboxLimits
 from service.broker.ingester import Ingester
-from service.broker.link import BrokerAddress, Link
+from service.broker.link import Link
 from service.broker.watch import BrokerWatch
+from service.core.credential import Guard
 from service.core.health import Health
 from service.core.job import Job
 from service.core.notice import Habits
@@ -36,6 +45,7 @@ from service.core.principal import sites_asked
 from service.errors import NoChampion, Unavailable
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
+from service.flows.credentials import CredentialDesk
 from service.flows.enrol import Enrolment, wall_now
 from service.flows.explain import ExplanationDesk
 from service.flows.export import AlarmExport
@@ -73,8 +83,9 @@ from service.flows.silence import SilenceWatch
 from service.flows.timeline import TimelineDesk
 from service.flows.versions import VersionDesk
 from service.flows.webhooks import WebhookDesk
-from service.settings import MqttVersion, Settings
+from service.settings import DynamicSecurity, Settings
 from service.store.acknowledgements import AcknowledgementStore
+from service.store.credentials import CredentialStore
 from service.store.deliveries import DeliveryStore
 from service.store.exports import AlarmExports
 from service.store.handover import take_over
@@ -86,12 +97,14 @@ from service.store.shelves import ShelfStore
 from service.store.strips import StripStore
 from service.store.webhooks import WebhookStore
 from service.web.app import create_app
+from service.web.observed import Observed, Traffic
 from service.web.parts import Parts
 from service.worker.apprentice import Apprentice
 from service.worker.courier import Courier
 from service.worker.housekeeping import Housekeeping
 from service.worker.lookout import Lookout
 from service.worker.post import HttpPost
+from service.worker.reconciler import Reconciler
 from service.worker.rhythm import Rhythm
 from service.worker.scorekeeper import Scorekeeper
 from service.worker.worker import Worker
@@ -142,7 +155,7 @@ class Service:
         )
         self.watch = BrokerWatch(queue_alarm=settings.broker_queue_alarm)
         self.link = Link(
-            _broker_address(settings),
+            broker_address(settings),
             client_id=settings.broker_client_id,
             receive_maximum=settings.ingest_receive_maximum,
             deliver=self.ingester.deliver,
@@ -194,6 +207,15 @@ class Service:
                 told=(self.notify.told,),
             )
         )
+        self.credentials = CredentialDesk(
+            stores.machines,
+            CredentialStore(stores.database),
+            dynamic_security(settings),
+            self.clock,
+            agent_access(settings),
+        )
+        self.reconciler = Reconciler(self.credentials, connections=lambda: self.link.connections)
+        self.expiry = Expiry(settings, broker=lambda: self.link.certificate_ends, now=wall_now)
         self.enrolment = Enrolment(
             machines=stores.machines,
             enrolments=stores.enrolments,
@@ -202,6 +224,7 @@ class Service:
             school=School(stores.machines, stores.events, window_spec(settings), curriculum(settings)),
             clock=self.clock,
             announcer=announcer,
+            credentials=self.credentials,
             refresh_after=timedelta(days=settings.refresh_days) if settings.refresh_days else None,
         )
         self.worker = Worker(
@@ -238,18 +261,34 @@ class Service:
             folder=settings.data_dir / "uploads",
             most_bytes=settings.history_max_mb * 1_000_000,
         )
-        seen, condition = (
-            ScopedMachines(stores.machines),
-            ConditionDesk(
-                settings=settings,
-                stores=stores,
-                clock=self.clock,
-                ingester=self.ingester,
-                link=self.link,
-                watch=self.watch,
-                feed=self.feed,
-                quarantine=quarantine,
-            ),
+        seen = ScopedMachines(stores.machines)
+        condition = ConditionDesk(
+            settings=settings,
+            stores=stores,
+            clock=self.clock,
+            ingester=self.ingester,
+            link=self.link,
+            watch=self.watch,
+            feed=self.feed,
+            quarantine=quarantine,
+            guard=lambda: self.credentials.guard,
+        )
+        self.traffic = Traffic()
+        self.metrics = Metrics(
+            settings=settings,
+            stores=stores,
+            clock=self.clock,
+            wall=wall_now,
+            health=self.health,
+            condition=condition.look,
+            ingester=self.ingester,
+            desk=self.desk,
+            newest=self.newest,
+            champion=self._champion,
+            silence=self.silence,
+            traffic=self.traffic,
+            certificates=self.expiry.ends,
+            attempts=lambda: {"delivered": self.courier.delivered, "failed": self.courier.failed},
         )
         self.app = create_app(
             Parts(
@@ -262,6 +301,7 @@ class Service:
                 clock=self.clock,
                 health=lambda: self.health(asker_sees),
                 enrolment=self.enrolment,
+                credentials=self.credentials,
                 jobs=ScopedJobs(stores.jobs),
                 versions=ScopedVersions(stores.versions),
                 version_desk=VersionDesk(stores.versions, self.clock),
@@ -307,6 +347,7 @@ class Service:
                 sign_in=self.gatehouse.sign_in,
                 people=self.gatehouse.people,
                 audit=stores.audit,
+                metrics=self.metrics.text,
             ),
             self.gatehouse.door,
         )
@@ -319,12 +360,13 @@ class Service:
     def front(self) -> ASGIApp:
         """Return the API with the operators' pages around it; once a process, because NiceGUI is one."""
         from service.page.install import with_pages  # noqa: PLC0415 - a command that asks one thing needs no page
+        from service.page.reception import Reception  # noqa: PLC0415
 
-        # until there is a page to sign in on: the pages ask in the service's own name, and whoever opens one may
-        # fetch files in that name too. Then each visitor's own session takes the place of this key in both.
-        key = str(self.gatehouse.system)
-        client = AsyncClient("http://here", key=key, transport=httpx.ASGITransport(self.app))
-        return CookieForAll(with_pages(self.app, client), key)
+        def client_of(key: str) -> AsyncClient:
+            return AsyncClient("http://here", key=key, transport=httpx.ASGITransport(self.app))
+
+        reception = Reception(client_of, lambda sites: client_of(self.gatehouse.page_key(sites)))
+        return Observed(with_pages(self.app, reception), self.traffic)
 
     def start(self) -> None:
         """Start what runs beside the web app."""
@@ -340,6 +382,7 @@ class Service:
         self.housekeeping.start()
         self.lookout.start()
         self.courier.start()
+        self.reconciler.start()
 
     def stop(self) -> None:
         """Stop taking messages, finish the batch at hand, end."""
@@ -350,6 +393,7 @@ class Service:
         self.rhythm.stop()
         self.lookout.stop()
         self.courier.stop()
+        self.reconciler.stop()
         self.ingester.stop()
         self.link.stop()
         self.gatehouse.take_key_back()
@@ -357,11 +401,11 @@ class Service:
     def announce(self, address: str) -> None:
         """Tell those who work on the same folder where the service is to be asked, and with which key."""
         self.gatehouse.leave_key()
-        self.stores.lock.announce(address)
+        self.stores.lock.announce(address, self.settings.tls_cert)
 
     def run(self, listener: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT."""
-        self.announce(url_of(listener))
+        self.announce(url_of(listener, tls=self.settings.tls_cert is not None))
         # uvicorn raises the signal again once it has stopped; we still have to finish the batch at hand.
         for ending in (signal.SIGTERM, signal.SIGINT):
             signal.signal(ending, lambda *_: None)
@@ -375,6 +419,7 @@ class Service:
 
     def health(self, sees: Callable[[str], bool] = lambda _site: True) -> Health:
         """Say how every part is; warnings name machines of those sites only that the asker sees."""
+        version, trouble = self._model()
         troubles = {
             "broker": self.link.complaint,
             "broker_thread": None if self.link.is_alive else "the network thread has ended",
@@ -385,10 +430,10 @@ class Service:
             "housekeeping": self.housekeeping.trouble,
             "notices": self.lookout.trouble,
             "deliveries": self.courier.trouble,
+            "credentials": self._credential_trouble(),
             "database": self._database_trouble(),
+            "model": trouble,
         }
-        version, trouble = self._model()
-        troubles["model"] = trouble
         return Health(
             {part: why for part, why in troubles.items() if why},
             dict(self.ingester.counts)
@@ -399,6 +444,7 @@ class Service:
             | self.watch.counts,
             version,
             self._warnings(sees),
+            tuple(troubles),
         )
 
     def _apprentice(self, job: Job, folder: Path) -> Apprentice:
@@ -415,7 +461,7 @@ class Service:
         self.stores.versions.prune(keep=self.settings.keep_versions)
 
     def _warnings(self, sees: Callable[[str], bool]) -> dict[str, str]:
-        told = self.watch.warnings()
+        told = self.watch.warnings() | self._credential_warnings()
         twins = [one for one in self.ingester.twins.seen(self.clock.now()) if sees(one.site)]
         if twins:
             names = ", ".join(str(machine) for machine in twins)
@@ -432,6 +478,27 @@ class Service:
             )
         return told
 
+    def _credential_trouble(self) -> str | None:
+        """Say what is wrong with who may come in; that the broker is away is said elsewhere."""
+        if self.settings.broker_dynamic_security is DynamicSecurity.ON and self.credentials.guard is Guard.OFF:
+            return f"broker_dynamic_security is on, but {self.credentials.why_not}"
+        return self.reconciler.trouble if self.link.connected else None
+
+    def _credential_warnings(self) -> dict[str, str]:
+        told: dict[str, str] = {}
+        if self.credentials.guard is Guard.OFF:
+            told["broker_open"] = (
+                f"Anybody who reaches the broker may speak as any machine, as far as this service can tell: "
+                f"{self.credentials.why_not}. To have it guarded: alarmcast admin broker-init"
+            )
+        if self.credentials.locked_out:
+            names = ", ".join(str(machine) for machine in self.credentials.locked_out[:10])
+            told["locked_out"] = (
+                f"The broker does not let in {len(self.credentials.locked_out)} machines: {names}. It has lost "
+                "their passwords or keeps them out; issue new ones: alarmcast admin machine rotate SITE/MACHINE"
+            )
+        return told | self.expiry.warnings()
+
     def _database_trouble(self) -> str | None:
         try:
             self.stores.database.ping()
@@ -446,16 +513,3 @@ class Service:
             return None, None
         except Unavailable as error:
             return None, str(error)
-
-
-def _broker_address(settings: Settings) -> BrokerAddress:
-    v5 = settings.broker_mqtt_version is MqttVersion.V5
-    return BrokerAddress(
-        settings.broker_host,
-        settings.broker_port,
-        MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,
-        settings.broker_username,
-        settings.broker_password,
-        settings.broker_tls,
-        settings.broker_tls_ca,
-    )

@@ -106,6 +106,11 @@ class Inbox:
     def __len__(self) -> int:
         return self._waiting
 
+    @property
+    def size(self) -> int:
+        """How many bytes wait."""
+        return self._size
+
     def _next(self) -> Delivery:
         machine = self._turns.popleft()
         queue = self._queues[machine]

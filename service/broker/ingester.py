@@ -83,6 +83,11 @@ class Ingester:
         return self._thread.is_alive()
 
     @property
+    def waiting(self) -> tuple[int, int]:
+        """How many messages wait for a commit, and how many bytes they are."""
+        return len(self._inbox), self._inbox.size
+
+    @property
     def sent_back(self) -> Counter[str]:
         """How many messages of which machines found no room."""
         return self._inbox.sent_back

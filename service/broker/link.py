@@ -8,17 +8,16 @@ import logging
 import random
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, NamedTuple
 
 import paho.mqtt.client as mqtt
-from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
+from service.broker.address import BrokerAddress
 from service.broker.watch import TOPICS, BrokerWatch
 from wire.topics import Channel, every_machine
 
@@ -27,19 +26,6 @@ log = logging.getLogger(__name__)
 _SESSION_SECONDS = 7 * 24 * 3600  # how long the broker keeps our queue while we are away
 _KEEPALIVE = 15  # seconds; a connection that only looks open is given up after at most twice as long
 _SUBSCRIPTIONS = [(every_machine(Channel.EVENTS), 1), (every_machine(Channel.STATE), 1)]
-
-
-@dataclass(frozen=True)
-class BrokerAddress:
-    """Where the broker is and how to speak to it."""
-
-    host: str
-    port: int
-    protocol: MQTTProtocolVersion = MQTTProtocolVersion.MQTTv5
-    username: str | None = None
-    password: str | None = None
-    tls: bool = False
-    tls_ca: Path | None = None
 
 
 class Delivery(NamedTuple):
@@ -71,8 +57,10 @@ class Link:
         self._generation = 0
         self._subscribing: int | None = None
         self._had_session = False
+        self.connections = 0  # how often we were connected; whoever must look again after each can count
         self.connected = self._may_publish = False
         self.complaint: str | None = f"not connected yet to the broker at {address.host}:{address.port}"
+        self.certificate_ends: datetime | None = None  # of the broker's, where we speak TLS
         self._client = self._build(client_id)
 
     def start(self) -> None:
@@ -116,6 +104,7 @@ class Link:
             self.complaint = f"the broker at {self._address.host}:{self._address.port} refused: {reason}"
             log.error(self.complaint)
             return
+        self.certificate_ends = _ends(client)
         # A resumed session delivers what it kept before it answers our subscription; acks must flow by then.
         self._may_publish = True
         if self._had_session and not flags.session_present:
@@ -133,6 +122,7 @@ class Link:
             log.error(self.complaint)
             return
         self.connected, self.complaint = True, None
+        self.connections += 1
         self._had_session = True
         log.info("connected to the broker at %s:%d", self._address.host, self._address.port)
 
@@ -166,21 +156,10 @@ class Link:
     # --- small parts ---------------------------------------------------------------------------------
 
     def _build(self, client_id: str) -> mqtt.Client:
-        v5 = self._address.protocol == MQTTProtocolVersion.MQTTv5
-        client = mqtt.Client(
-            CallbackAPIVersion.VERSION2,
-            client_id=client_id,
-            protocol=self._address.protocol,
-            manual_ack=True,
-            **({} if v5 else {"clean_session": False}),  # type: ignore[arg-type]
-        )
-        if self._address.username is not None:
-            client.username_pw_set(self._address.username, self._address.password)
-        if self._address.tls:
-            client.tls_set_context(ssl.create_default_context(cafile=self._address.tls_ca))
+        lasting = {} if self._address.speaks_v5 else {"clean_session": False}
+        client = self._address.client(client_id, manual_ack=True, **lasting)
         client.reconnect_delay_set(random.uniform(0.2, 0.5), random.uniform(3, 5))  # type: ignore[arg-type]  # noqa: S311
         client.max_inflight_messages_set(1000)
-        client.suppress_exceptions = True  # an exception in a callback would end paho's thread for good
         client.on_connect = self._on_connect
         client.on_subscribe = self._on_subscribe
         client.on_disconnect = self._on_disconnect
@@ -189,9 +168,18 @@ class Link:
         return client
 
     def _lasting_session_arguments(self) -> dict[str, Any]:
-        if self._address.protocol != MQTTProtocolVersion.MQTTv5:
+        if not self._address.speaks_v5:
             return {}
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _SESSION_SECONDS
         properties.ReceiveMaximum = self._receive_maximum
         return {"clean_start": False, "properties": properties}
+
+
+def _ends(client: mqtt.Client) -> datetime | None:
+    """Return when the certificate ends that the broker has shown."""
+    connection = client.socket()
+    shown = connection.getpeercert() if isinstance(connection, ssl.SSLSocket) else None
+    if not shown:
+        return None
+    return datetime.fromtimestamp(ssl.cert_time_to_seconds(str(shown["notAfter"])), UTC)

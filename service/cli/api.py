@@ -1,9 +1,11 @@
 """The API, wherever it is: in the service that holds the database, or in this process if nobody does."""
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import httpx
@@ -53,14 +55,16 @@ def running_api(settings: Settings) -> Iterator[Client]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A service that is running, and the key to ask it with."""
+    """A service that is running, the key to ask it with, and the certificate that it has told us it shows."""
 
     url: str
-    key: str
+    key: str | None = None
+    certificate: Path | None = None
 
-    def client(self) -> Client:
-        """Return a client of it."""
-        return Client(self.url, key=self.key, timeout=_PATIENCE)
+    def client(self, timeout: httpx.Timeout = _PATIENCE) -> Client:
+        """Return a client of this very service, whatever name its certificate has."""
+        verify = True if self.certificate is None else _knowing(self.certificate)
+        return Client(self.url, key=self.key, timeout=timeout, transport=httpx.HTTPTransport(verify=verify))
 
 
 def _elsewhere() -> Asked | None:
@@ -75,8 +79,10 @@ def _elsewhere() -> Asked | None:
 
 def _here(settings: Settings) -> Asked | None:
     """Return the service that works on the same database, if one does, with the key that it left for us."""
-    address = _running(settings)
-    return None if address is None else Asked(address, _options().key or local_key(settings.data_dir))
+    running = _running(settings)
+    if running is None:
+        return None
+    return replace(running, key=_options().key or local_key(settings.data_dir))
 
 
 class Options(NamedTuple):
@@ -108,8 +114,8 @@ def _told(address: str, silence: str) -> Iterator[None]:
         raise InputRejected(str(error)) from None
 
 
-def _running(settings: Settings) -> str | None:
-    """Return the address of the service that works on the same database, if one does.
+def _running(settings: Settings) -> Asked | None:
+    """Return where to find the service that works on the same database, if one does.
 
     On SQLite the holder of the lock has left it there; on PostgreSQL it is where the settings say, or nowhere.
     """
@@ -120,14 +126,27 @@ def _running(settings: Settings) -> str | None:
         except DatabaseInUse as error:
             if error.url is None:
                 raise
-            return error.url
+            return Asked(error.url, certificate=Path(error.certificate) if error.certificate else None)
         except OSError:
             return None  # whatever is wrong with the folder is said where it is opened
         return None
-    address = f"http://{settings.host}:{settings.port}"
+    scheme = "https" if settings.tls_cert else "http"
+    running = Asked(f"{scheme}://{settings.host}:{settings.port}", certificate=settings.tls_cert)
     try:
-        with Client(address, timeout=5) as client:
+        with running.client(httpx.Timeout(5)) as client:
             client.health.live()
     except AlarmcastError:
         return None
-    return address
+    return running
+
+
+def _knowing(certificate: Path) -> ssl.SSLContext:
+    """Trust exactly one certificate: the service has told us its file, so no name need vouch for it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        context.load_verify_locations(cafile=certificate)
+    except OSError as error:
+        raise InputRejected(f"Cannot read {certificate}, the service's certificate: {error}.") from None
+    return context

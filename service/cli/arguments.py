@@ -1,5 +1,9 @@
 """What several commands of ``alarmcast admin`` take, and how it is read."""
 
+import os
+import pwd
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -15,6 +19,16 @@ DataDir = Annotated[Path | None, typer.Option(help="Where database and weights l
 MachineArgument = Annotated[str, typer.Argument(metavar="SITE/MACHINE", help="Which machine.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Which file.")]
 Reason = Annotated[str, typer.Option(help="Why; kept in the book of changes.")]
+EdgeToml = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the agent's configuration here, password included.")
+]
+BrokerOwner = Annotated[
+    str | None,
+    typer.Option(
+        "--broker-owner",
+        help="User that runs the broker, by name or number, to whom its files are given; mosquitto for root.",
+    ),
+]
 Serial = Annotated[str | None, typer.Option(help="Take only rows of this serial.")]
 
 _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
@@ -50,3 +64,43 @@ def opened(file: Path) -> BinaryIO:
         return file.open("rb")
     except OSError as error:
         raise InputRejected(f"Cannot read {file}: {error.strerror}.") from None
+
+
+def broker_owner(given: str | None) -> str | int | None:
+    """Return whom the broker's files are given to; root gives them to mosquitto, which the broker becomes."""
+    if given is not None:
+        return int(given) if given.isdecimal() else given
+    if os.getuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam("mosquitto").pw_name
+    except KeyError:
+        return None
+
+
+@contextmanager
+def secret_file(path: Path | None) -> Iterator[Callable[[str], None]]:
+    """Yield what keeps a secret in a new file that only its owner reads, or, without a file, prints it.
+
+    The file is made before the secret is: one that cannot be written must not cost a password. If nothing comes
+    to be kept it is taken away again.
+    """
+    if path is None:
+        yield lambda text: typer.echo(f"Shown once; keep it as edge.toml beside the machine:\n\n{text}", nl=False)
+        return
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise InputRejected(f"{path} is there already and is not overwritten; choose another file.") from None
+    except OSError as error:
+        raise InputRejected(f"Cannot write {path}: {error.strerror}.") from None
+    kept: list[str] = []
+    try:
+        with os.fdopen(file, "w", encoding="utf-8") as secret:
+            yield kept.append
+            secret.writelines(kept)
+    finally:
+        if kept:
+            typer.echo(f"The agent's configuration is in {path}; the password in it is shown nowhere else.")
+        else:
+            path.unlink(missing_ok=True)

@@ -8,7 +8,17 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 
 from service.bootstrap.configuration import load_settings
 from service.cli.api import api, running_api
-from service.cli.arguments import DataDir, File, MachineArgument, Serial, machine_id, opened, read
+from service.cli.arguments import (
+    DataDir,
+    EdgeToml,
+    File,
+    MachineArgument,
+    Serial,
+    machine_id,
+    opened,
+    read,
+    secret_file,
+)
 from service.errors import InputRejected
 from service.settings import Settings
 from wire.identity import MachineId
@@ -17,6 +27,7 @@ from wire.rest.jobs import JobView
 from wire.words import JobState
 
 _ENDED_WELL = (JobState.PROMOTED, JobState.REJECTED)
+_WHY_NONE = "it holds some already, or the broker wants none. To issue new ones: alarmcast admin machine rotate"
 _OPEN = (JobState.COLLECTING, JobState.QUEUED, JobState.RUNNING)
 
 
@@ -29,6 +40,7 @@ def enrol(  # noqa: PLR0913 - a command has as many options as it has
     history: Annotated[Path | None, typer.Option(help="Its past: timestamp,alarm,serial, gzipped or not.")] = None,
     serial: Serial = None,
     history_zone: Annotated[str, typer.Option(help="Zone of timestamps in the past that name none.")] = "UTC",
+    edge_toml: EdgeToml = None,
     wait: Annotated[bool, typer.Option("--watch", help="Stay and show how it is learned.")] = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -37,9 +49,16 @@ def enrol(  # noqa: PLR0913 - a command has as many options as it has
     if history is not None and not history.is_file():
         raise InputRejected(f"There is no file {history}.")
     codes = None if catalogue is None else read(catalogue).decode("utf-8", errors="replace")
-    with api(settings) as client:
-        job = client.enrolment.enrol(identity, name=name, time_zone=time_zone, catalogue=codes).job
-    typer.echo(f"{identity} is enrolled; job {job.id} is {job.state}.")
+    with secret_file(edge_toml) as keep, api(settings) as client:
+        enrolled = client.enrolment.enrol(identity, name=name, time_zone=time_zone, catalogue=codes)
+        job = enrolled.job
+        typer.echo(f"{identity} is enrolled; job {job.id} is {job.state}.")
+        if enrolled.credentials is not None:
+            keep(enrolled.credentials.edge_toml)
+    if enrolled.credentials_note:
+        typer.echo(enrolled.credentials_note)
+    elif edge_toml is not None and enrolled.credentials is None:
+        typer.echo(f"No credentials were issued now, so {edge_toml} was not written: {_WHY_NONE} {identity}")
     if history is not None:
         _load(settings, identity, history, serial=serial, time_zone=history_zone)
     if wait:

@@ -8,11 +8,12 @@ from rich.table import Table
 
 from service.bootstrap.configuration import load_settings
 from service.cli.api import api
-from service.cli.arguments import DataDir, MachineArgument, Reason, machine_id
+from service.cli.arguments import DataDir, EdgeToml, MachineArgument, Reason, machine_id, secret_file
 from wire.moment import isoformat
 from wire.rest.machines import AgentView
+from wire.words import CredentialState
 
-app = typer.Typer(help="List machines, learn them again, let them go.", no_args_is_help=True)
+app = typer.Typer(help="List machines, learn them again, let them in, let them go.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -49,6 +50,26 @@ def machine_retire(machine: MachineArgument, reason: Reason, data_dir: DataDir =
     with api(load_settings(data_dir=data_dir)) as client:
         client.enrolment.retire(identity, reason=reason)
     typer.echo(f"{machine} is retired.")
+
+
+@app.command("rotate")
+def machine_rotate(machine: MachineArgument, edge_toml: EdgeToml = None, data_dir: DataDir = None) -> None:
+    """Issue new credentials for the broker; an agent that is there with the old ones is thrown out."""
+    identity = machine_id(machine)
+    with secret_file(edge_toml) as keep, api(load_settings(data_dir=data_dir)) as client:
+        keep(client.credentials.rotate(identity).edge_toml)
+
+
+@app.command("revoke")
+def machine_revoke(machine: MachineArgument, reason: Reason, data_dir: DataDir = None) -> None:
+    """Throw a machine's agent out at the broker, and let it in no more until its credentials are rotated."""
+    identity = machine_id(machine)
+    with api(load_settings(data_dir=data_dir)) as client:
+        revoked = client.credentials.revoke(identity, reason=reason)
+    if revoked.state is CredentialState.NONE:
+        typer.echo(f"{machine} has no credentials; there was nothing to revoke.")
+    else:
+        typer.echo(f"The credentials of {machine} are revoked. {revoked.note or ''}".strip())
 
 
 @app.command("erase")

@@ -11,6 +11,10 @@ from service.cli.api import api
 from service.cli.arguments import DataDir, Reason
 from wire.moment import isoformat
 
+Serving = Annotated[
+    str | None, typer.Option(help="The version that serves as far as you know; if another does, nothing changes.")
+]
+
 app = typer.Typer(help="Versions: list, promote, roll back.", no_args_is_help=True)
 
 
@@ -34,19 +38,20 @@ def model_promote(
     reason: Reason,
     *,
     force: Annotated[bool, typer.Option("--force", help="Even if the gate rejected it.")] = False,
+    serving: Serving = None,
     data_dir: DataDir = None,
 ) -> None:
     """Let a version serve."""
     with api(load_settings(data_dir=data_dir)) as client:
-        client.models.promote(version, reason=reason, force=force)
+        client.models.promote(version, reason=reason, force=force, serving=serving)
     typer.echo(f"{version} serves.")
 
 
 @app.command("rollback")
-def model_rollback(reason: Reason, data_dir: DataDir = None) -> None:
+def model_rollback(reason: Reason, serving: Serving = None, data_dir: DataDir = None) -> None:
     """Let the version serve again that the champion was learned from."""
     with api(load_settings(data_dir=data_dir)) as client:
-        back = client.models.roll_back(reason=reason)
+        back = client.models.roll_back(reason=reason, serving=serving)
     typer.echo(f"{back.version} serves.")
 
 

@@ -1,6 +1,7 @@
 """``alarmcast serve`` and ``alarmcast demo``."""
 
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -9,10 +10,15 @@ import typer
 
 from service import demo as demonstration
 from service.bootstrap.configuration import load_settings
-from service.bootstrap.listening import insist_on_privacy, listen, url_of
+from service.bootstrap.exposure import insist_on_a_guarded_broker
+from service.bootstrap.listening import insist_on_privacy, listen, tls_options, url_of
+from service.bootstrap.logs import set_up_logs
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 from service.flows.people import FIRST
+from service.settings import LogLevel
+
+log = logging.getLogger(__name__)
 
 DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
 Host = Annotated[str | None, typer.Option(help="Address of the API.")]
@@ -27,24 +33,37 @@ def serve(
     broker_port: Annotated[int | None, typer.Option(help="Port of the MQTT broker.")] = None,
 ) -> None:
     """Take alarms from the broker, store them, forecast, and answer over REST."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
     settings = load_settings(
         data_dir=data_dir, host=host, port=port, broker_host=broker_host, broker_port=broker_port
     )
+    set_up_logs(settings)
     insist_on_privacy(settings)
+    insist_on_a_guarded_broker(settings)
+    tls_options(settings)  # files that cannot be used are told before anything is opened
     listener = listen(settings.host, settings.port)
     with listener, open_stores(settings, check=True) as stores:
-        address = url_of(listener)
-        typer.echo(f"Alarmcast listens on {address}; its API is described at {address}/docs", err=True)
+        address = url_of(listener, tls=settings.tls_cert is not None)
+        log.info("Alarmcast listens on %s; its API is described at %s/docs", address, address)
         service = Service(settings, stores)
         password = service.gatehouse.people.first_admin()
         if password is not None:
-            typer.echo(
-                f"Sign in as {FIRST} with this one-time password, shown this once: {password}\n"
-                "It must be changed at the first sign-in. Lost it? alarmcast admin user password admin",
-                err=True,
-            )
+            _tell_first_password(password, settings.data_dir)
         service.run(listener)
+
+
+def _tell_first_password(password: str, data_dir: Path) -> None:
+    """Show it once: on a terminal as it is, elsewhere in a file of the service's own, because logs are kept."""
+    if sys.stderr.isatty():
+        typer.echo(
+            f"Sign in as {FIRST} with this one-time password, shown this once: {password}\n"
+            "It must be changed at the first sign-in. Lost it? alarmcast admin user password admin",
+            err=True,
+        )
+        return
+    file = data_dir / "first-password.txt"
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as opened:
+        opened.write(f"{password}\n")
+    log.warning("sign in as %s with the one-time password in %s, then remove that file", FIRST, file)
 
 
 def demo(
@@ -56,7 +75,7 @@ def demo(
     timeout: Annotated[float, typer.Option(help="Seconds that --check may take.", min=1)] = 600.0,
 ) -> None:
     """Run a broker, the service and a simulated fleet, all on this machine."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING, stream=sys.stderr)
+    set_up_logs(load_settings(), least=LogLevel.WARNING)
     plan = demonstration.Plan(machines=machines, speed=speed, port=port, data_dir=data_dir)
     if check:
         demonstration.check(plan, timeout=timeout)

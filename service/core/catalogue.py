@@ -29,8 +29,9 @@ def unknown_code(code: int) -> CatalogueEntry:
 
 def parse_catalogue(text: str) -> list[CatalogueEntry]:
     """Read a CSV with the columns code, text, severity and target, or say which line is wrong and why."""
+    text = text.removeprefix("\ufeff")
     try:
-        head, *rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=None)) if text.strip() else [[]]
+        head, *rows = csv.reader(io.StringIO(text, newline=None)) if text.strip() else [[]]
     except csv.Error as error:
         raise InputRejected(f"The catalogue cannot be read as CSV: {error}.") from None
     if [name.strip().lower() for name in head] != _COLUMNS:

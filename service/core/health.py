@@ -11,6 +11,7 @@ class Health:
     counts: dict[str, int]
     model_version: str | None
     warnings: dict[str, str] = field(default_factory=dict)  # worth a look, and no reason to be unready
+    parts: tuple[str, ...] = ()  # all that were asked
 
     @property
     def ready(self) -> bool:

@@ -1,4 +1,4 @@
-"""How fast events come in, and how long they were on their way: small rings that ingest feeds."""
+"""How fast events come in, and how long they were on their way: small rings and counts that ingest feeds."""
 
 import time
 from collections import deque
@@ -6,8 +6,12 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import NamedTuple
 
+from service.core.histogram import Counted, Histogram
+
 _SECONDS = 900  # the longest span that can be asked for
 _RECENT = 10_000  # events whose lag is remembered
+LATE = 3600.0  # seconds of plant time from which on an event changes more than the newest forecast
+_LAGS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, LATE, 21_600.0, 86_400.0)
 
 
 class Lag(NamedTuple):
@@ -27,6 +31,7 @@ class Pace:
         self._lock = Lock()
         self._seconds: deque[tuple[int, int]] = deque()
         self._lags: deque[int] = deque(maxlen=_RECENT)
+        self._stored, self._histogram = 0, Histogram(_LAGS)
 
     def note(self, events: int, lags_us: Sequence[int] = ()) -> None:
         """Count events that were just committed; a negative lag, from an agent whose clock is ahead, is none."""
@@ -41,6 +46,13 @@ class Pace:
                 while self._seconds[0][0] <= second - _SECONDS:
                     self._seconds.popleft()
             self._lags.extend(lags_us)
+            self._stored += events
+            self._histogram.add_all(lags_us, unit=1e-6)
+
+    def totals(self) -> tuple[int, Counted]:
+        """Return how many events were stored since the start, and how long those took whose time is believed."""
+        with self._lock:
+            return self._stored, self._histogram.read()
 
     def rate(self, seconds: int) -> float:
         """Return events a second over the last ``seconds``, or over all of its life while that is shorter."""

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from service.errors import Conflict
+
 
 @dataclass(frozen=True)
 class Version:
@@ -42,3 +44,9 @@ class StoredForecast:
     events_seen: int
     coverage: float
     probabilities: NDArray[np.float32]
+
+
+def another_serves(champion: int | None, *, believed: int | None) -> Conflict:
+    """Return the refusal of a change that was decided while another version served."""
+    now = f"v{champion} serves by now" if champion is not None else "Nothing serves"
+    return Conflict(f"{now}, not v{believed}: somebody was faster. Nothing was changed; look again, then decide.")

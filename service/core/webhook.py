@@ -38,6 +38,13 @@ class Webhook:
         return self.enabled and here and _RANK.get(severity, 0) >= _RANK[self.severity]
 
 
+class Waiting(NamedTuple):
+    """How many deliveries are still to be made, and when the oldest of them came up."""
+
+    number: int
+    since: datetime | None
+
+
 @dataclass(frozen=True)
 class Delivery:
     """One notice on its way to one webhook; its times are wall time, because receivers live in it.
@@ -125,6 +132,8 @@ def checked_url(url: str) -> str:
         raise InputRejected("Leave user and password out of the webhook's address; deliveries are signed instead.")
     if parts.fragment:
         raise InputRejected("Leave out what follows the # of the webhook's address; it is never sent.")
+    if any(one.isspace() or not one.isprintable() for one in url):
+        raise InputRejected("The webhook's address has a space in it; leave it out, or write it as %20.")
     _insist_on_a_reachable_host(parts.hostname)
     return url
 

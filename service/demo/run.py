@@ -28,7 +28,7 @@ from service.demo.prepare import prepare
 from service.demo.screen import screen
 from service.errors import Unavailable
 from service.flows.people import FIRST
-from service.settings import MqttVersion
+from service.settings import DynamicSecurity, MqttVersion
 from wire.clock import PlantClock
 
 _DEFAULT_DIR = Path("data/demo")
@@ -95,6 +95,7 @@ def _stage(plan: Plan, data_dir: Path, say: Callable[[str], None]) -> Iterator[S
             port=plan.port,
             broker_port=broker_port,
             broker_mqtt_version=MqttVersion.V311,
+            broker_dynamic_security=DynamicSecurity.OFF,  # the embedded broker has none; it is on loopback only
             clock_wall_origin=clock.wall_origin,
             clock_plant_origin=clock.plant_origin,
             clock_speed=clock.speed,

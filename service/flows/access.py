@@ -19,7 +19,7 @@ from wire.words import PrincipalKind, Role
 _MOST_KEPT = 10_000  # tokens
 _TOUCH_AFTER = timedelta(minutes=1)  # how exact "last used" is
 LOCAL = Principal("local admin", Role.ADMIN, None, PrincipalKind.LOCAL)
-SYSTEM = Principal("page", Role.ADMIN, None, PrincipalKind.SYSTEM)
+PAGE = Principal("page", Role.VIEWER, None, PrincipalKind.SYSTEM)
 
 
 @dataclass

@@ -9,6 +9,7 @@ from service.core.enrolment import Enrolled, NewMachine
 from service.core.job import Job
 from service.core.machine import Machine
 from service.errors import Conflict, InputRejected
+from service.flows.credentials import CredentialDesk
 from service.flows.ports import Enrolments, EventLog, Jobs, Machines, Retractor
 from service.flows.schooling import School
 from wire.clock import PlantClock
@@ -39,6 +40,7 @@ class Enrolment:
     clock: PlantClock
     announcer: Retractor
     refresh_after: timedelta | None
+    credentials: CredentialDesk | None = None
     wall: Callable[[], datetime] = wall_now
     _looked: dict[int, datetime] = field(default_factory=dict)
 
@@ -60,7 +62,7 @@ class Enrolment:
         """Let a machine go; its share of the memory is free for the next one."""
         known = self._present(machine)
         self.enrolments.retire(known, who=who, at=self.wall(), plant_at=self.clock.now(), reason=reason)
-        self.announcer.retract(machine)
+        self._let_go(machine, who=who, reason=reason)
 
     def erase(self, machine: MachineId, *, who: str, reason: str) -> list[str]:
         """Remove all that a machine has ever told; return the versions that had learned from it."""
@@ -68,7 +70,7 @@ class Enrolment:
         learned_by = self.enrolments.erase(
             known, who=who, at=self.wall(), plant_at=self.clock.now(), reason=reason
         )
-        self.announcer.retract(machine)
+        self._let_go(machine, who=who, reason=reason)
         return learned_by
 
     def admit(self) -> int:
@@ -105,6 +107,12 @@ class Enrolment:
                 self.jobs.open(machine, *again, at=self.wall())
                 queued += 1
         return queued
+
+    def _let_go(self, machine: MachineId, *, who: str, reason: str | None) -> None:
+        """Take away what a machine has at the broker: its forecast, and the right to come in."""
+        self.announcer.retract(machine)
+        if self.credentials is not None:
+            self.credentials.revoke(machine, who=who, reason=reason)
 
     def _long_ago(self, job: Job) -> bool:
         """Say whether a job ended so long ago, in plant time, that another try is worth it."""

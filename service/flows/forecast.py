@@ -1,7 +1,8 @@
 """A machine's evidence to its forecast: the same arithmetic for the grid, for REST and for the past."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from forecasting.forecaster import Forecaster, Record
 from forecasting.network import Matrix
 from forecasting.window import WindowSpec, coverage, evidence
 from service.core.catalogue import CatalogueEntry, unknown_code
+from service.core.histogram import Histogram
 from service.core.machine import Agent, Machine
 from service.core.version import StoredForecast
 from service.errors import InputRejected
@@ -23,6 +25,7 @@ from wire.identity import MachineId
 from wire.moment import EARLIEST
 
 ENOUGH_COVERAGE = 0.5
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Heard(NamedTuple):
@@ -50,7 +53,7 @@ class Then(NamedTuple):
 
 @dataclass(frozen=True)
 class ForecastDesk:
-    """Makes forecasts; holds nothing but its sources."""
+    """Makes forecasts; holds nothing but its sources, and counts how long a pass over present machines takes."""
 
     machines: Machines
     log: EventLog
@@ -59,13 +62,19 @@ class ForecastDesk:
     base_rates: BaseRates
     clock: PlantClock
     stale_after: timedelta
+    monotonic: Callable[[], float] = time.monotonic
+    durations: Histogram = field(default_factory=lambda: Histogram(_SECONDS))
 
     def now(self, machines: Sequence[Machine], at: datetime) -> list[Made]:
         """Forecast machines as of ``at``, this moment or the grid's last, with the champion, all in one pass."""
         serving = self.champion.current()
+        started = self.monotonic()
         agents = self.machines.agents()
         heard = [self._heard(machine, at, agents.get(machine.id)) for machine in machines]
-        return self._make(machines, at, serving, heard)
+        made = self._make(machines, at, serving, heard)
+        if made:
+            self.durations.add(self.monotonic() - started)
+        return made
 
     def past(self, machine: MachineId, at: datetime) -> Forecast:
         """Forecast as of a past moment, with the version that served then, or with the champion in hindsight."""

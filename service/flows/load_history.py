@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from threading import Condition
@@ -27,6 +28,7 @@ _BATCH = 10_000
 _GZIP = b"\x1f\x8b"
 _CHUNK, _LONGEST_LINE, _MOST_UNPACKED = 1 << 20, 1 << 20, 20_000_000_000
 _EXAMPLES = 3
+_GLANCE = 1_000  # rows among which there must be an alarm
 _HISTORY = UUID("6f0f5a0e-3f0b-4a57-9d1c-6a2f0a4c7d11")  # namespace of the epochs of history files
 
 
@@ -158,6 +160,7 @@ def load_history(
 ) -> Loaded:
     """Commit a log in batches; its epoch is made from its bytes, so loading it twice changes nothing."""
     epoch, lines = surveyed(log)
+    _insist_on_alarms(log)
     progress(0, lines)
     rows = RowReader(log.serial, log.zone)
     judge = policy.judge(now)
@@ -191,6 +194,25 @@ def load_history(
             progress(number, lines)
     commit()
     return loaded
+
+
+def _insist_on_alarms(log: LogFile) -> None:
+    """Refuse a file that is none of alarms before a row of it is stored or quarantined.
+
+    Rows of other machines are alarms too; only the header and what cannot be read are none.
+    """
+    rows, wrong, number = RowReader(None, log.zone), "", 0
+    for number, line in islice(_lines(log), _GLANCE):
+        try:
+            if rows.read(line) is not None:
+                return
+        except RowRejected as error:
+            wrong = wrong or f" Line {number}: {error}"
+    if not wrong:
+        raise InputRejected(f"{log.title} is empty; choose a file with a row for every alarm.")
+    raise InputRejected(
+        f"{log.title} is no log of alarms: none of its first {number:,} lines is one. Nothing was stored.{wrong}."
+    )
 
 
 def surveyed(log: LogFile) -> tuple[UUID, int]:

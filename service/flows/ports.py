@@ -1,6 +1,6 @@
 """What the flows need from the world outside, each as small as its use; stores and brokers fit these shapes."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -8,6 +8,7 @@ from forecasting.forecaster import Forecaster
 from forecasting.series import AlarmSeries
 from service.core.audit import Deed, DeedQuery
 from service.core.catalogue import CatalogueEntry
+from service.core.credential import Credential, Guard, Guarded
 from service.core.enrolment import Enrolled, NewMachine
 from service.core.exam import Exam, Marks
 from service.core.history import AlarmPage, GapRecord, PageQuery, StoredAlarm
@@ -169,7 +170,9 @@ class Versions(VersionLog, Protocol):
 
     def serving_at(self, at: datetime) -> Version | None: ...
     def load(self, version: Version) -> Forecaster: ...
-    def promote(self, version: Version, *, at: datetime, who: str, reason: str) -> None: ...
+    def promote(
+        self, version: Version, *, at: datetime, who: str, reason: str, serving: int | None = None
+    ) -> None: ...
 
 
 class Enrolments(Protocol):
@@ -326,3 +329,35 @@ class Post(Protocol):
     """The way to a receiver; whatever happens on it comes back as an answer."""
 
     def send(self, url: str, secret: str, key: str, body: bytes) -> Answer: ...
+
+
+class Credentials(Protocol):
+    """Who may come in at the broker, as the database knows it."""
+
+    def of(self, machine: Machine) -> Credential | None: ...
+    def all(self) -> list[Credential]: ...
+    def claim(self, machine: Machine, *, again: bool, at: datetime, who: str) -> Credential | None: ...
+    def rotate(self, machine: Machine, *, at: datetime, who: str) -> Credential: ...
+    def revoke(self, machine: Machine, *, at: datetime, who: str, reason: str | None) -> Credential | None: ...
+    def settle(
+        self,
+        *,
+        well: Iterable[MachineId],
+        locked_out: Iterable[MachineId],
+        newer: Mapping[MachineId, int],
+        at: datetime,
+    ) -> None: ...
+
+
+class BrokerSecurity(Protocol):
+    """Who may come in at the broker, as the broker knows it; :class:`Unavailable` while it cannot be asked."""
+
+    def guard(self) -> tuple[Guard, str | None]: ...
+    def look(self) -> Guarded: ...
+    def admit(
+        self, machine: MachineId, *, generation: int, password: str, farewell: tuple[str, bytes] | None = None
+    ) -> None: ...
+    def hold(self, machine: MachineId) -> None: ...
+    def keep_out(self, machine: MachineId) -> None: ...
+    def straighten(self, machine: MachineId) -> None: ...
+    def remove(self, names: Iterable[str], *, farewell: tuple[str, bytes] | None = None) -> None: ...

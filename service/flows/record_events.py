@@ -9,6 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from service.core.machine import Agent, Machine
+from service.core.pace import LATE
 from service.core.recording import (
     FROM_THE_FUTURE,
     IN_TIME,
@@ -31,7 +32,7 @@ from wire.micros import micros
 from wire.state import AgentState
 from wire.topics import Channel, parse_topic
 
-_LATE = timedelta(hours=1)  # from when on an event changes more than the newest forecast
+_LATE = timedelta(seconds=LATE)
 _parse_topic = lru_cache(maxsize=10_000)(parse_topic)
 
 
@@ -133,9 +134,8 @@ class Intake:
             acked.append(gap.seqs)
         for bad in batch.bad:
             self.counts[f"quarantined:{bad.reason}"] += 1
-            body = (
-                f'{{"epoch":"{epoch}","{bad.kind}":['.encode() + bad.body + b"]}"
-            )  # whole, so that it can be replayed
+            envelope = f'{{"epoch":"{epoch}","{bad.kind}":['.encode()  # so that it can be replayed
+            body = (envelope + bad.body + b"]}")[:MAX_BODY]
             self.recording.quarantined.append(Quarantined(row, message.topic, bad.reason, bad.detail, body))
             if bad.seqs:
                 acked.append(bad.seqs)

@@ -7,6 +7,7 @@ from uuid import UUID
 from wire.identity import MachineId
 
 _REMEMBERS = timedelta(days=1)
+_MOST = 100  # spools of one machine: whoever makes up new ones without end must not fill the memory
 
 
 @dataclass
@@ -38,13 +39,17 @@ class Twins:
             # A farewell without a greeting before it: an agent that found its place taken and gave way.
             if epoch not in voices.before or epoch in voices.parted:
                 voices.twins_at = at
-            voices.parted = voices.parted | {epoch}
+            else:
+                voices.parted = voices.parted | {epoch}
             return False
         last_spoke = voices.before.get(epoch)
         if last_spoke is not None and at - last_spoke < _REMEMBERS:
             voices.twins_at = at
         voices.before = {other: when for other, when in voices.before.items() if at - when < _REMEMBERS}
-        voices.before[voices.present] = at
+        voices.before.pop(voices.present, None)
+        voices.before[voices.present] = at  # last, as the newest
+        if len(voices.before) > _MOST:
+            del voices.before[next(iter(voices.before))]
         voices.parted = (voices.parted & voices.before.keys()) - {epoch}
         voices.present = epoch
         return True

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from service.core.version import Version
+from service.core.version import Version, another_serves
 from service.errors import Conflict, InputRejected
 from service.flows.ports import Versions
 from wire.clock import PlantClock
@@ -15,26 +15,32 @@ class VersionDesk:
     versions: Versions
     clock: PlantClock
 
-    def promote(self, number: int, *, who: str, reason: str, force: bool) -> Version:
-        """Let a version serve; one that the gate rejected only by force."""
+    def promote(self, number: int, *, who: str, reason: str, force: bool, serving: int | None = None) -> Version:
+        """Let a version serve; one that the gate rejected only by force, and only if ``serving`` serves yet."""
         version = self.versions.get(number)
         if version.promoted_at is None and not force:
             raise Conflict(
                 f"The gate rejected {version.name}: {_why(version)} To promote it all the same, say force and why."
             )
-        return self._let_serve(version, who=who, reason=reason)
+        return self._let_serve(version, who=who, reason=reason, serving=serving)
 
-    def roll_back(self, *, who: str, reason: str) -> Version:
-        """Let the version serve that the champion was learned from."""
+    def roll_back(self, *, who: str, reason: str, serving: int | None = None) -> Version:
+        """Let the version serve that the champion was learned from, if the champion is ``serving``.
+
+        So two who go back at once go back one version, not two.
+        """
         champion = self.versions.champion()
+        if champion is not None and serving not in {None, champion.number}:
+            raise another_serves(champion.number, believed=serving)
         if champion is None or champion.parent is None:
             raise Conflict("There is no earlier version to go back to.")
-        return self._let_serve(self.versions.get(champion.parent), who=who, reason=reason)
+        parent = self.versions.get(champion.parent)
+        return self._let_serve(parent, who=who, reason=reason, serving=champion.number)
 
-    def _let_serve(self, version: Version, *, who: str, reason: str) -> Version:
+    def _let_serve(self, version: Version, *, who: str, reason: str, serving: int | None) -> Version:
         if not reason.strip():
             raise InputRejected("Say why; the reason is kept with the change.")
-        self.versions.promote(version, at=self.clock.now(), who=who, reason=reason)
+        self.versions.promote(version, at=self.clock.now(), who=who, reason=reason, serving=serving)
         return self.versions.get(version.number)
 
 

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 from service.core.notice import Notice
 from service.core.webhook import Answer, Webhook, checked_url
+from service.errors import NotFound
 from service.flows.ports import Machines, Post, Webhooks
 from wire.clock import PlantClock
 from wire.identity import MachineId
@@ -36,6 +37,8 @@ class WebhookDesk:
         """Keep an address that is told from now on; its secret is made here."""
         if site is not None and machine is not None:
             self.machines.get(MachineId(site, machine))
+        elif site is not None and not any(one.id.site == site for one in self.machines.all()):
+            raise NotFound(f"No machine is enrolled at {site}; name a site that has one.")
         made = Webhook(
             number=0,
             url=checked_url(url),

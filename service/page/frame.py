@@ -1,5 +1,6 @@
 """The frame around every page: where one is, where one can go, what time it is in the plant."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,13 +9,17 @@ from uuid import uuid4
 
 from nicegui import html, ui
 
-from alarmcast import AlarmcastError, AsyncClient
+from alarmcast import AlarmcastError, AsyncClient, NotSignedIn
 from service.page.kept import Kept
 from service.page.live import Live
-from service.page.parts.elements import PlantClock, ThemeSwitch
+from service.page.parts.elements import PlantClock, ThemeSwitch, Visitor
 from service.page.pulse import Pulse
+from wire.rest.people import Me
+from wire.words import Role
 
+log = logging.getLogger(__name__)
 _PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "Learning"), ("/health", "Health"))
+_STILL_THERE = 20.0  # seconds between two looks at whether the visitor is still signed in
 
 
 @dataclass(frozen=True)
@@ -25,14 +30,20 @@ class Told:
     live: Live
     pulse: Pulse
     kept: Kept
+    me: Me
+
+    def may(self, role: Role, *, everywhere: bool = False) -> bool:
+        """Say whether the visitor may do what takes this role, of the whole fleet if ``everywhere``.
+
+        For what is drawn only; what is done is decided by the API.
+        """
+        return self.me.role.covers(role) and (not everywhere or self.me.sites is None)
 
 
 @contextmanager
 def frame(told: Told, title: str, *, path: str, look: str | None = None) -> Iterator[None]:
     """Draw the frame; what is drawn inside ``with`` is the page's own, as is the style sheet named ``look``."""
-    ui.page_title(f"{title} · Alarmcast")
-    for sheet in ("alarmcast", look) if look else ("alarmcast",):
-        ui.add_head_html(f'<link rel="stylesheet" href="/static/{sheet}.css">')
+    _head(title, "alarmcast", look)
     with html.header().classes("ac-bar"):
         html.a("Skip to the page", href="#main").classes("ac-skip")
         with html.a(href="/").classes("ac-brand"):
@@ -45,9 +56,25 @@ def frame(told: Told, title: str, *, path: str, look: str | None = None) -> Iter
                     link.props('aria-current="page"')
         with html.div().classes("ac-told"):
             clock = PlantClock()
+            Visitor(told.me)
             ThemeSwitch()
     follow(told, clock.tell)
+    ui.timer(_STILL_THERE, lambda: _insist_on_session(told.client), immediate=False)
     with html.main(id="main").classes("ac-main"):
+        yield
+
+
+@contextmanager
+def bare_frame(title: str) -> Iterator[None]:
+    """Draw the frame of a page for those who are not let in yet."""
+    _head(title, "alarmcast", "sign_in")
+    with html.header().classes("ac-bar"):
+        with html.span().classes("ac-brand"):
+            html.img(src="/static/icon.svg", alt="")
+            html.span("Alarmcast")
+        with html.div().classes("ac-told"):
+            ThemeSwitch()
+    with html.main(id="main").classes("ac-main ac-alone"):
         yield
 
 
@@ -65,9 +92,44 @@ def follow(told: Told, watcher: Callable[[dict[str, Any]], None]) -> None:
 
 
 @contextmanager
-def complaining() -> Iterator[None]:
-    """Show what the API refused, in its own words, instead of breaking the page."""
+def complaining(say: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Show what the API refused, in its own words, instead of breaking the page; where ``say`` shows it, if given.
+
+    A date that no calendar has is refused here, before anybody is asked.
+    """
+    say = say or _notify
     try:
         yield
+    except NotSignedIn:
+        _lead_out()
     except AlarmcastError as error:
-        ui.notify(str(error), type="negative", multi_line=True, close_button="Close", timeout=0)
+        say(str(error))
+    except (ValueError, OverflowError):
+        log.info("a page could not use what was typed", exc_info=True)
+        say("That is no moment we can use; write a day between 2000 and 2099.")
+
+
+def _notify(sentence: str) -> None:
+    ui.notify(sentence, type="negative", multi_line=True, close_button="Close", timeout=0)
+
+
+def _head(title: str, *sheets: str | None) -> None:
+    ui.page_title(f"{title} · Alarmcast")
+    for sheet in filter(None, sheets):
+        ui.add_head_html(f'<link rel="stylesheet" href="/static/{sheet}.css">')
+
+
+async def _insist_on_session(client: AsyncClient) -> None:
+    """Close a page whose visitor was signed out elsewhere, or may not come in any more."""
+    try:
+        await client.session.me()
+    except NotSignedIn:
+        _lead_out()
+    except AlarmcastError:
+        pass  # the bar says by itself that nothing is told any more
+
+
+def _lead_out() -> None:
+    ui.run_javascript(
+        "location.assign('/sign-in?next=' + encodeURIComponent(location.pathname + location.search))"
+    )

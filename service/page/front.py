@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # Told apart here and not by a mount, which would swallow the API's own 404 and 405.
 _API = ("/v1/", "/livez", "/readyz", "/metrics", "/docs", "/redoc", "/openapi.json", "/static-offline-docs/")
+
+_NO_RESPONSE = "No response returned."  # what Starlette's middleware says when a request was given up
+_LEFT = "alarmcast.left"
 
 
 @dataclass(frozen=True)
@@ -17,5 +20,29 @@ class Front:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        is_api = scope["type"] == "http" and scope["path"].startswith(_API)
-        await (self.api if is_api else self.pages)(scope, receive, send)
+        if scope["type"] != "http":
+            await self.pages(scope, receive, send)
+        elif scope["path"].startswith(_API):
+            await self.api(scope, receive, send)
+        else:
+            await self._draw(scope, receive, send)
+
+    async def _draw(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Draw a page; that it came to nothing because its reader left meanwhile is no error."""
+
+        async def heard() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                scope[_LEFT] = True
+            return message
+
+        try:
+            await self.pages(scope, heard, send)
+        except RuntimeError as error:
+            if not was_given_up(scope, error):
+                raise
+
+
+def was_given_up(scope: Scope, error: Exception) -> bool:
+    """Say whether an error only tells that there was nobody left to answer."""
+    return scope.get(_LEFT, False) and str(error) == _NO_RESPONSE

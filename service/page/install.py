@@ -1,66 +1,46 @@
-"""Builds the pages: routes, static files, and the one ear they share."""
+"""Builds the pages: routes, static files, and the door that visitors come in by."""
 
-import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
+from fastapi.exception_handlers import http_exception_handler
+from fastapi.responses import RedirectResponse
+from nicegui import Client, html, ui
 from nicegui import app as nicegui
-from nicegui import ui
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from alarmcast import AsyncClient
 from service.page.alarms import alarms
 from service.page.fleet import fleet
-from service.page.frame import Told
-from service.page.front import Front
+from service.page.frame import Told, bare_frame
+from service.page.front import Front, was_given_up
+from service.page.headers import Dressed
 from service.page.health import health
-from service.page.kept import Kept
 from service.page.learning.page import learning
-from service.page.live import Live
 from service.page.machine.page import machine
-from service.page.pulse import Pulse
+from service.page.parts.blocks import teach
+from service.page.reception import PASSWORD, SIGN_IN, Reception
+from service.page.sign_in.page import own_path, password, sign_in
 
 _STATIC = Path(__file__).parent / "static"
 
 
-def with_pages(api: FastAPI, client: AsyncClient) -> ASGIApp:
-    """Return the API with the pages around it; ``client`` is how they ask it. Once a process: NiceGUI is one."""
-    told = Told(client, Live(client), Pulse(client), Kept())
+def with_pages(api: FastAPI, reception: Reception) -> ASGIApp:
+    """Return the API with the pages around it. Once a process: NiceGUI is one."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with api.router.lifespan_context(api):
-            listening = [asyncio.create_task(told.live.run()), asyncio.create_task(told.pulse.run())]
             yield
-            for ear in listening:
-                ear.cancel()
+            reception.close()
 
     pages = FastAPI(openapi_url=None, lifespan=lifespan)
     nicegui.add_static_files("/static", _STATIC)
-
-    @ui.page("/", title="Fleet · Alarmcast")
-    async def _fleet() -> None:
-        await fleet(told)
-
-    @ui.page("/machines/{site}/{name}")
-    async def _machine(site: str, name: str, request: Request) -> Response | None:
-        known = await machine(told, site, name)
-        return None if known else ui.context.client.build_response(request, 404)
-
-    @ui.page("/alarms", title="Alarms · Alarmcast")
-    async def _alarms(request: Request) -> None:
-        await alarms(told, request.query_params)
-
-    @ui.page("/health", title="Health · Alarmcast")
-    async def _health() -> None:
-        await health(told)
-
-    @ui.page("/learning", title="Learning · Alarmcast")
-    async def _learning(site: str | None = None, machine: str | None = None) -> None:
-        await learning(told, site=site, machine=machine)
-
+    _doors(reception)
+    _rooms(reception)
+    _wrong_doors()
     ui.run_with(
         pages,
         title="Alarmcast",
@@ -71,4 +51,85 @@ def with_pages(api: FastAPI, client: AsyncClient) -> ASGIApp:
         binding_refresh_interval=None,
         show_welcome_message=False,
     )
-    return Front(api, pages)
+    return Front(api, Dressed(pages))
+
+
+def _doors(reception: Reception) -> None:
+    """Draw the pages that strangers may see."""
+
+    @ui.page(SIGN_IN)
+    async def _sign_in(request: Request) -> Response | None:
+        wanted = request.query_params.get("next", "/")
+        if await reception.known(request) is not None:
+            return RedirectResponse(own_path(wanted), 303)
+        sign_in(wanted)
+        return None
+
+    @ui.page(PASSWORD)
+    async def _password(request: Request) -> Response | None:
+        known = await reception.known(request)
+        if known is None:
+            return RedirectResponse(SIGN_IN, 303)
+        password(known[1].name, must=known[1].must_change)
+        return None
+
+
+def _wrong_doors() -> None:
+    """Draw what stands at addresses that lead nowhere, in place of NiceGUI's own."""
+
+    @nicegui.exception_handler(404)
+    async def _nowhere(request: Request, error: Exception) -> Response:
+        endpoint = request.scope.get("endpoint")
+        is_file = endpoint not in (None, nicegui) and not request.scope.get("nicegui_page_path")
+        if is_file and isinstance(error, HTTPException):
+            return await http_exception_handler(request, error)
+        with Client(ui.page(""), request=request) as client, bare_frame("No such page"):
+            teach("There is no such page", "Look for a slip in the address, or begin with the machines.")
+            with html.div().classes("ac-tools ac-middle"):
+                html.a("All machines", href="/").classes("ac-button")
+        return client.build_response(request, 404)
+
+    complain = nicegui.exception_handlers[Exception]
+
+    @nicegui.exception_handler(Exception)
+    async def _broken(request: Request, error: Exception) -> Response:
+        if was_given_up(request.scope, error):
+            return Response(status_code=204)  # which nobody reads
+        answer: Response = await complain(request, error)  # type: ignore[misc]  # NiceGUI's own, and it awaits
+        return answer
+
+
+def _rooms(reception: Reception) -> None:
+    """Draw the pages that only visitors see who have signed in."""
+
+    def page(address: str) -> Callable[[Callable[[Told, Request], Awaitable[Response | None]]], None]:
+        def add(draw: Callable[[Told, Request], Awaitable[Response | None]]) -> None:
+            async def welcomed(request: Request) -> Response | None:
+                told = await reception.welcome(request)
+                return told if isinstance(told, Response) else await draw(told, request)
+
+            ui.page(address)(welcomed)
+
+        return add
+
+    @page("/")
+    async def _fleet(told: Told, _request: Request) -> None:
+        await fleet(told)
+
+    @page("/machines/{site}/{name}")
+    async def _machine(told: Told, request: Request) -> Response | None:
+        known = await machine(told, request.path_params["site"], request.path_params["name"])
+        return None if known else ui.context.client.build_response(request, 404)
+
+    @page("/alarms")
+    async def _alarms(told: Told, request: Request) -> None:
+        await alarms(told, request.query_params)
+
+    @page("/health")
+    async def _health(told: Told, _request: Request) -> None:
+        await health(told)
+
+    @page("/learning")
+    async def _learning(told: Told, request: Request) -> None:
+        asked = request.query_params
+        await learning(told, site=asked.get("site"), machine=asked.get("machine"))

@@ -1,22 +1,27 @@
 """Backups of a SQLite store: made while the service writes, checked when made and again before they are used.
 
 A backup is a folder: the database, the weights its versions name, and a manifest with the sha256 of each file.
-It is written under another name and renamed when all of it is on disk, so a folder that is there is whole.
+It is written under another name and renamed when all of it is on disk, so a folder that is there is whole. When
+that was done last is noted beside the database, where the service sees it.
 """
 
 import json
+import logging
 import os
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
 
 from service.errors import InputRejected, Unavailable
+from service.store.schema import known_revisions
 
+log = logging.getLogger(__name__)
 DATABASE, WEIGHTS, MANIFEST = "alarmcast.sqlite3", "weights", "manifest.json"
+LAST = "last-backup.json"
 _FORMAT = 1
 
 
@@ -53,7 +58,17 @@ def back_up(data_dir: Path, target: Path) -> Manifest:
         _sync(target.parent)
     except (OSError, sqlite3.Error) as error:
         raise Unavailable(f"The backup could not be made: {error}.") from None
+    with suppress(OSError):  # the backup is whole, whether or not we may write where the database is
+        _note(data_dir, manifest)
     return manifest
+
+
+def last_backup(data_dir: Path) -> datetime | None:
+    """Return when a store was last backed up, as far as is noted beside it."""
+    try:
+        return datetime.fromisoformat(json.loads((data_dir / LAST).read_text(encoding="utf-8"))["made_at"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 def check(backup: Path) -> Manifest:
@@ -62,6 +77,10 @@ def check(backup: Path) -> Manifest:
         manifest = Manifest(**json.loads((backup / MANIFEST).read_text(encoding="utf-8")))
         if manifest.format != _FORMAT:
             raise InputRejected(f"{backup} is a backup of another version of Alarmcast; use that version.")
+        if manifest.schema not in known_revisions():
+            raise InputRejected(
+                f"{backup} has schema {manifest.schema} of a newer Alarmcast; restore it with that."
+            )
         for name, digest in manifest.files.items():
             if _digest(backup / name) != digest:
                 raise InputRejected(f"{name} in {backup} is not what was backed up; use another backup.")
@@ -90,6 +109,32 @@ def restore(backup: Path, data_dir: Path) -> tuple[Manifest, Path | None]:
     except OSError as error:
         raise Unavailable(f"The backup could not be restored: {error}.") from None
     return manifest, aside
+
+
+def keep_copy(database: Path, schema: str) -> Path | None:
+    """Copy a database beside itself before its schema changes; only the newest such copy is kept.
+
+    Where there is no room the change goes on without one: it is a single transaction in any case.
+    """
+    kept = database.with_name(f"{database.name}.schema-{schema}")
+    growing = kept.with_name(f"{kept.name}.part")
+    size, free = database.stat().st_size, shutil.disk_usage(database.parent).free
+    if free < 2 * size:
+        log.warning("no copy is kept of schema %s: it needs %d MB, %d MB are free", schema, size >> 20, free >> 20)
+        return None
+    try:
+        growing.unlink(missing_ok=True)
+        _copy_database(database, growing)
+        _sync(growing)
+        growing.rename(kept)
+        _sync(kept.parent)
+    except (OSError, sqlite3.Error) as error:
+        raise Unavailable(f"The database could not be copied before its schema changes: {error}.") from None
+    for older in database.parent.glob(f"{database.name}.schema-*"):
+        if older != kept:
+            older.unlink(missing_ok=True)
+    log.info("kept the database of schema %s as %s; put it in its place again to go back", schema, kept)
+    return kept
 
 
 def _copy_database(source: Path, target: Path) -> None:
@@ -140,6 +185,12 @@ def _copy_file(source: Path, target: Path) -> None:
     shutil.copyfile(source, part)
     _sync(part)
     part.rename(target)
+
+
+def _note(data_dir: Path, manifest: Manifest) -> None:
+    part = data_dir / f"{LAST}.part"
+    part.write_text(json.dumps({"made_at": manifest.made_at}) + "\n", encoding="utf-8")
+    part.rename(data_dir / LAST)
 
 
 def _digest(file: Path) -> str:

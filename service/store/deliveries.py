@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import Row, func, select, update
 
-from service.core.webhook import Answer, Delivery, Parcel
+from service.core.webhook import Answer, Delivery, Parcel, Waiting
 from service.store.audit import note
 from service.store.engine import Database
 from service.store.notices import notice_of
@@ -87,6 +87,17 @@ class DeliveryStore:
             connection.execute(switched.values(enabled=False, trouble=why))
             subject = f"webhook {webhook}"
             note(connection, at=plant_at, who="service", action="disable", subject=subject, reason=why)
+
+    def waiting(self) -> Waiting:
+        """Return how much is still to be delivered to webhooks that are enabled, and since when."""
+        query = (
+            select(func.count(), func.min(deliveries.c.created_us))
+            .join_from(deliveries, webhooks)
+            .where(deliveries.c.next_try_us.is_not(None), webhooks.c.enabled)
+        )
+        with self.database.read() as connection:
+            number, oldest = connection.execute(query).one()
+        return Waiting(number, None if oldest is None else moment(oldest))
 
     def of_notices(self, numbers: Iterable[int]) -> dict[int, list[Delivery]]:
         """Return the deliveries of these notices, oldest first."""

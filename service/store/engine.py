@@ -1,19 +1,23 @@
 """Connections: one writer and many readers on SQLite, one pool on PostgreSQL, the same two doors to both."""
 
+import logging
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 from urllib.parse import quote
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from service.errors import DatabaseDamaged, InputRejected, Unavailable
+from service.store import schema as schemas
+from service.store.backup import keep_copy
+
+log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 30
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -25,10 +29,10 @@ class Database:
 
     On SQLite all writers of the process queue for one connection, and every write transaction begins
     IMMEDIATE: it never has to be upgraded half-way, which is what "database is locked" is made of. A process
-    beside the writer opens the file ``read_only``.
+    beside the writer opens the file ``read_only``. PostgreSQL may take ``patience`` seconds to let us in.
     """
 
-    def __init__(self, url: str, *, read_only: bool = False) -> None:
+    def __init__(self, url: str, *, read_only: bool = False, patience: int | None = None) -> None:
         try:
             parsed = make_url(url)
         except ArgumentError:
@@ -48,7 +52,15 @@ class Database:
             self._writer = _sqlite_engine(url, writes=True, connections=1)
             self._reader = _sqlite_engine(url, writes=False, connections=20)
         else:
-            self._writer = self._reader = create_engine(url, pool_size=10, max_overflow=20, pool_pre_ping=True)
+            waits = {} if patience is None else {"connect_timeout": patience}
+            self._writer = self._reader = create_engine(
+                url, pool_size=10, max_overflow=20, pool_pre_ping=True, hide_parameters=True, connect_args=waits
+            )
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a SQLite file yet; PostgreSQL says so itself when it is asked."""
+        return not self.is_sqlite or Path(str(make_url(self.url).database)).exists()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -64,13 +76,47 @@ class Database:
         with _translated(), self._writer.begin() as connection:
             yield connection
 
-    def upgrade(self) -> None:
-        """Bring the schema to this version's; an empty database gets all of it."""
-        config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-        with self.write() as connection:
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+    def schema(self, scripts: Path = schemas.SCRIPTS) -> schemas.Schema:
+        """Return which schema the database has and which this version wants."""
+        with self.read() as connection:
+            return schemas.look(connection, scripts)
+
+    def upgrade(self, scripts: Path = schemas.SCRIPTS) -> None:
+        """Bring the schema to this version's; an empty database gets all of it, one of others is refused.
+
+        Of a SQLite file that will be changed a copy is kept beside it.
+        """
+        found = self.schema(scripts)
+        if found.is_current:
+            return
+        if self.is_sqlite and found.found is not None:
+            keep_copy(Path(str(make_url(self.url).database)), found.found)
+        with self._rebuilding() as connection:
+            schemas.migrate(connection, scripts=scripts)
+        log.info("the database has schema %s now; it had %s", found.wanted, found.found or "none")
+
+    @contextmanager
+    def _rebuilding(self) -> Iterator[Connection]:
+        """Yield a write transaction in which tables may be rebuilt under the rows that refer to them.
+
+        SQLite changes a table by dropping the old one, which it refuses, or lets cascade, while foreign keys are
+        on; the switch works only outside of a transaction, so every key is checked before the end of this one.
+        """
+        if not self.is_sqlite:
+            with self.write() as connection:
+                yield connection
+            return
+        with _translated(), self._writer.connect() as connection:
+            switch = cast("sqlite3.Connection", connection.connection.driver_connection)
+            switch.execute("PRAGMA foreign_keys=OFF")
+            try:
+                with connection.begin():
+                    yield connection
+                    broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
+                    if broken:
+                        raise DatabaseDamaged(damaged(f"a row of {broken[0][0]} refers to nothing"))
+            finally:
+                switch.execute("PRAGMA foreign_keys=ON")
 
     def check(self, *, thorough: bool = False) -> None:
         """Read a SQLite file through and raise :class:`DatabaseDamaged` if it is; PostgreSQL checks itself."""
@@ -130,6 +176,7 @@ def _sqlite_engine(url: str, *, writes: bool, connections: int) -> Engine:
         max_overflow=0,
         pool_timeout=BUSY_SECONDS,
         connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+        hide_parameters=True,  # an error names the statement; what it carried may be secret
     )
 
     @event.listens_for(engine, "connect")

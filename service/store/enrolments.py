@@ -112,7 +112,8 @@ def _registered(connection: Connection, new: NewMachine, *, plant_at: datetime) 
     query = select(machines).where(machines.c.site == site, machines.c.machine == name)
     known = connection.execute(query.with_for_update()).one()
     if known.state == MachineState.RETIRED.value:
-        values = {"name": row[2], "time_zone": row[3], "state": state, "reason": None, "learned_us": None}
+        kept = {"name": new.name or known.name, "time_zone": new.time_zone or known.time_zone}
+        values = {**kept, "state": state, "reason": None, "learned_us": None}
         connection.execute(update(machines).where(machines.c.id == known.id).values(**values))
     elif (new.name or known.name, new.time_zone or known.time_zone) != (known.name, known.time_zone):
         raise Conflict(f"{new.id} is registered already, as {known.name!r} in {known.time_zone}.")

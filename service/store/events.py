@@ -29,20 +29,28 @@ from service.core.recording import (
     FROM_THE_FUTURE,
     TOO_OLD,
     EventRow,
-    GapRow,
     Quarantined,
     Recorded,
     Recording,
 )
-from service.store.dialect import insert_rows, upsert
+from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.late import note_late
 from service.store.machines import epoch_number, record_knocks, record_signs_of_life
-from service.store.tables import agents, epochs, events, gaps, quarantine
+from service.store.tables import agents, epochs, events, gaps, machines, quarantine
+from wire.identity import MachineId
 from wire.micros import micros, moment
 from wire.moment import isoformat
+from wire.topics import Channel, topic
 
 _EVENT_COLUMNS = ("epoch_id", "seq", "machine_id", "code", "at_us", "received_us", "flag")
+_GAP_COLUMNS = ("epoch_id", "first_seq", "last_seq", "machine_id", "first_us", "last_us", "reason", "received_us")
+# A gap that goes on is told again, longer; a shorter one is from before, and what was acked is never forgotten.
+_A_GAP_GROWS = (
+    "(epoch_id, first_seq) DO UPDATE SET last_seq = excluded.last_seq, first_us = excluded.first_us,"
+    " last_us = excluded.last_us, reason = excluded.reason, received_us = excluded.received_us"
+    " WHERE excluded.last_seq >= gaps.last_seq"
+)
 _QUARANTINE_COLUMNS = ("machine_id", "topic", "reason", "detail", "body", "sha256", "received_us")
 # Rows of one batch stand together, so grouping them hashes an epoch once a batch instead of once an event.
 _of_epoch = itemgetter(0, 1)
@@ -233,7 +241,7 @@ def _known_before(
     by_epoch: dict[int, list[EventRow]] = defaultdict(list)
     for row in recording.events:
         by_epoch[numbers[row.machine, row.epoch]].append(row)
-    conflicts: list[Quarantined] = []
+    conflicts: list[tuple[EventRow, tuple[int, int]]] = []
     fresh: dict[tuple[int, int], EventRow] = {}  # by identity: a recording may hold an event twice
     for epoch_id, group in by_epoch.items():
         seqs = [row.seq for row in group]
@@ -244,36 +252,31 @@ def _known_before(
         for row in group:
             code, at_us, received_us = kept[row.seq]
             if (code, at_us) != (row.code, row.at_us):
-                conflicts.append(_conflict(row, (code, at_us)))
+                conflicts.append((row, (code, at_us)))
             elif received_us == recording.received_us:
                 fresh[epoch_id, row.seq] = row
-    return conflicts, tuple(fresh.values())
+    names = _names(connection, {row.machine for row, _ in conflicts})
+    return [_conflict(names[row.machine], row, kept) for row, kept in conflicts], tuple(fresh.values())
 
 
-def _conflict(row: EventRow, kept: tuple[int, int]) -> Quarantined:
+def _names(connection: Connection, rows: set[int]) -> dict[int, MachineId]:
+    query = select(machines.c.id, machines.c.site, machines.c.machine).where(machines.c.id.in_(rows))
+    return {row: MachineId(site, machine) for row, site, machine in connection.execute(query)} if rows else {}
+
+
+def _conflict(machine: MachineId, row: EventRow, kept: tuple[int, int]) -> Quarantined:
     event = f'{{"seq":{row.seq},"code":{row.code},"at":"{isoformat(moment(row.at_us))}"}}'
     body = f'{{"epoch":"{row.epoch}","events":[{event}]}}'
     detail = f"event {row.seq} is stored already with code {kept[0]} at {moment(kept[1]).isoformat()}"
-    return Quarantined(row.machine, "events", "conflict", detail, body.encode())
+    # Its own topic: two machines may contradict themselves with the same words, and neither may hide the other.
+    return Quarantined(row.machine, topic(machine, Channel.EVENTS), "conflict", detail, body.encode())
 
 
 def _insert_gaps(connection: Connection, recording: Recording, numbers: dict[tuple[int, UUID], int]) -> None:
     for gap in recording.gaps:
-        row = _gap(gap, numbers, recording.received_us)
-        connection.execute(upsert(connection, gaps, row, keys=["epoch_id", "first_seq"]))
-
-
-def _gap(gap: GapRow, numbers: dict[tuple[int, UUID], int], received_us: int) -> dict[str, object]:
-    return {
-        "epoch_id": numbers[gap.machine, gap.epoch],
-        "first_seq": gap.first_seq,
-        "last_seq": gap.last_seq,
-        "machine_id": gap.machine,
-        "first_us": gap.first_us,
-        "last_us": gap.last_us,
-        "reason": gap.reason,
-        "received_us": received_us,
-    }
+        number = numbers[gap.machine, gap.epoch]
+        row = (number, *gap[2:4], gap.machine, *gap[4:], recording.received_us)
+        insert_rows(connection, gaps, _GAP_COLUMNS, [row], on_conflict=_A_GAP_GROWS)
 
 
 def _insert_quarantined(connection: Connection, rows: list[Quarantined], received_us: int) -> None:

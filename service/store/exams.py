@@ -68,6 +68,16 @@ class ExamStore:
                 }
         return table
 
+    def means(self, version: int) -> dict[str, float]:
+        """Return a version's figures as means over every machine's newest exam; empty if it sat none of them."""
+        names = ("average_precision", "brier_skill", "macro_f1")
+        query = select(*(func.avg(marks.c[name]) for name in names)).where(
+            marks.c.version_id == version, marks.c.exam_id.in_(_NEWEST)
+        )
+        with self.database.read() as connection:
+            found = connection.execute(query).one()
+        return {name: float(mean) for name, mean in zip(names, found, strict=True) if mean is not None}
+
     def by_code(self, version: int) -> dict[str, list[dict[str, Any]]]:
         """Return a version's figures for each code in each machine's exam."""
         query = _marks(figures_only=True).where(marks.c.version_id == version).order_by(exams.c.id)

@@ -57,9 +57,9 @@ class JobStore:
         with self.database.read() as connection:
             return [_job(row) for row in connection.execute(query)]
 
-    def open_counts(self) -> dict[JobState, int]:
-        """Return how many jobs are in each of the states in which something may still come of them."""
-        query = select(jobs.c.state, func.count()).where(_OPEN).group_by(jobs.c.state)
+    def counts(self) -> dict[JobState, int]:
+        """Return how many jobs there are in each state, those that have ended included."""
+        query = select(jobs.c.state, func.count()).group_by(jobs.c.state)
         with self.database.read() as connection:
             return {JobState(state): number for state, number in connection.execute(query)}
 

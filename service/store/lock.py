@@ -30,15 +30,16 @@ class WriterLock:
                 f"Process {holder.get('pid', '?')} already uses the database in {self._path.parent}. "
                 "On SQLite one process writes; stop that one first."
             )
-            raise DatabaseInUse(message, holder.get("url")) from None
+            raise DatabaseInUse(message, holder.get("url"), holder.get("certificate")) from None
         self._file = file
         self.announce(None)
         return self
 
-    def announce(self, url: str | None) -> None:
-        """Leave the address at which the holder can be asked to do things."""
+    def announce(self, url: str | None, certificate: Path | None = None) -> None:
+        """Leave the address at which the holder can be asked to do things, and the certificate it shows there."""
         if self._file is not None:
-            note = json.dumps({"pid": os.getpid(), "url": url}).encode()
+            shown = None if certificate is None else str(certificate.resolve())
+            note = json.dumps({"pid": os.getpid(), "url": url, "certificate": shown}).encode()
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, note, 0)
 

@@ -527,3 +527,18 @@ deliveries = Table(
     Index("ix_deliveries_webhook", "webhook_id"),
     Index("ix_deliveries_due", "next_try_us"),
 )
+
+# Who may come in at the broker, and never with what: the broker keeps the password's hash, nobody the password.
+credentials = Table(
+    "credentials",
+    metadata,
+    Column("machine_id", ForeignKey("machines.id"), primary_key=True, autoincrement=False),
+    Column("username", Text, nullable=False),
+    Column("client_id", Text, nullable=False),
+    Column("generation", Integer, nullable=False),  # grows whenever a password is issued
+    Column("issued_us", BigInteger, nullable=False),
+    Column("rotated_us", BigInteger, nullable=True),
+    Column("revoked_us", BigInteger, nullable=True),
+    Column("locked_out_us", BigInteger, nullable=True),  # when the broker was found to keep it out
+    UniqueConstraint("username"),
+)

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from forecasting.forecaster import Forecaster
-from service.core.version import Version
+from service.core.version import Version, another_serves
 from service.errors import Conflict, NotFound
 from service.store.audit import note
 from service.store.engine import Database
@@ -53,14 +53,22 @@ class VersionStore:
             promote(connection, number, at=at, reason=None)
         return self.get(number)
 
-    def promote(self, version: Version, *, at: datetime, who: str, reason: str) -> None:
-        """Let a version serve from now on; who wished it and why is written down with it."""
+    def promote(
+        self, version: Version, *, at: datetime, who: str, reason: str, serving: int | None = None
+    ) -> None:
+        """Let a version serve from now on; who wished it and why is written down with it.
+
+        If ``serving`` is given, only if that version serves until now.
+        """
         if version.pruned:
             raise Conflict(f"The weights of {version.name} have been deleted; choose a version that has its own.")
         self.load(version)  # damaged weights must not begin to serve
         with self.database.write() as connection:
-            if champion_number(connection) == version.number:
+            champion = champion_number(connection)
+            if champion == version.number:
                 raise Conflict(f"{version.name} serves already.")
+            if serving not in {None, champion}:
+                raise another_serves(champion, believed=serving)
             promote(connection, version.number, at=at, reason=reason)
             _revive(connection, version.number, at=at)
             note(connection, at=at, who=who, action="promote", subject=version.name, reason=reason)

@@ -10,6 +10,7 @@ from service.web import (
     acknowledgements,
     audit,
     catalogue,
+    credentials,
     enrolment,
     explanations,
     exports,
@@ -23,6 +24,7 @@ from service.web import (
     machines,
     maintenance,
     memory,
+    metrics,
     models,
     notices,
     problems,
@@ -45,6 +47,7 @@ Which alarms will come in the next hours, for every machine of the fleet.
 
 Send an API key or a session's token as `Authorization: Bearer …`; every answer holds only what is yours to see.
 Times are UTC. Errors are `application/problem+json` (RFC 9457). Lists come in pages with a cursor.
+Every answer has an `X-Request-Id`, which the service's log names too; send one of your own, and it is taken over.
 """
 
 
@@ -64,6 +67,7 @@ def create_app(parts: Parts, door: Door) -> FastAPI:
         machines,
         fleet,
         enrolment,
+        credentials,
         jobs,
         models,
         memory,
@@ -88,6 +92,7 @@ def create_app(parts: Parts, door: Door) -> FastAPI:
         keys,
         audit,
         health,
+        metrics,
     )
     routers = [noun.router(parts) for noun in nouns]
     insist_on_lines(app, routers, door.table)

@@ -10,7 +10,7 @@ from service.core.enrolment import NewMachine
 from service.core.principal import insist_on
 from service.errors import InputRejected
 from service.flows.load_history import LogFile
-from service.web import jobs, machines
+from service.web import credentials, jobs, machines
 from service.web.parts import MachineName, Parts, Site, who, write_down
 from service.web.problems import responses
 from wire.identity import MachineId
@@ -67,9 +67,7 @@ def router(parts: Parts) -> APIRouter:
         idempotency_key: IdempotencyKey = None,
     ) -> Enrolment:
         """Enrol a machine: its alarms are taken from now on, and it is learned once there is enough of them."""
-        insist_on(new.site)
-        if new.catalogue is not None:
-            insist_on(None)  # a catalogue is the whole fleet's
+        _insist_on_sites(new)
         machine = MachineId(new.site, new.machine)
         wish = NewMachine(machine, new.name, new.time_zone, new.catalogue)
         enrolled = parts.enrolment.enrol(wish, key=idempotency_key, who=who(request))
@@ -77,7 +75,14 @@ def router(parts: Parts) -> APIRouter:
         response.status_code = 202 if job.is_open else 200
         response.headers["Location"] = f"/v1/jobs/{job.number}"
         known = parts.machines.get(machine)
-        return Enrolment(machine=machines.view(known, parts.machines.agent(known)), job=jobs.view(job))
+        issued, note = parts.credentials.enrolled(known, is_new=enrolled.is_new, who=who(request))
+        response.headers["Cache-Control"] = "no-store"  # it may hold a password
+        return Enrolment(
+            machine=machines.view(known, parts.machines.agent(known)),
+            job=jobs.view(job),
+            credentials=None if issued is None else credentials.shown(issued),
+            credentials_note=note,
+        )
 
     @routes.post(
         "/{site}/{machine}/history",
@@ -155,6 +160,13 @@ def router(parts: Parts) -> APIRouter:
         return Erased(learned_by=versions)
 
     return routes
+
+
+def _insist_on_sites(new: Enrol) -> None:
+    """Refuse a machine of a site that is not the asker's, and of whoever is not of all sites a catalogue."""
+    insist_on(new.site)
+    if new.catalogue is not None:
+        insist_on(None)
 
 
 def _zone(name: str) -> ZoneInfo:

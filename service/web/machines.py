@@ -9,13 +9,14 @@ from service.core.catalogue import unknown_code
 from service.core.history import Cursor, PageQuery
 from service.core.machine import Agent, Knock, Machine
 from service.errors import InputRejected
+from service.web.pages import HALF_WORD, WORD
 from service.web.parts import MachineName, Parts, Site
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.moment import Moment
 from wire.rest.machines import AgentView, AlarmsPage, AlarmView, Fleet, KnockView, MachineView
 
-_WORD = 2**63  # what a database can compare with
+_MOST = Cursor(at_us=WORD, code=HALF_WORD, epoch_id=HALF_WORD, seq=WORD)
 
 
 def router(parts: Parts) -> APIRouter:
@@ -52,14 +53,14 @@ def router(parts: Parts) -> APIRouter:
     ) -> AlarmsPage:
         """What the machine has raised, newest first, a page at a time."""
         known = parts.machines.get(MachineId(site, machine))
-        before = _read_cursor(cursor) if cursor is not None else None
+        before = read_cursor(cursor) if cursor is not None else None
         page = parts.log.page(known, PageQuery(limit, before, since, until, code, flagged))
         entries = parts.catalogue.entries()
         views = []
         for alarm in page.alarms:
             entry = entries.get(alarm.code) or unknown_code(alarm.code)
             views.append(AlarmView(**alarm._asdict(), text=entry.text, severity=entry.severity))
-        return AlarmsPage(alarms=views, next=_write_cursor(page.next) if page.next else None)
+        return AlarmsPage(alarms=views, next=write_cursor(page.next) if page.next else None)
 
     return routes
 
@@ -93,16 +94,18 @@ def knock_view(knock: Knock) -> KnockView:
     return KnockView(site=site, machine=machine, first_at=knock.first_at, last_at=knock.last_at)
 
 
-def _write_cursor(cursor: Cursor) -> str:
+def write_cursor(cursor: Cursor) -> str:
+    """Return a place in a list as text that fits into an address."""
     return urlsafe_b64encode(".".join(str(part) for part in cursor).encode()).decode().rstrip("=")
 
 
-def _read_cursor(text: str) -> Cursor:
+def read_cursor(text: str) -> Cursor:
+    """Return the place that a cursor names, or raise :class:`InputRejected`."""
     try:
         parts = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii").split(".")
         cursor = Cursor(*(int(part) for part in parts))
     except (ValueError, TypeError):
         cursor = None
-    if cursor is None or not all(abs(part) < _WORD for part in cursor):
+    if cursor is None or not all(abs(part) <= most for part, most in zip(cursor, _MOST, strict=True)):
         raise InputRejected("The cursor is not one that a page gave; start again without it.")
     return cursor

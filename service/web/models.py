@@ -28,7 +28,7 @@ def router(parts: Parts) -> APIRouter:
     @routes.post("/rollback", responses=responses(409, 422, 503))
     def roll_back_model(why: Rollback, request: Request) -> ModelView:
         """Let the version serve again that the champion was learned from."""
-        version = parts.version_desk.roll_back(who=who(request), reason=why.reason)
+        version = parts.version_desk.roll_back(who=who(request), reason=why.reason, serving=_believed(why.serving))
         return _view(version, parts.versions.champion())
 
     @routes.get("/{version}", responses=responses(404, 422))
@@ -50,7 +50,11 @@ def router(parts: Parts) -> APIRouter:
     def promote_model(version: VersionName, why: Promotion, request: Request) -> ModelView:
         """Let a version serve; one that the gate rejected only by force."""
         promoted = parts.version_desk.promote(
-            version_number(version), who=who(request), reason=why.reason, force=why.force
+            version_number(version),
+            who=who(request),
+            reason=why.reason,
+            force=why.force,
+            serving=_believed(why.serving),
         )
         return _view(promoted, parts.versions.champion())
 
@@ -84,6 +88,10 @@ def lineage(version: Version, known: dict[int, Version]) -> list[Version]:
 
 def _figures(exams: dict[str, dict[str, Any]]) -> dict[str, ExamFigures]:
     return {machine: ExamFigures(**figures) for machine, figures in exams.items()}
+
+
+def _believed(serving: str | None) -> int | None:
+    return None if serving is None else version_number(serving)
 
 
 def version_number(version: str) -> int:

@@ -8,7 +8,7 @@ from service.core.notice import NoticeQuery
 from service.core.webhook import Delivery
 from service.flows.notice_board import Told
 from service.flows.webhooks import news
-from service.web.pages import CursorQuery, Limit, page_of
+from service.web.pages import Limit, LongCursorQuery, page_of
 from service.web.parts import Parts
 from service.web.problems import responses
 from wire.identity import ID_PATTERN
@@ -28,7 +28,7 @@ def router(parts: Parts) -> APIRouter:
             bool | None, Query(alias="open", description="Only those that stand, or only those that do not.")
         ] = None,
         limit: Limit = 100,
-        cursor: CursorQuery = None,
+        cursor: LongCursorQuery = None,
     ) -> NoticePage:
         """Notices with their acknowledgement and deliveries, newest first, a page at a time."""
         found = parts.notices.page(NoticeQuery(limit + 1, cursor, site, machine, is_open))

@@ -5,11 +5,12 @@ from typing import Annotated, TypeVar
 
 from fastapi import Path, Query
 
-WORD = 2**63 - 1  # what a database can compare with
+WORD, HALF_WORD = 2**63 - 1, 2**31 - 1  # what PostgreSQL can compare a long number with, and a short one
 
-Number = Annotated[int, Path(ge=1, le=2**31 - 1, description="Its number.", examples=[1])]
+Number = Annotated[int, Path(ge=1, le=HALF_WORD, description="Its number.", examples=[1])]
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
-CursorQuery = Annotated[int | None, Query(ge=1, le=WORD, description="`next` of the page before.")]
+CursorQuery = Annotated[int | None, Query(ge=1, le=HALF_WORD, description="`next` of the page before.")]
+LongCursorQuery = Annotated[int | None, Query(ge=1, le=WORD, description="`next` of the page before.")]
 ActiveOnly = Annotated[bool, Query(description="Only those that hold now.")]
 
 One = TypeVar("One")

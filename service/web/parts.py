@@ -9,6 +9,7 @@ from fastapi import Path, Request
 from service.core.health import Health
 from service.core.principal import Principal, asker
 from service.errors import NotSignedIn
+from service.flows.credentials import CredentialDesk
 from service.flows.enrol import Enrolment
 from service.flows.explain import ExplanationDesk
 from service.flows.export import AlarmExport
@@ -57,6 +58,7 @@ class Parts:
     clock: PlantClock
     health: Callable[[], Health]  # of what the asker may see, as is `condition`
     enrolment: Enrolment
+    credentials: CredentialDesk
     jobs: ScopedJobs
     versions: ScopedVersions
     version_desk: VersionDesk
@@ -78,6 +80,7 @@ class Parts:
     sign_in: SignInDesk
     people: PeopleDesk
     audit: Audit
+    metrics: Callable[[], bytes]
 
 
 def principal() -> Principal:

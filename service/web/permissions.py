@@ -60,6 +60,8 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     "GET /readyz": _OPEN,
     "HEAD /readyz": _OPEN,
     "GET /v1/status": _viewer(Reach.NARROWED),
+    # Figures of the whole fleet; give Prometheus a viewer's key of all sites.
+    "GET /metrics": _viewer(Reach.FLEET),
     # One's own affairs
     "POST /v1/session": _OPEN,
     "DELETE /v1/session": _OWN,
@@ -118,6 +120,9 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     f"POST {_MACHINE}/refresh": _admin(Reach.SITE),
     f"POST {_MACHINE}/retire": _admin(Reach.SITE),
     f"POST {_MACHINE}/erase": _admin(Reach.SITE),
+    f"GET {_MACHINE}/credentials": _operator(Reach.SITE),
+    f"POST {_MACHINE}/credentials/rotate": _admin(Reach.SITE),
+    f"POST {_MACHINE}/credentials/revoke": _admin(Reach.SITE),
     "POST /v1/catalogue": _admin(Reach.FLEET),
     "POST /v1/models/rollback": _admin(Reach.FLEET),
     "POST /v1/models/{version}/promote": _admin(Reach.FLEET),

@@ -54,6 +54,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> JSONResponse:
+        if error.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's word for bytes that are not even text
+            return _answer(request.url.path, 422, "Input rejected", f"The body cannot be read: {error.detail}.")
         title = HTTPStatus(error.status_code).phrase
         headers = dict(error.headers or {})
         return _answer(request.url.path, error.status_code, title, str(error.detail), headers=headers)

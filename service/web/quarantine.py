@@ -7,13 +7,14 @@ from fastapi import APIRouter, Path, Query
 
 from service.core.quarantine import QuarantinedItem, QuarantineQuery
 from service.errors import InputRejected
+from service.web.pages import WORD, LongCursorQuery
 from service.web.parts import Parts, write_down
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.rest.quarantine import Correction, ItemPage, ItemView, ReasonView, ReplayView, WholeItem
+from wire.rest.texts import PRINTABLE
 
-_WORD = 2**63 - 1  # what a database can compare with
-Number = Annotated[int, Path(ge=1, le=_WORD, description="The item's number.")]
+Number = Annotated[int, Path(ge=1, le=WORD, description="The item's number.")]
 
 
 def router(parts: Parts) -> APIRouter:
@@ -23,8 +24,10 @@ def router(parts: Parts) -> APIRouter:
     @routes.get("", responses=responses(422))
     def list_quarantined(
         limit: Annotated[int, Query(ge=1, le=1000, description="How many on a page.")] = 100,
-        cursor: Annotated[int | None, Query(ge=1, le=_WORD, description="`next` of the page before.")] = None,
-        reason: Annotated[str | None, Query(max_length=200, description="Refused for this reason only.")] = None,
+        cursor: LongCursorQuery = None,
+        reason: Annotated[
+            str | None, Query(max_length=200, pattern=PRINTABLE, description="Refused for this reason only.")
+        ] = None,
         machine: Annotated[str | None, Query(max_length=200, description="Of this site/machine only.")] = None,
     ) -> ItemPage:
         """What was refused, newest first, a page at a time."""
@@ -40,7 +43,9 @@ def router(parts: Parts) -> APIRouter:
 
     @routes.post("/replay", responses=responses(422))
     def replay_quarantined(
-        reason: Annotated[str, Query(max_length=200, description="Replay what was refused for this reason.")],
+        reason: Annotated[
+            str, Query(max_length=200, pattern=PRINTABLE, description="Replay what was refused for this reason.")
+        ],
         limit: Annotated[int, Query(ge=1, le=10_000, description="How many at the most.")] = 1000,
     ) -> ReplayView:
         """Judge again what was refused for a reason; what is refused again stays."""

@@ -68,11 +68,11 @@ def router(parts: Parts) -> APIRouter:
         rejections: Annotated[bool, Query(description="List also what neither was announced nor came.")] = True,  # noqa: FBT002
     ) -> ScoresPage:
         """Were the forecasts right? Each one whose horizon has closed, beside what happened, newest first."""
-        before = _read_cursor(cursor) if cursor is not None else None
+        before = read_cursor(cursor) if cursor is not None else None
         found, more = parts.scoreboard.past(MachineId(site, machine), since, until, limit=limit, before_us=before)
         entries = parts.catalogue.entries()
         views = [_forecast(one, entries, code=code, rejections=rejections) for one in found]
-        return ScoresPage(forecasts=views, next=_write_cursor(found[-1].outcome.as_of_us) if more else None)
+        return ScoresPage(forecasts=views, next=write_cursor(found[-1].outcome.as_of_us) if more else None)
 
     return routes
 
@@ -155,11 +155,13 @@ _VERDICTS = {
 }
 
 
-def _write_cursor(as_of_us: int) -> str:
+def write_cursor(as_of_us: int) -> str:
+    """Return a place in a list as text that fits into an address."""
     return urlsafe_b64encode(str(as_of_us).encode()).decode().rstrip("=")
 
 
-def _read_cursor(text: str) -> int:
+def read_cursor(text: str) -> int:
+    """Return the place that a cursor names, or raise :class:`InputRejected`."""
     try:
         as_of_us = int(urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii"))
     except ValueError:

@@ -43,7 +43,7 @@ class Courier(Tireless):
         self._busy: set[int] = set()
         self._resting: dict[int, datetime] = {}
         self._failures: dict[int, int] = {}  # in a row, by webhook
-        self.delivered = 0
+        self.delivered = self.failed = 0  # attempts
 
     def _run(self) -> None:
         with ThreadPoolExecutor(_HANDS, thread_name_prefix="courier") as hands:
@@ -98,7 +98,10 @@ class Courier(Tireless):
             with self._lock:
                 self.delivered += 1
                 self._failures.pop(webhook.number, None)
-        elif answer.is_farewell:
+            return answer
+        with self._lock:
+            self.failed += 1
+        if answer.is_farewell:
             self._outbox.give_up(webhook.number, now=now, plant_at=self._plant(), why=_GONE)
             log.warning("webhook %d is disabled: its receiver says that it is gone", webhook.number)
         else:

@@ -13,6 +13,8 @@ from tempfile import TemporaryDirectory
 from typing import Protocol, TypeVar
 from uuid import uuid4
 
+from structlog.contextvars import bound_contextvars
+
 from service.core.candidate import Candidate
 from service.core.job import Job, Progress
 from service.errors import ChampionChanged, LeaseLost, ServiceError, Unavailable
@@ -100,10 +102,11 @@ class Worker(Tireless):
         job = self.jobs.claim(self.owner, now=self.wall(), lease=self.lease)
         if job is None:
             return False
-        try:
-            self._work_at(job)
-        except LeaseLost as error:
-            log.warning("%s", error)
+        with bound_contextvars(job=job.number, machine=str(job.machine)):
+            try:
+                self._work_at(job)
+            except LeaseLost as error:
+                log.warning("%s", error)
         return True
 
     def _work_at(self, job: Job) -> None:

@@ -142,7 +142,7 @@ def test_history_is_streamed_from_a_path_a_file_or_memory_and_told_as_it_goes(
 
 def test_a_refused_row_names_the_file_it_came_from(client: Client, filler: Machine, tmp_path: Path) -> None:
     log = tmp_path / "night.csv"
-    log.write_text(HEADER + "rubbish\n")
+    log.write_text(HEADER + "rubbish\n2026-11-10 08:00:00,5,1\n")
     client.enrolment.load_history(filler.id, log)
     (item,) = client.quarantine.items()
     assert "night.csv" in item.topic
@@ -260,7 +260,10 @@ def test_fields_and_events_of_a_newer_service_are_passed_over() -> None:
     body = f"event: weather\ndata: rain\n\nevent: alarm\ndata: {httpx.Response(200, json=news).text}\n\n"
     network, asked = answering(httpx.Response(200, text=body))
     with Client("http://plant", transport=network) as client:
-        (told,) = client.stream.follow(site="padova", kinds=[StreamKind.ALARM])
+        stream = client.stream.follow(site="padova", kinds=[StreamKind.ALARM])
+        told = next(stream)
+        with pytest.raises(Unreachable, match="stream of http://plant ended"):
+            next(stream)
     assert isinstance(told, RaisedAlarm)
     assert told.code == 139
     assert dict(asked[0].url.params) == {"site": "padova", "kinds": "alarm"}

@@ -31,6 +31,12 @@ def test_what_is_removed_leaves_no_answer(client: Client) -> None:
         client.webhooks.get(made.id)
 
 
+def test_a_webhook_is_of_a_site_that_has_machines(client: Client, filler: Machine) -> None:
+    with pytest.raises(NotFound, match="No machine is enrolled at atlantis"):
+        client.webhooks.add("http://127.0.0.1:9/hook", site="atlantis")
+    assert client.webhooks.add("http://127.0.0.1:9/hook", site=filler.id.site).site == filler.id.site
+
+
 def test_a_file_comes_in_pieces_that_join(client: Client, stores: Stores, filler: Machine) -> None:
     raise_alarms(stores, filler, *((NOW - timedelta(minutes=n), 139) for n in range(1, 26)))
     text = b"".join(client.exports.alarms(site="padova", since=NOW - timedelta(minutes=20))).decode()

@@ -57,8 +57,21 @@ class Compose:
         return [container for container in self.containers.values() if container.is_agent]
 
 
-def read(file: Path) -> Compose:
-    """Read a compose file; merges and anchors are resolved by YAML itself."""
-    loaded = yaml.safe_load(file.read_text(encoding="utf-8"))
+def read(*files: Path) -> Compose:
+    """Read a compose file and those laid over it; anchors are resolved by YAML itself."""
+    loaded: dict[str, Any] = {}
+    for file in files:
+        loaded = _laid_over(loaded, yaml.safe_load(file.read_text(encoding="utf-8")))
     containers = {name: Container(name, wishes) for name, wishes in loaded["services"].items()}
     return Compose(containers, set(loaded["volumes"]))
+
+
+def _laid_over(below: Any, above: Any, key: str = "") -> Any:
+    """Merge as compose does: mappings key by key, most lists one after the other, commands replaced."""
+    if isinstance(below, dict) and isinstance(above, dict):
+        merged = {name: _laid_over(below[name], value, name) if name in below else value
+                  for name, value in above.items()}  # fmt: skip
+        return below | merged
+    if isinstance(below, list) and isinstance(above, list) and key not in {"command", "entrypoint", "test"}:
+        return [*below, *above]
+    return above

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import free_port, require, wait_until
+from tests.conftest import Mosquitto, free_port, require, wait_until
 from tests.deploy import compose as compose_file
 from tests.deploy import dockerfile as docker_file
 from tests.deploy.compose import Compose
 from tests.deploy.dockerfile import Dockerfile
+from tests.deploy.image import Builder, Image
+from tests.system.conftest import Plant
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -25,9 +27,37 @@ def dockerfile() -> Dockerfile:
     return docker_file.read(REPOSITORY / "Dockerfile")
 
 
+OVERLAYS: dict[str, tuple[str, ...]] = {
+    "alone": (),
+    "postgresql": ("postgresql.yml",),
+    "monitoring": ("monitoring.yml",),
+    "all": ("postgresql.yml", "monitoring.yml"),
+}
+
+
 @pytest.fixture(scope="session")
 def compose() -> Compose:
     return compose_file.read(REPOSITORY / "docker-compose.yml")
+
+
+@pytest.fixture(scope="session", params=list(OVERLAYS))
+def overlaid(request: pytest.FixtureRequest) -> Compose:
+    """The compose file alone, and with each of the overlays."""
+    files = [REPOSITORY / "deploy/compose" / name for name in OVERLAYS[request.param]]
+    return compose_file.read(REPOSITORY / "docker-compose.yml", *files)
+
+
+@pytest.fixture(scope="session")
+def edge(dockerfile: Dockerfile, tmp_path_factory: pytest.TempPathFactory) -> Image:
+    return Builder(dockerfile, REPOSITORY, tmp_path_factory.mktemp("images")).build("edge")
+
+
+@pytest.fixture(scope="session")
+def service(dockerfile: Dockerfile, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
+    folder = tmp_path_factory.mktemp("images")
+    yield Builder(dockerfile, REPOSITORY, folder).build("service")
+    # pytest keeps the folders of its last runs; a gigabyte each is too much.
+    subprocess.run(["rm", "-rf", folder], check=True)
 
 
 @dataclass
@@ -40,10 +70,14 @@ class DeployedBroker:
 
     def start(self) -> None:
         text = (REPOSITORY / "deploy/mosquitto/mosquitto.conf").read_text(encoding="utf-8")
-        text = _replaced(text, "listener 1883", f"listener {self.port} 127.0.0.1")
-        text = _replaced(text, "persistence_location /mosquitto/data/", f"persistence_location {self.folder}/")
+        text = replaced(text, "listener 1883 127.0.0.1", f"listener {self.port} 127.0.0.1")
+        text = replaced(text, "persistence_location /var/lib/mosquitto/", f"persistence_location {self.folder}/")
         config = self.folder / "mosquitto.conf"
         config.write_text(text, encoding="utf-8")
+        self.run(config)
+
+    def run(self, config: Path) -> None:
+        """Start it on a configuration that is ready."""
         program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen([program, "-c", config], stdout=log, stderr=log)
@@ -81,7 +115,22 @@ def broker(tmp_path: Path) -> Iterator[DeployedBroker]:
     deployed.stop()
 
 
-def _replaced(text: str, line: str, other: str) -> str:
+@pytest.fixture(scope="session")
+def told(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What a running service tells Prometheus."""
+    folder = tmp_path_factory.mktemp("told")
+    plant = Plant(folder, Mosquitto(folder))  # a broker that is away
+    plant.start_service()
+    try:
+        answer = plant.get("/metrics")
+        assert answer.status_code == 200
+        return answer.text
+    finally:
+        plant.service.stop()
+
+
+def replaced(text: str, line: str, other: str) -> str:
+    """Return a configuration in which one line is another."""
     changed, count = re.subn(rf"^{re.escape(line)}$", other, text, flags=re.MULTILINE)
     assert count == 1, f"mosquitto.conf has {count} lines {line!r}"
     return changed

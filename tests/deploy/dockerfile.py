@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 KEYWORDS = frozenset(
-    "ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK RUN USER VOLUME WORKDIR".split()  # noqa: SIM905 - one line
+    "ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL RUN USER VOLUME WORKDIR".split()  # noqa: SIM905 - one line
 )
 _FLAG = re.compile(r"--(?P<name>[a-z-]+)=(?P<value>\S+)\s+")
 

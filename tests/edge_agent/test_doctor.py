@@ -92,7 +92,7 @@ class TlsServer:
 def certificate(tmp_path: Path) -> Path:
     """A certificate for localhost that signs itself."""
     key, pem = tmp_path / "key.pem", tmp_path / "cert.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "90", "-subj", "/CN=localhost"]
     command += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(pem)]
     done = subprocess.run(command, capture_output=True, check=False)
     require(done.returncode == 0, "openssl")

@@ -73,3 +73,47 @@ def test_a_file_that_is_not_toml_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigRejected, match="Cannot read"):
         load(tmp_path / "none.toml", {}, {})
+
+
+def secret(tmp_path: Path) -> Path:
+    file = tmp_path / "password"
+    file.write_text("hush\n")
+    file.chmod(0o600)
+    return file
+
+
+def test_a_secret_may_stand_in_a_file_that_the_environment_names(tmp_path: Path) -> None:
+    environ = {"ALARMCAST_EDGE_BROKER_PASSWORD_FILE": str(secret(tmp_path))}
+    settings = load(config(tmp_path), {}, environ)
+    assert settings.broker_password == "hush"  # noqa: S105
+    assert "hush" not in repr(settings)
+
+
+def test_a_secret_may_stand_in_a_file_that_edge_toml_names(tmp_path: Path) -> None:
+    text = TOML.replace("[source]", f'password_file = "{secret(tmp_path)}"\n[source]')
+    assert load(config(tmp_path, text), {}, {}).broker_password == "hush"  # noqa: S105
+    assert load(config(tmp_path, text), {"broker_password": "other"}, {}).broker_password == "other"  # noqa: S105
+
+
+def test_a_secret_and_its_file_together_are_refused(tmp_path: Path) -> None:
+    file = str(secret(tmp_path))
+    environ = {"ALARMCAST_EDGE_BROKER_PASSWORD": "x", "ALARMCAST_EDGE_BROKER_PASSWORD_FILE": file}
+    with pytest.raises(
+        ConfigRejected, match=r"ALARMCAST_EDGE_BROKER_PASSWORD and .*_PASSWORD_FILE are both given"
+    ):
+        load(config(tmp_path), {}, environ)
+
+
+def test_what_is_no_secret_has_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigRejected, match="There is no setting site_file"):
+        load(config(tmp_path), {}, {"ALARMCAST_EDGE_SITE_FILE": str(secret(tmp_path))})
+
+
+def test_a_secret_file_that_others_can_read_is_warned_about(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = secret(tmp_path)
+    file.chmod(0o644)
+    load(config(tmp_path), {}, {"ALARMCAST_EDGE_BROKER_PASSWORD_FILE": str(file)})
+    assert "chmod 600" in caplog.text
+    assert "hush" not in caplog.text

@@ -9,7 +9,8 @@ import psutil
 
 from tests.conftest import wait_until
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Stage, insist
+from tests.faults.stage import Stage, guarded, insist
+from tests.guarded import trying
 from tests.system.conftest import Plant
 from tests.system.school import (
     LEARNING,
@@ -70,8 +71,8 @@ def _open_jobs(plant: Plant) -> list[str]:
 
 @fault("enrolled ten times at once", quick=Effort(1), full=Effort(10))
 def enrolled_at_once(stage: Stage, effort: Effort) -> Iterator[float]:
-    """Ten clients enrol the same machine at the same moment."""
-    with stage.scene(machines=0) as scene:
+    """Ten clients enrol the same machine at the same moment, in front of a guarded broker."""
+    with stage.scene(machines=0, guarded=True) as scene:
         plant = scene.plant
         for run in range(effort.runs):
             started, name = time.monotonic(), f"new-{run}"
@@ -80,4 +81,10 @@ def enrolled_at_once(stage: Stage, effort: Effort) -> Iterator[float]:
             insist(len({answer.job.id for answer in answers}) == 1, "everybody is answered, and there is one job")
             machines = [one.machine for one in plant.api.machines.list().machines]
             insist(machines.count(name) == 1, "there is one machine")
+            issued = [answer.credentials for answer in answers if answer.credentials]
+            insist(len(issued) == 1, "one of them is shown a password")
+            holders = [holder for holder in guarded(scene).holders() if holder.endswith(f"/{name}")]
+            insist(holders == [issued[0].username], "the broker has one credential")
+            with trying(guarded(scene), issued[0].username, issued[0].password) as agent:
+                insist(agent.is_in, "and it is the one that was shown")
             yield time.monotonic() - started

@@ -14,6 +14,7 @@ from threading import Event, Lock, Thread
 
 from tests.conftest import Mosquitto, broker_in, free_port, wait_until
 from tests.faults.proxy import Proxy
+from tests.guarded import GuardedMosquitto, guarded_in, has_plugin
 from tests.system.conftest import Plant, Process
 from wire.identity import MachineId
 from wire.moment import isoformat
@@ -164,12 +165,17 @@ class Stage:
         spools: Path | None = None,
         judged: bool = True,
         settings: dict[str, str] | None = None,
+        guarded: bool = False,
     ) -> Iterator[Scene]:
         """Run broker, service, agents and load; at the end drain, and count what is lost or doubled.
 
-        ``proxied`` is "agents" or "service": whose connections go through the proxy.
+        ``proxied`` is "agents" or "service": whose connections go through the proxy. A ``guarded`` broker lets
+        in only who was enrolled, with the password that was shown then.
         """
-        with tempfile.TemporaryDirectory(prefix="alarmcast-fault-") as name, _broker(Path(name)) as broker:
+        with (
+            tempfile.TemporaryDirectory(prefix="alarmcast-fault-") as name,
+            _broker(Path(name), guarded=guarded) as broker,
+        ):
             folder = Path(name)
             proxy = Proxy(broker.port) if proxied else None
             if proxy:
@@ -181,18 +187,17 @@ class Stage:
                 service_broker_port=proxy.port if proxy and proxied == "service" else None,
                 data_dir=data,
                 spools=spools,
-                environment=settings or {},
+                environment=(settings or {}) | _access(broker),
             )
             ids = [f"plant/machine-{number}" for number in range(machines)]
             logs = {machine: folder / f"{machine.split('/')[1]}.jsonl" for machine in ids}
             scene = Scene(plant, Load(logs, rate), {}, proxy, self.patience)
             try:
                 plant.start_service()
-                for machine in ids:
-                    register(plant, machine)
+                shown = {machine: register(plant, machine) for machine in ids}
                 through = {"broker_port": proxy.port} if proxy and proxied == "agents" else {}
                 for machine in ids:
-                    scene.agents[machine] = plant.agent(machine, logs[machine], **through)
+                    scene.agents[machine] = plant.agent(machine, logs[machine], **through | shown[machine])
                     scene.agents[machine].start()
                 scene.load.start()
                 yield scene
@@ -209,17 +214,35 @@ class Stage:
                     proxy.stop()
 
 
-def register(plant: Plant, machine: str) -> None:
-    """Register a machine with the running service."""
-    plant.api.enrolment.enrol(machine, name=MachineId.parse(machine).machine)
+def register(plant: Plant, machine: str) -> dict[str, object]:
+    """Register a machine with the running service; return what lets its agent in, if the broker is guarded."""
+    if _access(plant.broker):
+        wait_until(
+            lambda: plant.api.health.status().broker.guarded, "the service knows that the broker is guarded"
+        )
+    issued = plant.api.enrolment.enrol(machine, name=MachineId.parse(machine).machine).credentials
+    return {} if issued is None else {"broker_username": issued.username, "broker_password": issued.password}
+
+
+def guarded(scene: Scene) -> GuardedMosquitto:
+    """Return the broker of a scene that is guarded."""
+    broker = scene.plant.broker
+    assert isinstance(broker, GuardedMosquitto)
+    return broker
+
+
+def _access(broker: Mosquitto) -> dict[str, str]:
+    return broker.environment if isinstance(broker, GuardedMosquitto) else {}
 
 
 @contextmanager
-def _broker(folder: Path) -> Iterator[Mosquitto]:
+def _broker(folder: Path, *, guarded: bool) -> Iterator[Mosquitto]:
     if not (shutil.which("mosquitto") or Path("/usr/sbin/mosquitto").exists()):
         raise Skipped("mosquitto is not installed")
+    if guarded and not has_plugin():
+        raise Skipped("mosquitto's dynamic-security plugin is not installed")
     folder.chmod(0o755)
-    broker = broker_in(folder / "mosquitto")
+    broker = guarded_in(folder / "mosquitto") if guarded else broker_in(folder / "mosquitto")
     broker.start()
     try:
         yield broker

@@ -49,7 +49,17 @@ def test_the_service_as_it_is_loses_nothing() -> None:
 
 def test_the_matrix_has_every_row_that_was_promised() -> None:
     promised = ["broker killed", "service killed", "agent killed", "random", "memory", "for long", "link", "acks"]
-    promised += ["stale", "edge disk", "central disk", "locked", "restore", "backlog", "soak"]
+    promised += [
+        "stale",
+        "edge disk",
+        "central disk",
+        "locked",
+        "restore",
+        "backlog",
+        "soak",
+        "enrolled",
+        "revoked",
+    ]
     for word in promised:
         assert any(word in name for name in FAULTS), word
     assert FAULTS["soak"].quick is None

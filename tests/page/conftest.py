@@ -8,11 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
+from alarmcast import Client
 from tests.conftest import broker_in, require
 from tests.system.conftest import Plant, Process
 from tests.system.school import LEARNING, ended, enrol, load_catalogue, write_history
+from wire.rest.people import SESSION_COOKIE
+from wire.words import Role
 
 FLAGS = (
     "--headless",
@@ -24,6 +27,8 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+expect.set_options(timeout=20_000)  # a bound on waiting for a failure; machines are shared
+PASSWORD = "quiet bottles turn slowly"  # noqa: S105 - of people who live for a test
 LEARNED = ("padova/filler-0", "padova/filler-1")
 
 
@@ -42,6 +47,7 @@ class Stage:
     history: Path
     log: Path
     agent: Process
+    sessions: dict[Role, str]
 
     def raise_alarm(self, code: int) -> None:
         """Let the first machine raise an alarm now."""
@@ -67,12 +73,21 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         jobs = [enrol(plant, machine, history) for machine in LEARNED]
         for number in jobs:
             assert ended(plant, number).state in ("promoted", "rejected")
-        yield Stage(plant, history, log, agent)
+        yield Stage(plant, history, log, agent, {role: signed_in(plant, role) for role in Role})
     finally:
         for process in plant.processes:
             if process.running is not None:
                 process.kill()
         broker.kill()
+
+
+def signed_in(plant: Plant, role: Role) -> str:
+    """Make a user of a role and return the token of a session of theirs."""
+    name = f"page-{role.value}"
+    if name not in {one.name for one in plant.api.users.list().users}:
+        plant.api.users.add(name, role=role, password=PASSWORD)
+    with Client(plant.address) as visitor:
+        return visitor.session.begin(name, PASSWORD).token
 
 
 @pytest.fixture(scope="module")
@@ -92,19 +107,31 @@ class Tabs:
 
     browser: Browser
     address: str
+    sessions: dict[Role, str]
     contexts: list[BrowserContext] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
-    def __call__(self, path: str, *, width: int = 1400, height: int = 900, dark: bool = False) -> Page:
-        """Open a page of the service in a fresh browser profile."""
+    def __call__(
+        self,
+        path: str,
+        *,
+        width: int = 1400,
+        height: int = 900,
+        dark: bool = False,
+        role: Role | None = Role.ADMIN,
+    ) -> Page:
+        """Open a page of the service in a fresh browser profile, as somebody of a role, or as a stranger."""
         context = self.browser.new_context(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
         )
         self.contexts.append(context)
+        if role is not None:
+            cookie = {"name": SESSION_COOKIE, "value": self.sessions[role], "url": self.address}
+            context.add_cookies([cookie])  # type: ignore[list-item]  # a plain dict
         page = context.new_page()
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.complaints.append(f"{path}: {error}"))
-        page.on("requestfailed", lambda request: self.complaints.append(f"{path}: {request.url} failed"))
+        page.on("requestfailed", self._failed)
         page.on("request", lambda request: self._asked(request.url))
         page.goto(f"{self.address}{path}")
         return page
@@ -112,6 +139,10 @@ class Tabs:
     def _heard(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.complaints.append(message.text)
+
+    def _failed(self, request: Request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # which is what leaving a page does to what it still waits for
+            self.complaints.append(f"{request.url}: {request.failure}")
 
     def _asked(self, url: str) -> None:
         """A plant has no internet: whatever a page needs comes from the service."""
@@ -123,7 +154,7 @@ class Tabs:
 @pytest.fixture
 def page_at(stage: Stage, browser: Browser) -> Iterator[Callable[..., Page]]:
     """Opens pages at given paths; a test fails if a browser's console had anything to complain about."""
-    tabs = Tabs(browser, stage.plant.address)
+    tabs = Tabs(browser, stage.plant.address, stage.sessions)
     yield tabs
     for context in tabs.contexts:
         context.close()

@@ -185,7 +185,20 @@ def test_what_the_api_refuses_is_said_and_what_was_typed_stays(page_at: Callable
     windows.get_by_label("Why").fill("Too late")
     windows.get_by_role("button", name="Plan it").click()
     expect(page.locator(".q-notification")).to_be_visible()
+    windows.get_by_label("Until, instead").fill("")
+    windows.get_by_label("For").select_option("")
+    windows.get_by_label("Why").press("Enter")  # the complaint may lie over the button
+    expect(page.get_by_text("Say until when")).to_be_visible()
+    windows.get_by_label("For").select_option("8")
+    windows.get_by_label("From, in plant time").fill("9999-12-31T23:00")
+    windows.get_by_label("Why").press("Enter")  # the complaint may lie over the button
+    expect(page.get_by_text("That is no moment we can use")).to_be_visible()
     expect(windows.get_by_label("Why")).to_have_value("Too late")
+
+
+def test_days_beyond_all_calendars_are_shown_as_far_as_there_are_any(page_at: Callable[..., Page]) -> None:
+    page = page_at("/alarms?span=own&first=0001-01-01&last=9999-12-31")
+    expect(panel(page, "Maintenance")).to_be_visible()
 
 
 def test_the_rate_is_described_for_who_cannot_see_it(page_at: Callable[..., Page]) -> None:

@@ -11,6 +11,8 @@ from playwright.sync_api import Locator, Page, expect
 from tests.conftest import wait_until
 from tests.page.conftest import LEARNED, Stage
 from tests.system.school import enrol
+from wire.rest.people import SESSION_COOKIE
+from wire.words import Role
 
 LINE = ".ac-line"
 PATH = f"/machines/{LEARNED[0]}"
@@ -139,9 +141,18 @@ def test_before_the_first_horizon_has_passed_the_page_says_when_scores_come(page
 
 def test_a_machine_that_nobody_knows_is_a_404_that_says_what_to_do(stage: Stage) -> None:
     for name in ("padova/nobody", "padova/no%20body", "padova/%3Cscript%3E"):
-        answer = httpx.get(f"{stage.plant.address}/machines/{name}", timeout=10)
+        visitor = {SESSION_COOKIE: stage.sessions[Role.VIEWER]}
+        answer = httpx.get(f"{stage.plant.address}/machines/{name}", cookies=visitor, timeout=10)
         assert answer.status_code == 404
         assert "enrol it" in answer.text
+
+
+def test_an_address_that_leads_nowhere_is_a_404_in_our_own_frame(stage: Stage) -> None:
+    answer = httpx.get(f"{stage.plant.address}/nope", timeout=10)
+    assert answer.status_code == 404
+    assert "There is no such page" in answer.text
+    assert "/static/alarmcast.css" in answer.text
+    assert httpx.get(f"{stage.plant.address}/static/nope.css", timeout=10).status_code == 404
 
 
 def test_a_machine_says_in_words_what_it_waits_for_and_when_it_has_gone(
@@ -151,14 +162,32 @@ def test_a_machine_says_in_words_what_it_waits_for_and_when_it_has_gone(
     page = page_at("/machines/padova/filler-9")
     expect(page.get_by_text("Nothing has been heard of it yet")).to_be_visible()
     expect(page.get_by_text("it has not learned this machine")).to_be_visible()
+    expect(page.locator(LINE).first).to_be_visible()
     retired = stage.plant.post("/v1/machines/padova/filler-9/retire", json={"reason": "sold"})
     assert retired.is_success
+    for again in (False, True):
+        page = page_at("/machines/padova/filler-9") if again else page  # the open page hears of it too
+        expect(page.get_by_text("It has been retired")).to_be_visible(timeout=PATIENCE)
+        expect(page.locator(LINE)).to_have_count(0)
+        expect(page.get_by_role("button", name="Shelve …")).to_have_count(0)
+    stage.plant.api.enrolment.erase("padova/filler-9", reason="asked to")
     page = page_at("/machines/padova/filler-9")
-    expect(page.get_by_text("It has been retired")).to_be_visible()
-    expect(page.locator(LINE)).to_have_count(0)
+    expect(page.get_by_text("It has been erased with all that it told")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [390, 1400, 1920])
+def test_a_refusal_is_said_in_the_dialog_and_what_was_typed_stays(page_at: Callable[..., Page]) -> None:
+    page = page_at(OTHER)
+    expect(chosen(page)).to_have_count(1)
+    page.get_by_role("button", name="Shelve …").click()
+    page.get_by_label("Why", exact=True).fill("The sensor is being replaced")
+    until = page.get_by_label("until, in plant time", exact=True).last
+    until.fill("9999-12-31T23:59")
+    page.get_by_role("button", name="Shelve it").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_be_visible()
+    expect(page.get_by_label("Why", exact=True)).to_have_value("The sensor is being replaced")
+
+
+@pytest.mark.parametrize("width", [320, 390, 1400, 1920])
 def test_nothing_sticks_out_of_the_screen(page_at: Callable[..., Page], width: int) -> None:
     page = page_at(PATH, width=width, dark=width == 390)
     expect(page.locator(".ac-why")).to_be_visible()

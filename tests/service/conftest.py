@@ -25,6 +25,8 @@ from service.core.recording import EventRow, Recording
 from service.settings import Settings
 from service.store.enrolments import EnrolmentStore
 from service.store.machines import MachineStore
+from tests.conftest import require
+from tests.guarded import GuardedMosquitto, guarded_in, has_plugin
 from wire.identity import MachineId
 from wire.micros import micros
 
@@ -68,6 +70,16 @@ class Trusted:
             bearer = (b"authorization", f"Bearer {self.service.key}".encode())
             scope = {**scope, "headers": [*scope["headers"], bearer]}
         await self.service.app(scope, receive, send)
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[GuardedMosquitto]:
+    """A guarded broker, real and empty."""
+    require(has_plugin(), "mosquitto with its dynamic-security plugin")
+    broker = guarded_in(tmp_path / "guarded")
+    broker.start()
+    yield broker
+    broker.kill()
 
 
 def small_model(

@@ -4,6 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
 from wire.moment import Moment
+from wire.rest.credentials import EXAMPLE_ISSUED, IssuedCredentials
 from wire.rest.jobs import EXAMPLE_JOB, JobView
 from wire.rest.machines import EXAMPLE_MACHINE, MachineView
 from wire.rest.texts import Words
@@ -41,13 +42,24 @@ class Enrolment(BaseModel):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
-                {"machine": EXAMPLE_MACHINE | {"state": "learning", "learned_at": None}, "job": EXAMPLE_JOB}
+                {
+                    "machine": EXAMPLE_MACHINE | {"state": "learning", "learned_at": None},
+                    "job": EXAMPLE_JOB,
+                    "credentials": EXAMPLE_ISSUED,
+                    "credentials_note": None,
+                }
             ]
         }
     )
 
     machine: MachineView
     job: JobView
+    credentials: IssuedCredentials | None = Field(
+        default=None, description="Shown once, to whoever's request issued them; null in every other answer."
+    )
+    credentials_note: str | None = Field(
+        default=None, description="Why none were issued though the broker may want some, and what to do."
+    )
 
 
 class HistoryLoaded(BaseModel):

@@ -91,6 +91,10 @@ class BrokerView(BaseModel):
     tls: bool
     mqtt_version: str
     complaint: str | None
+    guarded: bool | None = Field(
+        default=None,
+        description="Whether its dynamic security says who may come in; null until it has been asked.",
+    )
     dropped: int | None = Field(description="Messages that the broker has dropped since its start.")
     queued: int | None = Field(description="Messages in the broker's store.")
     clients: int | None
@@ -156,6 +160,7 @@ _EXAMPLE: dict[str, Any] = {
         "tls": False,
         "mqtt_version": "5",
         "complaint": None,
+        "guarded": True,
         "dropped": 0,
         "queued": 12,
         "clients": 7,

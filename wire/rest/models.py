@@ -1,6 +1,6 @@
 """Model versions."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -90,6 +90,15 @@ class ModelList(BaseModel):
     models: list[ModelView]
 
 
+_Serving = Annotated[
+    str | None,
+    Field(
+        pattern=r"^v[1-9][0-9]{0,8}$",
+        description="The version that serves as far as you know; if another does by now, nothing is changed.",
+    ),
+]
+
+
 class Promotion(BaseModel):
     """Why a version should serve."""
 
@@ -100,13 +109,16 @@ class Promotion(BaseModel):
 
     reason: Words = Field(max_length=1000, description="Kept in the book of changes.")
     force: bool = Field(default=False, description="Needed for a version that the gate rejected.")
+    serving: _Serving = None
 
 
 class Rollback(BaseModel):
     """Why to go back."""
 
     model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"reason": "It cries wolf on the night shift"}]}
+        extra="forbid",
+        json_schema_extra={"examples": [{"reason": "It cries wolf on the night shift", "serving": "v3"}]},
     )
 
     reason: Words = Field(max_length=1000, description="Kept in the book of changes.")
+    serving: _Serving = None

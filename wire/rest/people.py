@@ -17,7 +17,7 @@ from wire.moment import Moment
 from wire.rest.texts import PRINTABLE, Words
 from wire.words import PrincipalKind, Role
 
-SESSION_COOKIE: Final = "alarmcast_session"  # in which a browser keeps its session's token
+SESSION_COOKIE: Final = "alarmcast_session"  # a browser's token; no script can read it
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 UserName = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 Password = Annotated[str, StringConstraints(min_length=1, max_length=1000)]

@@ -8,11 +8,12 @@ from nicegui import html
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-from service.page.alarms.view import OWN, SPANS, USUAL_SPAN, View
+from service.page.alarms.view import OWN, SPANS, USUAL_SPAN, View, read_day
 from service.page.parts.forms import select
 from service.page.parts.renewed import Renewed
 from wire.rest.figures import ShiftView
 from wire.rest.machines import MachineView
+from wire.words import FigureLines
 
 _CHOSEN = "(event) => emit(event.target.value)"
 _SPANS = [("24h", "last 24 hours"), ("7d", "last 7 days"), ("30d", "last 30 days"), (OWN, "own days")]
@@ -52,10 +53,9 @@ class Controls:
             self._renew()
             await self._chosen(view)
 
-    @property
-    def view(self) -> View:
-        """What is chosen now."""
-        return self._view
+    async def count_by(self, by: FigureLines) -> None:
+        """Show another kind of lines of what is chosen now, which may be newer than what is shown."""
+        await self.change(replace(self._view, by=by))
 
     def _renew(self) -> None:
         _set(self._site_field, self._view.site)  # a machine brings its site along
@@ -106,7 +106,7 @@ class Controls:
             html.span(title)
             field = html.input_(type="date", name=title.lower(), required=True)
             _set(field, str(day or ""))
-            self._listen(field, lambda to: change(date.fromisoformat(to)) if to else self._view)
+            self._listen(field, lambda to: change(typed) if (typed := read_day(to)) else self._view)
 
     def _listen(self, field: Element, change: Callable[[str], View]) -> None:
         async def changed(event: GenericEventArguments) -> None:

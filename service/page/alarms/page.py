@@ -89,7 +89,7 @@ class _Page:
         self._place.set_visibility(True)
         if self._sheet is None:
             with self._place:
-                self._sheet = Sheet(self._machines, self._controls.change)
+                self._sheet = Sheet(self._machines, self._controls.count_by)
         self._sheet.show(question, found)
 
     async def _choose(self, view: View) -> None:

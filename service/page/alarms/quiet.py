@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 from nicegui import html, ui
 
+from alarmcast import AlarmcastError
 from service.page.frame import Told, complaining
 from service.page.parts.blocks import panel
 from service.page.parts.forms import Typed, choice, entry, form
@@ -12,6 +13,7 @@ from service.page.parts.records import Cell, Column, Records, Row, alarm, deeds,
 from service.page.parts.renewed import Renewed
 from wire.rest.hush import MaintenanceView, ShelfView
 from wire.rest.machines import MachineView
+from wire.words import Role
 
 _SHELVES = [Column("machine"), Column("alarm"), Column("until"), Column("who and why"), Column("")]
 _WINDOWS = [
@@ -30,7 +32,7 @@ class Quiet:
     """Both lists, and the deeds that end them or plan another window."""
 
     def __init__(self, told: Told, machines: list[MachineView]) -> None:
-        self._told, self._machines = told, machines
+        self._told, self._machines, self._may = told, machines, told.may(Role.OPERATOR)
         self._names = {f"{one.site}/{one.machine}": one.name for one in machines}
         self._zones = {f"{one.site}/{one.machine}": one.time_zone for one in machines}
         with html.div().classes("ac-pair"):
@@ -50,7 +52,8 @@ class Quiet:
                 self._no_windows = Renewed(_calm)
                 self._windows = Records(_WINDOWS, [], label="Maintenance windows", first=6)
                 self._windows.on_deed(self._end)
-                self._form()
+                if self._may:
+                    self._form()
 
     async def renew(self) -> None:
         """Show what is kept quiet now."""
@@ -84,9 +87,11 @@ class Quiet:
         zone = ZoneInfo(self._zone(typed["where"]))
         start = _moment(typed["from"], zone)
         until = _moment(typed["until"], zone)
+        if until is None and not typed["hours"]:
+            raise AlarmcastError("Say until when: fill in the moment, or choose for how long.")
         if until is None:
             begin = start or datetime.fromisoformat((await self._told.live.whole())["plant_time"])
-            until = begin + timedelta(hours=int(typed["hours"] or 8))
+            until = begin + timedelta(hours=int(typed["hours"]))
         made = await self._told.client.maintenance.plan(
             site,
             machine=machine or None,
@@ -124,7 +129,7 @@ class Quiet:
                 alarm(one.code, one.text, None),
                 moment(one.until, self._zones.get(key)),
                 {"text": one.reason, "more": one.who},
-                deeds(("lift", "Unshelve", f"Unshelve {one.text} of {key}")),
+                deeds(("lift", "Unshelve", f"Unshelve {one.text} of {key}")) if self._may else "",
             ],
         )
 
@@ -138,7 +143,9 @@ class Quiet:
             state = word("holds", "◐", "ac-sev-low", 2)
         else:
             state = word("planned", "○", "quiet", 1) if ahead else word("over", "✓", "quiet", 0)
-        deed: Cell = deeds(("end", "End", f"End the maintenance of {key}")) if one.active or ahead else ""
+        deed: Cell = (
+            deeds(("end", "End", f"End the maintenance of {key}")) if self._may and (one.active or ahead) else ""
+        )
         said: Cell = {"text": one.reason, "more": one.who}
         return Row(str(one.id), [where, state, moment(one.start, zone), moment(ended, zone), said, deed])
 

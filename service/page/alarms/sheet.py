@@ -1,7 +1,6 @@
 """All figures of a view: drawn once, renewed in place."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 from nicegui import html
@@ -9,7 +8,7 @@ from nicegui.element import Element
 
 from service.page.alarms import tables
 from service.page.alarms.rate import BANDS, Rate
-from service.page.alarms.view import LINES, Question, View
+from service.page.alarms.view import LINES, Question
 from service.page.parts.blocks import NOTHING, figures, number, panel, percent, when
 from service.page.parts.records import Column, Records, Row
 from service.page.parts.renewed import Renewed
@@ -68,10 +67,10 @@ _STANDING = _Words(
 class Sheet:
     """The panels of the page; ``choose`` changes what the lines are by."""
 
-    def __init__(self, machines: list[MachineView], choose: Callable[[View], Awaitable[None]]) -> None:
+    def __init__(self, machines: list[MachineView], choose: Callable[[FigureLines], Awaitable[None]]) -> None:
         self._names = {f"{one.site}/{one.machine}": one.name for one in machines}
         self._zones = {f"{one.site}/{one.machine}": one.time_zone for one in machines}
-        self._choose, self._view = choose, View()
+        self._choose = choose
         self._span = Renewed(_span)
         self._figures = Renewed(_figures)
         with panel("Alarm rate", note="alarms a day and machine", wide=True):
@@ -92,7 +91,6 @@ class Sheet:
 
     def show(self, question: Question, found: FiguresView) -> None:
         """Show these figures."""
-        self._view = question.view
         self._span.show(found)
         self._figures.show(found)
         self._rate.show(found)
@@ -113,7 +111,7 @@ class Sheet:
             button = html.button(_TITLES[one], type="button", **{"aria-pressed": pressed}).classes(
                 "ac-button ac-small"
             )
-            button.on("click", lambda one=one: self._choose(replace(self._view, by=one)))
+            button.on("click", lambda one=one: self._choose(one))
 
     def _draw_lines(self, by: FigureLines) -> None:
         columns = [Column(_TITLES[by]), *tables.LINE_FIGURES]

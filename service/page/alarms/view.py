@@ -7,7 +7,7 @@ from typing import Self
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
-from wire.moment import isoformat
+from wire.moment import EARLIEST, LATEST, isoformat
 from wire.words import FigureLines
 
 SPANS = {"24h": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
@@ -38,8 +38,8 @@ class View:
             machine=query.get("machine", "") if query.get("site") else "",
             shift=query.get("shift", ""),
             span=span if span in SPANS or span == OWN else USUAL_SPAN,
-            first=_date(query.get("first")),
-            last=_date(query.get("last")),
+            first=read_day(query.get("first")),
+            last=read_day(query.get("last")),
             by=lines.get(query.get("by", ""), FigureLines.MACHINE),
         )
 
@@ -60,8 +60,8 @@ class View:
             length = SPANS.get(self.span, SPANS[USUAL_SPAN])
             return Question(self, now - length, now)
         wall = ZoneInfo(zone)
-        start = datetime.combine(self.first, time(), wall).astimezone(UTC)
-        end = datetime.combine(self.last + _DAY, time(), wall).astimezone(UTC)
+        start = datetime.combine(_within_reach(self.first), time(), wall).astimezone(UTC)
+        end = datetime.combine(_within_reach(self.last) + _DAY, time(), wall).astimezone(UTC)
         return Question(self, start, min(end, max(now, start + timedelta(minutes=1))))
 
 
@@ -84,7 +84,13 @@ class Question:
         return f"{path}?{urlencode({name: value for name, value in told.items() if value})}"
 
 
-def _date(text: str | None) -> date | None:
+def _within_reach(day: date) -> date:
+    """Return the nearest day that the API takes a moment of, whatever the time zone."""
+    return min(max(day, (EARLIEST + _DAY).date()), (LATEST - 3 * _DAY).date())
+
+
+def read_day(text: str | None) -> date | None:
+    """Read a day, or return None for what is none."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:

@@ -10,8 +10,10 @@ from service.page.parts.records import Cell, Column, Records, Row, alarm, deeds,
 from service.page.parts.renewed import Renewed
 from wire.rest.notices import DeliveryView, NoticeView
 from wire.rest.webhooks import NewWebhook, WebhookView
-from wire.words import DeliveryState, Severity
+from wire.words import DeliveryState, Role, Severity
 
+_NOBODY = "Nobody is told over HTTP yet; forecasts go out over MQTT."
+_NOT_FOR_YOU = "Whom a webhook tells is for admins to see."
 _RENEWED = 10.0  # seconds
 _NEWEST = 50
 _WEBHOOKS = [Column("address"), Column("told of"), Column("state"), Column("last delivery"), Column("")]
@@ -41,13 +43,14 @@ class Notices:
     """Webhooks and the newest notices; where notices go is the admin's to say."""
 
     def __init__(self, told: Told) -> None:
-        self._told = told
+        self._told, self._admin = told, told.may(Role.ADMIN)
         with panel("Webhooks", note="who is told over HTTP as soon as an alarm becomes likely"):
             self._no_webhooks = Renewed(_calm)
             self._webhooks = Records(_WEBHOOKS, [], label="Webhooks", first=10)
             self._webhooks.on_deed(self._on_webhook)
             self._made = html.div()
-            self._form()
+            if self._admin:
+                self._form()
         with panel("Notices", note="likely alarms that were news, newest first", wide=True):
             self._no_notices = Renewed(_calm)
             self._notices = Records(_NOTICES, [], label="Notices", first=8)
@@ -56,16 +59,25 @@ class Notices:
     async def renew(self) -> None:
         """Show them as they are now."""
         with complaining():
-            webhooks = (await self._told.kept.get("webhooks", self._told.client.webhooks.list)).webhooks
+            webhooks = await self._webhooks_now()
             page = await self._told.kept.get("notices", lambda: self._told.client.notices.page(limit=_NEWEST))
             fleet = await self._told.kept.get("machines", self._told.client.machines.list)
             zones = {f"{one.site}/{one.machine}": one.time_zone for one in fleet.machines}
-            self._no_webhooks.show("" if webhooks else "Nobody is told over HTTP yet; forecasts go out over MQTT.")
+            nobody = "Nobody is told over HTTP yet; forecasts go out over MQTT."
+            self._no_webhooks.show(
+                "" if webhooks else nobody if self._admin else "Webhooks are an admin's to see."
+            )
             self._webhooks.set_visibility(bool(webhooks))
             self._webhooks.show([_webhook(one, page.notices) for one in webhooks])
             self._no_notices.show("" if page.notices else "No alarm has become likely enough to be news yet.")
             self._notices.set_visibility(bool(page.notices))
             self._notices.show([_notice(one, zones) for one in page.notices])
+
+    async def _webhooks_now(self) -> list[WebhookView]:
+        """Return what there is; an address may hold a token, so only admins may see it."""
+        if not self._admin:
+            return []
+        return (await self._told.kept.get("webhooks", self._told.client.webhooks.list)).webhooks
 
     def _form(self) -> None:
         with html.details().classes("ac-details"):
@@ -113,7 +125,7 @@ class Notices:
 
     async def _test(self, number: int) -> None:
         answer = await self._told.client.webhooks.test(number)
-        said = f"{answer.status or 'no answer'}{f': {answer.answer[:200]}' if answer.answer else ''}"
+        said = f"{answer.status or 'no answer'}{f': {answer.answer[:200]}' if answer.answer else ''}".rstrip(".")
         how = f"after {answer.seconds:.2f} s"
         if answer.delivered:
             ui.notify(f"The test arrived {how}; the receiver said {said}.", type="positive")

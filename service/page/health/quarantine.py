@@ -10,6 +10,7 @@ from service.page.parts.records import Column, Records, Row, deeds, link, moment
 from service.page.parts.renewed import Renewed
 from wire.rest.health import QuarantineTotals
 from wire.rest.quarantine import ItemView, ReplayView
+from wire.words import Role
 
 MEANINGS = {
     "topic": "the topic does not say who speaks",
@@ -71,7 +72,9 @@ class Quarantine:
                         deeds(
                             ("look", "Look inside", f"Look inside {one.reason}"),
                             ("replay", "Replay all", f"Replay all of {one.reason}"),
-                        ),
+                        )
+                        if self._told.may(Role.OPERATOR)
+                        else "",
                     ],
                 )
                 for one in totals.reasons

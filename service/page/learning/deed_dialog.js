@@ -1,4 +1,7 @@
 // Asks for the reason of a deed and says what will happen; the reason is required, because it is kept with the change.
+const PATIENCE = 30000; // milliseconds; a version is looked at before it serves
+const NO_ANSWER = "Nothing has answered for 30 seconds. It may have been done all the same: look at the page again, then try again.";
+
 export default {
   template: `
     <dialog ref="dialog" class="ac-ask" :aria-labelledby="id + '-title'" @close="closed" @cancel="busy && $event.preventDefault()">
@@ -19,7 +22,7 @@ export default {
       </form>
     </dialog>`,
   data() {
-    return { deed: null, reason: "", force: false, refusal: "", busy: false, id: `deed-${Math.random().toString(36).slice(2)}` };
+    return { deed: null, reason: "", force: false, refusal: "", busy: false, waiting: null, id: `deed-${Math.random().toString(36).slice(2)}` };
   },
   methods: {
     async ask(deed) {
@@ -30,9 +33,11 @@ export default {
     submit() {
       this.busy = true;
       this.refusal = "";
+      this.waiting = setTimeout(() => this.refuse(NO_ANSWER), PATIENCE);
       this.$emit("deed", { key: this.deed.key, about: this.deed.about, reason: this.reason, force: this.force });
     },
     refuse(detail) {
+      clearTimeout(this.waiting);
       this.busy = false;
       this.refusal = detail;
     },
@@ -40,6 +45,7 @@ export default {
       this.$refs.dialog.close();
     },
     closed() {
+      clearTimeout(this.waiting);
       this.deed = null;
       this.busy = false;
     },

@@ -18,6 +18,7 @@ class Deeds:
     def __init__(self, client: AsyncClient, done: Callable[[], Awaitable[None]]) -> None:
         self._client = client
         self._done = done
+        self._serving: str | None = None  # as the reader saw it when the dialog about a promotion opened
         self._dialog = DeedDialog()
         self._dialog.on("deed", self._do)
         self._deeds: dict[str, Deed] = {
@@ -30,6 +31,7 @@ class Deeds:
     def ask_promote(self, model: ModelView, champion: ModelView | None, detail: ModelDetail) -> None:
         """Ask whether a version shall serve; one that the gate rejected needs force, and its reasons are shown."""
         rejected = model.standing is Standing.REJECTED
+        self._serving = champion.version if champion else None
         serving = f"{champion.version} stops serving and stays." if champion else "Nothing serves yet."
         self._dialog.ask(
             "promote",
@@ -95,11 +97,11 @@ class Deeds:
         await self._done()
 
     async def _promote(self, version: str, reason: str, force: bool) -> str:  # noqa: FBT001 - what was ticked
-        await self._client.models.promote(version, reason=reason, force=force)
+        await self._client.models.promote(version, reason=reason, force=force, serving=self._serving)
         return f"{version} serves."
 
     async def _roll_back(self, version: str, reason: str, _force: bool) -> str:  # noqa: FBT001
-        now = await self._client.models.roll_back(reason=reason)
+        now = await self._client.models.roll_back(reason=reason, serving=version)
         return f"Back from {version}: {now.version} serves."
 
     async def _refresh(self, machine: str, _reason: str, _force: bool) -> str:  # noqa: FBT001

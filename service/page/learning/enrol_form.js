@@ -63,10 +63,19 @@ export default {
       <section v-if="enrolled" class="ac-way" aria-live="polite">
         <h3>{{ enrolled.key }} <span class="ac-good" v-if="live">is live</span></h3>
         <p>✓ Enrolled: its alarms are taken from now on. Point its agent at the broker, if it is not there yet.</p>
+        <div v-if="access" class="ac-warn" role="group" aria-label="Credentials">
+          <p>The broker lets it in with credentials of its own, which are shown now and never again. The file is the
+            agent's whole configuration; put it beside the machine, where only the agent reads it.</p>
+          <div class="ac-deeds">
+            <button type="button" class="ac-button ac-main-deed" @click="keepAccess">Download edge.toml</button>
+            <span class="quiet" role="status" v-if="kept">Downloaded as {{ kept }}.</span>
+          </div>
+        </div>
+        <p v-else-if="accessNote" class="ac-warn">{{ accessNote }}</p>
         <div v-if="sending"><label>{{ sentWords }} <progress :value="sent" :max="size || 1"></progress></label></div>
         <div v-if="storing"><label>{{ storedWords }} <progress v-bind="storing.lines ? { value: storing.lines_done, max: storing.lines } : {}"></progress></label></div>
         <template v-if="loaded">
-          <p>✓ {{ loadedWords }}</p>
+          <p>{{ loaded.stored || loaded.duplicates ? "✓ " : "" }}{{ loadedWords }}</p>
           <ul class="ac-reasons" v-if="loaded.examples.length"><li v-for="line in loaded.examples" :key="line">{{ line }}</li></ul>
         </template>
         <job-steps v-if="job" :job="job" />
@@ -75,7 +84,7 @@ export default {
   data() {
     return {
       wish: { ...EMPTY }, file: null, errors: {}, refusal: "", busy: false, enrolled: null, job: null, loaded: null,
-      sending: false, sent: 0, size: 0, storing: null, transfer: null, id: `enrol-${Math.random().toString(36).slice(2)}-`,
+      access: null, accessNote: "", kept: "", sending: false, sent: 0, size: 0, storing: null, transfer: null, id: `enrol-${Math.random().toString(36).slice(2)}-`,
     };
   },
   computed: {
@@ -114,6 +123,7 @@ export default {
     again() {
       const zone = this.wish.time_zone;
       Object.assign(this, { wish: { ...EMPTY, time_zone: zone }, file: null, errors: {}, refusal: "", enrolled: null, job: null, loaded: null });
+      this.show(null, null);
       for (const input of [this.$refs.history, this.$refs.catalogue]) if (input) input.value = "";
     },
     pick(event) {
@@ -122,6 +132,7 @@ export default {
     async submit() {
       if (this.busy) return;
       Object.assign(this, { errors: {}, refusal: "", enrolled: null, job: null, loaded: null, storing: null });
+      this.show(null, null);
       const chosen = this.$refs.catalogue.files[0];
       if (chosen && chosen.size > LARGEST_CATALOGUE) {
         this.errors = { catalogue: "It is too large for this form; load it with alarmcast admin catalogue load FILE." };
@@ -144,8 +155,20 @@ export default {
       const { site, machine } = enrolment.machine;
       this.enrolled = { site, machine, key: `${site}/${machine}` };
       this.job = enrolment.job;
+      this.show(enrolment.credentials, enrolment.credentials_note);
       if (this.file) this.send();
       else this.busy = false;
+    },
+    // Credentials live here until the form is used again, and nowhere else.
+    show(credentials, note) {
+      Object.assign(this, { access: credentials, accessNote: note ?? "", kept: "" });
+    },
+    keepAccess() {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([this.access.edge_toml], { type: "application/toml" }));
+      link.download = this.kept = `${this.enrolled.site}-${this.enrolled.machine}.edge.toml`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60000); // a browser that asks where to keep it takes its time
     },
     watch(jobs) {
       const found = this.job && jobs.find((one) => one.id === this.job.id);

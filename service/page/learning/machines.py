@@ -19,8 +19,8 @@ _SIGNS = {
 }
 
 
-def draw_machines(machines: list[MachineView], deeds: Deeds) -> None:
-    """Draw the table."""
+def draw_machines(machines: list[MachineView], deeds: Deeds | None) -> None:
+    """Draw the table, with deeds for those who may."""
     if not machines:
         teach(
             "No machines yet",
@@ -35,7 +35,7 @@ def draw_machines(machines: list[MachineView], deeds: Deeds) -> None:
     )
 
 
-def _row(one: MachineView, deeds: Deeds) -> tuple[Cell, ...]:
+def _row(one: MachineView, deeds: Deeds | None) -> tuple[Cell, ...]:
     key = f"{one.site}/{one.machine}"
 
     def state() -> None:
@@ -45,6 +45,8 @@ def _row(one: MachineView, deeds: Deeds) -> tuple[Cell, ...]:
             html.span(f" {one.state.value}")
 
     def do() -> None:
+        if deeds is None:
+            return
         with html.div().classes("ac-buttons ac-nowrap"):
             if one.state is MachineState.LIVE:
                 _button("Learn again", f"Learn {key} again", lambda: deeds.ask_refresh(key))

@@ -1,7 +1,7 @@
 """The learning page: enrol machines, watch them being learned, keep or take back what was learned, judge it."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from nicegui import html, ui
 
@@ -17,6 +17,7 @@ from service.page.learning.scoreboard import Board
 from service.page.learning.seen import Seen
 from service.page.learning.versions import draw_versions
 from service.page.parts.blocks import panel
+from wire.words import Role
 
 _PULSE = 1.0  # seconds between two looks at the jobs
 _FLEET_EVERY, _BOARD_EVERY = 5, 60  # pulses
@@ -42,6 +43,13 @@ async def learning(told: Told, *, site: str | None = None, machine: str | None =
         Page(told, site=site, machine=machine)
 
 
+class May(NamedTuple):
+    """What of this page the visitor may change."""
+
+    machines: bool
+    versions: bool  # of the whole fleet, so of all sites only
+
+
 @dataclass
 class Page:
     """The parts of one open page, renewed as what they show changes."""
@@ -58,9 +66,11 @@ class Page:
         self._trouble = html.p().classes("ac-bad").props('role="status"')
         self._trouble.set_visibility(False)
         self._deeds = Deeds(client, self._look_at_all)
+        self._may = May(machines=self.told.may(Role.ADMIN), versions=self.told.may(Role.ADMIN, everywhere=True))
         with html.div().classes("ac-grid"):
-            with html.div(id="enrol").classes("ac-anchor"), panel("Enrol a machine"):
+            with html.div(id="enrol").classes("ac-anchor") as enrol, panel("Enrol a machine"):
                 self._enrolment = Enrolment(client, site=self.site, machine=self.machine)
+            enrol.set_visibility(self.told.may(Role.ADMIN))
             with (
                 html.div(id="jobs").classes("ac-anchor"),
                 panel("Being learned", note="stage, loss and time left"),
@@ -113,14 +123,14 @@ class Page:
             self._enrolment.offer(self._seen.fleet.knocking)
             self._machines.clear()
             with self._machines:
-                draw_machines(self._seen.fleet.machines, self._deeds)
+                draw_machines(self._seen.fleet.machines, self._deeds if self._may.machines else None)
         if await self._seen.look_at_models() or first:
             await self._draw_learned()
 
     async def _draw_learned(self) -> None:
         self._versions.clear()
         with self._versions:
-            draw_versions(self._seen, self._deeds)
+            draw_versions(self._seen, self._deeds if self._may.versions else None)
         champion, client = self._seen.champion, self.told.client
         learned = {one.version: one.machines for one in self._seen.models}
         self._forgetting.show(await client.models.get(champion.version) if champion else None, learned)

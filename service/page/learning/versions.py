@@ -19,12 +19,12 @@ _SIGNS = {
 _MOST = 40  # the newest; all of them are over REST
 
 
-def draw_versions(seen: Seen, deeds: Deeds) -> None:
-    """Draw the table and, above it, the way back."""
+def draw_versions(seen: Seen, deeds: Deeds | None) -> None:
+    """Draw the table and, above it, the way back for those who may go it."""
     if not seen.models:
         teach(
             "Nothing learned yet",
-            "The first version comes once a machine has been heard for two weeks, or at once from its past.",
+            "The first version comes once a machine was heard for about four weeks, or at once from its past.",
         )
         return
     champion = seen.champion
@@ -34,8 +34,9 @@ def draw_versions(seen: Seen, deeds: Deeds) -> None:
         elif champion.parent is None:
             html.span(f"{champion.version} serves; there is no earlier version to go back to.").classes("quiet")
         else:
-            back = html.button(f"Roll back to {champion.parent} …", type="button").classes("ac-button")
-            back.on("click", lambda: deeds.ask_roll_back(champion))
+            if deeds is not None:
+                back = html.button(f"Roll back to {champion.parent} …", type="button").classes("ac-button")
+                back.on("click", lambda: deeds.ask_roll_back(champion))
             html.span(f"{champion.version} serves and was learned on top of {champion.parent}.").classes("quiet")
     table(
         ("Version", "Standing", "On top of", "Made", "Machines", "In its exams", ""),
@@ -45,7 +46,7 @@ def draw_versions(seen: Seen, deeds: Deeds) -> None:
     )
 
 
-def _row(one: ModelView, seen: Seen, deeds: Deeds) -> tuple[Cell, ...]:
+def _row(one: ModelView, seen: Seen, deeds: Deeds | None) -> tuple[Cell, ...]:
     sign, tone, words = _SIGNS[one.standing]
 
     def standing() -> None:
@@ -54,6 +55,8 @@ def _row(one: ModelView, seen: Seen, deeds: Deeds) -> tuple[Cell, ...]:
             html.span(f" {words}")
 
     async def ask() -> None:
+        if deeds is None:
+            return
         with complaining():
             deeds.ask_promote(one, seen.champion, await seen.client.models.get(one.version))
 
@@ -64,7 +67,7 @@ def _row(one: ModelView, seen: Seen, deeds: Deeds) -> tuple[Cell, ...]:
         lambda: when(one.created_at, seen.zone),
         lambda: html.span(str(len(one.machines)), title=", ".join(one.machines)),
         lambda: html.div(one.summary).classes("ac-prose"),
-        lambda: _promote(one, ask),
+        lambda: _promote(one, ask) if deeds else None,
     )
 
 

@@ -1,6 +1,8 @@
 // What a person may do about a likely alarm: say that it is known, or put it on the shelf for a while, with a reason.
 import { plantTime, utc } from "alarmcast-words";
 
+const PATIENCE = 15000; // milliseconds
+const NO_ANSWER = "Nothing has answered for 15 seconds. It may have been done all the same: look at the page again, then try again.";
 const BY = "alarmcast-by"; // whoever sits here is asked for a name once
 
 export default {
@@ -14,7 +16,7 @@ export default {
         <button v-else type="button" class="ac-button" @click="$emit('unshelve', shelf.id)">Take off the shelf</button>
         <span class="quiet small">Both only keep notices quiet: forecasts and learning go on as before.</span>
       </div>
-      <dialog ref="dialog" class="ac-dialog" aria-labelledby="ac-deed">
+      <dialog ref="dialog" class="ac-dialog" aria-labelledby="ac-deed" @close="stop" @cancel="busy && $event.preventDefault()">
         <form @submit.prevent="send">
           <h2 id="ac-deed">{{ deed === "shelve" ? "Shelve" : "Acknowledge" }} {{ alarm.code }} {{ alarm.text }}</h2>
           <p class="quiet small">{{ deed === "shelve" ? "No notice of it is sent until then. It comes back by itself." : "No further notice of it is sent until it has been unlikely for once." }} It is still forecast, counted and learned from.</p>
@@ -25,9 +27,10 @@ export default {
           </fieldset>
           <label>{{ deed === "shelve" ? "Why" : "What is done about it (may stay empty)" }} <input class="ac-field" type="text" maxlength="1000" v-model.trim="reason" :required="deed === 'shelve'" /></label>
           <label>Your name (may stay empty) <input class="ac-field" type="text" maxlength="100" v-model.trim="by" autocomplete="name" /></label>
+          <p v-if="refusal" class="ac-bad" role="alert">{{ refusal }}</p>
           <div class="ac-tools">
-            <button type="submit" class="ac-button ac-main-deed">{{ deed === "shelve" ? "Shelve it" : "Acknowledge it" }}</button>
-            <button type="button" class="ac-button" @click="$refs.dialog.close()">Leave it</button>
+            <button type="submit" class="ac-button ac-main-deed" :disabled="busy">{{ busy ? "…" : deed === "shelve" ? "Shelve it" : "Acknowledge it" }}</button>
+            <button type="button" class="ac-button" :disabled="busy" @click="$refs.dialog.close()">Leave it</button>
           </div>
         </form>
       </dialog>
@@ -35,6 +38,7 @@ export default {
   data() {
     return {
       alarm: null, shelf: null, known: null, zone: "UTC", deed: "acknowledge", span: 60, until: "", reason: "",
+      refusal: "", busy: false, waiting: null,
       by: localStorage.getItem(BY) ?? "", spans: [{ value: 60, word: "1 hour" }, { value: 480, word: "8 hours" }],
     };
   },
@@ -49,15 +53,31 @@ export default {
     },
     open(deed) {
       this.deed = deed;
+      this.refusal = "";
       this.$refs.dialog.showModal();
     },
     send() {
       localStorage.setItem(BY, this.by);
       const words = { code: this.alarm.code, reason: this.reason || null, by: this.by || null };
       const end = this.span === "until" ? { until: this.until } : { minutes: this.span };
+      this.refusal = "";
+      this.busy = true;
+      this.waiting = setTimeout(() => this.refuse(NO_ANSWER), PATIENCE);
       this.$emit(this.deed, this.deed === "shelve" ? { ...words, ...end } : words);
+    },
+    // What was typed stays until it was taken.
+    done() {
       this.reason = "";
-      this.$refs.dialog.close();
+      this.$refs.dialog?.close();
+      this.stop();
+    },
+    refuse(detail) {
+      this.stop();
+      this.refusal = detail;
+    },
+    stop() {
+      clearTimeout(this.waiting);
+      this.busy = false;
     },
   },
 };

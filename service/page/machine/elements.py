@@ -30,7 +30,15 @@ class WhyBars(Loaded, component="why.js", esm=_WORDS):
 
 
 class Deeds(Loaded, component="deeds.js", esm=_WORDS):
-    """What may be done about an alarm; says ``acknowledge``, ``shelve`` and ``unshelve``."""
+    """What may be done about an alarm; says ``acknowledge``, ``shelve`` and ``unshelve``, and awaits an answer."""
+
+    def done(self) -> None:
+        """Close the dialog: what was asked for is done."""
+        self.run_method("done")
+
+    def refuse(self, detail: str) -> None:
+        """Say in the open dialog why it was not done."""
+        self.run_method("refuse", detail)
 
 
 class PastGrid(Loaded, component="past.js", esm=_WORDS):

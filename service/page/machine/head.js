@@ -16,7 +16,7 @@ export default {
         <h1>{{ machine.name }}</h1>
         <span class="quiet">{{ machine.site }}/{{ machine.machine }}</span>
         <span v-if="presence" :class="['ac-tag', presence.tone]" :title="heard ? 'last heard ' + both(heard) : ''"><span aria-hidden="true">{{ presence.sign }}</span>{{ presence.word }}</span>
-        <span class="ac-tag quiet">{{ machine.state }}</span>
+        <span class="ac-tag quiet">{{ erased ? "erased" : machine.state }}</span>
         <a class="ac-button ac-end" :href="'/v1/alarms.csv?site=' + machine.site + '&machine=' + machine.machine" download>Alarms as CSV</a>
       </div>
       <p v-for="note in notes" :key="note" class="ac-warn">{{ note }}</p>
@@ -24,7 +24,7 @@ export default {
         <div><dt>Last heard</dt><dd :title="heard ? utc(heard) : ''">{{ heard ? ago(heard, now) : "never" }} <small v-if="heard">{{ plantTime(heard, zone) }}</small></dd></div>
         <div><dt>Last alarm</dt><dd :title="last ? utc(last.at) : ''">{{ last ? ago(last.at, now) : "none yet" }} <small v-if="last">{{ last.code }} {{ last.text }}</small></dd></div>
         <div><dt>Waiting at the machine</dt><dd>{{ spooled ?? "–" }} <small>{{ spooled === 1 ? "alarm" : "alarms" }} not yet sent</small></dd></div>
-        <div v-if="forecast"><dt>Evidence heard</dt><dd>{{ percent(forecast.coverage) }} <small>{{ forecast.events_seen }} alarms in {{ hours(forecast.window_start, forecast.window_end) }}</small></dd></div>
+        <div v-if="forecast"><dt>Evidence heard</dt><dd>{{ percent(forecast.coverage) }} <small>{{ forecast.events_seen }} {{ forecast.events_seen === 1 ? "alarm" : "alarms" }} in {{ hours(forecast.window_start, forecast.window_end) }}</small></dd></div>
         <div v-if="forecast"><dt>Forecast until</dt><dd :title="utc(forecast.as_of) + ' to ' + utc(forecast.horizon_end)">{{ clock(forecast.horizon_end) }} <small>made for {{ plantTime(forecast.as_of, zone) }}</small></dd></div>
         <div><dt>Model</dt><dd>{{ forecast ? forecast.model_version : "none yet" }} <small v-if="forecast" :title="machine.learned_at ? utc(machine.learned_at) : ''">{{ knows }}</small></dd></div>
       </dl>
@@ -40,6 +40,9 @@ export default {
       if (this.machine.state === "retired") return null;
       return presences[this.card?.presence ?? "never"];
     },
+    erased() {
+      return this.machine.state === "retired" && (this.machine.reason ?? "").startsWith("Erased");
+    },
     heard() {
       return this.card?.heard_at ?? this.machine.agent?.heard_at ?? null;
     },
@@ -54,7 +57,9 @@ export default {
       return this.machine.learned_at ? `has learned it, ${plantTime(this.machine.learned_at, this.zone)}` : "has learned it";
     },
     notes() {
-      const state = [STATES[this.machine.state], this.machine.reason].filter(Boolean).join(" ");
+      const state = this.erased
+        ? this.machine.reason.replace("Erased", "It has been erased with all that it told") + " Nothing is taken from it and nothing forecast for it."
+        : [STATES[this.machine.state], this.machine.reason].filter(Boolean).join(" ");
       const notes = state ? [state] : [];
       if (this.forecast?.status === "warming_up")
         notes.push(`Warming up: the machine was heard for only ${percent(this.forecast.coverage)} of the ${this.hours(this.forecast.window_start, this.forecast.window_end)} that a forecast looks back on. The rest counts as unknown; trust grows by itself while it is heard.`);

@@ -14,6 +14,7 @@ from service.page.machine.elements import Deeds, ForecastBars, WhyBars
 from service.page.parts.blocks import panel, teach
 from wire.forecasts import Forecast
 from wire.rest.hush import AcknowledgementView, ShelfView
+from wire.words import Role
 
 
 @dataclass
@@ -27,22 +28,30 @@ class Outlook:
     forecast: Forecast | None = None
     shelves: list[ShelfView] = field(default_factory=list)
     known: list[AcknowledgementView] = field(default_factory=list)
+    left: bool = False  # the machine has been let go: nothing is asked or shown any more
     _why_not: str = ""
 
     def draw(self) -> None:
         """Draw both panels; they fill themselves once the browser is there."""
-        with html.div().classes("ac-outlook"):
+        with html.div().classes("ac-outlook") as self._place:
             with panel("What comes next", note="choose an alarm to see why"):
                 self._none = html.div()
                 self._bars = ForecastBars()
             with panel("Why"):
                 self._why = WhyBars()
                 self._deeds = Deeds()
+        self._deeds.set_visibility(self.told.may(Role.OPERATOR))
         self._bars.on("chosen", self._choose)
         self._deeds.on("ready", self.renew_all)
         self._deeds.on("acknowledge", self._acknowledge)
         self._deeds.on("shelve", self._shelve)
         self._deeds.on("unshelve", self._unshelve)
+
+    def leave(self) -> None:
+        """Take it all away: the machine has been let go."""
+        if not self.left:
+            self.left, self.forecast = True, None
+            self._place.delete()
 
     async def renew_all(self) -> None:
         """Ask for everything."""
@@ -51,11 +60,16 @@ class Outlook:
 
     async def renew(self) -> None:
         """Ask for the newest forecast, and for its reasons where an alarm is chosen."""
+        if self.left:
+            return
         try:
-            self.forecast = await self.told.client.forecasts.of(self.machine)
+            forecast = await self.told.client.forecasts.of(self.machine)
         except (Gone, Unavailable) as error:
             self._say_why_not(str(error))
             return
+        if self.left:
+            return  # meanwhile
+        self.forecast = forecast
         self._say_why_not("")
         if self.chosen is None and self.forecast.alarms:
             self.chosen = self.forecast.alarms[0].code
@@ -64,6 +78,8 @@ class Outlook:
 
     async def renew_hush(self) -> None:
         """Ask what is shelved or known."""
+        if self.left:
+            return
         shelves = await self.told.client.shelves.of(self.machine)
         known = await self.told.client.acknowledgements.of(self.machine, active=True)
         self.shelves, self.known = shelves.shelves, known.acknowledgements
@@ -75,12 +91,12 @@ class Outlook:
             why = await self.told.client.forecasts.why(self.machine, code=self.chosen)
         except (Gone, Rejected, Unavailable):
             return  # the version that serves may have changed in between; the next forecast brings its reasons
-        for reason in why.explanations:
+        for reason in () if self.left else why.explanations:
             basis = why.model_dump(mode="json", include={"reading", "usual_moments", "model_version", "as_of"})
             self._why.load({"reason": reason.model_dump(mode="json"), "zone": self.zone, **basis})
 
     def _show(self) -> None:
-        if self.forecast is None:
+        if self.forecast is None or self.left:
             return
         shelves = [one.model_dump(mode="json") for one in self.shelves]
         known = [one.model_dump(mode="json") for one in self.known]
@@ -97,11 +113,12 @@ class Outlook:
         )
 
     def _say_why_not(self, words: str) -> None:
-        if words == self._why_not:
+        if self.left or words == self._why_not:
             return
         self._why_not = words
-        for part in (self._bars, self._why, self._deeds):
+        for part in (self._bars, self._why):
             part.set_visibility(not words)
+        self._deeds.set_visibility(not words and self.told.may(Role.OPERATOR))
         self._none.clear()
         if words:
             with self._none:
@@ -115,17 +132,18 @@ class Outlook:
 
     async def _acknowledge(self, event: GenericEventArguments) -> None:
         asked = event.args
-        with complaining():
+        with complaining(self._deeds.refuse):
             await self.told.client.acknowledgements.acknowledge(
                 self.machine, asked["code"], note=asked["reason"], by=asked["by"]
             )
+            self._deeds.done()
             await self.renew_hush()
         self._show()
 
     async def _shelve(self, event: GenericEventArguments) -> None:
         asked = event.args
         until = asked.get("until")
-        with complaining():
+        with complaining(self._deeds.refuse):
             await self.told.client.shelves.shelve(
                 self.machine,
                 asked["code"],
@@ -134,6 +152,7 @@ class Outlook:
                 reason=asked["reason"],
                 by=asked["by"],
             )
+            self._deeds.done()
             await self.renew_hush()
         self._show()
 

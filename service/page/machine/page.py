@@ -69,6 +69,7 @@ class _MachinePage:
     view: MachineView
     card: dict[str, Any] | None = None
     now: str | None = None
+    left: bool = False  # the fleet says that it has gone; the machine itself is still to be asked
     keeper: _Keeper = field(init=False)
 
     def __post_init__(self) -> None:
@@ -93,6 +94,8 @@ class _MachinePage:
             self.head = MachineHead()
             if self.view.state is not MachineState.RETIRED:
                 self.outlook.draw()
+            else:
+                self.outlook.left = True
             self.timeline.draw()
             self.record.draw()
             with html.div().classes("ac-grid"):
@@ -106,14 +109,37 @@ class _MachinePage:
         own = [card for card in overview["cards"] if f"{card['site']}/{card['machine']}" == self.key]
         self.card = own[0] if own else self.card
         self._tell_time(overview["plant_time"])
-        if self.keeper.pulse(changed=bool(own)):
-            client = ui.context.client
+        # A whole picture names nobody who has gone, only those who are there.
+        self.left = (self.left or self.key in overview["gone"] or overview["complete"]) and not own
+        if self.left and not self.outlook.left:
+            self._soon(self._let_go)
+        if own and self.outlook.left:
+            ui.navigate.reload()  # it has come back: what stands here is about what was
+        elif self.keeper.pulse(changed=bool(own)):
+            self._soon(self.keeper.renew)
 
-            async def within_the_page() -> None:
-                with client:
-                    await self.keeper.renew()
+    def _soon(self, renew: Callable[[], Awaitable[None]]) -> None:
+        client = ui.context.client
 
-            background_tasks.create(within_the_page(), name=f"renew the page of {self.key}")
+        async def within_the_page() -> None:
+            with client:
+                await renew()
+
+        background_tasks.create(within_the_page(), name=f"renew the page of {self.key}")
+
+    async def _let_go(self) -> None:
+        """Show no more than the past, if the machine says itself that it has been let go."""
+        try:
+            await self._renew_view()
+            if self.view.state is not MachineState.RETIRED or self.outlook.left:
+                return
+            self.outlook.leave()
+            self.card = None
+            self._show_head()
+            for renew in (self.timeline.renew, self.gaps.renew, self.record.renew):
+                await renew()
+        except AlarmcastError:
+            pass  # asked again with the next pulse, as long as nothing was taken away
 
     async def _begin(self) -> None:
         self.hear(await self.told.live.whole())

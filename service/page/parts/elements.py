@@ -6,6 +6,8 @@ from typing import Any
 from nicegui import ui
 from nicegui.elements.echart import EChart
 
+from wire.rest.people import Me
+
 _WORDS = {"alarmcast-words": str(Path(__file__).parent.parent / "words")}
 
 
@@ -19,6 +21,14 @@ class FleetBoard(ui.element, component="fleet_board.js", esm=_WORDS):
 
 class ThemeSwitch(ui.element, component="theme_switch.js"):
     """Light, dark, or as the device says."""
+
+
+class Visitor(ui.element, component="visitor.js"):
+    """Who is signed in, and the way out."""
+
+    def __init__(self, me: Me) -> None:
+        super().__init__()
+        self._props.update({"name": me.name, "role": me.role.value, "sites": me.sites})
 
 
 class PlantClock(ui.element, component="plant_clock.js", esm=_WORDS):

@@ -30,6 +30,7 @@ def test_addresses_of_the_plant_and_beyond_may_be_told(url: str) -> None:
     "url",
     [
         "ftp://host/x",
+        "http://ex ample/",
         "file:///etc/passwd",
         "host/x",
         "//host/x",

@@ -86,6 +86,28 @@ def test_a_file_that_unpacks_to_one_endless_line_is_refused(
         load(settings, stores, filler, LogFile(bomb))
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "wrong.csv is empty"),
+        (b"timestamp,alarm,serial\n", "wrong.csv is empty"),
+        (
+            b"\x00\xfe rubbish\n" * 5_000,
+            "none of its first 1,000 lines is one. Nothing was stored. Line 1: a row needs",
+        ),
+    ],
+)
+def test_a_file_without_alarms_is_refused_and_leaves_nothing(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path, content: bytes, why: str
+) -> None:
+    log = tmp_path / "log.csv"
+    log.write_bytes(content)
+    with pytest.raises(InputRejected, match=why):
+        load(settings, stores, filler, LogFile(log, name="wrong.csv"))
+    with stores.database.read() as connection:
+        assert connection.execute(select(quarantine)).all() == []
+
+
 def test_a_service_that_stops_waits_for_the_batch_at_hand_and_takes_no_more(
     service: Service, filler: Machine, tmp_path: Path
 ) -> None:

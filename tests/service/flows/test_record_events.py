@@ -173,3 +173,32 @@ def test_who_was_enrolled_or_retired_is_known_after_a_second(stores: Stores) -> 
     enrolled(stores.enrolments, MachineId("lyon", "x"))
     assert registry.find(MachineId("lyon", "x")) is None
     assert registry.find(MachineId("lyon", "x")) is not None
+
+
+@pytest.mark.usefixtures("filler")
+def test_two_machines_that_contradict_themselves_with_the_same_words_are_both_quarantined(stores: Stores) -> None:
+    enrolled(stores.enrolments, MachineId("padova", "filler-2"))
+    for machine in ("filler-1", "filler-2"):
+        topic = f"alarmcast/v1/padova/{machine}/events"
+        take(stores, Incoming(topic, batch(event(1))), Incoming(topic, batch(event(1, code=7))))
+    assert reasons(stores) == ["conflict", "conflict"]
+
+
+def test_a_gap_that_was_acked_is_not_forgotten_for_a_shorter_one(stores: Stores, filler: Machine) -> None:
+    gap = {"first_at": isoformat(NOW), "last_at": isoformat(NOW), "reason": "spool_full"}
+    for last in (9, 7, 12):
+        take(stores, Incoming(EVENTS, batch(gaps=[{**gap, "seqs": [7, last]}])))
+        (kept,) = stores.events.gaps(filler, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
+        assert kept.last_seq == max(9, last)
+
+
+@pytest.mark.usefixtures("filler")
+@pytest.mark.parametrize("junk", ["é" * 30_000, [1e15] * 10_000, "\ud800" * 10_000])
+def test_what_is_quarantined_has_64_kb_at_most_however_it_is_written(stores: Stores, junk: object) -> None:
+    told = {"epoch": str(EPOCH), "events": [{**event(1), "code": junk}]}
+    payload = json.dumps(told, ensure_ascii=isinstance(junk, str) and "\ud800" in junk, separators=(",", ":"))
+    payload = payload.replace("1000000000000000.0", "1e15")
+    receipt = take(stores, Incoming(EVENTS, payload.encode()))
+    assert receipt.acks[0][1].seqs == [(1, 1)]
+    with stores.database.read() as connection:
+        assert 30_000 < len(connection.execute(select(quarantine.c.body)).scalar_one()) <= 64_000

@@ -40,3 +40,13 @@ def test_the_farewell_of_a_displaced_agent_does_not_take_the_present_one_offline
     assert not twins.believes(FILLER, OLD, online=False, at=NOW)
     assert twins.believes(FILLER, NEW, online=False, at=NOW)
     assert twins.seen(NOW) == []
+
+
+def test_an_agent_that_makes_up_spools_without_end_is_remembered_by_a_hundred_of_them() -> None:
+    twins = Twins()
+    for _ in range(500):
+        twins.believes(FILLER, uuid4(), online=True, at=NOW)
+        twins.believes(FILLER, uuid4(), online=False, at=NOW)
+    (voices,) = twins._voices.values()  # noqa: SLF001 - what it costs cannot be seen from outside
+    assert len(voices.before) == 100
+    assert len(voices.parted) <= 100

@@ -14,7 +14,7 @@ from service.core.machine import Machine
 from service.core.recording import EventRow, Recording
 from service.errors import DatabaseDamaged, InputRejected
 from service.settings import Settings
-from service.store.backup import DATABASE, MANIFEST, WEIGHTS, back_up, check, restore
+from service.store.backup import DATABASE, LAST, MANIFEST, WEIGHTS, back_up, check, last_backup, restore
 from tests.service.conftest import EPOCH, NOW, enrolled, raise_alarms
 from wire.identity import MachineId
 from wire.micros import micros
@@ -107,6 +107,20 @@ def test_a_folder_that_is_no_backup_and_one_that_exists_are_refused(
     assert manifest.format == 1
     with pytest.raises(InputRejected, match="another version"):
         check(tmp_path / "new")
+
+
+def test_when_the_last_backup_was_made_is_known_and_what_is_no_note_is_none(
+    settings: Settings, stores: Stores, tmp_path: Path
+) -> None:
+    assert stores
+    assert last_backup(settings.data_dir) is None
+    made = [back_up(settings.data_dir, tmp_path / name).made_at for name in ("first", "second")]
+    noted = last_backup(settings.data_dir)
+    assert noted
+    assert noted.isoformat(timespec="seconds") == made[-1]
+    for nonsense in ("", "{}", "[]", '{"made_at": 7}', '{"made_at": "yesterday"}'):
+        (settings.data_dir / LAST).write_text(nonsense, encoding="utf-8")
+        assert last_backup(settings.data_dir) is None
 
 
 @pytest.mark.parametrize("damage", ["page", "head"])

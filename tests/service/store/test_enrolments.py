@@ -114,6 +114,15 @@ def test_a_retired_machine_is_gone_its_job_ends_and_it_may_come_back_otherwise(d
     assert store.get(ID).name == "Another name"
 
 
+def test_a_retired_machine_comes_back_as_it_was_where_nothing_else_is_said(database: Database) -> None:
+    enrolments, store = EnrolmentStore(database), MachineStore(database)
+    enrol(database, NewMachine(ID, "Filler of line 3", "Europe/Rome"))
+    enrolments.retire(store.get(ID), who="test", at=AT, plant_at=AT, reason="overhaul")
+    enrol(database, NewMachine(ID, None, None))
+    back = store.get(ID)
+    assert (back.name, back.time_zone, back.state) == ("Filler of line 3", "Europe/Rome", MachineState.REGISTERED)
+
+
 def test_erasing_removes_what_a_machine_told_and_writes_down_that_it_did(database: Database) -> None:
     machine = enrolled(EnrolmentStore(database), ID)
     other = enrolled(EnrolmentStore(database), MachineId("lyon", "x"))

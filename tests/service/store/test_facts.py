@@ -36,10 +36,10 @@ def test_reasons_are_counted_most_first_with_the_time_of_their_last(database: Da
     assert store.reasons() == [("broken", 2, AT + timedelta(hours=2)), ("late", 1, AT)]
 
 
-def test_open_jobs_are_counted_by_state(database: Database) -> None:
+def test_jobs_are_counted_by_state(database: Database) -> None:
     for name in ("a", "b"):
         enrolled(EnrolmentStore(database), MachineId("padova", name))
-    assert JobStore(database).open_counts() == {JobState.COLLECTING: 2}
+    assert JobStore(database).counts() == {JobState.COLLECTING: 2}
 
 
 def test_of_events_that_are_partly_known_the_new_ones_are_named(database: Database) -> None:

@@ -33,6 +33,7 @@ def test_a_catalogue_grows_but_a_code_keeps_its_meaning(database: Database) -> N
     ("text", "sentence"),
     [
         ("", "must start with the line code,text,severity,target"),
+        ("\ufeff", "must start with"),
         ("code,text\n1,x\n", "must start with"),
         ("code,text,severity,target\n", "holds no alarm code"),
         ("code,text,severity,target\nx,Film,low,yes\n", "Line 2 .*'x' is not an alarm code"),

@@ -163,6 +163,23 @@ def test_a_delivery_is_taken_up_by_one_courier_and_is_due_again_if_that_one_dies
     assert (again.attempts, again.key) == (1, due.key)
 
 
+def test_what_waits_is_counted_while_its_webhook_is_told(
+    database: Database, store: NoticeStore, filler: Machine
+) -> None:
+    outbox = DeliveryStore(database)
+    assert outbox.waiting() == (0, None)
+    told, off = hook(database), hook(database)
+    opened(store, filler, 139)
+    assert outbox.waiting() == (2, NOW)
+    WebhookStore(database).switch(off, enabled=False, at=NOW, who="test", reason="quiet")
+    assert outbox.waiting() == (1, NOW)
+    parcel = outbox.take_up(outbox.due(NOW, limit=1)[0], now=NOW, lease=MINUTE)
+    assert parcel
+    assert (parcel.webhook.number, outbox.waiting().number) == (told.number, 1), "on its way is not there"
+    outbox.settle(parcel.delivery, Answer(204, ""), now=NOW, again=None)
+    assert outbox.waiting() == (0, None)
+
+
 def settled(answer: Answer, *, again: bool) -> Callable[[DeliveryStore], DeliveryState]:
     def settle(outbox: DeliveryStore) -> DeliveryState:
         [due] = outbox.due(NOW, limit=9)

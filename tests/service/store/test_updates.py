@@ -158,6 +158,14 @@ def test_what_was_learned_can_be_read_back(bench: Bench) -> None:
     )
 
 
+def test_a_versions_figures_are_means_over_the_newest_exams(bench: Bench) -> None:
+    exams = ExamStore(bench.database)
+    assert exams.means(1) == {}
+    bench.learn(A, seed=1)
+    bench.learn(B, seed=2)
+    assert exams.means(2) == pytest.approx({"average_precision": 0.52, "brier_skill": 0.1}), "no F1 was given"
+
+
 def test_a_sample_is_stored_once_however_many_versions_remember_it(bench: Bench) -> None:
     for seed, machine in enumerate((A, B, C), start=1):
         bench.learn(machine, seed=seed)

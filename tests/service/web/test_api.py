@@ -141,6 +141,21 @@ def test_versions_are_listed_promoted_and_rolled_back(client: Client, stores: St
     assert stores.audit.newest()[0].reason == "two was worse"
 
 
+@pytest.mark.usefixtures("champion")
+def test_a_version_is_changed_only_while_the_one_serves_that_was_seen(client: Client, stores: Stores) -> None:
+    stores.versions.add_and_promote(small_model(seed=2), report={}, at=NOW - timedelta(hours=1))
+    faster = "v2 serves by now, not v1: somebody was faster."
+    with pytest.raises(Conflict, match=faster):
+        client.models.roll_back(reason="worse", serving="v1")
+    with pytest.raises(Conflict, match="v2 serves already"):
+        client.models.promote("v2", reason="better", serving="v1")
+    stores.versions.add_and_promote(small_model(seed=3), report={}, at=NOW - timedelta(minutes=30))
+    with pytest.raises(Conflict, match="v3 serves by now, not v2"):
+        client.models.promote("v1", reason="better", serving="v2")
+    assert client.models.promote("v1", reason="better", serving="v3").standing == "champion"
+    problem(client.request("POST", "/v1/models/rollback", json={"reason": "x", "serving": "3"}), 422)
+
+
 @pytest.mark.usefixtures("filler")
 def test_a_job_is_told_once_in_a_list_and_as_it_happens(client: Client, stores: Stores) -> None:
     assert client.jobs.get(1).machine == "filler-1"

@@ -1,9 +1,12 @@
 """Webhooks over real HTTP: signed, retried, given up, never lost, and no receiver waits for another."""
 
+import socket
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -129,7 +132,7 @@ def test_a_receiver_that_fails_gets_the_same_delivery_again_until_it_is_back(ben
     bench.hook("/andon")
     bench.open(139)
     bench.receiver.answers["/andon"], bench.receiver.text = 503, b"down for\nmaintenance"
-    bench.start()
+    courier = bench.start()
     for tries in (1, 2, 3):
         wait_until(lambda tries=tries: bench.deliveries()[0].attempts == tries, "it is tried")  # type: ignore[misc]
         wait_until(lambda: bench.deliveries()[0].status == 503, "the answer is kept")
@@ -144,6 +147,7 @@ def test_a_receiver_that_fails_gets_the_same_delivery_again_until_it_is_back(ben
     wait_until(lambda: bench.states() == [DELIVERED], "it is delivered")
     letters = bench.receiver.at("/andon")
     assert len(letters) == 4
+    wait_until(lambda: (courier.failed, courier.delivered) == (3, 1), "every attempt is counted")
     assert len({letter.headers["Alarmcast-Delivery"] for letter in letters}) == 1, "a receiver can take it once"
     assert len({letter.body for letter in letters}) == 1
     assert len({letter.headers["Alarmcast-Signature"] for letter in letters}) == 4, "signed anew, each fresh"
@@ -179,6 +183,30 @@ def test_no_answer_in_time_is_a_failure_that_says_so(bench: Bench) -> None:
     answer = courier.deliver(bench.outbox.due(bench.now, limit=1)[0])
     assert answer == (None, "No answer within 0.05 seconds.", pytest.approx(answer.seconds))  # type: ignore[union-attr]
     assert bench.states() == [WAITING]
+
+
+def test_a_receiver_that_drips_headers_is_given_up_in_time() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        gone = Event()
+
+        def drip() -> None:
+            line, _ = server.accept()
+            with closing(line), suppress(OSError):
+                while not gone.wait(0.02):
+                    line.sendall(b"H")
+
+        thread = Thread(target=drip)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        answer = HttpPost(seconds=0.3, agent="Alarmcast/test").send(url, SECRET, "key", b"{}")
+        gone.set()
+        thread.join()
+    assert answer[:2] == (None, "No answer within 0.3 seconds.")
+
+
+def test_a_closed_port_is_said_in_one_sentence() -> None:
+    answer = HttpPost(agent="Alarmcast/test").send(f"http://127.0.0.1:{free_port()}/", SECRET, "key", b"{}")
+    assert answer[:2] == (None, "The receiver could not be reached: Connection refused.")
 
 
 def test_a_receiver_that_says_it_is_gone_is_told_nothing_any_more(bench: Bench) -> None:

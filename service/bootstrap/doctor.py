@@ -1,0 +1,254 @@
+"""``alarmcast config check``: looks at everything ``serve`` needs and says in words what is wrong.
+
+Nothing is started and nothing is changed. One check after the other, from what is nearest to what is farthest;
+where one fails, those that need it are not tried.
+"""
+
+import os
+import shutil
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from service.bootstrap.configuration import Configuration, broker_address, plant_clock, sqlite_url
+from service.bootstrap.listening import listen
+from service.broker.probe import refusal
+from service.errors import DatabaseInUse, ServiceError
+from service.settings import Settings
+from service.store.engine import Database
+from service.store.lock import WriterLock
+from wire.moment import EARLIEST, LATEST
+
+_SECONDS = 5  # that each step may take
+_LEAST_FREE = 1 << 30
+_EARLIEST_CLOCK = EARLIEST.replace(year=2025)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found; ``ok`` is None where something is doubtful and nothing is broken."""
+
+    check: str
+    ok: bool | None
+    words: str
+
+
+def examine(configured: Configuration) -> Iterator[Finding]:
+    """Yield findings as they are made."""
+    settings = configured.settings
+    given = len(configured.origins)
+    yield Finding("configuration", ok=True, words=f"{given} settings are given, the others are defaults")
+    for warning in configured.warnings:
+        yield Finding("secret", ok=None, words=warning)
+    folder = _data_folder(settings.data_dir)
+    yield folder
+    holder = _holder(settings) if folder.ok else None
+    yield from _database(settings, holder)
+    yield _port(settings, holder)
+    yield from _tls_files(settings)
+    yield _clock(settings)
+    yield from _broker(settings)
+
+
+def _data_folder(folder: Path) -> Finding:
+    nearest = next(part for part in (folder.resolve(), *folder.resolve().parents) if part.exists())
+    if not nearest.is_dir():
+        return Finding("data folder", ok=False, words=f"{nearest} is a file; name a folder with --data-dir")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        words = f"cannot write to {nearest}; let the service's user write there, or name another with --data-dir"
+        return Finding("data folder", ok=False, words=words)
+    free = shutil.disk_usage(nearest).free
+    room = f"{free >> 20} MB are free"
+    if free < _LEAST_FREE:
+        return Finding("data folder", ok=None, words=f"only {room} in {nearest}; when it is full nothing is acked")
+    made = "" if nearest == folder.resolve() else " will be made at the first start"
+    return Finding("data folder", ok=True, words=f"{folder}{made}, {room}")
+
+
+def _holder(settings: Settings) -> DatabaseInUse | None:
+    """Return who uses the database in the data folder right now, if somebody does."""
+    lock = settings.data_dir / "alarmcast.lock"
+    if not lock.exists():
+        return None
+    try:
+        WriterLock(lock).acquire().release()
+    except DatabaseInUse as error:
+        return error
+    except OSError:
+        return None
+    return None
+
+
+def _database(settings: Settings, holder: DatabaseInUse | None) -> Iterator[Finding]:
+    if holder is not None:
+        yield Finding("writer", ok=None, words=str(holder))
+    url = settings.database_url or sqlite_url(settings.data_dir)
+    where = shown_url(url)
+    try:
+        database = Database(url, read_only=True, patience=_SECONDS)
+    except ServiceError as error:
+        yield Finding("database", ok=False, words=str(error))
+        return
+    try:
+        if database.is_sqlite and not database.exists:
+            yield Finding("database", ok=True, words=f"{where} will be made at the first start")
+            return
+        schema = database.schema()
+    except ServiceError as error:
+        yield Finding("database", ok=False, words=f"{where}: {error}")
+        return
+    finally:
+        database.close()
+    if schema.is_current:
+        yield Finding("database", ok=True, words=f"{where} has schema {schema.found}, the one of this version")
+    elif schema.found is None:
+        yield Finding("database", ok=True, words=f"{where} is empty; its tables will be made at the first start")
+    else:
+        words = f"{where} has schema {schema.found} and will be upgraded to {schema.wanted} at the next start"
+        yield Finding("database", ok=None, words=f"{words}; make a backup first: alarmcast admin backup FOLDER")
+
+
+def _port(settings: Settings, holder: DatabaseInUse | None) -> Finding:
+    if holder is not None and holder.url and urlsplit(holder.url).port == settings.port:
+        return Finding("API", ok=True, words=f"the service that runs listens at {holder.url}")
+    try:
+        listen(settings.host, settings.port).close()
+    except ServiceError as error:
+        return Finding("API", ok=False, words=str(error))
+    except (OSError, UnicodeError) as error:
+        return Finding("API", ok=False, words=f"no address is known for {settings.host}: {error}; correct --host")
+    if not _is_loopback(settings.host):
+        words = f"{settings.host}:{settings.port} is free; whoever reaches this computer can reach it there"
+        return Finding("API", ok=None, words=words)
+    return Finding("API", ok=True, words=f"{settings.host}:{settings.port} is free, for this computer only")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _tls_files(settings: Settings) -> Iterator[Finding]:
+    """Check every certificate with its key, and every authority, that a setting names."""
+    for name in type(settings).model_fields:
+        path = getattr(settings, name)
+        if path is None or not name.endswith(("tls_cert", "tls_ca")):
+            continue
+        key = getattr(settings, name.replace("tls_cert", "tls_key"), None) if name.endswith("tls_cert") else None
+        try:
+            if name.endswith("tls_ca"):
+                ssl.create_default_context(cafile=path)
+            else:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(path, key)
+        except ssl.SSLError as error:
+            what = (
+                f"{path} and {key} do not belong together, or one of them is no PEM file"
+                if key
+                else f"{path} is no PEM file"
+            )
+            yield Finding("TLS files", ok=False, words=f"{what} ({error.reason or error}); correct {name}")
+        except OSError as error:
+            yield Finding(
+                "TLS files", ok=False, words=f"cannot read {path} or its key: {error.strerror}; correct {name}"
+            )
+        else:
+            yield Finding(
+                "TLS files", ok=True, words=f"{path}{f' and {key} belong together' if key else ' can be read'}"
+            )
+
+
+def _clock(settings: Settings) -> Finding:
+    wall, clock = datetime.now(UTC), plant_clock(settings)
+    if wall < _EARLIEST_CLOCK:
+        words = f"it says {wall.isoformat(timespec='seconds')}; set it, and let it be kept (chrony)"
+        return Finding("clock", ok=False, words=words)
+    try:
+        plant = clock.now()
+    except OverflowError:
+        plant = LATEST
+    if not EARLIEST <= plant < LATEST:
+        words = (
+            "plant time lies outside 2000 to 2100; correct clock_wall_origin, clock_plant_origin and clock_speed"
+        )
+        return Finding("clock", ok=False, words=words)
+    if settings.clock_speed != 1 or settings.clock_plant_origin is not None:
+        words = (
+            f"plant time is {plant.isoformat(timespec='seconds')} and runs {settings.clock_speed:g} times as fast"
+        )
+        return Finding(
+            "clock", ok=None, words=f"{words}; that is for demonstrations, agents need the same settings"
+        )
+    return Finding("clock", ok=True, words=f"it says {wall.isoformat(timespec='seconds')}")
+
+
+def _broker(settings: Settings) -> Iterator[Finding]:
+    host, port = settings.broker_host, settings.broker_port
+    try:
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        words = f"no address is known for {host}: {error}; correct broker_host or this computer's DNS"
+        yield Finding("name", ok=False, words=words)
+        return
+    found = sorted({str(address[4][0]) for address in addresses})
+    yield Finding("name", ok=True, words=f"{host} is {', '.join(found)}")
+    try:
+        socket.create_connection((host, port), timeout=_SECONDS).close()
+    except OSError as error:
+        words = f"nobody answers at {host}:{port}: {error}; does the broker run, does a firewall stand between?"
+        yield Finding("network", ok=False, words=words)
+        return
+    yield Finding("network", ok=True, words=f"{host}:{port} answers")
+    secured = _broker_tls(settings)
+    yield secured
+    if secured.ok is not False:
+        yield _credentials(settings)
+
+
+def _broker_tls(settings: Settings) -> Finding:
+    host, port = settings.broker_host, settings.broker_port
+    if not settings.broker_tls:
+        near = all(ip_address(str(one[4][0])).is_loopback for one in socket.getaddrinfo(host, port))
+        words = "not used" + ("" if near else ": whoever sits on the way can read and change alarms")
+        return Finding("TLS", ok=True if near else None, words=words)
+    try:
+        context = ssl.create_default_context(cafile=settings.broker_tls_ca)
+        with (
+            socket.create_connection((host, port), timeout=_SECONDS) as plain,
+            context.wrap_socket(plain, server_hostname=host) as secured,
+        ):
+            return Finding("TLS", ok=True, words=f"{secured.version()}, the broker's certificate is good")
+    except ssl.SSLCertVerificationError as error:
+        words = (
+            f"the broker's certificate is not trusted: {error.verify_message}; see broker_tls_ca and broker_host"
+        )
+    except FileNotFoundError:
+        words = f"there is no file {settings.broker_tls_ca}; correct broker_tls_ca"
+    except (OSError, ssl.SSLError) as error:
+        words = f"no TLS is spoken at {host}:{port}: {error}; is it the broker's TLS port?"
+    return Finding("TLS", ok=False, words=words)
+
+
+def _credentials(settings: Settings) -> Finding:
+    version = settings.broker_mqtt_version.value
+    why = refusal(broker_address(settings), client_id=settings.broker_client_id, seconds=_SECONDS)
+    if why is None:
+        return Finding("credentials", ok=True, words=f"the broker lets us in with MQTT {version}")
+    words = "check broker_username, the password in ALARMCAST_BROKER_PASSWORD, and broker_mqtt_version"
+    return Finding("credentials", ok=False, words=f"{why} (MQTT {version}); {words}")
+
+
+def shown_url(url: str) -> str:
+    """Return a database's URL without its password and without options, which may hold one."""
+    parts = urlsplit(url)
+    if not parts.hostname:
+        return url.partition("?")[0]
+    user = f"{parts.username}:***@" if parts.password else f"{parts.username}@" if parts.username else ""
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{user}{parts.hostname}{port}{parts.path}"

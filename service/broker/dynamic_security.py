@@ -1,0 +1,301 @@
+"""Mosquitto's dynamic-security plugin: who may come in, and what they may do, said in JSON on ``$CONTROL``.
+
+Every conversation has a connection of its own, so that it can be held whether or not the service is running, and
+nothing that an old one left unanswered can be taken for an answer. What is there already, or gone already, is
+success: a conversation that broke off is simply held again.
+
+A client is always removed before its role: Mosquitto up to 2.0.15 crashes soon after a role is deleted that a
+client still has (eclipse-mosquitto/mosquitto#2660).
+"""
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from threading import Event
+from typing import Any
+
+import paho.mqtt.client as mqtt
+from paho.mqtt.reasoncodes import ReasonCode
+
+from service.broker.address import BrokerAddress
+from service.core.credential import Guard, Guarded, Holder, Right, is_ours, rights
+from service.errors import Unavailable
+from wire.identity import MachineId
+from wire.topics import agent_name
+
+TOPIC = "$CONTROL/dynamic-security/v1"
+_ANSWERS = f"{TOPIC}/response"
+_PAGE = 100  # clients or roles in an answer, so that it stays small
+_REPEATED = ("already exists", "not found", "already in this role")
+_GENERATION = "generation "
+
+Command = dict[str, Any]
+
+
+class NotGuarded(Exception):
+    """The broker takes no such commands, at least not from us; the message says which of the two."""
+
+
+class DynamicSecurity:
+    """Lets agents in, keeps them out, and tells whom the broker knows."""
+
+    def __init__(
+        self, address: BrokerAddress, *, client_id: str, connect_seconds: float = 5.0, answer_seconds: float = 5.0
+    ) -> None:
+        self._address, self._client_id = address, client_id
+        self._connect_seconds, self._answer_seconds = connect_seconds, answer_seconds
+
+    def guard(self) -> tuple[Guard, str | None]:
+        """Ask the broker whether it is guarded, and why it is not if so; :class:`Unavailable` if it is away."""
+        try:
+            with self._conversation() as talk:
+                talk.ask([{"command": "getDefaultACLAccess"}])
+        except NotGuarded as error:
+            return Guard.OFF, str(error)
+        return Guard.ON, None
+
+    def look(self) -> Guarded:
+        """Return the clients and roles that are ours."""
+        with self._guarded() as talk:
+            clients = talk.listed("listClients", "clients")
+            roles = talk.listed("listRoles", "roles")
+        holders = (_holder(one) for one in clients if is_ours(one["username"]))
+        return Guarded(
+            {one.name: one for one in holders},
+            {one["rolename"]: _rights(one) for one in roles if is_ours(one["rolename"])},
+        )
+
+    def admit(
+        self, machine: MachineId, *, generation: int, password: str, farewell: tuple[str, bytes] | None = None
+    ) -> None:
+        """Let a machine in with a new password; whoever is there with an old one is thrown out.
+
+        ``farewell`` is retained in the place of a last will: Mosquitto publishes none for whom it throws out.
+        """
+        name = agent_name(machine)
+        with self._guarded() as talk:
+            # The generation after the password: cut off in between, the machine is kept out, never let in by an
+            # old password that is taken for the new one.
+            talk.ask(
+                [
+                    *_role(machine),
+                    {"command": "createClient", "username": name, "clientid": name},
+                    {"command": "setClientPassword", "username": name, "password": password},
+                    _bound(name) | {"textdescription": f"{_GENERATION}{generation}"},
+                    {"command": "enableClient", "username": name},
+                ]
+            )
+            if farewell:
+                talk.retain(*farewell)
+
+    def hold(self, machine: MachineId) -> None:
+        """Make a machine's client and role, without a password and kept out."""
+        name = agent_name(machine)
+        with self._guarded() as talk:
+            talk.ask(_role(machine))
+            (made,) = talk.ask([_bound(name) | {"command": "createClient"}])
+            if "error" not in made:  # or somebody else has just let it in
+                talk.ask([{"command": "disableClient", "username": name}])
+
+    def keep_out(self, machine: MachineId) -> None:
+        """Throw a machine out and let it in no more; it keeps its name."""
+        with self._guarded() as talk:
+            talk.ask([{"command": "disableClient", "username": agent_name(machine)}])
+
+    def straighten(self, machine: MachineId) -> None:
+        """Give a machine the rights, the role and the client id that are its own; it has to connect again."""
+        name = agent_name(machine)
+        with self._guarded() as talk:
+            talk.ask([*_role(machine), _bound(name)])
+
+    def remove(self, names: Iterable[str], *, farewell: tuple[str, bytes] | None = None) -> None:
+        """Throw out and forget whoever has one of these names, with the role of that name."""
+        ours = [name for name in names if is_ours(name)]
+        with self._guarded() as talk:
+            for name in ours:
+                talk.ask(
+                    [
+                        {"command": "disableClient", "username": name},
+                        {"command": "deleteClient", "username": name},
+                        {"command": "deleteRole", "rolename": name},
+                    ]
+                )
+            if farewell:
+                talk.retain(*farewell)
+
+    @contextmanager
+    def _guarded(self) -> Iterator["Conversation"]:
+        try:
+            with self._conversation() as talk:
+                yield talk
+        except NotGuarded as error:
+            raise Unavailable(f"Credentials cannot be changed now: {error}.") from None
+
+    @contextmanager
+    def _conversation(self) -> Iterator["Conversation"]:
+        client_id = f"{self._client_id}/control-{secrets.token_hex(4)}"
+        talk = Conversation(self._address, client_id=client_id, answer_seconds=self._answer_seconds)
+        talk.open(self._connect_seconds)
+        try:
+            yield talk
+        finally:
+            talk.close()
+
+
+class Conversation:
+    """One connection, one question at a time."""
+
+    def __init__(self, address: BrokerAddress, *, client_id: str, answer_seconds: float) -> None:
+        self._address, self._seconds = address, answer_seconds
+        self._client = address.client(client_id, reconnect_on_failure=False)
+        self._client.on_connect = self._on_connect
+        self._client.on_subscribe = self._on_subscribe
+        self._client.on_publish = self._on_publish
+        self._client.on_message = self._on_message
+        self._client.on_disconnect = self._on_disconnect
+        self._changed, self._over = Event(), False
+        self._ready = False
+        self._trouble: str | None = None
+        self._refused: str | None = None
+        self._answers: list[dict[str, Any]] = []
+        self._published = 0
+
+    def open(self, seconds: float) -> None:
+        """Connect and listen, or raise :class:`Unavailable`, or :class:`NotGuarded` if we may not."""
+        where = f"the broker at {self._address.host}:{self._address.port}"
+        try:
+            self._client.connect(self._address.host, self._address.port, keepalive=15)
+        except (OSError, ValueError) as error:
+            raise Unavailable(f"Cannot reach {where}: {error}.") from None
+        self._client.loop_start()
+        self._wait(lambda: self._ready, seconds)
+        if not self._ready:
+            self.close()
+            if self._refused:
+                raise NotGuarded(self._refused)
+            raise Unavailable(f"Cannot talk to {where}: {self._trouble or 'it does not answer'}.")
+
+    def close(self) -> None:
+        """Hang up."""
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    def ask(self, commands: list[Command]) -> list[dict[str, Any]]:
+        """Send commands and return their answers; what was done before is done, anything else is raised."""
+        token = secrets.token_hex(8)
+        marked = [command | {"correlationData": token} for command in commands]
+        self._answers.clear()
+        self._client.publish(TOPIC, json.dumps({"commands": marked}).encode(), qos=1)
+        self._wait(lambda: self._answered(token, len(commands)) or self._refused, self._seconds)
+        answers = [one for one in self._answers if one.get("correlationData") == token]
+        if len(answers) < len(commands):
+            if self._over:
+                raise Unavailable(f"The broker hung up: {self._trouble}.")
+            raise NotGuarded(self._refused or "the broker has no dynamic-security plugin, or keeps it from us")
+        for answer in answers:
+            error = str(answer.get("error", ""))
+            if error and not any(words in error.lower() for words in _REPEATED):
+                raise Unavailable(f"The broker refused to {answer.get('command')}: {error}.")
+        return answers
+
+    def listed(self, command: str, what: str) -> list[dict[str, Any]]:
+        """Return all of a list, page by page."""
+        found: list[dict[str, Any]] = []
+        while True:
+            page = {"command": command, "verbose": True, "count": _PAGE, "offset": len(found)}
+            data = self.ask([page])[0].get("data", {})
+            found += data.get(what, [])
+            if len(found) >= data.get("totalCount", 0) or not data.get(what):
+                return found
+
+    def retain(self, topic: str, payload: bytes) -> None:
+        """Let the broker keep a message, and wait until it has it."""
+        before = self._published
+        self._client.publish(topic, payload, qos=1, retain=True)
+        self._wait(lambda: self._published > before, self._seconds)
+
+    def _answered(self, token: str, count: int) -> bool:
+        return len([one for one in self._answers if one.get("correlationData") == token]) >= count
+
+    def _wait(self, condition: Callable[[], object], seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not (condition() or self._over) and (left := deadline - time.monotonic()) > 0:
+            self._changed.wait(left)
+            self._changed.clear()
+
+    # --- paho's callbacks, on its network thread ---------------------------------------------------------
+
+    def _on_connect(self, client: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
+        if reason.is_failure:
+            self._trouble = f"it refuses us: {reason}"
+            self._over = True
+            self._changed.set()
+            return
+        client.subscribe(_ANSWERS, qos=1)
+
+    def _on_subscribe(self, _c: mqtt.Client, _data: Any, _mid: int, reasons: list[ReasonCode], _p: Any) -> None:
+        if reasons[0].is_failure:
+            self._refused = f"the broker does not let {self._address.username or 'anybody'} manage who may come in"
+            self._over = True
+        else:
+            self._ready = True
+        self._changed.set()
+
+    def _on_publish(self, _c: mqtt.Client, _data: Any, _mid: int, reason: ReasonCode, _props: Any) -> None:
+        self._published += 1
+        if reason.is_failure:
+            self._refused = f"the broker does not let {self._address.username or 'anybody'} say that: {reason}"
+        self._changed.set()
+
+    def _on_message(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
+        try:
+            answers = json.loads(message.payload)["responses"]
+        except (ValueError, KeyError, TypeError):
+            return
+        self._answers += [one for one in answers if isinstance(one, dict)]
+        self._changed.set()
+
+    def _on_disconnect(self, _c: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
+        self._trouble = self._trouble or str(reason)
+        self._over = True
+        self._changed.set()
+
+
+def _role(machine: MachineId) -> list[Command]:
+    """Make the machine's role, or make it what it should be."""
+    name, allowed = agent_name(machine), acls(rights(machine))
+    return [
+        {"command": "createRole", "rolename": name},
+        {"command": "modifyRole", "rolename": name, "textname": f"Agent of {machine}", "acls": allowed},
+    ]
+
+
+def _bound(name: str) -> Command:
+    """Bind a client to its client id and to its role."""
+    return {"command": "modifyClient", "username": name, "clientid": name, "roles": [{"rolename": name}]}
+
+
+def acls(allowed: Iterable[Right]) -> list[dict[str, Any]]:
+    """Write rights as the plugin reads them, in a fixed order."""
+    return [{"acltype": one.kind, "topic": one.topic, "priority": 0, "allow": True} for one in sorted(allowed)]
+
+
+def _rights(role: dict[str, Any]) -> frozenset[Right]:
+    """Read a role; what it forbids is a right that nobody should have, so it never looks as it should."""
+    return frozenset(
+        Right(acl["acltype"] if acl.get("allow") else f"not {acl['acltype']}", acl["topic"])
+        for acl in role.get("acls", [])
+    )
+
+
+def _holder(client: dict[str, Any]) -> Holder:
+    told = str(client.get("textdescription", "")).removeprefix(_GENERATION)
+    return Holder(
+        name=client["username"],
+        client_id=client.get("clientid"),
+        generation=int(told) if told.isdecimal() else None,
+        enabled=not client.get("disabled", False),
+        roles=tuple(role["rolename"] for role in client.get("roles", [])),
+    )

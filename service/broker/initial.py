@@ -1,0 +1,123 @@
+"""A guarded Mosquitto's first files: who may manage it, what the service may do, and its configuration.
+
+The plugin rewrites ``dynamic-security.json`` itself from then on; the service and ``mosquitto_ctrl`` tell it what.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from service.broker.dynamic_security import TOPIC, acls
+from service.core.credential import Right
+from wire.topics import Channel, every_machine
+
+ADMIN, SERVICE = "admin", "alarmcast-service"
+MEMORY = "dynamic-security.json"
+PLUGIN = "mosquitto_dynamic_security.so"
+_CONTROL = f"{TOPIC.rpartition('/')[0]}/#"
+_ITERATIONS, _SALT, _HASH = 101, 12, 64  # as the plugin has them; what is hashed are 256 random bits
+# By default nobody may do anything, not even receive what a session of old asked for.
+_DEFAULT = {"publishClientSend": False, "publishClientReceive": False, "subscribe": False, "unsubscribe": True}
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Where the broker listens; ``certificates`` is the folder of tls-init as the broker sees it."""
+
+    port: int
+    address: str | None = None
+    certificates: Path | None = None
+    wants_client_certificates: bool = False
+
+    def lines(self) -> Iterable[str]:
+        """Write it as Mosquitto reads it."""
+        yield f"listener {self.port}" + (f" {self.address}" if self.address else "")
+        if self.certificates is not None:
+            yield f"cafile {self.certificates / 'ca.pem'}"
+            yield f"certfile {self.certificates / 'broker.pem'}"
+            yield f"keyfile {self.certificates / 'broker.key'}"
+            yield "tls_version tlsv1.2"
+            yield f"require_certificate {str(self.wants_client_certificates).lower()}"
+
+
+def write(folder: Path, listener: Listener, *, seen_as: Path, plugin: Path, owner: str | int | None) -> None:
+    """Write all of it into a folder that the broker will see as ``seen_as``; what is there is not overwritten.
+
+    ``data`` in it is the broker's own to write to, and is given to ``owner``.
+    """
+    admin_password, service_password = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+    memory = security(admin_password=admin_password, service_password=service_password)
+    data = folder / "data"
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _put(folder / "mosquitto.conf", configuration(listener, data=seen_as / "data", plugin=plugin), 0o644)
+    _put(data / MEMORY, json.dumps(memory, indent=2) + "\n", 0o600)
+    _put(folder / "admin-password", admin_password + "\n", 0o600)
+    _put(folder / "service-password", service_password + "\n", 0o600)
+    if owner is not None:
+        for path in (data, data / MEMORY):
+            shutil.chown(path, owner)
+
+
+def security(*, admin_password: str, service_password: str) -> dict[str, Any]:
+    """Return the plugin's first memory: an admin for ``mosquitto_ctrl``, and the service."""
+    manages = {Right(kind, _CONTROL) for kind in ("publishClientSend", "publishClientReceive", "subscribePattern")}
+    heard = {every_machine(channel) for channel in (Channel.EVENTS, Channel.STATE)}
+    sent = {every_machine(channel) for channel in (Channel.ACKS, Channel.FORECAST, Channel.STATE)}
+    serves = (
+        manages
+        | {Right("publishClientSend", topic) for topic in sent}
+        | {Right(kind, topic) for topic in heard for kind in ("subscribeLiteral", "publishClientReceive")}
+        | {Right(kind, "$SYS/#") for kind in ("subscribePattern", "publishClientReceive")}
+    )
+    return {
+        "defaultACLAccess": _DEFAULT,
+        "clients": [_client(ADMIN, admin_password), _client(SERVICE, service_password)],
+        "groups": [],
+        "roles": [{"rolename": ADMIN, "acls": acls(manages)}, {"rolename": SERVICE, "acls": acls(serves)}],
+    }
+
+
+def configuration(listener: Listener, *, data: Path, plugin: Path) -> str:
+    """Return a ``mosquitto.conf``; the paths are those that the broker sees.
+
+    ``data`` is the broker's own to write to: the plugin's memory lies there, beside sessions and queues.
+    """
+    template = files("service.broker").joinpath("mosquitto.conf.template").read_text(encoding="utf-8")
+    return template.format(
+        listener="\n".join(listener.lines()),
+        plugin=plugin,
+        security=data / MEMORY,
+        data=f"{data}/",
+    )
+
+
+def find_plugin(exists: Callable[[Path], bool] = Path.exists) -> Path:
+    """Return where the plugin is on this computer, or where the official image has it."""
+    places = [*Path("/usr/lib").glob(f"*/{PLUGIN}"), Path("/usr/local/lib") / PLUGIN, Path("/usr/lib") / PLUGIN]
+    return next((place for place in places if exists(place)), places[-1])
+
+
+def _client(name: str, password: str) -> dict[str, Any]:
+    salt = os.urandom(_SALT)
+    hashed = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, _ITERATIONS, _HASH)
+    return {
+        "username": name,
+        "roles": [{"rolename": name}],
+        "password": base64.b64encode(hashed).decode(),
+        "salt": base64.b64encode(salt).decode(),
+        "iterations": _ITERATIONS,
+    }
+
+
+def _put(path: Path, text: str, mode: int) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(file, "w", encoding="utf-8") as opened:
+        opened.write(text)

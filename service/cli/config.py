@@ -1,0 +1,105 @@
+"""``alarmcast config``: what is set, where it was found, and whether the service would work with it."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from service.bootstrap.configuration import Configuration, configuration
+from service.bootstrap.doctor import examine, shown_url
+from service.errors import InputRejected
+from service.settings import PREFIX, Settings, secret_names
+
+app = typer.Typer(help="The settings: show them, check them.", no_args_is_help=True)
+_MARKS = {True: "well ", False: "WRONG", None: "look "}
+
+DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
+Host = Annotated[str | None, typer.Option(help="Address of the API.")]
+Port = Annotated[int | None, typer.Option(help="Port of the API; 0 takes a free one.", min=0, max=65535)]
+BrokerHost = Annotated[str | None, typer.Option(help="Host of the MQTT broker.")]
+BrokerPort = Annotated[int | None, typer.Option(help="Port of the MQTT broker.")]
+
+
+@app.command("check")
+def check(
+    data_dir: DataDir = None,
+    host: Host = None,
+    port: Port = None,
+    broker_host: BrokerHost = None,
+    broker_port: BrokerPort = None,
+) -> None:
+    """Read the settings as serve would, and say what would not work; exit code 1 if something would not."""
+    logging.disable(logging.CRITICAL)  # the findings say it in words
+    flags = {
+        "data_dir": data_dir,
+        "host": host,
+        "port": port,
+        "broker_host": broker_host,
+        "broker_port": broker_port,
+    }
+    try:
+        configured = configuration(**flags)
+    except InputRejected as error:
+        typer.echo(f"{_MARKS[False]}  configuration: {error}")
+        raise typer.Exit(1) from None
+    for line in _lines(configured):
+        typer.echo(line)
+    typer.echo()
+    wrong = False
+    for finding in examine(configured):
+        wrong = wrong or finding.ok is False
+        typer.echo(f"{_MARKS[finding.ok]}  {finding.check}: {finding.words}")
+    raise typer.Exit(int(wrong))
+
+
+@app.command("show")
+def show(
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    data_dir: DataDir = None,
+    host: Host = None,
+    port: Port = None,
+    broker_host: BrokerHost = None,
+    broker_port: BrokerPort = None,
+) -> None:
+    """Every setting with its value and where it was found; secrets are masked."""
+    flags = {
+        "data_dir": data_dir,
+        "host": host,
+        "port": port,
+        "broker_host": broker_host,
+        "broker_port": broker_port,
+    }
+    configured = configuration(**flags)
+    if as_json:
+        typer.echo(json.dumps(_table(configured), indent=2))
+        return
+    for line in _lines(configured):
+        typer.echo(line)
+
+
+def _lines(configured: Configuration) -> list[str]:
+    rows = [(name, _words(row["value"]), row["from"]) for name, row in _table(configured).items()]
+    widths = [max(len(row[place]) for row in rows) for place in (0, 1)]
+    return [f"{name:<{widths[0]}}  {value:<{widths[1]}}  {origin}" for name, value, origin in rows]
+
+
+def _words(value: object) -> str:
+    return "-" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _table(configured: Configuration) -> dict[str, dict[str, Any]]:
+    """Return every setting by name; a secret's value never leaves here."""
+    values = configured.settings.model_dump(mode="json")
+    for name in secret_names():
+        if values[name] is not None:
+            values[name] = shown_url(values[name]) if name == "database_url" else "***"
+    return {
+        name: {
+            "value": values[name],
+            "from": configured.origins.get(name, "default"),
+            "variable": f"{PREFIX}{name.upper()}",
+        }
+        for name in Settings.model_fields
+    }

@@ -1,0 +1,149 @@
+"""What lets a machine in at the broker: who holds it, what it may do there, and where broker and database differ.
+
+The password is nobody's here: the broker keeps its hash, and the machine keeps it. What both sides know is a
+generation, which grows whenever a new one is issued; so each can tell whether the other is as new as itself.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from wire.identity import MachineId
+from wire.topics import AGENT_HEARS, AGENT_SENDS, AGENTS, agent_name, topic
+from wire.words import CredentialState
+
+
+class Guard(StrEnum):
+    """Whether the broker checks who speaks, and lets us say who may."""
+
+    UNKNOWN = "unknown"  # it has not been asked yet, or has not answered
+    ON = "on"
+    OFF = "off"
+
+
+@dataclass(frozen=True)
+class Credential:
+    """A machine's credentials as the database knows them; times are the plant's."""
+
+    machine: MachineId
+    generation: int
+    issued_at: datetime
+    rotated_at: datetime | None = None
+    revoked_at: datetime | None = None
+    locked_out_at: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        """The user name, which is the client id and the name of the role too."""
+        return agent_name(self.machine)
+
+    @property
+    def state(self) -> CredentialState:
+        """How it is."""
+        if self.revoked_at is not None:
+            return CredentialState.REVOKED
+        return CredentialState.ACTIVE if self.locked_out_at is None else CredentialState.LOCKED_OUT
+
+
+class Right(NamedTuple):
+    """Something a role allows, in the plugin's words."""
+
+    kind: str
+    topic: str
+
+
+def rights(machine: MachineId) -> frozenset[Right]:
+    """Return what a machine's agent may do: on its own topics, and in the directions of the contract."""
+    sends = {Right("publishClientSend", topic(machine, channel)) for channel in AGENT_SENDS}
+    hears = {
+        Right(kind, topic(machine, channel))
+        for channel in AGENT_HEARS
+        for kind in ("subscribeLiteral", "publishClientReceive")
+    }
+    return frozenset(sends | hears)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A client of the broker."""
+
+    name: str
+    client_id: str | None
+    generation: int | None
+    enabled: bool
+    roles: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """What the broker knows of our agents: clients and roles with their prefix, and nothing else."""
+
+    holders: Mapping[str, Holder]
+    roles: Mapping[str, frozenset[Right]]
+
+
+@dataclass
+class Differences:
+    """What it takes for broker and database to agree; machines by id, strangers by the name they have there."""
+
+    strangers: list[str] = field(default_factory=list)  # nobody should hold these: removed
+    stray_roles: list[str] = field(default_factory=list)  # roles of nobody: removed
+    missing: list[MachineId] = field(default_factory=list)  # made, but kept out: their password is lost
+    outdated: list[MachineId] = field(default_factory=list)  # the broker takes an old password: kept out
+    kept_out: list[MachineId] = field(default_factory=list)  # the broker lets them not in; a person must look
+    bent: list[MachineId] = field(default_factory=list)  # let in, with another role or client id than they should
+    wrong_roles: list[MachineId] = field(default_factory=list)  # their role allows something else
+    newer: dict[MachineId, int] = field(default_factory=dict)  # the database is the older one: it learns
+    well: list[MachineId] = field(default_factory=list)
+
+    @property
+    def locked_out(self) -> list[MachineId]:
+        """Those that cannot come in until new credentials are issued."""
+        return [*self.missing, *self.outdated, *self.kept_out]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether broker and database agree, but for who is known to be kept out."""
+        changes = (self.strangers, self.stray_roles, self.missing, self.outdated, self.bent, self.wrong_roles)
+        return not (any(changes) or self.newer)
+
+
+def differences(issued: Iterable[Credential], found: Guarded) -> Differences:
+    """Hold the database against the broker.
+
+    Nobody is ever let in by this: where the two disagree about a password, or one of them was restored from a
+    time before it was changed or revoked, the machine stays out until a person issues a new one. Only where the
+    database alone is behind, and the broker holds a newer password, is that believed.
+    """
+    told = Differences()
+    wanted = {one.name: one for one in issued if one.revoked_at is None}
+    told.strangers = sorted(name for name in found.holders if name not in wanted)
+    told.stray_roles = sorted(name for name in found.roles if name not in wanted)
+    for name, one in sorted(wanted.items()):
+        _compare(one, found.holders.get(name), told)
+        if name in found.holders and found.roles.get(name) != rights(one.machine):
+            told.wrong_roles.append(one.machine)
+    return told
+
+
+def _compare(one: Credential, holder: Holder | None, told: Differences) -> None:
+    if holder is None:
+        told.missing.append(one.machine)
+        return
+    if (holder.client_id, holder.roles) != (one.name, (one.name,)):
+        told.bent.append(one.machine)
+    if not holder.enabled:
+        told.kept_out.append(one.machine)
+    elif holder.generation is None or holder.generation < one.generation:
+        told.outdated.append(one.machine)
+    else:
+        told.well.append(one.machine)
+        if holder.generation > one.generation:
+            told.newer[one.machine] = holder.generation
+
+
+def is_ours(name: str) -> bool:
+    """Say whether a client or role of the broker is one that we may touch."""
+    return name.startswith(AGENTS)

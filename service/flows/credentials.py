@@ -1,0 +1,207 @@
+"""Credentials: issued with a machine, shown once, issued anew, taken away; and broker and database made to agree.
+
+The database is written first, and the broker told after it. Cut off in between, or restored from different
+times, the two are brought together again by ``reconcile``, which lets nobody in: see ``core/credential.py``.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+
+from service.core.credential import Credential, Differences, Guard, differences
+from service.core.edge_toml import AgentAccess, edge_toml
+from service.core.machine import Machine
+from service.errors import Conflict, Unavailable
+from service.flows.ports import BrokerSecurity, Credentials, Machines
+from wire.clock import PlantClock
+from wire.codec import encode
+from wire.identity import MachineId
+from wire.state import AgentState
+from wire.topics import Channel, agent_name, topic
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A credential with its password, which is shown once and kept nowhere."""
+
+    credential: Credential
+    password: str = field(repr=False)
+    edge_toml: str = field(repr=False)
+
+
+def _password() -> str:
+    return secrets.token_urlsafe(32)
+
+
+@dataclass
+class CredentialDesk:
+    """The flow and its ports; ``security`` of None means that the broker is none of ours to guard."""
+
+    machines: Machines
+    credentials: Credentials
+    security: BrokerSecurity | None
+    clock: PlantClock
+    access: AgentAccess
+    password: Callable[[], str] = field(default=_password, repr=False)
+    guard: Guard = field(default=Guard.UNKNOWN, init=False)
+    why_not: str | None = field(default=None, init=False)  # the broker is not guarded
+    locked_out: list[MachineId] = field(default_factory=list, init=False)
+    _one: Lock = field(default_factory=Lock, init=False, repr=False)  # changes to the broker, one after another
+
+    def __post_init__(self) -> None:
+        if self.security is None:
+            self.guard, self.why_not = Guard.OFF, "the setting broker_dynamic_security is off"
+
+    def find_out(self) -> Guard:
+        """Ask the broker whether it is guarded; :class:`Unavailable` while it is away."""
+        if self.security is not None:
+            guard, why_not = self.security.guard()
+            if guard is not self.guard:
+                log.info("dynamic security of the broker: %s", why_not or "on")
+            self.guard, self.why_not = guard, why_not
+        return self.guard
+
+    def enrolled(self, machine: Machine, *, is_new: bool, who: str) -> tuple[Issued | None, str | None]:
+        """Issue to a machine that has just been enrolled and holds none; or say what keeps us from it.
+
+        The enrolment stands whatever happens here. A machine whose credentials were revoked gets new ones only
+        if it had been retired: whoever enrols twice does not undo a revocation.
+        """
+        known = self.credentials.of(machine)
+        if self.security is None or (known is not None and (known.revoked_at is None or not is_new)):
+            return None, self._advice(machine.id, known)
+        try:
+            if self.guard is Guard.UNKNOWN:
+                self.find_out()
+            if self.guard is Guard.OFF:
+                return None, None
+            with self._one:
+                claimed = self.credentials.claim(machine, again=is_new, at=self.clock.now(), who=who)
+                return (None, None) if claimed is None else (self._admit(machine, claimed), None)
+        except Unavailable as error:
+            if self.guard is Guard.UNKNOWN:
+                return (
+                    None,
+                    f"Whether the broker wants credentials is not known yet. {error} {_rotate(machine.id)}",
+                )
+            return None, f"No credentials were issued. {error} {_rotate(machine.id)}"
+
+    def rotate(self, machine: MachineId, *, who: str) -> Issued:
+        """Issue a new password; whoever is there with the old one is thrown out."""
+        known = self.machines.get(machine)
+        known.insist_on_presence()
+        with self._one:
+            self.find_out()  # a broker that is away must not cost the machine the password it has
+            self._guarding()
+            return self._admit(known, self.credentials.rotate(known, at=self.clock.now(), who=who))
+
+    def revoke(self, machine: MachineId, *, who: str, reason: str | None) -> tuple[Credential | None, str | None]:
+        """Throw a machine out and let it in no more; the second answer says what has not reached the broker yet.
+
+        Written down first, so that it holds whatever happens to the broker.
+        """
+        known = self.machines.get(machine)
+        with self._one:
+            self.credentials.revoke(known, at=self.clock.now(), who=who, reason=reason)
+            held = self.credentials.of(known)
+            note = self._expel(known) if held is not None else None
+        return held, note
+
+    def of(self, machine: MachineId) -> tuple[Credential | None, str | None]:
+        """Return a machine's credentials, and what should be done about them."""
+        known = self.credentials.of(self.machines.get(machine))
+        return known, self._advice(machine, known)
+
+    def reconcile(self) -> Differences | None:
+        """Make broker and database agree; None while the broker is not guarded."""
+        if self.security is None or self.find_out() is not Guard.ON:
+            return None
+        with self._one:
+            found = differences(self.credentials.all(), self.security.look())
+            self._mend(self.security, found)
+            self.credentials.settle(
+                well=found.well, locked_out=found.locked_out, newer=found.newer, at=self.clock.now()
+            )
+            self.locked_out = sorted(found.locked_out)
+        if not found.is_empty:
+            log.warning("broker and database did not agree about credentials: %s", found)
+        return found
+
+    def _mend(self, security: BrokerSecurity, found: Differences) -> None:
+        if found.strangers or found.stray_roles:
+            security.remove(dict.fromkeys([*found.strangers, *found.stray_roles]))
+        for machine in found.missing:
+            security.hold(machine)
+        for machine in found.outdated:
+            security.keep_out(machine)
+        for machine in dict.fromkeys([*found.bent, *found.wrong_roles]):
+            security.straighten(machine)
+
+    def _admit(self, machine: Machine, credential: Credential) -> Issued:
+        password = self.password()
+        try:
+            self._guarding().admit(
+                machine.id,
+                generation=credential.generation,
+                password=password,
+                farewell=self._farewell(machine),
+            )
+        except Unavailable:
+            self.credentials.settle(well=(), locked_out=[machine.id], newer={}, at=self.clock.now())
+            raise
+        self.credentials.settle(well=[machine.id], locked_out=(), newer={}, at=self.clock.now())
+        name, zone = agent_name(machine.id), machine.time_zone
+        text = edge_toml(machine.id, self.access, username=name, password=password, time_zone=zone)
+        self.locked_out = [one for one in self.locked_out if one != machine.id]
+        return Issued(credential, password, text)
+
+    def _expel(self, machine: Machine) -> str | None:
+        self.locked_out = [one for one in self.locked_out if one != machine.id]
+        if self.security is None:
+            return None
+        try:
+            if self.guard is Guard.UNKNOWN:
+                self.find_out()
+            if self.guard is Guard.ON:
+                self.security.remove([agent_name(machine.id)], farewell=self._farewell(machine))
+        except Unavailable as error:
+            return f"{error} It is removed there as soon as the broker can be asked."
+        return None
+
+    def _farewell(self, machine: Machine) -> tuple[str, bytes] | None:
+        """Return what the will of an agent that is online would say: nobody publishes it for whom we throw out."""
+        agent = self.machines.agent(machine)
+        if agent is None or not agent.online or agent.version is None or agent.epoch is None:
+            return None
+        state = AgentState(
+            online=False,
+            agent=agent.version,
+            epoch=agent.epoch,
+            spooled=agent.spooled or 0,
+            skew_ms=agent.skew_ms,
+            at=self.clock.now(),
+        )
+        return topic(machine.id, Channel.STATE), encode(state)
+
+    def _guarding(self) -> BrokerSecurity:
+        """Return the broker's security, or say that there is none."""
+        if self.guard is Guard.UNKNOWN:
+            self.find_out()
+        if self.security is None or self.guard is not Guard.ON:
+            raise Conflict(f"There are no credentials to issue: {self.why_not}. See alarmcast admin broker-init.")
+        return self.security
+
+    def _advice(self, machine: MachineId, known: Credential | None) -> str | None:
+        if known is None or self.guard is Guard.OFF:
+            return None
+        if known.locked_out_at is not None:
+            return f"The broker does not let it in: it has lost its password, or keeps it out. {_rotate(machine)}"
+        return f"Its credentials were revoked. {_rotate(machine)}" if known.revoked_at is not None else None
+
+
+def _rotate(machine: MachineId) -> str:
+    return f"To issue some: alarmcast admin machine rotate {machine}"

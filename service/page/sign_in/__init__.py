@@ -1,0 +1,1 @@
+"""Where strangers become visitors."""

@@ -1,0 +1,130 @@
+"""Credentials: which machines may come in at the broker, since when, and never with which password."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+
+from service.core.credential import Credential
+from service.core.machine import Machine
+from service.store.audit import note
+from service.store.dialect import insert_rows
+from service.store.engine import Database
+from service.store.tables import credentials, machines
+from wire.identity import MachineId
+from wire.micros import micros, moment
+from wire.topics import agent_name
+
+_ROWS = select(credentials, machines.c.site, machines.c.machine).join_from(credentials, machines)
+_COLUMNS = ("machine_id", "username", "client_id", "generation", "issued_us")
+
+
+@dataclass(frozen=True)
+class CredentialStore:
+    """One row a machine, however often its credentials are issued: its name at the broker never changes."""
+
+    database: Database
+
+    def of(self, machine: Machine) -> Credential | None:
+        """Return a machine's credentials, if some were ever issued."""
+        with self.database.read() as connection:
+            return _of(connection, machine)
+
+    def all(self) -> list[Credential]:
+        """Return every machine's credentials, revoked ones too."""
+        with self.database.read() as connection:
+            return [_credential(row) for row in connection.execute(_ROWS.order_by(credentials.c.username))]
+
+    def claim(self, machine: Machine, *, again: bool, at: datetime, who: str) -> Credential | None:
+        """Issue to a machine that has none; of any number that claim at once one gets them, the others None.
+
+        With ``again``, one whose credentials were revoked gets new ones under its old name.
+        """
+        with self.database.write() as connection:
+            if not self._insert(connection, machine, at):
+                known = _locked(connection, machine)
+                if not again or known.revoked_us is None:
+                    return None
+                self._renew(connection, machine, known.generation + 1, at)
+            note(connection, at=at, who=who, action="issue_credentials", subject=str(machine.id), reason=None)
+            return _of(connection, machine)
+
+    def rotate(self, machine: Machine, *, at: datetime, who: str) -> Credential:
+        """Issue anew, whatever there was before."""
+        with self.database.write() as connection:
+            if not self._insert(connection, machine, at):
+                known = _locked(connection, machine)
+                self._renew(connection, machine, known.generation + 1, at)
+            note(connection, at=at, who=who, action="rotate_credentials", subject=str(machine.id), reason=None)
+            issued = _of(connection, machine)
+        assert issued is not None  # noqa: S101 - it was written above
+        return issued
+
+    def revoke(self, machine: Machine, *, at: datetime, who: str, reason: str | None) -> Credential | None:
+        """Note that a machine may not come in any more; None if it has nothing to lose."""
+        with self.database.write() as connection:
+            held = (credentials.c.machine_id == machine.row, credentials.c.revoked_us.is_(None))
+            values = {"revoked_us": micros(at), "locked_out_us": None}
+            if not connection.execute(update(credentials).where(*held).values(**values)).rowcount:
+                return None
+            note(connection, at=at, who=who, action="revoke_credentials", subject=str(machine.id), reason=reason)
+            return _of(connection, machine)
+
+    def settle(
+        self,
+        *,
+        well: Iterable[MachineId],
+        locked_out: Iterable[MachineId],
+        newer: Mapping[MachineId, int],
+        at: datetime,
+    ) -> None:
+        """Write down what the broker was found to do: let in, keep out, or hold a newer password."""
+        with self.database.write() as connection:
+            for machine, generation in newer.items():
+                behind = (credentials.c.username == agent_name(machine), credentials.c.generation < generation)
+                connection.execute(update(credentials).where(*behind).values(generation=generation))
+            for machine in well:
+                marked = (credentials.c.username == agent_name(machine), credentials.c.locked_out_us.is_not(None))
+                connection.execute(update(credentials).where(*marked).values(locked_out_us=None))
+            for machine in locked_out:
+                unmarked = (
+                    credentials.c.username == agent_name(machine),
+                    credentials.c.locked_out_us.is_(None),
+                    credentials.c.revoked_us.is_(None),
+                )
+                connection.execute(update(credentials).where(*unmarked).values(locked_out_us=micros(at)))
+
+    def _insert(self, connection: Connection, machine: Machine, at: datetime) -> bool:
+        name = agent_name(machine.id)
+        return insert_rows(connection, credentials, _COLUMNS, [(machine.row, name, name, 1, micros(at))]) > 0
+
+    def _renew(self, connection: Connection, machine: Machine, generation: int, at: datetime) -> None:
+        values = {"generation": generation, "rotated_us": micros(at), "revoked_us": None, "locked_out_us": None}
+        connection.execute(update(credentials).where(credentials.c.machine_id == machine.row).values(**values))
+
+
+def _of(connection: Connection, machine: Machine) -> Credential | None:
+    row = connection.execute(_ROWS.where(credentials.c.machine_id == machine.row)).one_or_none()
+    return _credential(row) if row else None
+
+
+def _locked(connection: Connection, machine: Machine) -> Row[Any]:
+    query = select(credentials).where(credentials.c.machine_id == machine.row).with_for_update()
+    return connection.execute(query).one()
+
+
+def _credential(row: Row[Any]) -> Credential:
+    return Credential(
+        machine=MachineId(row.site, row.machine),
+        generation=row.generation,
+        issued_at=moment(row.issued_us),
+        rotated_at=_moment(row.rotated_us),
+        revoked_at=_moment(row.revoked_us),
+        locked_out_at=_moment(row.locked_out_us),
+    )
+
+
+def _moment(us: int | None) -> datetime | None:
+    return None if us is None else moment(us)

@@ -1,0 +1,81 @@
+"""Credentials taken away under load, and a broker that comes back from before they were issued."""
+
+import time
+from collections.abc import Iterator
+
+from tests.conftest import wait_until
+from tests.faults.registry import Effort, fault
+from tests.faults.stage import Scene, Stage, guarded, insist
+from tests.guarded import trying
+from wire.words import CredentialState
+
+_KICKED_WITHIN = 1.0  # seconds, from the request to the end of the connection
+
+
+@fault("credential revoked while live", quick=Effort(1), full=Effort(10))
+def revoked_while_live(stage: Stage, effort: Effort) -> Iterator[float]:
+    """A machine's credentials are revoked while it is there: it is thrown out, and comes back with new ones."""
+    with stage.scene(machines=2, guarded=True) as scene:
+        revoked, other = scene.agents
+        for _ in range(effort.runs):
+            scene.recovered()
+            took = _revoke(scene, revoked)
+            insist(took < _KICKED_WITHIN, f"a live session is thrown out within a second; it took {took:.2f} s")
+            _still_taken(scene, other)
+            _back(scene, revoked)
+            scene.recovered()
+            yield took
+
+
+def _revoke(scene: Scene, machine: str) -> float:
+    """Stand in for the agent with its own credentials, have them revoked, and return how long it was let be."""
+    scene.agents[machine].stop()
+    issued = scene.plant.api.credentials.rotate(machine)
+    with trying(guarded(scene), issued.username, issued.password) as agent:
+        insist(agent.is_in, "a machine comes in with what was issued to it")
+        started = time.monotonic()
+        told = scene.plant.api.credentials.revoke(machine, reason="stolen")
+        insist(agent.gone.wait(30), "a live session is thrown out")
+        took = time.monotonic() - started
+    insist(told.state is CredentialState.REVOKED, "the service says that it is revoked")
+    with trying(guarded(scene), issued.username, issued.password) as agent:
+        insist(not agent.is_in, "what was revoked lets nobody in")
+    return took
+
+
+def _still_taken(scene: Scene, machine: str) -> None:
+    before = scene.stored().get(machine, 0)
+    wait_until(lambda: scene.stored().get(machine, 0) > before, "the other machine's alarms are taken on")
+
+
+def _back(scene: Scene, machine: str) -> None:
+    """Issue new credentials and start the agent with them: the same machine, the same spool."""
+    issued = scene.plant.api.credentials.rotate(machine)
+    shown = {"broker_username": issued.username, "broker_password": issued.password}
+    scene.agents[machine] = scene.plant.agent(machine, scene.load.logs[machine], **shown)
+    scene.agents[machine].start()
+
+
+@fault("broker restored from before an enrolment", quick=Effort(1), full=Effort(5))
+def restored_from_before(stage: Stage, effort: Effort) -> Iterator[float]:
+    """The broker's memory of who may come in is from yesterday: the machine is reported, and rotating mends it."""
+    with stage.scene(machines=1, guarded=True) as scene:
+        (machine,) = scene.agents
+        broker = guarded(scene)
+        for _ in range(effort.runs):
+            scene.recovered()
+            broker.kill()
+            memory = broker.holders()
+            insist(f"alarmcast-edge/{machine}" in memory, "the broker knows the machine")
+            broker.forget(machine)
+            broker.start()
+            started = time.monotonic()
+            wait_until(lambda: _is_locked_out(scene, machine), "the service notices", 60)
+            scene.agents[machine].stop()
+            _back(scene, machine)
+            scene.recovered()
+            yield time.monotonic() - started
+
+
+def _is_locked_out(scene: Scene, machine: str) -> bool:
+    return scene.plant.api.credentials.of(machine).state is CredentialState.LOCKED_OUT

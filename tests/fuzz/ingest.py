@@ -1,0 +1,179 @@
+"""From the wire to the store: whatever is said, each message has its fate, and acks name what is committed."""
+
+import json
+import sqlite3
+from collections import defaultdict
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+from service.bootstrap.configuration import load_settings
+from service.bootstrap.stores import open_stores
+from service.core.recording import FROM_THE_FUTURE, IN_TIME, MAX_BODY, TOO_OLD, EventRow, Quarantined
+from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
+from service.flows.registry import Registry
+from service.flows.twins import Twins
+from tests.fuzz.messages import ENROLLED, NOW
+from tests.service.conftest import enrolled
+from wire.acks import Ack, fold
+from wire.identity import MachineId
+from wire.micros import micros, moment
+from wire.moment import isoformat
+from wire.topics import Channel, topic
+
+_EARLIEST_US, _LATEST_US = 946_684_800_000_000, 4_102_444_800_000_000  # 2000 and 2100, written out
+_FUTURE_US, _OLD_US = micros(NOW) + 300_000_000, micros(NOW) - 400 * 86_400_000_000
+Ranges = dict[tuple[MachineId, UUID], list[tuple[int, int]]]
+
+
+class Ingest:
+    """A real store with two machines; hands messages over as the ingester does and looks into the file itself."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> Self:
+        settings = load_settings(data_dir=self._folder)
+        self._opened = open_stores(settings)
+        self._stores = self._opened.__enter__()
+        self._rows = {
+            enrolled(self._stores.enrolments, MachineId.parse(name)).row: MachineId.parse(name)
+            for name in ENROLLED
+        }
+        self._registry, self._twins = Registry(self._stores.machines), Twins()
+        file = self._folder / "alarmcast.sqlite3"
+        self._file = sqlite3.connect(f"file:{file}?mode=ro", uri=True, isolation_level=None)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        self._opened.__exit__(kind, error, trace)
+
+    def take(self, messages: list[Incoming]) -> None:
+        """Judge and commit messages as one batch; raises AssertionError where a promise is broken."""
+        intake = Intake(NOW, TimePolicy(), self._registry, self._twins)
+        for message in messages:
+            self._judge_one(intake, message)
+        receipt = record(intake, recorder=self._stores.events)
+        self._quarantine_is_whole(intake.recording.quarantined)
+        self._events_are_kept(intake.recording.events)
+        self._acks_name_what_is_committed(intake, receipt)
+
+    def _judge_one(self, intake: Intake, message: Incoming) -> None:
+        recording = intake.recording
+        events, gaps, refused = len(recording.events), len(recording.gaps), len(recording.quarantined)
+        counted, told = sum(intake.counts.values()), dict(recording.told)
+        intake.take(message)
+        taken = len(recording.events) - events + len(recording.gaps) - gaps
+        quarantined = recording.quarantined[refused:]
+        heard = any(agent is not told.get(row) for row, agent in recording.told.items())
+        noticed = taken or quarantined or heard or sum(intake.counts.values()) > counted
+        asked = _items(message.payload) == 0 and message.topic.endswith("/events")
+        not_ours = message.topic.endswith(("/acks", "/forecast"))
+        assert noticed or asked or not_ours, "a message left no trace"
+        whole = len(quarantined) == 1 and quarantined[0].body == message.payload[:MAX_BODY]
+        if quarantined and not whole:
+            items = _items(message.payload)
+            assert items == taken + len(quarantined), "an event of a readable batch was neither taken nor kept"
+
+    def _quarantine_is_whole(self, rows: list[Quarantined]) -> None:
+        query = "SELECT body FROM quarantine WHERE topic = ? AND reason = ? AND sha256 = ?"
+        for row in rows:
+            assert len(row.body) <= MAX_BODY, f"{len(row.body)} bytes would be quarantined"
+            found = self._ask(query, row.topic, row.reason, sha256(row.body).hexdigest())
+            assert found == [(row.body,)], "what was quarantined is not there"
+
+    def _events_are_kept(self, rows: list[EventRow]) -> None:
+        query = (
+            "SELECT code, at_us, flag FROM events JOIN epochs ON epochs.id = epoch_id"
+            " WHERE events.machine_id = ? AND epoch = ? AND seq = ?"
+        )
+        for row in set(rows):
+            assert 1 <= row.seq < 2**63
+            assert 0 <= row.code < 2**31
+            assert _EARLIEST_US <= row.at_us < _LATEST_US
+            believed = TOO_OLD if row.at_us < _OLD_US else FROM_THE_FUTURE if row.at_us > _FUTURE_US else IN_TIME
+            assert row.flag == believed
+            ((code, at_us, flag),) = self._ask(query, row.machine, row.epoch.hex, row.seq)
+            if (code, at_us) == (row.code, row.at_us):
+                assert flag == row.flag
+            else:
+                assert self._is_a_conflict(row), "an event is neither stored nor quarantined as a conflict"
+
+    def _is_a_conflict(self, row: EventRow) -> bool:
+        event = f'{{"seq":{row.seq},"code":{row.code},"at":"{isoformat(moment(row.at_us))}"}}'
+        body = f'{{"epoch":"{row.epoch}","events":[{event}]}}'.encode()
+        query = "SELECT body FROM quarantine WHERE topic = ? AND reason = 'conflict' AND sha256 = ?"
+        its_topic = topic(self._rows[row.machine], Channel.EVENTS)
+        return self._ask(query, its_topic, sha256(body).hexdigest()) == [(body,)]
+
+    def _acks_name_what_is_committed(self, intake: Intake, receipt: Receipt) -> None:
+        committed: Ranges = defaultdict(list)
+        for event in intake.recording.events:
+            committed[self._rows[event.machine], event.epoch].append((event.seq, event.seq))
+        query = (
+            "SELECT max(last_seq) FROM gaps JOIN epochs ON epochs.id = epoch_id"
+            " WHERE gaps.machine_id = ? AND epoch = ? AND first_seq = ?"
+        )
+        for gap in intake.recording.gaps:
+            ((last,),) = self._ask(query, gap.machine, gap.epoch.hex, gap.first_seq)
+            assert last is not None, "a gap is not there"
+            assert last >= gap.last_seq, "of a gap that was acked a part is forgotten"
+            committed[self._rows[gap.machine], gap.epoch].append((gap.first_seq, gap.last_seq))
+        for kept in intake.recording.quarantined:
+            for epoch, seqs in _readable(kept):
+                committed[self._rows[kept.machine or 0], epoch].append(seqs)
+        cut = any(len(kept.body) == MAX_BODY for kept in intake.recording.quarantined)  # its number may be cut off
+        acked = {(machine, ack.epoch): ack for machine, ack in receipt.acks}
+        assert len(acked) == len(receipt.acks)
+        for whose, ack in acked.items():
+            assert ack.now == NOW
+            assert Ack.model_validate_json(ack.model_dump_json()) == ack
+            known = fold(committed.pop(whose, []))
+            assert ack.seqs == known or (cut and fold([*ack.seqs, *known]) == ack.seqs), (
+                "an ack does not name what is committed"
+            )
+        assert not committed, "something was committed and not acked"
+
+    def _ask(self, query: str, *values: object) -> list[Any]:
+        with closing(self._file.execute(query, values)) as rows:
+            return rows.fetchall()
+
+
+def _items(payload: bytes) -> int | None:
+    """Return how many events and gaps a batch holds, read by other means than the decoder's; None for no batch."""
+    try:
+        batch = json.loads(payload, parse_int=lambda digits: digits)
+        events, gaps = batch.get("events", []), batch.get("gaps", [])
+    except (ValueError, RecursionError, AttributeError):
+        return None
+    return len(events) + len(gaps) if isinstance(events, list) and isinstance(gaps, list) else None
+
+
+def _readable(kept: Quarantined) -> list[tuple[UUID, tuple[int, int]]]:
+    """Return which numbers of which spool a quarantined event or gap can be acked by, if any."""
+    if kept.machine is None or not kept.body.startswith(b'{"epoch":"'):
+        return []
+    try:
+        batch: dict[str, Any] = json.loads(kept.body)
+        epoch = UUID(batch["epoch"])
+        items: list[Any] = [*batch.get("events", []), *batch.get("gaps", [])]
+        (item,) = items
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        return []
+    # What was refused as a whole is kept as it came, and nobody is acked for it.
+    taken_apart = kept.body.startswith(
+        (f'{{"epoch":"{epoch}","events":['.encode(), f'{{"epoch":"{epoch}","gaps":['.encode())
+    )
+    if not taken_apart or not isinstance(item, dict):
+        return []
+    seqs = item["seqs"] if "seqs" in item else [item.get("seq")] * 2
+    if not isinstance(seqs, list) or len(seqs) != 2 or not all(type(seq) is int for seq in seqs):
+        return []
+    first, last = seqs
+    return [(epoch, (first, last))] if 1 <= first <= last < 2**63 else []

@@ -1,0 +1,199 @@
+"""The service's doctor: what would not work is said in words, against real brokers, databases and certificates."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from service.bootstrap.configuration import configuration
+from service.bootstrap.doctor import Finding, examine, shown_url
+from service.bootstrap.stores import open_stores
+from service.store.engine import Database
+from tests.conftest import Mosquitto, free_port
+from tests.system.conftest import clean_environment
+
+
+def findings(tmp_path: Path, **more: object) -> dict[str, Finding]:
+    flags = {"data_dir": tmp_path / "data", "port": 0, "broker_host": "broker.invalid"} | more
+    return {finding.check: finding for finding in examine(configuration(**flags))}
+
+
+def test_nothing_is_made_by_looking(tmp_path: Path) -> None:
+    found = findings(tmp_path)
+    assert (found["data folder"].ok, found["database"].ok) == (True, True)
+    assert "will be made" in found["database"].words
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    found = findings(tmp_path, data_dir=tmp_path / "file" / "data")["data folder"]
+    assert found.ok is False
+    assert "--data-dir" in found.words
+
+
+def test_the_schema_of_a_database_is_told_without_changing_it(tmp_path: Path) -> None:
+    with open_stores(configuration(data_dir=tmp_path / "data").settings):
+        pass
+    assert "the one of this version" in findings(tmp_path)["database"].words
+    database = Database(f"sqlite:///{tmp_path / 'data' / 'alarmcast.sqlite3'}")
+    for revision, ok, words in (("0003", None, "will be upgraded to"), ("9000", False, "newer version")):
+        with database.write() as connection:
+            connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{revision}'")  # noqa: S608
+        found = findings(tmp_path)["database"]
+        assert (found.ok, words in found.words) == (ok, True), found
+    database.close()
+
+
+def test_a_file_that_is_no_database_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "alarmcast.sqlite3").write_bytes(b"rubbish" * 1000)
+    found = findings(tmp_path)["database"]
+    assert found.ok is False
+    assert "damaged" in found.words
+
+
+def test_a_database_that_does_not_answer_is_wrong_and_its_password_is_not_told(tmp_path: Path) -> None:
+    url = f"postgresql+psycopg://anna:hush@127.0.0.1:{free_port()}/plant?password=hush"
+    found = findings(tmp_path, database_url=url)["database"]
+    assert found.ok is False
+    assert "anna:***@127.0.0.1" in found.words
+    assert "hush" not in found.words
+
+
+def test_an_empty_postgresql_is_well(tmp_path: Path, postgresql: str) -> None:
+    database = Database(postgresql)
+    with database.write() as connection:
+        connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+        connection.exec_driver_sql("CREATE SCHEMA public")
+    found = findings(tmp_path, database_url=postgresql)["database"]
+    assert (found.ok, "is empty" in found.words) == (True, True), found
+    with database.write() as connection:
+        connection.exec_driver_sql("CREATE TABLE orders (id INTEGER)")
+    found = findings(tmp_path, database_url=postgresql)["database"]
+    assert (found.ok, "not Alarmcast's" in found.words) == (False, True), found
+    with database.write() as connection:
+        connection.exec_driver_sql("DROP TABLE orders")
+    database.close()
+
+
+def test_a_port_that_is_taken_is_wrong_unless_it_is_ours(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        found = findings(tmp_path, port=port)["API"]
+        assert found.ok is False
+        assert "--port" in found.words
+        with open_stores(configuration(data_dir=tmp_path / "data").settings) as stores:
+            stores.lock.announce(f"http://127.0.0.1:{port}")
+            ours = findings(tmp_path, port=port)
+        assert ours["API"].ok is True
+        assert ours["writer"].ok is None
+
+
+def test_an_address_beyond_this_computer_is_doubtful(tmp_path: Path) -> None:
+    assert findings(tmp_path)["API"].ok is True
+    assert findings(tmp_path, host="0.0.0.0")["API"].ok is None  # noqa: S104
+    assert findings(tmp_path, host="no.such.host.invalid")["API"].ok is False
+
+
+def test_clocks_that_cannot_be_are_wrong(tmp_path: Path) -> None:
+    assert findings(tmp_path)["clock"].ok is True
+    fast = {"clock_wall_origin": "2026-01-01T00:00:00Z", "clock_plant_origin": "2026-01-01T00:00:00Z"}
+    assert findings(tmp_path, **fast, clock_speed=2)["clock"].ok is None
+    assert findings(tmp_path, **fast, clock_speed=100_000)["clock"].ok is False
+
+
+def test_a_broker_is_examined_from_its_name_to_its_credentials(tmp_path: Path, mosquitto: Mosquitto) -> None:
+    assert findings(tmp_path)["name"].ok is False
+    assert findings(tmp_path, broker_host="127.0.0.1", broker_port=free_port())["network"].ok is False
+    there = {"broker_host": "127.0.0.1", "broker_port": mosquitto.port}
+    found = findings(tmp_path, **there)
+    assert found["credentials"].ok is True, found
+    assert findings(tmp_path, **there, broker_mqtt_version="3.1.1")["credentials"].ok is True
+    assert "TLS port" in findings(tmp_path, **there, broker_tls=True)["TLS"].words
+    mosquitto.kill()
+    mosquitto.anonymous = False
+    mosquitto.start()
+    refused = findings(tmp_path, **there, broker_username="anna", broker_password="hush")["credentials"]  # noqa: S106
+    assert refused.ok is False
+    assert "ALARMCAST_BROKER_PASSWORD" in refused.words
+    assert "hush" not in refused.words
+
+
+def test_an_authority_that_is_no_certificate_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("rubbish")
+    assert findings(tmp_path, broker_tls_ca=tmp_path / "ca.pem")["TLS files"].ok is False
+    assert findings(tmp_path, broker_tls_ca=tmp_path / "none.pem")["TLS files"].ok is False
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sqlite:////data/a.sqlite3", "sqlite:////data/a.sqlite3"),
+        (
+            "postgresql+psycopg://anna:hush@db:5432/plant?password=hush",
+            "postgresql+psycopg://anna:***@db:5432/plant",
+        ),
+        ("postgresql+psycopg://db/plant", "postgresql+psycopg://db/plant"),
+        ("postgresql+psycopg:///plant?host=/run&password=hush", "postgresql+psycopg:///plant"),
+    ],
+)
+def test_of_a_databases_address_no_secret_is_shown(url: str, shown: str) -> None:
+    assert shown_url(url) == shown
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    file = tmp_path / "secret"
+    file.write_text("hush\n")
+    file.chmod(0o644)
+    return file
+
+
+def config(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "service", "config", *(str(part) for part in arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, env=clean_environment() | environment, check=False
+    )
+
+
+def test_the_command_shows_every_value_where_it_came_from_and_what_is_wrong(tmp_path: Path, secret: Path) -> None:
+    done = config(
+        *("check", "--data-dir", tmp_path / "data", "--port", 0),
+        ALARMCAST_BROKER_PASSWORD_FILE=str(secret),
+        ALARMCAST_BROKER_HOST="broker.invalid",
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    lines = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
+    assert ["broker_password", "***", f"file, {secret}"] in lines
+    assert ["broker_host", "broker.invalid", "environment, ALARMCAST_BROKER_HOST"] in lines
+    assert ["clock_speed", "1.0", "default"] in lines
+    assert "WRONG  name:" in done.stdout
+    assert "look   secret:" in done.stdout
+    assert "hush" not in done.stdout
+
+
+def test_the_command_is_content_where_everything_works(tmp_path: Path, mosquitto: Mosquitto) -> None:
+    done = config("check", "--data-dir", tmp_path / "data", "--port", 0, "--broker-port", mosquitto.port)
+    assert done.returncode == 0, done.stdout
+    assert "WRONG" not in done.stdout
+
+
+def test_a_wrong_setting_ends_the_check_with_its_sentence() -> None:
+    done = config("check", ALARMCAST_PORT="many")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("WRONG  configuration: The setting port (ALARMCAST_PORT) is wrong:")
+
+
+def test_programs_can_read_the_settings_without_the_secrets(secret: Path) -> None:
+    url = "postgresql+psycopg://anna:hush@db/plant"
+    done = config("show", "--json", ALARMCAST_BROKER_PASSWORD_FILE=str(secret), ALARMCAST_DATABASE_URL=url)
+    assert done.returncode == 0
+    shown = json.loads(done.stdout)
+    assert shown["port"] == {"value": 8080, "from": "default", "variable": "ALARMCAST_PORT"}
+    assert shown["broker_password"]["value"] == "***"
+    assert shown["database_url"]["value"] == "postgresql+psycopg://anna:***@db/plant"
+    assert "hush" not in done.stdout

@@ -1,0 +1,100 @@
+"""Broker and database held against each other: nobody is ever let in by that, and nothing foreign is touched."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from service.core.credential import Credential, Differences, Guarded, Holder, differences, rights
+from service.core.edge_toml import AgentAccess, edge_toml
+from wire.identity import MachineId
+from wire.topics import agent_name
+from wire.words import CredentialState
+
+AT = datetime(2026, 11, 16, tzinfo=UTC)
+FILLER = MachineId("padova", "filler-1")
+NAME = agent_name(FILLER)
+ISSUED = Credential(FILLER, 2, AT)
+HOLDER = Holder(NAME, NAME, 2, enabled=True, roles=(NAME,))
+
+
+def compared(issued: Credential | None, holder: Holder | None, *, role: bool = True) -> Differences:
+    found = Guarded({holder.name: holder} if holder else {}, {NAME: rights(FILLER)} if role else {})
+    return differences([issued] if issued else [], found)
+
+
+def test_where_both_agree_nothing_is_done() -> None:
+    told = compared(ISSUED, HOLDER)
+    assert told.is_empty
+    assert told.well == [FILLER]
+    assert told.locked_out == []
+
+
+def test_whom_the_broker_has_forgotten_is_made_and_kept_out() -> None:
+    told = compared(ISSUED, None, role=False)
+    assert told.missing == told.locked_out == [FILLER]
+
+
+@pytest.mark.parametrize("generation", [1, None])
+def test_a_broker_from_before_the_rotation_takes_an_old_password_and_keeps_the_machine_out(
+    generation: int | None,
+) -> None:
+    told = compared(ISSUED, replace(HOLDER, generation=generation))
+    assert told.outdated == told.locked_out == [FILLER]
+    assert told.well == []
+
+
+def test_a_database_from_before_the_rotation_believes_the_broker() -> None:
+    told = compared(ISSUED, replace(HOLDER, generation=5))
+    assert told.newer == {FILLER: 5}
+    assert told.well == [FILLER]
+    assert told.locked_out == []
+
+
+def test_whom_the_broker_keeps_out_stays_out() -> None:
+    told = compared(ISSUED, replace(HOLDER, enabled=False))
+    assert told.kept_out == told.locked_out == [FILLER]
+    assert told.is_empty, "somebody may have had a reason; a person looks"
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_who_was_revoked_is_removed(enabled: bool) -> None:  # noqa: FBT001
+    told = compared(replace(ISSUED, revoked_at=AT), replace(HOLDER, enabled=enabled))
+    assert told.strangers == told.stray_roles == [NAME]
+    assert told.locked_out == []
+
+
+def test_who_is_in_no_database_is_removed() -> None:
+    assert compared(None, HOLDER).strangers == [NAME]
+    assert compared(None, None).stray_roles == [NAME]
+
+
+@pytest.mark.parametrize(
+    "bent", [replace(HOLDER, client_id=None), replace(HOLDER, roles=()), replace(HOLDER, roles=(NAME, "admin"))]
+)
+def test_who_has_another_role_or_client_id_is_straightened(bent: Holder) -> None:
+    assert compared(ISSUED, bent).bent == [FILLER]
+
+
+def test_a_role_that_allows_more_is_straightened() -> None:
+    more = Guarded({NAME: HOLDER}, {NAME: rights(FILLER) | rights(MachineId("padova", "capper-2"))})
+    assert differences([ISSUED], more).wrong_roles == [FILLER]
+    assert compared(ISSUED, HOLDER, role=False).wrong_roles == [FILLER]
+
+
+def test_a_credential_is_revoked_before_it_is_locked_out_before_it_is_active() -> None:
+    assert ISSUED.state is CredentialState.ACTIVE
+    locked = replace(ISSUED, locked_out_at=AT)
+    assert locked.state is CredentialState.LOCKED_OUT
+    assert replace(locked, revoked_at=AT).state is CredentialState.REVOKED
+
+
+def test_no_two_machines_have_a_right_in_common() -> None:
+    assert not rights(FILLER) & rights(MachineId("padova", "filler-2"))
+
+
+def test_what_is_written_into_an_edge_toml_stays_inside_its_quotes() -> None:
+    access = AgentAccess('broker"\n[x]', 1883)
+    text = edge_toml(FILLER, access, username="u", password='p"\\', time_zone="Europe/Rome")  # noqa: S106
+    assert "[x]\n" not in text
+    assert '"p\\"\\\\"' in text

@@ -1,0 +1,165 @@
+"""Databases as every released schema knew them: small, filled with plain SQL, read by nobody's code of today."""
+
+import json
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save
+from sqlalchemy import Connection, text
+
+from service.store.weights import WeightsFolder
+from tests.service.conftest import EPOCH, NOW, small_model
+from wire.micros import micros
+
+AT = micros(NOW)
+HOUR = 3_600_000_000
+SAID = np.array([0.7, 0.2], dtype="<f4").tobytes()
+
+
+class Past:
+    """Writes rows into a database of an old schema; numbers are given by the database, from 1."""
+
+    def __init__(self, connection: Connection, weights: Path) -> None:
+        self._connection = connection
+        self.weights = WeightsFolder(weights).save(small_model())
+
+    def add(self, table: str, **row: Any) -> None:
+        columns, places = ", ".join(row), ", ".join(f":{name}" for name in row)
+        self._connection.execute(text(f"INSERT INTO {table} ({columns}) VALUES ({places})"), row)  # noqa: S608
+
+
+def first_tables(past: Past, **machine: Any) -> None:
+    """0001: machines, events, gaps, quarantine, catalogue, a version that serves, and its forecasts."""
+    past.add("catalogue", code=139, text="Film torn", severity="high", target=True)
+    past.add("catalogue", code=26, text="Door open", severity="low", target=True)
+    for name in ("filler-1", "filler-2"):
+        past.add(
+            "machines",
+            site="padova",
+            machine=name,
+            name=f"The {name}",
+            time_zone="Europe/Rome",
+            registered_us=AT - 1000 * HOUR,
+            **machine,
+        )
+    past.add("epochs", machine_id=1, epoch=EPOCH.hex)
+    for seq in range(1, 6):
+        row = {"epoch_id": 1, "seq": seq, "machine_id": 1, "code": 139 if seq % 2 else 26, "flag": 0}
+        past.add("events", **row, at_us=AT - (10 - seq) * HOUR, received_us=AT - HOUR)
+    past.add("events", epoch_id=1, seq=6, machine_id=1, code=7, flag=1, at_us=AT + HOUR, received_us=AT)
+    gap = {"epoch_id": 1, "first_seq": 7, "last_seq": 9, "machine_id": 1, "reason": "spool_full"}
+    past.add("gaps", **gap, first_us=AT - 3 * HOUR, last_us=AT - 2 * HOUR, received_us=AT)
+    past.add("knocks", site="lyon", machine="wrapper-9", first_us=AT - HOUR, last_us=AT)
+    past.add("quarantine", machine_id=1, **_refused("bad_code"), received_us=AT)
+    past.add("quarantine", machine_id=None, **_refused("topic"), received_us=AT)
+
+
+def _refused(reason: str) -> dict[str, Any]:
+    topic = "alarmcast/v1/padova/filler-1/events"
+    return {"topic": topic, "reason": reason, "detail": "code: wrong", "body": b'{"x": 1}', "sha256": "00" * 32}
+
+
+def _first_model(past: Past, version: dict[str, Any], promotion: dict[str, Any]) -> None:
+    report = json.dumps({"summary": "small"})
+    past.add("model_versions", created_us=AT - 48 * HOUR, weights=past.weights, report=report, **version)
+    past.add("promotions", version_id=1, at_us=AT - 47 * HOUR, **promotion)
+    for hours in (20, 1):
+        said = {"version_id": 1, "status": "ok", "events_seen": 5, "coverage": 1.0, "probabilities": SAID}
+        past.add("forecasts", machine_id=1, as_of_us=AT - hours * HOUR, **said)
+
+
+def schema_0001(past: Past) -> None:
+    first_tables(past)
+    _first_model(past, {}, {})
+    told = {"agent": "1.0.0", "epoch": EPOCH.hex, "spooled": 3, "skew_ms": -40}
+    past.add("agents", machine_id=1, online=True, heard_us=AT, **told)
+
+
+def schema_0002(past: Past) -> None:
+    """0002: enrolment, jobs, memories, exams; more to say of machines and versions."""
+    first_tables(past, state="live", learned_us=AT - 47 * HOUR)
+    _first_model(past, {"targets": "[139, 26]", "pruned": False}, {"reason": "better"})
+    told = {"agent": "1.0.0", "epoch": EPOCH.hex, "spooled": 3, "skew_ms": -40, "since_us": AT - 900 * HOUR}
+    past.add("agents", machine_id=1, online=True, heard_us=AT, **told)
+    past.add("audit", at_us=AT - 50 * HOUR, who="api:10.0.0.7", action="enrol", subject="padova/filler-1")
+    job = {"machine_id": 1, "kind": "enrol", "attempt": 1, "cut_off": 0, "progress": '{"stage": "waiting"}'}
+    past.add("jobs", **job, state="promoted", created_us=AT - 50 * HOUR, finished_us=AT - 47 * HOUR, version_id=1)
+    job["machine_id"] = 2
+    past.add("jobs", **job, state="collecting", created_us=AT - 10 * HOUR)
+    past.add("idempotency", key="once", request="padova/filler-1", job_id=1, created_us=AT - 50 * HOUR)
+    past.add("tasks", version_id=1, machine_id=1, place=0, offered=400, frequency='{"139": 40, "26": 12}')
+    for number in (1, 2):
+        codes, counts = np.array([26, 139], dtype="<i4"), np.array([1, number], dtype="<i4")
+        window = {"codes": codes.tobytes(), "counts": counts.tobytes(), "outcomes": codes[1:].tobytes()}
+        past_of = {"tracked": codes[1:].tobytes(), "history": np.ones(3, dtype="<f4").tobytes()}
+        context = np.ones(2, dtype="<f4").tobytes()
+        at_us = AT - (100 + number) * HOUR
+        past.add("samples", machine_id=1, at_us=at_us, features=1, **window, **past_of, context=context)
+        past.add("memories", version_id=1, sample_id=number, held_out=number == 2)
+    past.add(
+        "exams", machine_id=1, made_us=AT - 47 * HOUR, features=1, base_rate='{"139": 0.3}', windows=_windows()
+    )
+    figures = {"average_precision": 0.41, "brier_skill": 0.1, "macro_f1": 0.35, "by_code": "[]"}
+    past.add("marks", version_id=1, exam_id=1, **figures, probabilities=zlib.compress(SAID * 2))
+
+
+def schema_0003(past: Past) -> None:
+    """0003: what became of forecasts."""
+    schema_0002(past)
+    codes, thresholds = np.array([139, 26], dtype="<i8"), np.array([0.5, 0.5], dtype="<f4")
+    measure = {"codes": codes.tobytes(), "thresholds": thresholds.tobytes()}
+    past.add("version_measures", version_id=1, lookback_us=29 * HOUR, horizon_us=8 * HOUR, **measure)
+    past.add("scored", machine_id=1, through_us=AT - 12 * HOUR, late=0)
+    outcome = {"events_came": 2, "unheard": False, "marks": bytes([5, 0]), "base_rates": SAID}
+    kept = {"scored_us": AT - 11 * HOUR, "revised": 0, "stale": 0}
+    past.add("outcomes", machine_id=1, as_of_us=AT - 20 * HOUR, horizon_end_us=AT - 12 * HOUR, **outcome, **kept)
+
+
+def schema_0004(past: Past) -> None:
+    """0004: notices, who is told of them, and what keeps them quiet."""
+    schema_0003(past)
+    quiet = {"from_us": AT - HOUR, "until_us": AT + HOUR, "who": "anna", "reason": "film changed"}
+    past.add("shelves", machine_id=1, code=26, **quiet)
+    past.add("maintenance", site="padova", machine=None, **quiet)
+    past.add(
+        "notices",
+        machine_id=1,
+        code=139,
+        text="Film torn",
+        severity="high",
+        as_of_us=AT - HOUR,
+        horizon_end_us=AT + 7 * HOUR,
+        probability=0.7,
+        threshold=0.5,
+        model_version="v1",
+        opened_us=AT - HOUR,
+    )
+    past.add("acknowledgements", machine_id=1, code=139, notice_id=1, at_us=AT, who="anna", note="on it")
+    hook = {"url": "http://127.0.0.1:9/hook", "secret": "s" * 32, "severity": "medium", "enabled": True}
+    past.add("webhooks", **hook, created_us=AT - 90 * HOUR)
+    past.add("deliveries", notice_id=1, webhook_id=1, key="11" * 16, created_us=AT, attempts=2, next_try_us=AT)
+
+
+RELEASED: dict[str, Callable[[Past], None]] = {
+    "0001": schema_0001,
+    "0002": schema_0002,
+    "0003": schema_0003,
+    "0004": schema_0004,
+}
+
+
+def _windows() -> bytes:
+    arrays: dict[str, NDArray[Any]] = {
+        "at": np.array([AT - 60 * HOUR, AT - 59 * HOUR], dtype=np.int64),
+        "codes": np.array([26, 139], dtype=np.int64),
+        "counts": np.ones((2, 2), dtype=np.int32),
+        "outcomes": np.ones((2, 2), dtype=np.bool_),
+        "tracked": np.array([139], dtype=np.int64),
+        "history": np.ones((2, 1, 3), dtype=np.float32),
+        "context": np.ones((2, 2), dtype=np.float32),
+    }
+    return zlib.compress(save(arrays))

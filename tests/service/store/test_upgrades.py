@@ -1,0 +1,266 @@
+"""Upgrades: from every released schema with its data, on both databases; what cannot be upgraded is refused."""
+
+import logging
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from service.core.history import PageQuery
+from service.core.hush import HushQuery
+from service.core.notice import NoticeQuery
+from service.core.quarantine import QuarantineQuery
+from service.core.recording import EventRow, Recording
+from service.errors import InputRejected, WrongSchema
+from service.store import schema
+from service.store.acknowledgements import AcknowledgementStore
+from service.store.audit import AuditStore
+from service.store.backup import DATABASE, back_up, check
+from service.store.catalogue import CatalogueStore
+from service.store.deliveries import DeliveryStore
+from service.store.engine import Database
+from service.store.enrolments import EnrolmentStore
+from service.store.events import EventStore
+from service.store.exams import ExamStore
+from service.store.forecasts import ForecastStore
+from service.store.jobs import JobStore
+from service.store.machines import MachineStore
+from service.store.maintenance import MaintenanceStore
+from service.store.memories import MemoryStore
+from service.store.notices import NoticeStore
+from service.store.outcomes import OutcomeStore
+from service.store.quarantine import QuarantineStore
+from service.store.shelves import ShelfStore
+from service.store.tables import metadata
+from service.store.versions import VersionStore
+from service.store.webhooks import WebhookStore
+from service.store.weights import WeightsFolder
+from tests.service.conftest import EPOCH, FILLER, NOW, enrolled
+from tests.service.store.past import RELEASED, Past
+from wire.identity import MachineId
+from wire.micros import micros
+from wire.words import JobState, MachineState
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A database without a table, of both kinds."""
+    if request.param == "sqlite":
+        opened = Database(f"sqlite:///{tmp_path / DATABASE}")
+    else:
+        opened = Database(request.getfixturevalue("postgresql"))
+        with opened.write() as connection:
+            connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+            connection.exec_driver_sql("CREATE SCHEMA public")
+    yield opened
+    opened.close()
+
+
+def made(database: Database, revision: str, weights: Path) -> None:
+    """Fill an empty database as a release of long ago did."""
+    with database.write() as connection:
+        schema.migrate(connection, to=revision)
+        RELEASED[revision](Past(connection, weights))
+
+
+def test_there_is_a_database_of_the_past_for_every_schema_there_has_been() -> None:
+    missing = [revision for revision in schema.known_revisions() if revision not in RELEASED]
+    assert missing == [], "add a builder to tests/service/store/past.py"
+
+
+@pytest.mark.parametrize("revision", list(RELEASED))
+def test_what_any_release_wrote_is_read_after_the_upgrade(empty: Database, revision: str, tmp_path: Path) -> None:
+    made(empty, revision, tmp_path / "weights")
+    empty.upgrade()
+    with empty.read() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    the_first_tables_are_read(empty, tmp_path / "weights")
+    if revision >= "0002":
+        enrolment_is_read(empty)
+    if revision >= "0003":
+        outcomes_are_read(empty)
+    if revision >= "0004":
+        notices_are_read(empty)
+    work_goes_on(empty)
+
+
+def the_first_tables_are_read(database: Database, weights: Path) -> None:
+    machines, log = MachineStore(database), EventStore(database)
+    filler, second = machines.all()
+    assert (filler.id, filler.name, filler.time_zone) == (FILLER, "The filler-1", "Europe/Rome")
+    agent = machines.agent(filler)
+    assert agent
+    assert (agent.online, agent.heard_at, agent.epoch, agent.spooled, agent.skew_ms) == (True, NOW, EPOCH, 3, -40)
+    assert machines.agent(second) is None
+    assert [knock.machine for knock in machines.knocks()] == [MachineId("lyon", "wrapper-9")]
+    series = log.series(filler, NOW - DAY, NOW + DAY)
+    assert list(series.codes) == [139, 26, 139, 26, 139]
+    assert [alarm.flag for alarm in log.page(filler, PageQuery(flagged=True)).alarms] == ["from_the_future"]
+    (gap,) = log.gaps(filler, NOW - DAY, NOW)
+    assert gap.events == 3
+    kept = QuarantineStore(database).page(QuarantineQuery())
+    assert [(item.reason, item.machine, item.body) for item in kept] == [
+        ("topic", None, b'{"x": 1}'),
+        ("bad_code", FILLER, b'{"x": 1}'),
+    ]
+    assert CatalogueStore(database).entries()[139].text == "Film torn"
+    versions = VersionStore(database, WeightsFolder(weights))
+    champion = versions.champion()
+    assert champion
+    assert (champion.name, champion.report, champion.pruned) == ("v1", {"summary": "small"}, False)
+    assert versions.load(champion).vocabulary.targets == (139, 26)
+    said = ForecastStore(database).of(filler, NOW - DAY, NOW)
+    assert [one.probabilities.round(1).tolist() for one in said] == [pytest.approx([0.7, 0.2])] * 2
+
+
+def enrolment_is_read(database: Database) -> None:
+    filler, second = MachineStore(database).all()
+    assert (filler.state, second.state) == (MachineState.LIVE, MachineState.LIVE)
+    waiting, learned = JobStore(database).newest()
+    assert (learned.state, learned.machine) == (JobState.PROMOTED, FILLER)
+    assert (waiting.state, waiting.machine) == (JobState.COLLECTING, second.id)
+    (deed,) = AuditStore(database).newest()
+    assert (deed.who, deed.action, deed.subject) == ("api:10.0.0.7", "enrol", "padova/filler-1")
+    remembered = MemoryStore(database).of(1).tasks["padova/filler-1"]
+    assert (len(remembered.windows), len(remembered.held_out), remembered.offered) == (1, 1, 400)
+    assert remembered.frequency == {139: 40, 26: 12}
+    exam = ExamStore(database).of(FILLER)
+    assert exam
+    assert (len(exam.windows), exam.base_rate) == (2, {139: 0.3})
+    assert ExamStore(database).answers(FILLER)[1].average_precision == pytest.approx(0.41)
+
+
+def outcomes_are_read(database: Database) -> None:
+    filler, _ = MachineStore(database).all()
+    (scored,) = OutcomeStore(database).page(filler, NOW - DAY, NOW, limit=10)
+    assert scored.outcome.came.tolist() == [True, False]
+    assert scored.measure.codes.tolist() == [139, 26]
+    assert np.allclose(scored.measure.thresholds, 0.5)
+
+
+def notices_are_read(database: Database) -> None:
+    (notice,) = NoticeStore(database).page(NoticeQuery())
+    assert (notice.machine, notice.code, notice.text, notice.closed_at) == (FILLER, 139, "Film torn", None)
+    (shelf,) = ShelfStore(database).holding(NOW)
+    assert (shelf.code, shelf.who, shelf.reason) == (26, "anna", "film changed")
+    (window,) = MaintenanceStore(database).holding(NOW)
+    assert window.site == "padova"
+    (known,) = AcknowledgementStore(database).page(HushQuery())
+    assert known.note == "on it"
+    (hook,) = WebhookStore(database).all()
+    assert (hook.url, hook.enabled) == ("http://127.0.0.1:9/hook", True)
+    (delivery,) = DeliveryStore(database).due(NOW, limit=10)
+    assert delivery.attempts == 2
+
+
+def work_goes_on(database: Database) -> None:
+    """What was resent is known, what is new is stored, and another machine can be enrolled."""
+    filler = MachineStore(database).get(FILLER)
+    again = EventRow(filler.row, EPOCH, 1, 139, micros(NOW) - 9 * 3_600_000_000, 0)
+    recorded = EventStore(database).commit(Recording(micros(NOW), events=[again, again._replace(seq=100)]))
+    assert (recorded.stored, recorded.duplicates, recorded.conflicts) == (1, 1, 0)
+    third = enrolled(EnrolmentStore(database), MachineId("padova", "filler-3"))
+    assert third.row == 3
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_alone(empty: Database) -> None:
+    empty.upgrade()
+    with empty.write() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9000'")
+    with pytest.raises(WrongSchema, match=r"schema 9000.*newer version.*alarmcast admin restore FOLDER"):
+        empty.upgrade()
+    with empty.read() as connection:
+        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one() == "9000"
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+def test_a_database_of_somebody_else_is_refused_and_left_alone(
+    empty: Database,
+    numbered: bool,  # noqa: FBT001
+) -> None:
+    with empty.write() as connection:
+        connection.exec_driver_sql("CREATE TABLE orders (id INTEGER)")
+        if numbered:
+            connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+    with pytest.raises(WrongSchema, match=r"orders.*not Alarmcast's.*ALARMCAST_DATABASE_URL"):
+        empty.upgrade()
+    with empty.write() as connection:
+        connection.exec_driver_sql("DROP TABLE orders")
+    empty.upgrade()
+
+
+FAILING = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "9999"
+down_revision = "{head}"
+
+
+def upgrade():
+    op.add_column("machines", sa.Column("colour", sa.Text(), nullable=True))
+    op.create_table("halfway", sa.Column("id", sa.Integer(), nullable=False))
+    op.execute("UPDATE machines SET name = 'changed'")
+    op.execute("SELECT no_such_column FROM machines")
+"""
+
+
+def test_a_migration_that_breaks_off_leaves_the_old_schema_and_its_data(empty: Database, tmp_path: Path) -> None:
+    made(empty, "0004", tmp_path / "weights")
+    empty.upgrade()
+    scripts = tmp_path / "migrations"
+    shutil.copytree(schema.SCRIPTS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
+    (scripts / "versions" / "9999_breaks_off.py").write_text(FAILING.format(head=schema.known_revisions()[-1]))
+    with pytest.raises(Exception, match="no_such_column"):
+        empty.upgrade(scripts)
+    with empty.read() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    assert empty.schema().is_current
+    assert MachineStore(empty).get(FILLER).name == "The filler-1"
+    the_first_tables_are_read(empty, tmp_path / "weights")
+
+
+@pytest.mark.parametrize("empty", ["sqlite"], indirect=True)
+def test_before_a_file_is_changed_one_copy_of_it_is_kept_and_the_log_says_where(
+    empty: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made(empty, "0001", tmp_path / "weights")
+    (tmp_path / f"{DATABASE}.schema-0000").write_bytes(b"of an upgrade before")
+    with caplog.at_level(logging.INFO, logger="service"):
+        empty.upgrade()
+    (kept,) = tmp_path.glob(f"{DATABASE}.schema-*")
+    assert kept.name == f"{DATABASE}.schema-0001"
+    assert str(kept) in caplog.text
+    with closing(sqlite3.connect(kept)) as old:
+        assert old.execute("SELECT version_num FROM alembic_version").fetchone() == ("0001",)
+        assert old.execute("SELECT count(*) FROM events").fetchone() == (6,)
+    caplog.clear()
+    empty.upgrade()
+    assert caplog.text == "", "nothing is changed, so nothing is copied"
+
+
+@pytest.mark.parametrize("empty", ["sqlite"], indirect=True)
+def test_a_new_database_is_not_copied(empty: Database, tmp_path: Path) -> None:
+    empty.upgrade()
+    assert list(tmp_path.glob(f"{DATABASE}.schema-*")) == []
+
+
+@pytest.mark.parametrize("empty", ["sqlite"], indirect=True)
+def test_a_backup_of_a_newer_version_is_refused_before_it_replaces_anything(
+    empty: Database, tmp_path: Path
+) -> None:
+    made(empty, "0004", tmp_path / "weights")
+    with empty.write() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9000'")
+    back_up(tmp_path, tmp_path / "backup")
+    with pytest.raises(InputRejected, match="newer Alarmcast"):
+        check(tmp_path / "backup")
