@@ -144,11 +144,30 @@ def schema_0004(past: Past) -> None:
     past.add("deliveries", notice_id=1, webhook_id=1, key="11" * 16, created_us=AT, attempts=2, next_try_us=AT)
 
 
+def schema_0005(past: Past) -> None:
+    """0005: people, their sessions, and keys of programs."""
+    schema_0004(past)
+    anna = {"name": "anna", "role": "operator", "sites": '["padova"]', "password": "$argon2id$kept"}
+    past.add("users", **anna, must_change=False, created_us=AT - 90 * HOUR)
+    token = {"digest": "ab" * 32, "created_us": AT - 2 * HOUR}
+    past.add("sessions", prefix="0123456789ab", user_id=1, seen_us=AT - HOUR, expires_us=AT + 90 * HOUR, **token)
+    past.add("keys", name="andon", prefix="ba9876543210", role="viewer", created_by="anna", **token)
+
+
+def schema_0006(past: Past) -> None:
+    """0006: which machines are let in at the broker."""
+    schema_0005(past)
+    name = "alarmcast-edge/padova/filler-1"
+    past.add("credentials", machine_id=1, username=name, client_id=name, generation=2, issued_us=AT - 90 * HOUR)
+
+
 RELEASED: dict[str, Callable[[Past], None]] = {
     "0001": schema_0001,
     "0002": schema_0002,
     "0003": schema_0003,
     "0004": schema_0004,
+    "0005": schema_0005,
+    "0006": schema_0006,
 }
 
 

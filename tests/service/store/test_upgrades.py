@@ -24,6 +24,7 @@ from service.store.acknowledgements import AcknowledgementStore
 from service.store.audit import AuditStore
 from service.store.backup import DATABASE, back_up, check
 from service.store.catalogue import CatalogueStore
+from service.store.credentials import CredentialStore
 from service.store.deliveries import DeliveryStore
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
@@ -36,6 +37,7 @@ from service.store.maintenance import MaintenanceStore
 from service.store.memories import MemoryStore
 from service.store.notices import NoticeStore
 from service.store.outcomes import OutcomeStore
+from service.store.people import KeyStore, SessionStore, UserStore
 from service.store.quarantine import QuarantineStore
 from service.store.shelves import ShelfStore
 from service.store.tables import metadata
@@ -46,7 +48,7 @@ from tests.service.conftest import EPOCH, FILLER, NOW, enrolled
 from tests.service.store.past import RELEASED, Past
 from wire.identity import MachineId
 from wire.micros import micros
-from wire.words import JobState, MachineState
+from wire.words import JobState, MachineState, Role
 
 DAY = timedelta(days=1)
 
@@ -90,7 +92,26 @@ def test_what_any_release_wrote_is_read_after_the_upgrade(empty: Database, revis
         outcomes_are_read(empty)
     if revision >= "0004":
         notices_are_read(empty)
+    if revision >= "0005":
+        people_are_read(empty)
+    if revision >= "0006":
+        credentials_are_read(empty)
     work_goes_on(empty)
+
+
+def people_are_read(database: Database) -> None:
+    anna = UserStore(database).get("anna")
+    assert (anna.role, anna.sites, anna.must_change) == (Role.OPERATOR, frozenset({"padova"}), False)
+    session = SessionStore(database).find("0123456789ab")
+    assert session
+    assert session.principal().name == "anna"
+    (key,) = KeyStore(database).all()
+    assert (key.name, key.role, key.sites) == ("andon", Role.VIEWER, None)
+
+
+def credentials_are_read(database: Database) -> None:
+    (one,) = CredentialStore(database).all()
+    assert (str(one.machine), one.generation) == ("padova/filler-1", 2)
 
 
 def the_first_tables_are_read(database: Database, weights: Path) -> None:
