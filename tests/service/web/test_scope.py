@@ -126,9 +126,10 @@ def test_nothing_is_begun_at_another_site(padovas: Visitor) -> None:
         padovas.enrolment.enrol("padova/filler-9", catalogue="code,text,severity,target\n1,x,low,no\n")
     with pytest.raises(NotFound):
         padovas.maintenance.plan("lyon", until=NOW, reason="oil")
-    for site in ("lyon", None):
-        with pytest.raises(Forbidden):
-            padovas.webhooks.add("http://127.0.0.1/x", site=site)
+    with pytest.raises(NotFound):
+        padovas.webhooks.add("http://127.0.0.1/x", site="lyon")
+    with pytest.raises(Forbidden, match="every site"):
+        padovas.webhooks.add("http://127.0.0.1/x")
     with pytest.raises(Forbidden):
         padovas.users.add("eve", sites=["lyon"])
     padovas.enrolment.enrol("padova/filler-9")
