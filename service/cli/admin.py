@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from service.bootstrap.configuration import load_settings
+from service.bootstrap.configuration import client_key, load_settings
 from service.cli import enrol, machine, model, notice, people
 from service.cli.api import api, remember
 from service.cli.arguments import DataDir, File, read
@@ -21,11 +21,11 @@ def admin(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(envvar="ALARMCAST_KEY", help="An API key; better in the variable, where no list shows it."),
+        typer.Option(help="An API key; better in ALARMCAST_KEY or ALARMCAST_KEY_FILE, where no list shows it."),
     ] = None,
 ) -> None:
     """Machines, catalogue, history, learning, people."""
-    remember(url, key)
+    remember(url, key or client_key())
 
 
 app.command("enrol")(enrol.enrol)

@@ -103,6 +103,12 @@ def test_commands_work_before_there_is_a_service_and_from_elsewhere_with_a_key(
         return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
     assert ask(away | {"ALARMCAST_KEY": key}).returncode == 0
+    file = tmp_path / "key"
+    file.write_text(f"{key}\n")
+    file.chmod(0o600)
+    assert ask(away | {"ALARMCAST_KEY_FILE": str(file)}).returncode == 0
+    both = ask(away | {"ALARMCAST_KEY": key, "ALARMCAST_KEY_FILE": str(file)})
+    assert (both.returncode, "both given" in both.stderr) == (2, True)
     wrong = ask(away | {"ALARMCAST_KEY": "ack_0_0"})
     assert (wrong.returncode, "is not known" in wrong.stderr) == (2, True)
     without = ask(away)
