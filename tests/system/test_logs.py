@@ -106,6 +106,5 @@ def test_a_log_that_is_wished_as_text_is_text(plant: Plant) -> None:
     plant.service.environment = {"ALARMCAST_LOG_FORMAT": "text"}
     plant.start_service()
     plant.service.stop()
-    first = plant.service.words().splitlines()[0]
-    assert " info    Alarmcast listens on http://127.0.0.1:" in first
+    assert " info    Alarmcast listens on http://127.0.0.1:" in plant.service.words()
     assert sys.executable not in plant.service.words()
