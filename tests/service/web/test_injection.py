@@ -58,7 +58,8 @@ def settings(request: pytest.FixtureRequest, settings: Settings) -> Settings:
 def http(service: Service, filler: Machine, stores: Stores) -> httpx.Client:
     stores.catalogue.merge([CatalogueEntry(139, "=HYPERLINK(1)", "high", target=True)])
     raise_alarms(stores, filler, *((NOW - timedelta(minutes=n), 139) for n in range(1, 20)))
-    return httpx.Client(transport=InProcess(service.app), base_url="http://here")
+    key = {"Authorization": f"Bearer {service.key}"}
+    return httpx.Client(transport=InProcess(service.app), base_url="http://here", headers=key)
 
 
 def everything(stores: Stores) -> tuple[set[str], int]:
