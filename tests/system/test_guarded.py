@@ -151,7 +151,7 @@ def test_without_a_service_the_command_itself_issues_credentials(
 
 def test_an_open_broker_keeps_the_service_from_listening_beyond_loopback(tmp_path: Path) -> None:
     everywhere = ("--host", "0.0.0.0", "--port", 0)  # noqa: S104
-    off = {"ALARMCAST_BROKER_DYNAMIC_SECURITY": "off"}
+    off = {"ALARMCAST_BROKER_DYNAMIC_SECURITY": "off", "ALARMCAST_ALLOW_PLAIN_HTTP": "true"}
     done = alarmcast("serve", *everywhere, "--data-dir", tmp_path, **off)
     is_one_sentence(done, "Refusing to listen on 0.0.0.0", "ALARMCAST_ALLOW_OPEN_BROKER=true")
 
@@ -162,9 +162,10 @@ def test_the_api_speaks_tls_and_the_command_line_finds_it(plant: Plant, certific
     pair = {"ALARMCAST_TLS_CERT": certificates / "api.pem", "ALARMCAST_TLS_KEY": certificates / "api.key"}
     plant.service.environment |= {name: str(value) for name, value in pair.items()}
     plant.service.start()
+    wait_until(plant.key_file.exists, "the service has left its key")
     trusting = ssl.create_default_context(cafile=certificates / "ca.pem")
     address = f"https://127.0.0.1:{plant.port}"
-    with Client(address, transport=httpx.HTTPTransport(verify=trusting)) as client:
+    with Client(address, key=plant.key, transport=httpx.HTTPTransport(verify=trusting)) as client:
         wait_until(lambda: _lives(client), "the API answers over TLS")
         done = plant.admin("machine", "list")
         assert done.returncode == 0, done.stderr
