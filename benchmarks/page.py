@@ -21,6 +21,7 @@ from uuid import uuid4
 
 from playwright.sync_api import WebSocket, expect, sync_playwright
 
+import alarmcast as alarmcast_client
 from benchmarks.forecast import Client
 from benchmarks.listener import listening
 from benchmarks.prepared import machine_ids, prepare
@@ -33,6 +34,7 @@ from wire.codec import encode
 from wire.events import AlarmEvent, EventBatch
 from wire.identity import MachineId
 from wire.micros import micros
+from wire.rest.people import SESSION_COOKIE
 from wire.topics import Channel, topic
 
 _PAGES, _MACHINES, _LARGE = 50, 20, 500
@@ -56,7 +58,7 @@ def _cost_of_pages(rounds: int) -> list[Figure]:
         with alarmcast(data_dir, broker) as service, _events(broker, machine_ids(_MACHINES)):
             for _ in range(rounds):
                 alone.append(_asked(service))
-                with _pages(service.port) as pages:
+                with _pages(service.port, data_dir) as pages:
                     beside.append(_asked(service))
                 told.append(pages.bytes / _PAGES / max(pages.seconds, 1e-9))
     return [
@@ -79,7 +81,9 @@ def _large_fleet(rounds: int) -> list[Figure]:
         _fill(data_dir, _LARGE)
         with alarmcast(data_dir, broker) as service, _events(broker, machine_ids(_LARGE)):
             for _ in range(rounds):
-                seconds, at_first, afterwards = _in_chromium(f"http://{HOST}:{service.port}/")
+                seconds, at_first, afterwards = _in_chromium(
+                    f"http://{HOST}:{service.port}/", _session(service.port, data_dir)
+                )
                 usable.append(seconds)
                 first.append(at_first)
                 later.append(afterwards)
@@ -105,7 +109,7 @@ def _large_fleet(rounds: int) -> list[Figure]:
     ]
 
 
-def _in_chromium(address: str) -> tuple[float, float, float]:
+def _in_chromium(address: str, token: str) -> tuple[float, float, float]:
     """Return the seconds until the page is usable, the bytes it took, and those of a second afterwards."""
     received = [0]
 
@@ -114,7 +118,10 @@ def _in_chromium(address: str) -> tuple[float, float, float]:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=_FLAGS.split())
-        page = browser.new_page(viewport={"width": 1920, "height": 1080})
+        context = browser.new_context(viewport={"width": 1920, "height": 1080})
+        cookie = {"name": SESSION_COOKIE, "value": token, "url": address}
+        context.add_cookies([cookie])  # type: ignore[list-item]  # a plain dict
+        page = context.new_page()
         page.on("websocket", listen)
         started = time.perf_counter()
         page.goto(address)
@@ -130,6 +137,15 @@ def _in_chromium(address: str) -> tuple[float, float, float]:
     return seconds, at_first, afterwards
 
 
+def _session(port: int, data_dir: Path) -> str:
+    """Return the token of somebody who has just signed in."""
+    address, name, password = f"http://{HOST}:{port}", f"viewer-{uuid4().hex[:8]}", uuid4().hex
+    with alarmcast_client.Client(address, key=(data_dir / "admin.token").read_text().strip()) as local:
+        local.users.add(name, password=password)
+    with alarmcast_client.Client(address) as visitor:
+        return visitor.session.begin(name, password).token
+
+
 @dataclass
 class _Open:
     """Pages that were open, and what they were told."""
@@ -139,8 +155,15 @@ class _Open:
 
 
 @contextmanager
-def _pages(port: int) -> Iterator[_Open]:
-    command = [sys.executable, "-m", "benchmarks.viewers", f"http://{HOST}:{port}/", str(_PAGES)]
+def _pages(port: int, data_dir: Path) -> Iterator[_Open]:
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.viewers",
+        f"http://{HOST}:{port}/",
+        str(_PAGES),
+        _session(port, data_dir),
+    ]
     viewers = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     opened = _Open()
     if viewers.stdout is None or viewers.stdout.readline().strip() != "open":

@@ -14,6 +14,8 @@ from uuid import uuid4
 import httpx
 import socketio
 
+from wire.rest.people import SESSION_COOKIE
+
 _CLIENT_ID = re.compile(r"['\"]client_id['\"]\s*:\s*['\"]([0-9a-f-]{36})['\"]")
 
 
@@ -30,8 +32,8 @@ class Told:
         self.bytes += len(json.dumps(message))
 
 
-async def _open(address: str, told: Told) -> socketio.AsyncClient:
-    async with httpx.AsyncClient(timeout=60) as http:
+async def _open(address: str, token: str, told: Told) -> socketio.AsyncClient:
+    async with httpx.AsyncClient(timeout=60, cookies={SESSION_COOKIE: token}) as http:
         page = (await http.get(address)).text
     found = _CLIENT_ID.search(page)
     if found is None:
@@ -52,9 +54,9 @@ async def _open(address: str, told: Told) -> socketio.AsyncClient:
     return viewer
 
 
-async def _watch(address: str, pages: int) -> None:
+async def _watch(address: str, pages: int, token: str) -> None:
     told = Told()
-    viewers = [await _open(address, told) for _ in range(pages)]
+    viewers = [await _open(address, token, told) for _ in range(pages)]
     print("open", flush=True)
     told.messages = told.bytes = 0  # what an opening costs is another figure
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
@@ -64,4 +66,4 @@ async def _watch(address: str, pages: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_watch(sys.argv[1], int(sys.argv[2])))
+    asyncio.run(_watch(sys.argv[1], int(sys.argv[2]), sys.argv[3]))
