@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from service import __version__
-from service.cli import admin, apprentice, backup, broker, config, migrate, serve, tls
+from service.cli import admin, apprentice, backup, broker, config, copy_database, migrate, serve, tls
 from service.errors import ServiceError
 from service.experiment.command import command as experiment
 
@@ -24,6 +24,7 @@ app.command("experiment")(experiment)
 app.command("apprentice", hidden=True)(apprentice.apprentice)
 admin.app.command("backup")(backup.backup_command)
 admin.app.command("restore")(backup.restore_command)
+admin.app.command("copy-database")(copy_database.copy_database)
 admin.app.command("broker-init")(broker.broker_init)
 admin.app.command("tls-init")(tls.tls_init)
 app.add_typer(admin.app, name="admin")
