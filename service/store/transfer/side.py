@@ -16,6 +16,7 @@ from service.store.lock import WriterLock
 
 _ONE_COPY_AT_A_TIME = 7_311_642  # any number that nobody else locks by
 _CONNECT_SECONDS = 10
+_ENDINGS = {".sqlite3", ".sqlite", ".db"}  # of a file that may not be there yet
 _OTHERS = text(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user"
     " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -40,7 +41,8 @@ class Side:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Hold a session with a lock of ours, once nobody else works as the same user of PostgreSQL."""
-        with self._reached(), self.database.read() as connection:
+        self._insist_on_an_answer()
+        with self.database.read() as connection:
             deadline = time.monotonic() + self.patience
             lock = {"key": _ONE_COPY_AT_A_TIME}
             while not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), lock).scalar_one():
@@ -56,13 +58,11 @@ class Side:
             raise DatabaseInUse(f"{self.name} {trouble}. Stop the service and whatever else works on it first.")
         time.sleep(0.2)
 
-    @contextmanager
-    def _reached(self) -> Iterator[None]:
+    def _insist_on_an_answer(self) -> None:
         try:
             self.database.ping()
         except Unavailable as error:
             raise Unavailable(f"{self.name} cannot be reached. {' '.join(str(error).split())}") from error
-        yield
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def opened(written: str, *, patience: float = 10.0) -> Iterator[Side]:
 def _url(written: str) -> URL:
     if "://" not in written:
         path = Path(written).resolve()
-        file = path if path.is_file() or path.suffix else path / DATABASE
+        file = path if path.is_file() or path.suffix in _ENDINGS else path / DATABASE
         return URL.create("sqlite", database=str(file))
     try:
         url = make_url(written)
