@@ -16,6 +16,7 @@ from service.broker.watch import BrokerWatch
 from service.core.credential import Guard
 from service.core.presence import presence
 from service.core.principal import Sites
+from service.core.process import Process
 from service.errors import Unavailable
 from service.flows.feed import Feed
 from service.flows.ports import QuarantineLog
@@ -30,6 +31,7 @@ from wire.rest.health import (
     DiskView,
     IngestView,
     JobTotals,
+    ProcessView,
     QuarantineTotals,
     SkewView,
     SpoolView,
@@ -54,6 +56,7 @@ class ConditionDesk:
     watch: BrokerWatch
     feed: Feed
     quarantine: QuarantineLog
+    present: Callable[[], list[Process]] = list  # the processes that share the database, if several may
     guard: Callable[[], Guard] = lambda: Guard.UNKNOWN
     monotonic: Callable[[], float] = time.monotonic
     _began: float = field(init=False)
@@ -89,7 +92,23 @@ class ConditionDesk:
                 kind=facts.kind, version=facts.version, size_bytes=facts.size, schema_revision=facts.revision
             ),
             jobs=_told(self._jobs),
+            processes=_told(self._processes),
         )
+
+    def _processes(self) -> list[ProcessView]:
+        return [
+            ProcessView(
+                name=one.name,
+                roles=sorted(one.roles),
+                since=one.since,
+                seen=one.seen,
+                ready=one.report.ready,
+                troubles=one.report.troubles,
+                turns=list(one.report.turns),
+                events_per_second=one.report.events_per_second,
+            )
+            for one in self.present()
+        ]
 
     def _ingest(self) -> IngestView:
         pace = self.ingester.pace

@@ -542,3 +542,24 @@ credentials = Table(
     Column("locked_out_us", BigInteger, nullable=True),  # when the broker was found to keep it out
     UniqueConstraint("username"),
 )
+
+# Whose turn it is to do what is done once in the whole cluster; times are the database's own.
+turns = Table(
+    "turns",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("until_us", BigInteger, nullable=False),
+    Column("term", Integer, nullable=False),  # grows whenever somebody else takes over
+)
+
+# Who is at work on this database, and how each of them is; who has not been seen for long is gone.
+processes = Table(
+    "processes",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("roles", Text, nullable=False),  # separated by commas
+    Column("since_us", BigInteger, nullable=False),
+    Column("seen_us", BigInteger, nullable=False),
+    Column("report", Text, nullable=False),  # JSON
+)

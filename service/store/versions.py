@@ -11,11 +11,13 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from forecasting.forecaster import Forecaster
+from service.core.signal import Kind, Signal
 from service.core.version import Version, another_serves
 from service.errors import Conflict, NotFound
 from service.store.audit import note
 from service.store.engine import Database
 from service.store.exams import forget_answers
+from service.store.notify import notify
 from service.store.tables import forecasts, machines, memories, model_versions, promotions, samples, tasks
 from service.store.weights import WeightsFolder
 from wire.micros import micros, moment
@@ -136,7 +138,8 @@ class VersionStore:
 
 
 def promote(connection: Connection, version: int, *, at: datetime, reason: str | None) -> None:
-    """Let a version serve, inside a transaction."""
+    """Let a version serve, inside a transaction; other processes hear of it when that is committed."""
+    notify(connection, Signal(Kind.CHAMPION))
     connection.execute(insert(promotions).values(version_id=version, at_us=micros(at), reason=reason))
 
 

@@ -161,6 +161,14 @@ def schema_0006(past: Past) -> None:
     past.add("credentials", machine_id=1, username=name, client_id=name, generation=2, issued_us=AT - 90 * HOUR)
 
 
+def schema_0008(past: Past) -> None:
+    """0008: who is at work on the database, and whose turn it is."""
+    schema_0006(past)
+    past.add("turns", name="duties", owner="host-1", until_us=AT, term=3)
+    report = '{"ready": true, "troubles": {}, "warnings": {}, "turns": ["duties"], "events_per_second": 1.5}'
+    past.add("processes", name="host-1", roles="api,worker", since_us=AT - HOUR, seen_us=AT, report=report)
+
+
 RELEASED: dict[str, Callable[[Past], None]] = {
     "0001": schema_0001,
     "0002": schema_0002,
@@ -168,6 +176,7 @@ RELEASED: dict[str, Callable[[Past], None]] = {
     "0004": schema_0004,
     "0005": schema_0005,
     "0006": schema_0006,
+    "0008": schema_0008,
 }
 
 
