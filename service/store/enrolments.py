@@ -17,6 +17,7 @@ from service.store.jobs import cancel_jobs, latest_job, open_job
 from service.store.tables import (
     acknowledgements,
     agents,
+    epochs,
     events,
     exams,
     forecasts,
@@ -77,6 +78,9 @@ class EnrolmentStore:
         if machine.state is MachineState.RETIRED and (machine.reason or "").startswith("Erased"):
             raise Conflict(f"{machine.id} has been erased before. {machine.reason}")
         with self.database.write() as connection:
+            # A commit that is just storing its events ends first; the next waits, so none is left behind half.
+            own = select(epochs.c.id).where(epochs.c.machine_id == chosen).order_by(epochs.c.id)
+            connection.execute(own.with_for_update())
             query = select(tasks.c.version_id).where(tasks.c.machine_id == chosen).order_by(tasks.c.version_id)
             versions = [f"v{number}" for number in connection.execute(query).scalars()]
             cancel_jobs(connection, chosen, at=at, why="The machine was erased.")
