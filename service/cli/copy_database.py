@@ -28,6 +28,8 @@ def copy_database(
         done = copy_store(original, copy, told=told)
     if done.before:
         typer.echo(f"{done.before} rows were there already from a copy that was cut off.")
+    if done.lost:
+        typer.echo(f"No weights were found of {', '.join(done.lost)}; bring their files back if they shall serve.")
     typer.echo(f"{done.rows} rows copied to {copy.name}; both were read again, and every table is the same.")
 
 

@@ -6,22 +6,23 @@ from sqlalchemy import Connection, Table, func, select
 
 from service.errors import Conflict, InputRejected, WrongSchema
 from service.store.schema import known_revisions
-from service.store.tables import metadata
 from service.store.transfer import bookmark as bookmarks
 from service.store.transfer.bookmark import Bookmark, Place
 from service.store.transfer.comparison import insist_on_equality
-from service.store.transfer.pieces import key_of, pieces, write
+from service.store.transfer.pieces import TABLES, key_of, pieces, write
 from service.store.transfer.settling import settle
 from service.store.transfer.side import Side
 from service.store.transfer.told import Stage, Told
+from service.store.transfer.weights import bring_weights
 
 
 @dataclass(frozen=True)
 class Copied:
-    """How many rows were copied, and how many of them by earlier runs."""
+    """How many rows were copied, how many of them by earlier runs, and which versions' weights are lost."""
 
     rows: int
     before: int
+    lost: tuple[str, ...]
 
 
 def copy_store(source: Side, target: Side, *, told: Told) -> Copied:
@@ -34,14 +35,14 @@ def copy_store(source: Side, target: Side, *, told: Told) -> Copied:
         _insist_on_the_schema(source)
         bookmark = _begun(source, target)
         before = sum(place.rows for place in bookmark.places.values())
-        for table in metadata.sorted_tables:
+        for table in TABLES:
             bookmark = _copy_table(source, target, table, bookmark, told)
-        with target.database.write() as connection:
-            settle(connection)
         insist_on_equality(source, target, told=told)
+        lost = bring_weights(source, target)
         with target.database.write() as connection:
+            settle(connection, from_sqlite=source.database.is_sqlite)
             bookmarks.take_out(connection)
-    return Copied(sum(place.rows for place in bookmark.places.values()), before)
+    return Copied(sum(place.rows for place in bookmark.places.values()), before, lost)
 
 
 def _insist_on_two(source: Side, target: Side) -> None:
@@ -82,7 +83,7 @@ def _begun(source: Side, target: Side) -> Bookmark:
 
 
 def _insist_on_emptiness(connection: Connection, target: Side) -> None:
-    for table in metadata.sorted_tables:
+    for table in TABLES:
         if connection.execute(select(table).limit(1)).first() is not None:
             raise Conflict(
                 f"{target.name} is in use already: there are rows in {table.name}. A copy goes into an empty "

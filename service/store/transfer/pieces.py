@@ -1,15 +1,19 @@
 """Rows in pieces, by primary key: read from where the last piece ended, written in one go."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any
 
-import psycopg
-from psycopg import sql
 from sqlalchemy import Connection, LargeBinary, Select, Table, insert, literal, select, tuple_
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
-from service.errors import InputRejected, Unavailable
+from service.core.recording import IN_TIME
+from service.errors import InputRejected
+from service.store.dialect import Rows, copy_rows
+from service.store.partitions import make, months_of
+from service.store.tables import events, metadata, weights
 
-Rows = Sequence[tuple[Any, ...]]
+# In an order in which nothing refers to what is not there yet. Weights are rows or files, see weights.py.
+TABLES = tuple(table for table in metadata.sorted_tables if table is not weights)
 _ROWS = 10_000
 _ROWS_WITH_BODIES = 250  # the windows of an exam take a megabyte
 
@@ -37,11 +41,18 @@ def key_of(table: Table, row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def write(connection: Connection, table: Table, rows: Rows) -> None:
     """Write rows that were read here; one that is there already is an error."""
-    if connection.dialect.name == "postgresql":
-        _copy(cast("psycopg.Connection[Any]", connection.connection.driver_connection), table, rows)
-    else:
-        names = table.columns.keys()
+    names = tuple(table.columns.keys())
+    if connection.dialect.name == "sqlite":
         connection.execute(insert(table), [dict(zip(names, row, strict=True)) for row in rows])
+        return
+    _prepare(connection, table, rows)
+    try:
+        copy_rows(connection, table, names, rows)
+    except (DataError, IntegrityError) as error:
+        raise InputRejected(
+            f"PostgreSQL does not take one of {len(rows)} rows of {table.name} from {key_of(table, rows[0])} on: "
+            f"{_reason(error)}. Mend it in the original, then give the same command again."
+        ) from error
 
 
 def _select(table: Table) -> Select[Any]:
@@ -57,22 +68,13 @@ def _streamed(connection: Connection, table: Table, query: Select[Any]) -> Itera
             yield [tuple(row) for row in piece]
 
 
-def _copy(driver: "psycopg.Connection[Any]", table: Table, rows: Rows) -> None:
-    columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.columns)
-    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), columns)
-    try:
-        with driver.cursor() as cursor, cursor.copy(statement) as copy:
-            for row in rows:
-                copy.write_row(row)
-    except psycopg.OperationalError as error:
-        raise Unavailable(f"The connection to the database was lost: {_reason(error)}.") from error
-    except psycopg.Error as error:
-        raise InputRejected(
-            f"PostgreSQL does not take one of {len(rows)} rows of {table.name} from {key_of(table, rows[0])} on: "
-            f"{_reason(error)}. Mend it in the original, then give the same command again."
-        ) from error
+def _prepare(connection: Connection, table: Table, rows: Rows) -> None:
+    """Make the tables of the months that events need."""
+    if table is events:
+        at_us, flag = (table.columns.keys().index(name) for name in ("at_us", "flag"))
+        make(connection, months_of(row[at_us] for row in rows if row[flag] == IN_TIME))
 
 
-def _reason(error: psycopg.Error) -> str:
-    """Return PostgreSQL's sentence without the row that it may cite below."""
-    return " ".join((error.diag.message_primary or str(error)).split()).rstrip(".")
+def _reason(error: DBAPIError) -> str:
+    """Return PostgreSQL's own first words, without the row that it may cite below them."""
+    return str(error.orig).partition("\n")[0].rstrip(".")

@@ -14,7 +14,7 @@ from service.store.backup import DATABASE
 from service.store.engine import Database
 from service.store.lock import WriterLock
 
-_ONE_COPY_AT_A_TIME = 7_311_642  # any number that nobody else locks by
+_ONE_COPY_AT_A_TIME = 7_311_643  # any number that nobody else locks by
 _CONNECT_SECONDS = 10
 _ENDINGS = {".sqlite3", ".sqlite", ".db"}  # of a file that may not be there yet
 _OTHERS = text(

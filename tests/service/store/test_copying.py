@@ -15,8 +15,9 @@ from service.store import schema
 from service.store.backup import DATABASE
 from service.store.engine import Database
 from service.store.lock import WriterLock
-from service.store.tables import catalogue, epochs, events, machines, metadata, quarantine
+from service.store.tables import catalogue, epochs, events, machines, quarantine, weights
 from service.store.transfer.copying import Copied, copy_store
+from service.store.transfer.pieces import TABLES
 from service.store.transfer.side import opened
 from service.store.transfer.told import Stage
 from tests.conftest import free_port
@@ -62,7 +63,7 @@ def fill(database: Database, folder: Path) -> None:
     with database.write() as connection:
         schema.migrate(connection)
         RELEASED[schema.known_revisions()[-1]](Past(connection, folder / "weights"))
-        connection.execute(insert(events), [event(seq) for seq in range(1000, 26_000)])
+        connection.execute(insert(events), [event(seq) for seq in range(1000, 13_000)])
 
 
 def event(seq: int) -> dict[str, int]:
@@ -81,7 +82,7 @@ def url_of(named: str | Path) -> str:
 
 def everything(named: str | Path) -> Rows:
     with using(url_of(named)) as database, database.read() as connection:
-        tables = {table.name: connection.execute(select(table)).all() for table in metadata.sorted_tables}
+        tables = {table.name: connection.execute(select(table)).all() for table in TABLES}
     return {name: {tuple(row) for row in rows} for name, rows in tables.items()}
 
 
@@ -97,7 +98,7 @@ def test_every_row_of_every_table_arrives_as_it_was(
     target: str | Path = tmp_path / "new" if kinds == "sqlite to sqlite" else new_postgres()
     done = copied(filled, target)
     expected = everything(filled)
-    assert done == Copied(sum(map(len, expected.values())), before=0)
+    assert done == Copied(sum(map(len, expected.values())), before=0, lost=())
     assert everything(target) == expected
     if kinds == "postgresql and back":
         copied(target, tmp_path / "back")
@@ -106,11 +107,47 @@ def test_every_row_of_every_table_arrives_as_it_was(
         assert database.schema().is_current, "and no trace of the copy is left"
 
 
+def test_weights_become_rows_in_postgresql_and_files_again_beside_sqlite(
+    filled: Path, tmp_path: Path, new_postgres: NewPostgres
+) -> None:
+    target = new_postgres()
+    [file] = (filled / "weights").iterdir()
+    copied(filled, target)
+    with using(target) as database, database.read() as connection:
+        assert connection.execute(select(weights)).all() == [(file.stem, file.read_bytes())]
+    copied(target, tmp_path / "back")
+    assert (tmp_path / "back" / "weights" / file.name).read_bytes() == file.read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["lost", "changed"])
+def test_lost_weights_are_told_and_no_obstacle(filled: Path, tmp_path: Path, damage: str) -> None:
+    [file] = (filled / "weights").iterdir()
+    file.unlink() if damage == "lost" else file.write_bytes(b"other")
+    assert copied(filled, tmp_path / "new").lost == ("v1",)
+
+
+def test_the_heights_of_epochs_are_not_believed_of_sqlite_which_does_not_keep_them(
+    filled: Path, new_postgres: NewPostgres
+) -> None:
+    change(filled, update(epochs).values(last_seq=6))
+    first, second = new_postgres(), new_postgres()
+    copied(filled, first)
+    assert heights(first) == [None], "there are higher ones, which would be stored twice"
+    change(first, update(epochs).values(last_seq=12_999))
+    copied(first, second)
+    assert heights(second) == [12_999]
+
+
+def heights(url: str) -> list[int | None]:
+    with using(url) as database, database.read() as connection:
+        return list(connection.execute(select(epochs.c.last_seq)).scalars())
+
+
 def test_postgresql_numbers_new_rows_behind_the_copied_ones(filled: Path, new_postgres: NewPostgres) -> None:
     target = new_postgres()
     copied(filled, target)
     with using(target) as database, database.write() as connection:
-        for table in metadata.sorted_tables:
+        for table in TABLES:
             if (column := table.autoincrement_column) is not None:
                 last = connection.execute(select(func.max(column))).scalar()
                 assert next_number(connection, table.name, column.name) == (last or 0) + 1
