@@ -343,7 +343,8 @@ class Service:
         self.history.stop()
         for thread in self._threads():
             thread.stop()
-        self.ingester.stop()
+        if ProcessRole.INGEST in self.roles:
+            self.ingester.stop()
         self.company.stop()
         self.link.stop()
         self.gatehouse.take_key_back()
