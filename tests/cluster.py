@@ -37,6 +37,11 @@ class Member:
             http=httpx.Client(base_url=f"http://127.0.0.1:{self.port}", auth=key, timeout=120, limits=alone)
         )
 
+    @property
+    def pid(self) -> int:
+        """The number of its process; 0 while there is none."""
+        return self.process.running.pid if self.process.running else 0
+
     def is_ready(self) -> bool:
         """Whether it answers, and is well."""
         try:
@@ -64,6 +69,12 @@ class ClusterPlant(Plant):
     def of(self, role: ProcessRole) -> list[Member]:
         """Return the processes of a role."""
         return [one for one in self.members.values() if one.role is role]
+
+    def empty(self) -> None:
+        """Forget what others have left in the database."""
+        with psycopg.connect(self._address()) as connection:
+            connection.execute("DROP SCHEMA public CASCADE")
+            connection.execute("CREATE SCHEMA public")
 
     @override
     def start_service(self) -> None:
