@@ -40,7 +40,7 @@ class Database:
             parsed = make_url(url)
         except ArgumentError:
             raise InputRejected(_WRONG_URL) from None
-        self.url = url
+        self.url, self.read_only = url, read_only
         self._closed = False
         self.is_sqlite = parsed.drivername == "sqlite" and bool(parsed.database) and parsed.database != ":memory:"
         if not self.is_sqlite and parsed.drivername != "postgresql+psycopg":

@@ -56,9 +56,13 @@ epochs = Table(
     Column("id", Integer, primary_key=True),
     Column("machine_id", ForeignKey("machines.id"), nullable=False),
     Column("epoch", Uuid, nullable=False),
+    # The highest number ever stored of it, where several processes may write; none if nobody has looked yet.
+    Column("last_seq", BigInteger, nullable=True),
     UniqueConstraint("machine_id", "epoch"),
 )
 
+# An event is known by its epoch and number. PostgreSQL keeps a table for each month (see partitions.py), whose key
+# must have the moment and the flag in it, too.
 events = Table(
     "events",
     metadata,
@@ -165,6 +169,14 @@ model_versions = Table(
     Column("parent_id", Integer, nullable=True),
     Column("targets", Text, nullable=False, server_default="[]"),
     Column("pruned", Boolean, nullable=False, server_default=false()),  # its weights file is gone
+)
+
+# The bytes of weights, for processes that share a database but no folder; SQLite has files alone.
+weights = Table(
+    "weights",
+    metadata,
+    Column("sha256", Text, primary_key=True),
+    Column("body", LargeBinary, nullable=False),
 )
 
 # The champion is the version promoted last; the one that served at a moment is the last promoted by then.
