@@ -105,7 +105,7 @@ class Service:
         self.roles = settings.process_roles
         self.clock = plant_clock(settings)
         self.gatehouse = Gatehouse(settings, stores.database)
-        self.feed = Feed(most_listeners=settings.stream_limit + 1)  # one place is for the other processes
+        self.feed = Feed(most_listeners=settings.stream_limit)
         champion, base_rates = Champion(stores.versions), BaseRates(stores.events)
         self.desk = ForecastDesk(
             machines=stores.machines,
@@ -343,7 +343,8 @@ class Service:
         self.history.stop()
         for thread in self._threads():
             thread.stop()
-        self.ingester.stop()
+        if ProcessRole.INGEST in self.roles:
+            self.ingester.stop()
         self.company.stop()
         self.link.stop()
         self.gatehouse.take_key_back()

@@ -37,7 +37,7 @@ class Wish:
     site: str | None = None
     machine: str | None = None
     sites: Sites = None  # those that the listener may hear of
-    relayed: bool = True  # what other processes tell, too
+    relayed: bool = True  # what other processes tell, too; not for the listener that tells them
 
     def wants(self, machine: MachineId) -> bool:
         """Say whether it is about this machine."""
@@ -113,15 +113,15 @@ class Feed:
 
     @property
     def listeners(self) -> int:
-        """How many listen now."""
-        return len(self._subscriptions)
+        """How many listen now, without the one that tells the other processes."""
+        return sum(one.wish.relayed for one in self._subscriptions)
 
     def subscribe(self, wish: Wish, wake: Callable[[], None]) -> Subscription:
         """Return a place to listen from, or raise :class:`Unavailable` if there is none."""
         with self._lock:
             if self.closed:
                 raise Unavailable("The service stops; listen again when it has started.")
-            if len(self._subscriptions) >= self._most_listeners:
+            if wish.relayed and self.listeners >= self._most_listeners:
                 raise Unavailable(
                     f"{self._most_listeners} streams are open already; close some, or raise "
                     "ALARMCAST_STREAM_LIMIT."
