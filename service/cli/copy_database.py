@@ -54,7 +54,7 @@ def _in_lines() -> Told:
     def told(stage: Stage, table: str, rows: int, of: int) -> None:
         nonlocal last
         line = (f"{stage} {table}", rows * _LINES_A_TABLE // of if of else _LINES_A_TABLE)
-        if line != last:
+        if of and line != last:
             typer.echo(f"{line[0]}: {rows} of {of} rows")
         last = line
 

@@ -49,7 +49,7 @@ class Side:
                 self._wait(deadline, "is being copied already, or is FROM and TO at once")
             while others := connection.execute(_OTHERS).scalar_one():
                 connection.rollback()  # within a transaction the list of sessions stays as it was first read
-                self._wait(deadline, f"is in use: {others} other connections are open as the same user")
+                self._wait(deadline, f"is in use: others are connected as the same user ({others})")
             connection.rollback()
             yield
 

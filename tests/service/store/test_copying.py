@@ -240,7 +240,7 @@ def test_a_database_in_use_is_not_copied(filled: Path, tmp_path: Path, new_postg
             refused(DatabaseInUse, "stop that one first", filled, tmp_path / "new")
     with using(target) as service, service.read() as connection:
         connection.execute(text("SELECT 1"))
-        refused(DatabaseInUse, "1 other connections are open", filled, target)
+        refused(DatabaseInUse, r"others are connected as the same user \(1\)", filled, target)
     assert copied(filled, target).rows
 
 
