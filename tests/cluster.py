@@ -105,6 +105,13 @@ class ClusterPlant(Plant):
         with psycopg.connect(self._address()) as connection:
             return [row[0] for row in connection.execute("SELECT version_id FROM promotions ORDER BY id")]
 
+    def forecasts(self) -> int:
+        """Return how many forecasts are stored of the latest moment."""
+        query = "SELECT count(*) FROM forecasts WHERE as_of_us = (SELECT max(as_of_us) FROM forecasts)"
+        with psycopg.connect(self._address()) as connection:
+            found = connection.execute(query).fetchone()
+        return int(found[0]) if found else 0
+
     def owner(self, job: int) -> str:
         """Return who works at a job."""
         with psycopg.connect(self._address()) as connection:
