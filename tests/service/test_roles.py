@@ -2,8 +2,8 @@
 
 import httpx
 import pytest
-from starlette.testclient import TestClient
 
+from alarmcast import InProcess
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
@@ -15,6 +15,10 @@ from wire.words import ProcessRole
 
 def shared(settings: Settings, database: Database, roles: str) -> Settings:
     return settings.model_copy(update={"database_url": database.url, "roles": roles})
+
+
+def asking(service: Service, headers: dict[str, str]) -> httpx.Client:
+    return httpx.Client(base_url="http://here", headers=headers, transport=InProcess(service.app))
 
 
 def test_roles_are_read_and_a_wrong_one_is_told_in_a_sentence() -> None:
@@ -38,11 +42,11 @@ def test_who_does_not_answer_requests_answers_how_it_is_and_nothing_else(
     chosen = shared(settings, database, roles)
     with open_stores(chosen) as stores:
         service = Service(chosen, stores)
-        client = TestClient(service.app, headers={"Authorization": f"Bearer {service.key}"})
+        client = asking(service, {"Authorization": f"Bearer {service.key}"})
         answers = {path: client.get(path).status_code for path in ("/livez", "/v1/status", "/metrics")}
         assert answers == dict.fromkeys(answers, httpx.codes.OK)
         assert client.get("/v1/machines").status_code == httpx.codes.NOT_FOUND
-        assert TestClient(service.app).get("/metrics").status_code == httpx.codes.UNAUTHORIZED
+        assert asking(service, {}).get("/metrics").status_code == httpx.codes.UNAUTHORIZED
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
