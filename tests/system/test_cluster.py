@@ -73,8 +73,8 @@ def test_a_new_champion_serves_in_every_process_within_a_second(cluster: Cluster
     for one in (first, second):
         wait_until(lambda: one.forecasts.of(MACHINE).model_version == "v2", "both serve the second")  # noqa: B023
     first.models.promote("v1", reason="back again", force=True)
-    wait_until(lambda: second.forecasts.of(MACHINE).model_version == "v1", "the other has it", SOON)
-    assert first.forecasts.of(MACHINE).model_version == "v1"
+    for one in (second, first):
+        wait_until(lambda: one.forecasts.of(MACHINE).model_version == "v1", "it serves here", SOON)  # noqa: B023
     assert cluster.promotions() == [1, 2, 1]
 
 
@@ -96,7 +96,7 @@ def test_events_are_shared_out_and_what_agents_say_is_heard_by_one(cluster: Clus
     for number in range(30):
         write_alarms(log, number, 1)
         time.sleep(0.05)
-    wait_until(lambda: cluster.spooled(machine) == 0, "everything is acked")
+    wait_until(lambda: cluster.given(machine) == 30 and not cluster.spooled(machine), "everything is acked")
     assert cluster.counted() == {machine: 30}
     wait_until(lambda: len(reader.of("alarm")) == 30, "a stream of another process tells all of them")
     (card,) = [card for card in cluster.api.fleet.overview().cards if f"{card.site}/{card.machine}" == machine]
@@ -133,7 +133,7 @@ def test_a_page_lives_on_when_its_process_is_killed(cluster: ClusterPlant) -> No
     first, second = cluster.of(ProcessRole.API)
     cluster.port = first.port
     token = signed_in(cluster, Role.OPERATOR)
-    proxy = Proxy(first.port)
+    proxy = Proxy(first.port, mqtt=False)
     proxy.start()
     address = f"http://127.0.0.1:{proxy.port}"
     try:
