@@ -78,9 +78,10 @@ class ConditionDesk:
 
     def _ask(self, now: float, sites: Sites) -> Condition:
         facts = _told(FactStore(self.stores.database).look)
+        processes = _told(self._processes)
         return Condition(
             uptime_seconds=round(now - self._began, 1),
-            ingest=self._ingest(),
+            ingest=self._ingest(processes or []),
             broker=self._broker(),
             disk=self._disk(),
             versions=self._versions(facts),
@@ -92,7 +93,7 @@ class ConditionDesk:
                 kind=facts.kind, version=facts.version, size_bytes=facts.size, schema_revision=facts.revision
             ),
             jobs=_told(self._jobs),
-            processes=_told(self._processes),
+            processes=processes,
         )
 
     def _processes(self) -> list[ProcessView]:
@@ -110,11 +111,13 @@ class ConditionDesk:
             for one in self.present()
         ]
 
-    def _ingest(self) -> IngestView:
+    def _ingest(self, processes: list[ProcessView]) -> IngestView:
+        """Say how fast events come in: here, or, where several may take them, in all of them together."""
         pace = self.ingester.pace
         lag = pace.lag()
+        everywhere = [one.events_per_second for one in processes] or [pace.rate(60)]
         return IngestView(
-            per_second_1m=round(pace.rate(60), 3),
+            per_second_1m=round(sum(everywhere), 3),
             per_second_15m=round(pace.rate(900), 3),
             lag_p50_seconds=lag.median,
             lag_p95_seconds=lag.p95,

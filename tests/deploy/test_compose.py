@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from edge_agent import settings as edge_settings
 from service import settings as service_settings
 from service.broker.initial import SERVICE, Listener, configuration
 from service.core.edge_toml import AgentAccess, edge_toml
 from service.settings import PREFIX, Settings
+from tests.conftest import require
 from tests.deploy.compose import Compose, Container, read
 from tests.deploy.conftest import OVERLAYS, REPOSITORY
 from tests.deploy.dockerfile import Dockerfile
@@ -259,3 +261,32 @@ def test_the_open_broker_and_the_guarded_one_differ_in_who_comes_in_and_in_nothi
         "plugin /plugin",
         "plugin_opt_config_file /var/lib/mosquitto/dynamic-security.json",
     }
+
+
+@pytest.mark.parametrize("overlays", OVERLAYS.values(), ids=OVERLAYS)
+def test_compose_itself_reads_the_files_as_we_do(overlays: tuple[str, ...]) -> None:
+    """Compose needs no engine to say what it would run."""
+    files = [REPOSITORY / "docker-compose.yml", *(REPOSITORY / "deploy/compose" / name for name in overlays)]
+    told = subprocess.run(
+        [*compose_program(), *(word for file in files for word in ("--file", str(file))), "config"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
+    resolved = yaml.safe_load(told.stdout)["services"]
+    containers = read(*files).containers
+    assert resolved.keys() == containers.keys()
+    for name, container in containers.items():
+        assert dict(resolved[name].get("environment") or {}) == container.environment
+
+
+def compose_program() -> list[str]:
+    """Return the Compose that is here: the plugin of Docker's own client, or the program of old."""
+    plugin = ["docker", "compose"]
+    if shutil.which(plugin[0]):
+        asked = subprocess.run([*plugin, "version"], capture_output=True, check=False)
+        if asked.returncode == 0:
+            return plugin
+    require(shutil.which("docker-compose"), "docker compose")
+    return ["docker-compose"]

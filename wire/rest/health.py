@@ -39,7 +39,7 @@ class Readiness(BaseModel):
 class IngestView(BaseModel):
     """How fast events come in, and how long they were on their way."""
 
-    per_second_1m: float = Field(description="Events stored a second, over the last minute of wall time.")
+    per_second_1m: float = Field(description="Events stored a second, by all, over the last minute of wall time.")
     per_second_15m: float = Field(description="Over the last 15 minutes, or since the start.")
     lag_p50_seconds: float | None = Field(
         description="Plant seconds between an alarm and its commit; half of the recent events took less."
