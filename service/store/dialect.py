@@ -66,10 +66,12 @@ def _insert_sql(dialect: str, table: str, columns: tuple[str, ...], size: int, o
 
 
 def copy_rows(connection: Connection, table: Table, columns: tuple[str, ...], rows: Rows) -> None:
-    """Store many rows in PostgreSQL, none of which is there yet.
+    """Store rows in PostgreSQL, none of which is there yet; COPY is the fastest way in for one as for thousands.
 
     The driver's errors come as SQLAlchemy's do, so that nobody need know of it.
     """
+    if not rows:
+        return
     sql = f"COPY {table.name} ({', '.join(columns)}) FROM STDIN"
     errors = connection.dialect.loaded_dbapi.Error
     try:

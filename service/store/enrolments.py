@@ -144,5 +144,5 @@ def _erase(connection: Connection, machine: int) -> None:
     for kind in _KINDS:
         connection.execute(delete(events).where(events.c.machine_id == machine, kind))
     told = (acknowledgements, notices, shelves)
-    for table in (exams, samples, tasks, forecasts, scored, gaps, agents, quarantine, *told):
+    for table in (exams, samples, tasks, scored, forecasts, gaps, agents, quarantine, *told):
         connection.execute(delete(table).where(table.c.machine_id == machine))

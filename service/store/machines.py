@@ -124,7 +124,9 @@ def epoch_number(connection: Connection, machine_id: int, epoch: UUID) -> int:
     query = select(epochs.c.id).where(epochs.c.machine_id == machine_id, epochs.c.epoch == epoch)
     known = connection.execute(query).scalar()
     if known is None:
-        connection.execute(insert_new(connection, epochs, {"machine_id": machine_id, "epoch": epoch}))
+        nothing_yet = None if connection.dialect.name == "sqlite" else 0  # SQLite does without it
+        row = {"machine_id": machine_id, "epoch": epoch, "last_seq": nothing_yet}
+        connection.execute(insert_new(connection, epochs, row))
         known = connection.execute(query).scalar_one()
     return int(known)
 

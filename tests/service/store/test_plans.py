@@ -5,7 +5,7 @@ Each store is asked as the service asks it; what it said to the database is then
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
@@ -34,6 +34,7 @@ from wire.micros import micros
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 IN_TIME = {month.table for month in MONTHS}
 NOVEMBER, OCTOBER, AHEAD, FLAGGED = "events_2026_11", "events_2026_10", "events_2026_12", "events_flagged"
+BY_INDEX = {"Index Only Scan", "Index Scan", "Bitmap Heap Scan"}  # the last one, too, is led by an index
 FILLER = MachineId("padova", "filler-7")
 
 
@@ -43,10 +44,12 @@ def large(postgresql: str) -> Iterator[Database]:
     server, url = make_url(postgresql).set(drivername="postgresql"), make_url(postgresql).set(database="large")
     with psycopg.connect(server.render_as_string(), autocommit=True) as connection:
         connection.execute("CREATE DATABASE large")
-    opened = Database(url.render_as_string())
-    fill(opened)
-    yield opened
-    opened.close()
+    with closing(Database(url.render_as_string())) as opened:
+        fill(opened)
+    # What is not answered from an index would take minutes; one that is missing shall be told sooner.
+    hurried = url.update_query_dict({"options": "-c statement_timeout=10s"})
+    with closing(Database(hurried.render_as_string())) as opened:
+        yield opened
     with psycopg.connect(server.render_as_string(), autocommit=True) as connection:
         connection.execute("DROP DATABASE large")
 
@@ -149,7 +152,7 @@ def test_flagged_alarms_are_looked_for_where_they_are(large: Database, filler: M
     with explained(large) as plans:
         assert len(store.page(filler, PageQuery(flagged=True)).alarms) == store.flagged(filler) == 5
     assert plans.tables == {FLAGGED}
-    assert "Seq Scan" not in plans.kinds
+    assert plans.kinds <= BY_INDEX
 
 
 def test_what_arrived_of_a_gap_is_counted_in_the_key(large: Database, filler: Machine) -> None:
@@ -163,7 +166,7 @@ def test_an_export_reads_page_by_page_in_order(large: Database, filler: Machine)
     with explained(large) as plans:
         assert len(list(islice(AlarmExports(large).alarms(filler, LAST - 10 * DAY, LAST), 1100))) == 1100
     assert plans.tables <= {NOVEMBER, FLAGGED}
-    assert "Seq Scan" not in plans.kinds
+    assert plans.kinds <= BY_INDEX
 
 
 def test_what_is_sent_again_is_looked_up_by_its_number(large: Database, filler: Machine) -> None:
@@ -172,7 +175,7 @@ def test_what_is_sent_again_is_looked_up_by_its_number(large: Database, filler: 
     rows = [again(filler, epoch, number) for number in range(30_000, 30_500)]
     with explained(large) as plans:
         assert EventStore(large).commit(Recording(micros(LAST), events=rows)) == Recorded(0, 500, 0)
-    assert plans.kinds == {"Index Scan"}
+    assert plans.kinds <= BY_INDEX
 
 
 def again(machine: Machine, epoch: UUID, number: int) -> EventRow:
@@ -191,11 +194,11 @@ def test_forgetting_looks_into_old_months_only(large: Database) -> None:
     with explained(large) as plans:
         assert RetentionStore(large).forget_events(FIRST + HOUR / 60, most=2000) == MACHINES
     assert plans.tables == {"events_2025_10", FLAGGED}
-    assert "Seq Scan" not in plans.kinds
+    assert plans.kinds <= BY_INDEX
 
 
 def test_erasing_a_machine_finds_its_events_by_index(large: Database) -> None:
     machine = MachineStore(large).get(MachineId("padova", "filler-200"))
     with explained(large) as plans:
         EnrolmentStore(large).erase(machine, who="anna", at=LAST, plant_at=LAST, reason="sold")
-    assert "Seq Scan" not in plans.kinds
+    assert plans.kinds <= BY_INDEX

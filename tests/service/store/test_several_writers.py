@@ -15,7 +15,8 @@ from sqlalchemy import Table, func, select
 from service.core.catalogue import CatalogueEntry
 from service.core.machine import Agent, Machine
 from service.core.recording import EventRow, GapRow, Quarantined, Recorded, Recording
-from service.errors import Conflict
+from service.core.version import Version
+from service.errors import Conflict, Unavailable
 from service.flows.retention import Retention
 from service.store.catalogue import CatalogueStore
 from service.store.engine import Database
@@ -23,9 +24,10 @@ from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
 from service.store.machines import MachineStore
 from service.store.retention import RetentionStore
-from service.store.tables import catalogue, epochs, events, gaps, knocks, promotions, quarantine
+from service.store.tables import agents, catalogue, epochs, events, gaps, knocks, promotions, quarantine
 from service.store.versions import VersionStore
 from service.store.weights import WeightsFolder
+from tests.conftest import wait_until
 from tests.service.conftest import NOW, enrolled, small_model
 from wire.identity import MachineId
 from wire.micros import micros
@@ -83,6 +85,7 @@ def mixed(machines: list[Machine], epoch: UUID, pieces: list[range], rng: random
         else:
             made.heard.add(machine.row)
     made.knocking = {MachineId("lyon", f"wrapper-{n}") for n in rng.sample(range(9), 4)}
+    rng.shuffle(made.quarantined)
     return made
 
 
@@ -103,6 +106,20 @@ def test_ingesters_that_get_the_same_messages_in_any_order_store_each_event_once
     assert (count(database, epochs), count(database, gaps), count(database, knocks)) == (6, 6, 9)
     assert count(database, quarantine) <= 6 * 5
     assert all(MachineStore(database).agent(machine) for machine in machines)
+
+
+def test_states_refusals_and_strangers_in_any_order_never_wait_in_a_circle(
+    database: Database, other: Database, machines: list[Machine]
+) -> None:
+    def ingest(number: int) -> None:
+        store, rng = EventStore((database, other)[number % 2]), random.Random(number)  # noqa: S311
+        for _ in range(60):
+            made = mixed(machines, uuid4(), [range(1, 2)], rng)
+            made.events, made.gaps = [], []  # whose epochs would let commits pass only one after the other
+            store.commit(made)
+
+    at_once([partial(ingest, number) for number in range(4)])
+    assert (count(database, agents), count(database, knocks), count(database, quarantine)) == (6, 9, 6 * 5)
 
 
 def test_of_two_bodies_that_come_at_once_in_different_months_one_is_stored(
@@ -126,6 +143,28 @@ def test_everybody_may_be_the_first_to_meet_an_epoch_a_month_and_a_stranger(
         recorded = at_once([partial(store.commit, met) for store in stores])
         assert sum(one.stored for one in recorded) == 1
     assert (count(database, epochs), count(database, knocks)) == (4, 4)
+
+
+def test_a_connection_that_is_lost_while_events_are_stored_stores_none_and_is_worth_another_try(
+    database: Database, other: Database, machines: list[Machine]
+) -> None:
+    store, met = EventStore(other), Recording(micros(NOW), events=[row(machines[0], uuid4(), 1)])
+    store.commit(Recording(micros(NOW), events=[row(machines[0], uuid4(), 1)]))
+
+    def cut_off() -> bool:
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY events%%'"
+        with database.read() as connection:
+            return connection.exec_driver_sql(ended).first() is not None
+
+    with ThreadPoolExecutor(1) as pool:
+        with database.write() as connection:
+            connection.exec_driver_sql("LOCK TABLE events_2026_11 IN ACCESS EXCLUSIVE MODE")
+            committing = pool.submit(store.commit, met)
+            wait_until(cut_off, "the commit stores its event")
+        with pytest.raises(Unavailable):
+            committing.result(60)
+    assert count(database, events) == 1
+    assert store.commit(met) == Recorded(1, 0, 0)
 
 
 def test_a_machine_is_erased_while_its_events_come(
@@ -181,13 +220,20 @@ def test_of_two_who_promote_at_once_one_is_told_that_another_serves(
     versions = VersionStore(database, folder)
     made = [versions.add_and_promote(small_model(seed=seed), report={}, at=NOW) for seed in (1, 2, 3)]
 
-    def promote(where: Database, number: int) -> bool:
+    def promote(where: Database, version: Version, serving: int) -> bool:
         try:
-            store = VersionStore(where, folder)
-            store.promote(made[number], at=NOW, who="anna", reason="better", serving=made[2].number)
+            VersionStore(where, folder).promote(version, at=NOW, who="anna", reason="better", serving=serving)
         except Conflict:
             return False
         return True
 
-    assert sorted(at_once([partial(promote, database, 0), partial(promote, other, 1)])) == [False, True]
-    assert count(database, promotions) == 4
+    for _ in range(10):
+        champion = versions.champion()
+        assert champion
+        first, second = (version for version in made if version.number != champion.number)
+        deeds = [
+            partial(promote, database, first, champion.number),
+            partial(promote, other, second, champion.number),
+        ]
+        assert sorted(at_once(deeds)) == [False, True]
+    assert count(database, promotions) == 13
