@@ -1,6 +1,7 @@
 """Events: committed once whatever is resent, read by time, shown in pages."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -23,6 +24,7 @@ from sqlalchemy import (
 )
 
 from forecasting.series import AlarmSeries
+from service.core.evidence import Evidence
 from service.core.history import AlarmPage, Cursor, GapRecord, PageQuery, StoredAlarm
 from service.core.machine import Machine
 from service.core.recording import (
@@ -35,6 +37,7 @@ from service.core.recording import (
 )
 from service.store.dialect import insert_rows
 from service.store.engine import Database
+from service.store.evidence import evidence
 from service.store.late import note_late
 from service.store.machines import epoch_number, record_knocks, record_signs_of_life
 from service.store.tables import agents, epochs, events, gaps, machines, quarantine
@@ -99,6 +102,11 @@ class EventStore:
             rows = connection.execute(_WINDOW, bounds).fetchall()
         table = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, 2)
         return AlarmSeries(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
+
+    def evidence(self, machines: Sequence[Machine], start: datetime, end: datetime) -> list[Evidence]:
+        """Return what forecasts of many machines are made from, in their order, with a few statements for all."""
+        with self.database.read() as connection:
+            return evidence(connection, machines, micros(start), micros(end))
 
     def first_at(self, machine: Machine) -> datetime | None:
         """Return when the machine's trustworthy history begins."""
