@@ -24,7 +24,7 @@ from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
 from wire.micros import micros
 
-_BATCH = 10_000
+BATCH = 10_000
 _GZIP = b"\x1f\x8b"
 _CHUNK, _LONGEST_LINE, _MOST_UNPACKED = 1 << 20, 1 << 20, 20_000_000_000
 _EXAMPLES = 3
@@ -187,10 +187,10 @@ def load_history(
             loaded.rows += 1
             at_us = micros(alarm.at)
             recording.events.append(EventRow(machine.row, epoch, number, alarm.code, at_us, judge(at_us)))
-        if len(recording.events) >= _BATCH or len(recording.quarantined) >= _BATCH:
+        if len(recording.events) >= BATCH or len(recording.quarantined) >= BATCH:
             commit()
             progress(number, lines)
-        elif number % _BATCH == 0:  # most rows may be another machine's
+        elif number % BATCH == 0:  # most rows may be another machine's
             progress(number, lines)
     commit()
     return loaded
