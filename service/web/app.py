@@ -64,6 +64,7 @@ def create_app(parts: Parts, door: Door) -> FastAPI:
     )
     problems.install(app)
     nouns = (
+        forecasts,  # asked for most, and routes are tried in this order
         machines,
         fleet,
         enrolment,
@@ -71,7 +72,6 @@ def create_app(parts: Parts, door: Door) -> FastAPI:
         jobs,
         models,
         memory,
-        forecasts,
         stream,
         explanations,
         scores,
