@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.inserts import inserting
 from benchmarks.prepared import machine_ids, prepare
 from benchmarks.report import ROUNDS, Figure, run
+from service.bootstrap.collector import settle
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import open_stores
 from service.flows.load_history import BATCH, LogFile, load_history
@@ -30,6 +31,7 @@ def measure(rounds: int) -> list[Figure]:
     alarms = _alarms(now)
     rows = [(1, number, 1, code, micros(at), micros(now), 0) for number, (at, code) in enumerate(alarms, start=2)]
     limits, ours = [], []
+    settle()  # as a service does at its start
     with TemporaryDirectory() as folder:
         log = Path(folder) / "history.csv"
         lines = "".join(f"{at:%Y-%m-%d %H:%M:%S.%f},{code},1\n" for at, code in alarms)

@@ -17,12 +17,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.inserts import insert, opened
+from benchmarks.inserts import Row, insert, opened
 from benchmarks.prepared import CODES, TARGETS, prepare
 from benchmarks.report import ROUNDS, Figure, run
 from benchmarks.servers import mosquitto, wait_until
 from forecasting.forecaster import Forecaster
 from forecasting.window import grid_floor
+from service.bootstrap.collector import settle
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
@@ -31,6 +32,7 @@ from wire.clock import PlantClock
 from wire.micros import micros
 
 _MACHINES, _DAYS, _A_DAY = 1000, 30, 95
+_A_COMMIT = 50  # machines
 _STEP = timedelta(minutes=15)
 
 
@@ -49,6 +51,7 @@ def measure(rounds: int) -> list[Figure]:
             wait_until(lambda: service.link.connected, "the service is connected")
             model = service.desk.champion.current().forecaster
             scanned = opened(data_dir / "alarmcast.sqlite3")
+            settle()  # as a service does at its start
             for place in range(rounds + 1):
                 at = start + place * _STEP
                 stopped = PlantClock(plant_origin=at, speed=0.0)
@@ -103,15 +106,17 @@ def _fill(file: Path, end: datetime) -> None:
     rng = np.random.default_rng(11)
     span = int(timedelta(days=_DAYS) / timedelta(microseconds=1))
     alarms = _DAYS * _A_DAY
-    connection = opened(file)
+    connection, rows = opened(file), list[Row]()
     for machine in range(1, _MACHINES + 1):
         times = micros(end) - np.sort(rng.integers(0, span, alarms))[::-1]
         codes = rng.zipf(1.4, alarms) % CODES
-        rows = [
+        rows += [
             (machine, seq, machine, code, at, at, 0)
             for seq, (at, code) in enumerate(zip(times.tolist(), codes.tolist(), strict=True), start=1)
         ]
-        insert(connection, rows, batch=alarms)
+        if machine % _A_COMMIT == 0:
+            insert(connection, rows, batch=len(rows))
+            rows.clear()
     connection.close()
 
 

@@ -7,6 +7,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from service.bootstrap.collector import undisturbed
+
 # Where each lives: a function, or a group of its own.
 _PLACES = {
     "serve": "service.cli.serve:serve",
@@ -32,7 +34,8 @@ class Commands(TyperGroup):
         if cmd_name not in _PLACES:
             return None
         module, _, name = _PLACES[cmd_name].partition(":")
-        found = getattr(import_module(module), name)
+        with undisturbed():
+            found = getattr(import_module(module), name)
         group = found if isinstance(found, typer.Typer) else _alone(found)
         command = get_command(group)
         command.name, command.hidden = cmd_name, cmd_name in _OF_OURS

@@ -6,7 +6,6 @@ from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, Table
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 Rows = Sequence[tuple[Any, ...]]
@@ -18,9 +17,18 @@ def upsert(
     connection: Connection, table: Table, row: dict[str, Any], *, keys: list[str], once: list[str] | None = None
 ) -> Any:
     """Return a statement that inserts ``row`` or, where its keys exist, updates the rest, except ``once``."""
-    insert = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
+    insert = _insert_of(connection)
     rest = {name: value for name, value in row.items() if name not in (*keys, *(once or ()))}
     return insert(table).values(**row).on_conflict_do_update(index_elements=keys, set_=rest)
+
+
+def _insert_of(connection: Connection) -> Any:
+    """Return the insert that knows of conflicts; PostgreSQL's is loaded only where it is spoken."""
+    if connection.dialect.name == "sqlite":
+        return sqlite_insert
+    from sqlalchemy.dialects.postgresql import insert  # noqa: PLC0415
+
+    return insert
 
 
 def insert_rows(
