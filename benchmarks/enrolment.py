@@ -127,7 +127,7 @@ def _enrol_all(service: Serving, log: Path, machines: list[str], catalogue: str)
         headers = {"Content-Type": "text/csv"}
         client.post("/v1/catalogue", content=catalogue.encode(), headers=headers).raise_for_status()
         for serial in machines:
-            rows.append(_enrol(client, log, serial, training))
+            rows.append(enrol(client, log, serial, training))
             Console(stderr=True).print(_line(rows[-1]))
             if len(rows) == 1:
                 asker.start()
@@ -150,7 +150,11 @@ def _enrol_all(service: Serving, log: Path, machines: list[str], catalogue: str)
     }
 
 
-def _enrol(client: httpx.Client, log: Path, serial: str, training: list[tuple[float, float]]) -> dict[str, Any]:
+def enrol(client: httpx.Client, log: Path, serial: str, training: list[tuple[float, float]]) -> dict[str, Any]:
+    """Enrol a machine, load its past, wait until it is learned, and return how long what took.
+
+    When it was learned, in monotonic time, is added to ``training``.
+    """
     body = {"site": "fleet", "machine": f"m{serial}", "name": f"Machine {serial}", "time_zone": "UTC"}
     job = client.post("/v1/machines", json=body).raise_for_status().json()["job"]["id"]
     began = time.monotonic()
@@ -162,7 +166,7 @@ def _enrol(client: httpx.Client, log: Path, serial: str, training: list[tuple[fl
         ).raise_for_status()
     load_seconds, began = time.monotonic() - began, time.monotonic()
     while (state := client.get(f"/v1/jobs/{job}").json())["state"] in ("collecting", "queued", "running"):
-        time.sleep(0.2)
+        time.sleep(0.05)
     training.append((began, time.monotonic()))
     row = {
         "machine": serial,

@@ -8,7 +8,6 @@ import socket
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from threading import Thread
-from typing import Any
 from uuid import UUID, uuid4
 
 from benchmarks.prepared import machine_ids
@@ -57,20 +56,12 @@ class Load:
         """How many events there are in all."""
         return self.messages * self.events_per_message
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[tuple[int, ...]]:
         """Return the rows of the table of events, in the order in which they arrive."""
         places = {machine: place for place, machine in enumerate(self.epochs, start=1)}
         received = micros(datetime.now(UTC))
         return [
-            {
-                "epoch_id": places[machine],
-                "seq": event.seq,
-                "machine_id": places[machine],
-                "code": event.code,
-                "at_us": micros(event.at),
-                "received_us": received,
-                "flag": 0,
-            }
+            (places[machine], event.seq, places[machine], event.code, micros(event.at), received, 0)
             for machine, batch in self.batches
             for event in batch.events
         ]

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -10,6 +10,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+ROUNDS = 3  # at least, or a median would say nothing
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Figure:
     ours: Sequence[float]
     goal: float
     at_most: bool = False
-    beside: dict[str, Sequence[float]] = field(default_factory=dict)
+    beside: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def ratios(self) -> list[float]:
@@ -63,6 +65,18 @@ class Figure:
         }
 
 
+def markdown(figures: Sequence[Figure]) -> str:
+    """Lay figures out for the README."""
+    lines = ["| path | held against | ratio (from … to) | goal | met | beside it |", "|---|---|---|---|---|---|"]
+    for one in figures:
+        ratio = f"{_short(one.ratio)} ({_short(min(one.ratios))} … {_short(max(one.ratios))})"
+        goal = f"{'≤' if one.at_most else '≥'} {one.goal:g}"
+        beside = ", ".join(f"{name} {_short(median(values))}" for name, values in one.beside.items())
+        cells = (one.name, one.against, ratio, goal, "yes" if one.met else "**no**", beside)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def table(title: str, figures: Sequence[Figure]) -> Table:
     """Lay figures out for people."""
     laid = Table("path", "held against", "unit", title=title, title_justify="left")
@@ -96,18 +110,27 @@ def run(about: str, measure: Callable[[int], list[Figure]], *, rounds: int) -> N
     title = about.splitlines()[0]
     parser = argparse.ArgumentParser(description=title)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there as well")
-    parser.add_argument("--rounds", type=_rounds, default=rounds, help=f"at least 3; {rounds} unless given")
+    parser.add_argument("--rounds", type=rounds_of, default=rounds, help=f"at least 3; {rounds} unless given")
     options = parser.parse_args()
-    figures = measure(options.rounds)
+    tell(title, measure(options.rounds), options.json)
+
+
+def tell(title: str, figures: Sequence[Figure], json_file: Path | None) -> None:
+    """Print figures, and write them to a file if there is one."""
     Console().print(table(title, figures))
-    if options.json:
-        options.json.write_text(json.dumps([one.row() for one in figures], indent=2) + "\n", encoding="utf-8")
+    if json_file:
+        json_file.write_text(json.dumps([one.row() for one in figures], indent=2) + "\n", encoding="utf-8")
 
 
-def _rounds(text: str) -> int:
-    if not text.isdigit() or not 3 <= int(text) <= 100:
-        raise argparse.ArgumentTypeError("rounds are a whole number from 3 to 100")
+def rounds_of(text: str) -> int:
+    """Read a number of rounds from the command line."""
+    if not text.isdigit() or not ROUNDS <= int(text) <= 100:
+        raise argparse.ArgumentTypeError(f"rounds are a whole number from {ROUNDS} to 100")
     return int(text)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}" if value < 1 else f"{value:.3g}"
 
 
 def _number(value: float) -> str:

@@ -26,6 +26,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def python(module: str, *words: object) -> list[object]:
+    """Return the command that runs a module of this repository."""
+    return [sys.executable, "-m", module, *words]
+
+
 def wait_until(condition: Callable[[], object], what: str, seconds: float = 60) -> None:
     """Poll until something holds; raise if it does not in time."""
     deadline = time.monotonic() + seconds
@@ -67,7 +72,7 @@ def mosquitto() -> Iterator[int]:
             encoding="utf-8",
         )
         with process([program, "-c", config], Path(folder) / "log"):
-            wait_until(lambda: _listens(port), "mosquitto listens", 20)
+            wait_until(lambda: listens(port), "mosquitto listens", 20)
             yield port
 
 
@@ -98,18 +103,19 @@ def alarmcast(
     flags = ["--data-dir", data_dir, "--port", port, "--broker-port", broker_port]
     module, *words = command
     log = data_dir / "service.log"
-    with process([sys.executable, "-m", module, *words, *flags], log, environment) as started:
+    with process(python(module, *words, *flags), log, environment) as started:
         serving = Serving(started.pid, port, data_dir)
 
         def ready() -> bool:
             if started.poll() is not None:
                 raise RuntimeError(f"the service ended: {log.read_text(encoding='utf-8')[-2000:]}")
-            return _listens(port) and httpx.get(f"http://{HOST}:{port}/readyz").status_code == HTTPStatus.OK
+            return listens(port) and httpx.get(f"http://{HOST}:{port}/readyz").status_code == HTTPStatus.OK
 
         wait_until(ready, "the service is ready")
         yield serving
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
+    """Say whether somebody listens on a port."""
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) == 0

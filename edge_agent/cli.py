@@ -9,6 +9,7 @@ from pathlib import Path
 from edge_agent import __version__, settings
 from edge_agent.errors import EdgeError
 from edge_agent.logs import set_up_logs
+from edge_agent.undisturbed import undisturbed
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,7 +24,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from edge_agent import agent  # noqa: PLC0415 - simulate and --help need neither paho nor a spool
+    with undisturbed():
+        from edge_agent import agent  # noqa: PLC0415 - simulate and --help need neither paho nor a spool
 
     loaded = settings.load(options.config, _flags(options))
     set_up_logs(secrets=[loaded.broker_password])

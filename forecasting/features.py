@@ -4,17 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.series import AlarmSeries
+from forecasting.tracks import Fleet
 from forecasting.vocabulary import Columns
-
-
-def collapsed(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the codes with runs of one code reduced to a single entry."""
-    if len(codes) == 0:
-        return codes
-    changes = np.empty(len(codes), dtype=np.bool_)
-    changes[0] = True
-    np.not_equal(codes[1:], codes[:-1], out=changes[1:])
-    return codes[changes]
 
 
 def alarm_counts(seen: AlarmSeries, columns: Columns) -> NDArray[np.float32]:
@@ -23,11 +14,16 @@ def alarm_counts(seen: AlarmSeries, columns: Columns) -> NDArray[np.float32]:
     Shares are of *all* codes, unknown ones included, so a code the model has never met still makes the
     known ones smaller, as it would have in training.
     """
-    codes = collapsed(seen.codes)
-    if len(codes) == 0:
-        return np.zeros(columns.size, dtype=np.float32)
-    counts = np.bincount(columns.of(codes), minlength=columns.size + 1)
-    return (counts[: columns.size] / len(codes)).astype(np.float32)
+    return np.asarray(fleet_counts(Fleet.of([seen]), columns)[0])
+
+
+def fleet_counts(seen: Fleet, columns: Columns) -> NDArray[np.float32]:
+    """Return the same for many machines, a row each."""
+    width = columns.size + 1  # unknown codes share the column past the last
+    places = seen.machine_of_each[seen.opens] * width + columns.of(seen.codes[seen.opens])
+    counts = np.bincount(places, minlength=len(seen) * width).reshape(len(seen), width)
+    every = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return np.asarray(counts[:, : columns.size] / every, dtype=np.float32)
 
 
 def counts_between(
@@ -35,7 +31,7 @@ def counts_between(
 ) -> NDArray[np.int32]:
     """Return spans by codes: how often each code opens a run in ``[start, end)`` (microseconds) of each span.
 
-    For many windows at once what ``collapsed`` is for one: a run that began before its window opens there.
+    For many windows at once what is counted above for one: a run that began before its window opens there.
     """
     first, last = np.searchsorted(series.times, start), np.searchsorted(series.times, end)
     opens = np.ones(len(series), dtype=np.bool_)

@@ -7,10 +7,19 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from forecasting.calibration import Calibration
-from forecasting.features import alarm_counts
-from forecasting.history import HistorySpec, Past, machine_history, own_history, with_machine
+from forecasting.features import alarm_counts, fleet_counts
+from forecasting.history import (
+    HistorySpec,
+    Past,
+    machine_histories,
+    machine_history,
+    own_histories,
+    own_history,
+    with_machine,
+)
 from forecasting.network import Matrix, Network
 from forecasting.series import AlarmSeries, micros
+from forecasting.tracks import Fleet
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec, evidence
 
@@ -52,13 +61,16 @@ class Forecaster:
 
     def probabilities(self, records: Sequence[Record], at: datetime) -> Matrix:
         """Return one row of probabilities a machine as of ``at``, columns in the order of the target codes."""
-        read = [self.inputs(one, [at]) for one in records]
-        features = np.concatenate([one.features for one in read])
-        history = (
-            None
-            if self.history is None
-            else np.concatenate([one.history for one in read if one.history is not None])
-        )
+        fleet = Fleet.of([one.series for one in records])
+        now = micros(at)
+        seen = fleet.between(now - self.spec.lookback // timedelta(microseconds=1), now)
+        features = fleet_counts(seen, self.vocabulary.input_columns)
+        history = None
+        if self.history is not None:
+            since = np.array([micros(one.since) for one in records], dtype=np.int64)
+            past = Past(np.full(len(records), now), since=since, horizon=self.spec.horizon, spec=self.history)
+            own = own_histories(fleet, past, self.vocabulary.target_columns)
+            history = with_machine(own, machine_histories(fleet, past))
         return self.calibration.probabilities(self.network.logits(features, history))
 
     def inputs(self, record: Record, moments: Sequence[datetime]) -> Inputs:

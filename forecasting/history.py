@@ -8,12 +8,15 @@ so a code unknown to an old sample needs no entry in it.
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.series import AlarmSeries
+from forecasting.tracks import Fleet, Tracks
+from forecasting.vocabulary import Columns
 
 Figures = NDArray[np.float32]
 Reals = NDArray[np.float64]
@@ -65,10 +68,13 @@ class HistorySpec:
 
 @dataclass(frozen=True)
 class Past:
-    """Where to look from: the moments asked about, when the machine was first heard, and how far is ahead."""
+    """Where to look from: the moments asked about, when the machine was first heard, and how far is ahead.
+
+    ``since`` is one moment for all that is asked, or one for each.
+    """
 
     at: Moments
-    since: int
+    since: int | Moments
     horizon: timedelta
     spec: HistorySpec
 
@@ -78,26 +84,64 @@ class Past:
         return self.at - _micros(self.spec.lookback)
 
 
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Rows of questions: each about one track, as of its own moment."""
+
+    tracks: Tracks
+    track: Places
+    past: Past
+
+    @cached_property
+    def last(self) -> tuple[Places, Moments, NDArray[np.bool_]]:
+        """Where the alarms before each moment end, when the last of them was, and whether that was recently."""
+        now = self.tracks.before(self.track, self.past.at)
+        if len(self.tracks.times) == 0:
+            return now, self.past.at, np.zeros(len(now), dtype=np.bool_)
+        last = self.tracks.times[np.maximum(now, 1) - 1]
+        return now, last, (now > self.tracks.edges[self.track]) & (last >= self.past.oldest)
+
+    def seen(self, start: Moments, end: Moments) -> NDArray[np.intp]:
+        """Return how many alarms lie in ``[start, end)``; a row may ask for many spans."""
+        track = self.track if start.ndim == 1 else self.track[:, None]
+        return self.tracks.before(track, end) - self.tracks.before(track, start)
+
+
 def own_history(series: AlarmSeries, past: Past, codes: NDArray[np.int64]) -> Figures:
     """Return moments by codes by figures of each code's own past before each moment."""
-    runs = _runs(series)
+    runs, now = _runs(Fleet.of([series])), np.searchsorted(series.times, past.at)
     parts = []
     for code in codes:
         places = np.flatnonzero(series.codes == code)
-        times = series.times[places]
-        columns = [*_fading(times, past), *_passed(series, runs, places, past), *_regular(times, past)]
-        parts.append(np.stack(columns, axis=1))
+        asked = _one_track(series.times[places], past)
+        parts.append(_own_figures(asked, runs, places, now))
     empty = np.zeros((len(past.at), 0, past.spec.width))
     return (np.stack(parts, axis=1) if parts else empty).astype(np.float32)
 
 
+def own_histories(fleet: Fleet, past: Past, columns: Columns) -> Figures:
+    """Return machines by codes by figures, as of one moment for each machine: all in one look."""
+    machine = fleet.machine_of_each
+    column = columns.of(fleet.codes)
+    known = np.flatnonzero(column < columns.size)
+    track = machine[known] * columns.size + column[known]
+    places = known[np.argsort(track, kind="stable")]
+    edges = np.concatenate([[0], np.cumsum(np.bincount(track, minlength=len(fleet) * columns.size))])
+    each = _each(past, columns.size)
+    asked = _Asked(Tracks(fleet.times[places], edges), np.arange(len(each.at)), each)
+    now = np.repeat(fleet.tracks.before(np.arange(len(fleet)), past.at), columns.size)
+    figures = _own_figures(asked, _runs(fleet), places, now)
+    return figures.reshape(len(fleet), columns.size, past.spec.width).astype(np.float32)
+
+
 def machine_history(series: AlarmSeries, past: Past) -> Figures:
     """Return moments by figures of all codes' past together, and last how much of the lookback was heard."""
-    times = series.times
-    counts = [np.log1p(_seen(times, past.at - _micros(span), past.at)) for span in past.spec.spans]
-    heard = np.clip((past.at - past.since) / _micros(past.spec.lookback), 0.0, 1.0)
-    columns = [*_fading(times, past), *counts, *_regular(times, past), *_working(times, past), heard]
-    return np.stack(columns, axis=1).astype(np.float32)
+    return _machine_figures(_one_track(series.times, past))
+
+
+def machine_histories(fleet: Fleet, past: Past) -> Figures:
+    """Return machines by figures, as of one moment for each machine."""
+    return _machine_figures(_Asked(fleet.tracks, np.arange(len(fleet)), past))
 
 
 def with_machine(own: Figures, machine: Figures) -> Figures:
@@ -106,31 +150,54 @@ def with_machine(own: Figures, machine: Figures) -> Figures:
     return np.concatenate([own, shared], axis=2)
 
 
-def _fading(times: Moments, past: Past) -> list[Reals]:
+def _one_track(times: Moments, past: Past) -> _Asked:
+    edges = np.array([0, len(times)], dtype=np.intp)
+    return _Asked(Tracks(times, edges), np.zeros(len(past.at), dtype=np.intp), past)
+
+
+def _each(past: Past, codes: int) -> Past:
+    """Ask about every code of a machine what is asked about the machine."""
+    since = past.since if isinstance(past.since, int) else np.repeat(past.since, codes)
+    return Past(np.repeat(past.at, codes), since, past.horizon, past.spec)
+
+
+def _own_figures(asked: _Asked, runs: NDArray[np.int64], places: Places, now: Places) -> Reals:
+    return np.stack([*_fading(asked), *_passed(asked, runs, places, now), *_regular(asked)], axis=1)
+
+
+def _machine_figures(asked: _Asked) -> Figures:
+    past = asked.past
+    counts = [np.log1p(asked.seen(past.at - _micros(span), past.at)) for span in past.spec.spans]
+    heard = np.clip((past.at - past.since) / _micros(past.spec.lookback), 0.0, 1.0)
+    columns = [*_fading(asked), *counts, *_regular(asked), *_working(asked), heard]
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def _fading(asked: _Asked) -> list[Reals]:
     """How long ago the last alarm was: 1 for now, nought for never."""
-    before, last = _last(times, past)
-    age = np.where(before > 0, past.at - last, np.inf)
-    return [np.exp(-age / _micros(decay)) for decay in past.spec.decays]
+    _, last, recent = asked.last
+    age = np.where(recent, asked.past.at - last, np.inf)
+    return [np.exp(-age / _micros(decay)) for decay in asked.past.spec.decays]
 
 
-def _passed(series: AlarmSeries, runs: NDArray[np.int64], places: Places, past: Past) -> list[Reals]:
-    """How many other alarms have passed since the code was last seen, repeats collapsed."""
-    before, _ = _last(series.times[places], past)
-    now = np.searchsorted(series.times, past.at)
-    after = places[np.maximum(before, 1) - 1] + 1 if len(places) else now
-    passed = np.where(before > 0, runs[now] - runs[after], np.inf)
-    return [np.exp(-passed / number) for number in past.spec.alarms]
+def _passed(asked: _Asked, runs: NDArray[np.int64], places: Places, now: Places) -> list[Reals]:
+    """How many other alarms have passed since the code was last seen, repeats collapsed.
+
+    ``places`` are where the tracks' alarms stand among all alarms, ``now`` where each moment does.
+    """
+    end, _, recent = asked.last
+    after = places[np.maximum(end, 1) - 1] + 1 if len(places) else now
+    passed = np.where(recent, runs[now] - runs[after], np.inf)
+    return [np.exp(-passed / number) for number in asked.past.spec.alarms]
 
 
-def _regular(times: Moments, past: Past) -> list[Reals]:
+def _regular(asked: _Asked) -> list[Reals]:
     """How often horizons held an alarm, and whether the same horizon of earlier days did."""
-    spec, horizon = past.spec, _micros(past.horizon)
-    rates = [
-        _rate(times, past.at, np.maximum(past.at - _micros(span), past.since), horizon) for span in spec.rates
-    ]
+    past, spec, horizon = asked.past, asked.past.spec, _micros(asked.past.horizon)
+    rates = [_rate(asked, np.maximum(past.at - _micros(span), past.since), horizon) for span in spec.rates]
     starts = past.at[:, None] - _micros(_DAY) * np.arange(1, 7 * max(spec.weeks) + 1)
-    held = _seen(times, starts, starts + horizon) > 0
-    known = starts >= past.since
+    held = asked.seen(starts, starts + horizon) > 0
+    known = starts >= (past.since if isinstance(past.since, int) else past.since[:, None])
     kept = held & known
     lags = [held[:, day - 1].astype(np.float64) for day in spec.days]
     shares = [_share(kept[:, : 7 * week], known[:, : 7 * week]) for week in spec.weeks]
@@ -138,61 +205,50 @@ def _regular(times: Moments, past: Past) -> list[Reals]:
     return [*rates, *lags, *shares, _share(kept * weights, known * weights)]
 
 
-def _working(times: Moments, past: Past) -> list[Reals]:
+def _working(asked: _Asked) -> list[Reals]:
     """How long and how busily the machine has been working since its last pause; nought while it pauses."""
-    before, last = _last(times, past)
-    pause = _micros(past.spec.pause)
-    resumed = np.flatnonzero(np.diff(times, prepend=times[:1] - pause - 1) > pause)
-    first = resumed[np.maximum(np.searchsorted(resumed, before), 1) - 1] if len(times) else before
-    first = np.maximum(first, np.searchsorted(times, past.oldest))
-    works = (before > 0) & (past.at - last < pause)
-    hours = np.where(works, past.at - (times[np.minimum(first, len(times) - 1)] if len(times) else 0), 0) / 3.6e9
+    past, times, pause = asked.past, asked.tracks.times, _micros(asked.past.spec.pause)
+    if len(times) == 0:
+        return [np.zeros(len(past.at))] * 3
+    end, last, recent = asked.last
+    works = recent & (past.at - last < pause)
+    resumed = np.flatnonzero(asked.tracks.steps(first=pause + 1) > pause)
+    first = resumed[np.maximum(np.searchsorted(resumed, end), 1) - 1]
+    first = np.maximum(first, asked.tracks.before(asked.track, past.oldest))
+    hours = np.where(works, past.at - times[np.minimum(first, len(times) - 1)], 0) / 3.6e9
     return [
         np.where(works, np.exp(-hours / 8), 0.0),
         np.log1p(hours),
-        np.log1p(np.where(works, before - first, 0)),
+        np.log1p(np.where(works, end - first, 0)),
     ]
 
 
-def _last(times: Moments, past: Past) -> tuple[Places, Moments]:
-    """Return how many alarms lie before each moment, nought if none is recent, and when the last one was."""
-    if len(times) == 0:
-        return np.zeros(len(past.at), dtype=np.intp), past.at
-    before = np.searchsorted(times, past.at)
-    last = times[np.maximum(before, 1) - 1]
-    return np.where((before > 0) & (last >= past.oldest), before, 0), last
-
-
-def _rate(times: Moments, at: Moments, start: Moments, horizon: int) -> Reals:
+def _rate(asked: _Asked, start: Moments, horizon: int) -> Reals:
     """Return the share of all horizons that begin at or after ``start`` and end by ``at`` and hold an alarm.
 
     Of all horizons, not of those on some grid: the measure of the moments whose horizon holds an alarm.
     """
+    tracks, track, at = asked.tracks, asked.track, asked.past.at
+    times = tracks.times
     if len(times) == 0:
         return np.zeros(len(at))
     end = at - horizon
-    gaps = np.minimum(np.diff(times, prepend=times[:1] - horizon), horizon)
+    gaps = np.minimum(tracks.steps(first=horizon), horizon)
     covered = np.concatenate([[0], np.cumsum(gaps)])
 
     def held(moment: Moments) -> NDArray[np.int64]:
-        done = np.searchsorted(times, moment, side="right")
+        done = tracks.before(track, moment + 1)
         following = np.minimum(done, len(times) - 1)
         begun = np.maximum(0, moment - (times[following] - gaps[following]))
-        return covered[done] + np.where(done < len(times), begun, 0)
+        return covered[done] + np.where(done < tracks.edges[track + 1], begun, 0)
 
     length = np.maximum(end - start, 1)
     return np.where(end > start, (held(end) - held(np.minimum(start, end))) / length, 0.0)
 
 
-def _runs(series: AlarmSeries) -> NDArray[np.int64]:
+def _runs(fleet: Fleet) -> NDArray[np.int64]:
     """Return how many runs of one code have begun before each alarm, and in all."""
-    begins = np.ones(len(series), dtype=np.int64)
-    begins[1:] = series.codes[1:] != series.codes[:-1]
-    return np.concatenate([[0], np.cumsum(begins)])
-
-
-def _seen(times: Moments, start: Moments, end: Moments) -> NDArray[np.intp]:
-    return np.searchsorted(times, end) - np.searchsorted(times, start)
+    return np.concatenate([[0], np.cumsum(fleet.opens)])
 
 
 def _share(held: NDArray[np.generic], known: NDArray[np.generic]) -> Reals:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from service.errors import InputRejected
 from service.settings import Settings
-from service.store.certificates import ends_at
 
 SOON = timedelta(days=30)
 _IN_WORDS = {
@@ -51,6 +50,8 @@ class Expiry:
         return {use: end for use, end in (found | {"broker": self.broker()}).items() if end is not None}
 
     def _end(self, path: Path) -> datetime | None:
+        from service.store.certificates import ends_at  # noqa: PLC0415 - few have certificates to read
+
         try:
             changed = path.stat().st_mtime_ns
             if path not in self._read or self._read[path][0] != changed:

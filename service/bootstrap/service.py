@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from alarmcast import AsyncClient
 from service import __version__
 from service.bootstrap.cluster import Cluster, Company, Hooks, insist_on_possible_roles, member_of
+from service.bootstrap.collector import settle, undisturbed
 from service.bootstrap.condition import ConditionDesk
 from service.bootstrap.configuration import (
     agent_access,
@@ -316,8 +317,9 @@ class Service:
         """Return the API with the operators' pages around it; once a process, because NiceGUI is one."""
         if ProcessRole.API not in self.roles:
             return Observed(self.app, self.traffic)
-        from service.page.install import with_pages  # noqa: PLC0415 - a command that asks one thing needs no page
-        from service.page.reception import Reception  # noqa: PLC0415
+        with undisturbed():
+            from service.page.install import with_pages  # noqa: PLC0415 - whoever asks one thing needs no page
+            from service.page.reception import Reception  # noqa: PLC0415
 
         def client_of(key: str) -> AsyncClient:
             return AsyncClient("http://here", key=key, transport=httpx.ASGITransport(self.app))
@@ -364,6 +366,7 @@ class Service:
         try:
             config = server_config(self.front(), self.settings)
             config.timeout_graceful_shutdown = 5
+            settle()
             Server(config, ending=self.feed.close).run(sockets=[listener])
         finally:
             self.stop()

@@ -201,7 +201,8 @@ class Link:
         lasting = {} if self._address.speaks_v5 else {"clean_session": self._hearing is not Hearing.ALL}
         client = self._address.client(client_id, manual_ack=True, **lasting)
         client.reconnect_delay_set(random.uniform(0.2, 0.5), random.uniform(3, 5))  # type: ignore[arg-type]  # noqa: S311
-        client.max_inflight_messages_set(1000)
+        # No limit of paho's: at every PUBACK it would look through all that is under way for what may follow.
+        client.max_inflight_messages_set(0)
         client.on_connect = self._on_connect
         client.on_subscribe = self._on_subscribe
         client.on_disconnect = self._on_disconnect

@@ -6,29 +6,17 @@ from typing import Annotated
 import typer
 
 from service import __version__
-from service.cli import admin, apprentice, backup, broker, config, copy_database, migrate, serve, tls
+from service.cli.commands import Commands
 from service.errors import ServiceError
-from service.experiment.command import command as experiment
 
 app = typer.Typer(
     name="alarmcast",
+    cls=Commands,
     help="Forecasts the alarms of a fleet of packaging machines.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("serve")(serve.serve)
-app.command("demo")(serve.demo)
-app.command("migrate")(migrate.migrate)
-app.command("experiment")(experiment)
-app.command("apprentice", hidden=True)(apprentice.apprentice)
-admin.app.command("backup")(backup.backup_command)
-admin.app.command("restore")(backup.restore_command)
-admin.app.command("copy-database")(copy_database.copy_database)
-admin.app.command("broker-init")(broker.broker_init)
-admin.app.command("tls-init")(tls.tls_init)
-app.add_typer(admin.app, name="admin")
-app.add_typer(config.app, name="config")
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback

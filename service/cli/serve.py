@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from service import demo as demonstration
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.exposure import insist_on_a_guarded_broker
 from service.bootstrap.listening import insist_on_privacy, listen, tls_options, url_of
@@ -79,6 +78,8 @@ def demo(
     timeout: Annotated[float, typer.Option(help="Seconds that --check may take.", min=1)] = 600.0,
 ) -> None:
     """Run a broker, the service and a simulated fleet, all on this machine."""
+    from service import demo as demonstration  # noqa: PLC0415 - serve needs no broker and no fleet of its own
+
     set_up_logs(load_settings(), least=LogLevel.WARNING)
     plan = demonstration.Plan(machines=machines, speed=speed, port=port, data_dir=data_dir)
     if check:

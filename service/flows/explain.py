@@ -14,8 +14,9 @@ from service.core.reason import DIGITS, Pull, Reason, gathered
 from service.core.witness import Witness
 from service.errors import NotFound
 from service.flows.champion import Serving
-from service.flows.forecast import ForecastDesk, Then, wanted
+from service.flows.forecast import ForecastDesk, Then
 from service.flows.newest import NewestForecasts
+from service.flows.wording import wanted
 from wire.identity import MachineId
 from wire.words import PartKind
 

@@ -17,6 +17,7 @@ from uuid import UUID, uuid5
 from service.core.machine import Machine
 from service.core.recording import IN_TIME, EventRow, Quarantined, Recorded, Recording
 from service.errors import InputRejected, TooLarge, Unavailable
+from service.flows.plain_rows import plain_rows
 from service.flows.ports import Machines, Recorder
 from service.flows.record_events import TimePolicy
 from wire.clock import PlantClock
@@ -24,7 +25,8 @@ from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
 from wire.micros import micros
 
-_BATCH = 10_000
+BATCH = 10_000
+_BLOCK = 1_000  # lines: a bad one makes its whole block be read one by one
 _GZIP = b"\x1f\x8b"
 _CHUNK, _LONGEST_LINE, _MOST_UNPACKED = 1 << 20, 1 << 20, 20_000_000_000
 _EXAMPLES = 3
@@ -162,38 +164,69 @@ def load_history(
     epoch, lines = surveyed(log)
     _insist_on_alarms(log)
     progress(0, lines)
-    rows = RowReader(log.serial, log.zone)
-    judge = policy.judge(now)
-    loaded = Loaded()
-    recording = Recording(micros(now))
+    reading = _Reading(machine, log, epoch, policy.judge(now), Recording(micros(now)))
+    for first, block in _blocks(log):
+        reading.take(first, block)
+        if reading.is_full:
+            _commit(reading, recorder)
+        progress(first + len(block) - 1, lines)
+    _commit(reading, recorder)
+    return reading.loaded
 
-    def commit() -> None:
-        nonlocal recording
-        _count(loaded, recording, recorder.commit(recording))
-        recording = Recording(micros(now))
 
-    for number, line in _lines(log):
-        try:
-            alarm = rows.read(line)
-        except RowRejected as error:
-            topic, body = f"history:{log.name or log.path.name}"[:1000], line.encode()[:64_000]
-            detail = f"line {number}: {error}"
-            if len(loaded.examples) < _EXAMPLES:
-                loaded.examples.append(detail)
-            recording.quarantined.append(Quarantined(machine.row, topic, "bad_row", detail, body))
-            alarm = None
-            loaded.rows += 1
-        if alarm is not None:
-            loaded.rows += 1
-            at_us = micros(alarm.at)
-            recording.events.append(EventRow(machine.row, epoch, number, alarm.code, at_us, judge(at_us)))
-        if len(recording.events) >= _BATCH or len(recording.quarantined) >= _BATCH:
-            commit()
-            progress(number, lines)
-        elif number % _BATCH == 0:  # most rows may be another machine's
-            progress(number, lines)
-    commit()
-    return loaded
+def _commit(reading: "_Reading", recorder: Recorder) -> None:
+    recording, reading.recording = reading.recording, Recording(reading.recording.received_us)
+    _count(reading.loaded, recording, recorder.commit(recording))
+
+
+@dataclass
+class _Reading:
+    """A file under way: the rows that wait for the next commit, and what became of those before."""
+
+    machine: Machine
+    log: LogFile
+    epoch: UUID
+    judge: Callable[[int], int]
+    recording: Recording
+    loaded: Loaded = field(default_factory=Loaded)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.recording.events) >= BATCH or len(self.recording.quarantined) >= BATCH
+
+    def take(self, first: int, lines: list[str]) -> None:
+        """Judge lines, the first of which has this number in its file."""
+        plain = plain_rows(lines, self.log.serial) if str(self.log.zone) == "UTC" else None
+        if plain is None:
+            self._take_one_by_one(first, lines)
+            return
+        row, epoch, judge = self.machine.row, self.epoch, self.judge
+        self.loaded.rows += len(plain)
+        self.recording.events += [
+            EventRow(row, epoch, first + place, code, at_us, judge(at_us)) for place, at_us, code in plain
+        ]
+
+    def _take_one_by_one(self, first: int, lines: list[str]) -> None:
+        rows = RowReader(self.log.serial, self.log.zone)
+        for number, line in enumerate(lines, start=first):
+            try:
+                alarm = rows.read(line)
+            except RowRejected as error:
+                self._reject(number, line, error)
+                continue
+            if alarm is not None:
+                self.loaded.rows += 1
+                at_us = micros(alarm.at)
+                event = EventRow(self.machine.row, self.epoch, number, alarm.code, at_us, self.judge(at_us))
+                self.recording.events.append(event)
+
+    def _reject(self, number: int, line: str, error: RowRejected) -> None:
+        topic, body = f"history:{self.log.name or self.log.path.name}"[:1000], line.encode()[:64_000]
+        detail = f"line {number}: {error}"
+        if len(self.loaded.examples) < _EXAMPLES:
+            self.loaded.examples.append(detail)
+        self.loaded.rows += 1
+        self.recording.quarantined.append(Quarantined(self.machine.row, topic, "bad_row", detail, body))
 
 
 def _insist_on_alarms(log: LogFile) -> None:
@@ -202,7 +235,7 @@ def _insist_on_alarms(log: LogFile) -> None:
     Rows of other machines are alarms too; only the header and what cannot be read are none.
     """
     rows, wrong, number = RowReader(None, log.zone), "", 0
-    for number, line in islice(_lines(log), _GLANCE):
+    for number, line in islice(_numbered(log), _GLANCE):
         try:
             if rows.read(line) is not None:
                 return
@@ -237,10 +270,18 @@ def _chunks(log: LogFile) -> Iterator[bytes]:
             yield chunk
 
 
-def _lines(log: LogFile) -> Iterator[tuple[int, str]]:
+def _numbered(log: LogFile) -> Iterator[tuple[int, str]]:
+    for first, lines in _blocks(log):
+        yield from enumerate(lines, start=first)
+
+
+def _blocks(log: LogFile) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines of a file, some at a time, with the number of the first of them; a header stands alone."""
     with _opened(log) as file:
-        for number, line in enumerate(file, start=1):
-            yield number, line.decode("utf-8", errors="replace")
+        number = size = 1
+        while lines := [line.decode("utf-8", errors="replace") for line in islice(file, size)]:
+            yield number, lines
+            number, size = number + len(lines), _BLOCK
 
 
 @contextmanager

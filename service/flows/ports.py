@@ -12,6 +12,7 @@ from service.core.audit import Deed, DeedQuery
 from service.core.catalogue import CatalogueEntry
 from service.core.credential import Credential, Guard, Guarded
 from service.core.enrolment import Enrolled, NewMachine
+from service.core.evidence import Evidence
 from service.core.exam import Exam, Marks
 from service.core.history import AlarmPage, GapRecord, PageQuery, StoredAlarm
 from service.core.hush import Acknowledgement, HushQuery, Maintenance, Shelf
@@ -108,6 +109,7 @@ class Recorder(Protocol):
 class EventLog(Protocol):
     """Stored alarms, read by time."""
 
+    def evidence(self, machines: Sequence[Machine], start: datetime, end: datetime) -> list[Evidence]: ...
     def series(self, machine: Machine, start: datetime, end: datetime) -> AlarmSeries: ...
     def first_at(self, machine: Machine) -> datetime | None: ...
     def last_at(self, machine: Machine) -> datetime | None: ...

@@ -6,7 +6,6 @@ from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, Table
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DBAPIError
 
@@ -19,7 +18,7 @@ def upsert(
     connection: Connection, table: Table, row: dict[str, Any], *, keys: list[str], once: list[str] | None = None
 ) -> Any:
     """Return a statement that inserts ``row`` or, where its keys exist, updates the rest, except ``once``."""
-    insert = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
+    insert = _insert_of(connection)
     rest = {name: value for name, value in row.items() if name not in (*keys, *(once or ()))}
     return insert(table).values(**row).on_conflict_do_update(index_elements=keys, set_=rest)
 
@@ -35,8 +34,16 @@ def write_alone(connection: Connection, table: Table) -> None:
 
 def insert_new(connection: Connection, table: Table, row: dict[str, Any]) -> Any:
     """Return a statement that inserts ``row`` unless somebody else has, at this very moment or before."""
-    insert = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
-    return insert(table).values(**row).on_conflict_do_nothing()
+    return _insert_of(connection)(table).values(**row).on_conflict_do_nothing()
+
+
+def _insert_of(connection: Connection) -> Any:
+    """Return the insert that knows of conflicts; PostgreSQL's is loaded only where it is spoken."""
+    if connection.dialect.name == "sqlite":
+        return sqlite_insert
+    from sqlalchemy.dialects.postgresql import insert  # noqa: PLC0415
+
+    return insert
 
 
 def insert_rows(

@@ -1,6 +1,6 @@
 """Events: committed once whatever is resent, read by time, shown in pages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from forecasting.series import AlarmSeries
+from service.core.evidence import Evidence
 from service.core.history import AlarmPage, Cursor, GapRecord, PageQuery, StoredAlarm
 from service.core.machine import Machine
 from service.core.recording import (
@@ -39,6 +40,7 @@ from service.store import arrivals
 from service.store.clashes import Clash, conflicts, known_before
 from service.store.dialect import insert_rows
 from service.store.engine import Database
+from service.store.evidence import evidence
 from service.store.late import note_late
 from service.store.machines import epoch_number, record_knocks, record_signs_of_life
 from service.store.partitions import Months
@@ -113,6 +115,11 @@ class EventStore:
             rows = connection.execute(_WINDOW, bounds).fetchall()
         table = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, 2)
         return AlarmSeries(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
+
+    def evidence(self, machines: Sequence[Machine], start: datetime, end: datetime) -> list[Evidence]:
+        """Return what forecasts of many machines are made from, in their order, with a few statements for all."""
+        with self.database.read() as connection:
+            return evidence(connection, machines, micros(start), micros(end))
 
     def first_at(self, machine: Machine) -> datetime | None:
         """Return when the machine's trustworthy history begins."""

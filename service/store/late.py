@@ -7,6 +7,8 @@ scored is written, but to be scored again. The marks stand in the database, so a
 changes nothing.
 """
 
+from operator import attrgetter
+
 from sqlalchemy import Connection, text
 
 from service.core.recording import IN_TIME, Recording
@@ -21,6 +23,7 @@ _OPEN = text(
     " DO UPDATE SET through_us = CASE WHEN excluded.through_us > scored.through_us"
     " THEN excluded.through_us ELSE scored.through_us END"
 )
+_at_us = attrgetter("at_us")
 _LATE = "SELECT late FROM scored WHERE machine_id = :machine"
 
 
@@ -30,15 +33,15 @@ def note_late(connection: Connection, recording: Recording, *, stored: int) -> N
     An event changes what came in its own horizons, and what the evidence and the base rate said in all later
     ones, so everything from it on is marked.
     """
-    reached = _reached(recording, stored=stored)
-    if not reached:
+    if not (stored or recording.gaps):
         return
     _pass_gate(connection, "pg_advisory_xact_lock_shared")
     furthest = connection.execute(_FURTHEST).scalar()
     if furthest is None:
         return
+    reached = _reached(recording, furthest, stored=stored)
     for machine, at_us in sorted(reached.items()):  # in one order, so that two commits never wait for each other
-        if at_us < furthest and connection.execute(_COUNT, {"machine": machine, "at": at_us}).rowcount:
+        if connection.execute(_COUNT, {"machine": machine, "at": at_us}).rowcount:
             connection.execute(_MARK, {"machine": machine, "at": at_us})
 
 
@@ -55,15 +58,16 @@ def is_overtaken(connection: Connection, machine: int, count: int) -> bool:
     return bool(connection.execute(text(_LATE + hold), {"machine": machine}).scalar_one() != count)
 
 
-def _reached(recording: Recording, *, stored: int) -> dict[int, int]:
-    """Return the earliest moment that a recording says something new about, for each machine."""
+def _reached(recording: Recording, before: int, *, stored: int) -> dict[int, int]:
+    """Return the earliest moment that a recording says something new about, for machines where that is early."""
     reached: dict[int, int] = {}
-    if stored:
+    if stored and min(map(_at_us, recording.events)) < before:
         for machine, _, _, _, at_us, flag in recording.events:
-            if flag == IN_TIME and at_us < reached.get(machine, at_us + 1):
+            if flag == IN_TIME and at_us < reached.get(machine, before):
                 reached[machine] = at_us
     for gap in recording.gaps:
-        reached[gap.machine] = min(gap.first_us, reached.get(gap.machine, gap.first_us))
+        if gap.first_us < reached.get(gap.machine, before):
+            reached[gap.machine] = gap.first_us
     return reached
 
 

@@ -45,6 +45,7 @@ from service.web.parts import Parts
 from service.web.permissions import document_rules
 
 NOUNS: Final[tuple[ModuleType, ...]] = (
+    forecasts,  # asked for most, and routes are tried in this order
     machines,
     fleet,
     enrolment,
@@ -52,7 +53,6 @@ NOUNS: Final[tuple[ModuleType, ...]] = (
     jobs,
     models,
     memory,
-    forecasts,
     stream,
     explanations,
     scores,

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecasting.features import alarm_counts, collapsed
+from forecasting.features import alarm_counts, fleet_counts
 from forecasting.series import AlarmSeries
+from forecasting.tracks import Fleet
 from forecasting.vocabulary import Columns, Vocabulary
 
 
@@ -15,7 +16,12 @@ def seen(*codes: int) -> AlarmSeries:
 
 
 def test_consecutive_repeats_count_once() -> None:
-    assert collapsed(seen(1, 1, 2, 1, 1, 1).codes).tolist() == [1, 2, 1]
+    assert alarm_counts(seen(1, 1, 2, 1, 1, 1), Columns((1, 2))).tolist() == pytest.approx([2 / 3, 1 / 3])
+
+
+def test_the_last_code_of_one_machine_does_not_hide_the_first_of_the_next() -> None:
+    fleet = Fleet.of([seen(1, 2), seen(), seen(2, 1)])
+    assert fleet_counts(fleet, Columns((1, 2))).tolist() == [[0.5, 0.5], [0.0, 0.0], [0.5, 0.5]]
 
 
 def test_counts_are_shares_of_all_codes_unknown_ones_included() -> None:

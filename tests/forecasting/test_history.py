@@ -8,8 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from forecasting.history import HistorySpec, Past, machine_history, own_history
+from forecasting.history import (
+    HistorySpec,
+    Past,
+    machine_histories,
+    machine_history,
+    own_histories,
+    own_history,
+)
 from forecasting.series import AlarmSeries
+from forecasting.tracks import Fleet
+from forecasting.vocabulary import Columns
 from wire.micros import micros
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -131,3 +140,19 @@ def test_machine_works_since_its_last_pause_and_not_while_it_pauses() -> None:
     alarms = [(at - timedelta(hours=hours), 1) for hours in (20, 6, 3, 1)]
     assert machine(alarms, at)[-4:-1] == pytest.approx([np.exp(-6 / 8), np.log1p(6), np.log1p(3)])
     assert machine(alarms, at + timedelta(hours=5))[-4:-1].tolist() == [0, 0, 0]
+
+
+@settings(max_examples=100, deadline=None)
+@given(machines=st.lists(st.tuples(ALARMS, st.integers(0, 40 * 24)), min_size=1, max_size=5))
+def test_a_fleet_is_read_as_its_machines_are_one_by_one(machines: list[tuple[Alarms, int]]) -> None:
+    at, codes = START + timedelta(days=35), (3, 7, 1)
+    series = [AlarmSeries.of(alarms) for alarms, _ in machines]
+    since = [START + timedelta(hours=hours) for _, hours in machines]
+    fleet = Fleet.of(series)
+    moments, heard = np.full(len(series), micros(at)), np.array([micros(one) for one in since])
+    together = Past(moments, since=heard, horizon=HORIZON, spec=SPEC)
+    own, whole = own_histories(fleet, together, Columns(codes)), machine_histories(fleet, together)
+    for place, (one, first) in enumerate(zip(series, since, strict=True)):
+        alone = past(at, first)
+        assert np.array_equal(own[place], own_history(one, alone, np.array(codes))[0])
+        assert np.array_equal(whole[place], machine_history(one, alone)[0])

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from forecasting.features import alarm_counts, collapsed
+from forecasting.features import alarm_counts
 from forecasting.series import AlarmSeries, moment
+from forecasting.tracks import Fleet
 from forecasting.vocabulary import Columns
 from forecasting.window import WindowSpec, evidence, outcome
 from service.core.dataset import covered_moments, split, windows
@@ -43,7 +44,7 @@ def test_windows_hold_what_serving_would_see(alarms: list[tuple[datetime, int]],
     for row, asked in enumerate(at):
         seen = evidence(series, asked, SPEC)
         assert np.array_equal(cut.inputs(inputs)[row], alarm_counts(seen, inputs))
-        assert cut.counts[row].sum() == len(collapsed(seen.codes))
+        assert cut.counts[row].sum() == Fleet.of([seen]).opens.sum()
         assert np.array_equal(cut.labels(outputs)[row], multi_hot(outcome(series, asked, SPEC), outputs))
 
 

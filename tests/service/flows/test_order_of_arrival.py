@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from forecasting.features import alarm_counts, collapsed, counts_between
+from forecasting.features import alarm_counts, counts_between
 from forecasting.series import AlarmSeries
+from forecasting.tracks import Fleet
 from forecasting.vocabulary import Columns
 from forecasting.window import WindowSpec, coverage, evidence, outcome
 from service.bootstrap.service import Service
@@ -71,7 +72,8 @@ def test_many_windows_at_once_are_the_same_as_one_by_one(
     starts = ends - micros(NOW) + micros(NOW - SPEC.lookback)
     counts = counts_between(series, starts, ends, codes)
     for row, at in zip(counts, ats, strict=True):
-        seen = collapsed(evidence(series, at, SPEC).codes)
+        window = Fleet.of([evidence(series, at, SPEC)])
+        seen = window.codes[window.opens]
         assert row.tolist() == [int((seen == code).sum()) for code in codes]
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from service.core.history import PageQuery
@@ -71,6 +73,13 @@ def made(database: Database, revision: str, weights: Path) -> None:
     with database.write() as connection:
         schema.migrate(connection, to=revision)
         RELEASED[revision](Past(connection, weights))
+
+
+def test_the_scripts_are_named_in_the_order_in_which_they_follow_each_other() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(schema.SCRIPTS))
+    walked = [one.revision for one in ScriptDirectory.from_config(config).walk_revisions()]
+    assert list(schema.known_revisions()) == walked[::-1]
 
 
 def test_there_is_a_database_of_the_past_for_every_schema_there_has_been() -> None:

@@ -1,0 +1,90 @@
+"""Many sources of alarms laid end to end: what lets a whole fleet be looked at in one pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forecasting.series import AlarmSeries
+
+Moments = NDArray[np.int64]
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Tracks:
+    """Times that ascend within each track; ``edges`` say where each begins and the last one ends."""
+
+    times: Moments
+    edges: Places
+
+    def before(self, track: Places, at: Moments) -> Places:
+        """Return where among all ``times`` a track's alarms before ``at`` end."""
+        keys, origin, span = self._keys
+        return np.searchsorted(keys, track * span + np.clip(at - origin, 0, span))
+
+    def steps(self, *, first: int) -> Moments:
+        """Return the time from each alarm's predecessor in its track, ``first`` for one that has none."""
+        steps = np.diff(self.times, prepend=self.times[:1])
+        begins = self.edges[:-1]
+        steps[begins[begins < self.edges[1:]]] = first
+        return steps
+
+    @cached_property
+    def _keys(self) -> tuple[Moments, int, int]:
+        """Times made ascending throughout: each track's behind those of the one before, ``span`` apart."""
+        if len(self.times) == 0:
+            return self.times, 0, 1
+        origin = int(self.times.min())
+        span = int(self.times.max()) - origin + 1
+        track = np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
+        return self.times - origin + track * span, origin, span
+
+
+@dataclass(frozen=True, eq=False)
+class Fleet:
+    """The alarms of many machines, each machine's as its series has them."""
+
+    times: Moments
+    codes: NDArray[np.int64]
+    edges: Places
+
+    @classmethod
+    def of(cls, machines: Sequence[AlarmSeries]) -> "Fleet":
+        """Lay the series of machines end to end."""
+        none = np.zeros(0, dtype=np.int64)
+        return cls(
+            np.concatenate([none, *(one.times for one in machines)]),
+            np.concatenate([none, *(one.codes for one in machines)]),
+            np.concatenate([[0], np.cumsum([len(one) for one in machines], dtype=np.intp)]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.edges) - 1
+
+    @cached_property
+    def tracks(self) -> Tracks:
+        """A track for each machine."""
+        return Tracks(self.times, self.edges)
+
+    @cached_property
+    def machine_of_each(self) -> Places:
+        """Which machine raised each alarm."""
+        return np.repeat(np.arange(len(self)), np.diff(self.edges))
+
+    @cached_property
+    def opens(self) -> NDArray[np.bool_]:
+        """Whether each alarm opens a run of its code; repeats that follow it do not."""
+        opens = np.ones(len(self.codes), dtype=np.bool_)
+        np.not_equal(self.codes[1:], self.codes[:-1], out=opens[1:])
+        begins = self.edges[:-1]
+        opens[begins[begins < self.edges[1:]]] = True
+        return opens
+
+    def between(self, start_us: int, end_us: int) -> "Fleet":
+        """Return every machine's alarms in ``[start, end)``."""
+        inside = (self.times >= start_us) & (self.times < end_us)
+        kept = np.concatenate([[0], np.cumsum(inside)])
+        return Fleet(self.times[inside], self.codes[inside], kept[self.edges])
