@@ -18,6 +18,17 @@ import pytest
 from service.store.engine import Database
 
 
+_SHARED_BY_A_FOLDER = ("page", "deploy")  # a stage with a browser, and images that were built
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave tests that share something costly to one process, where several run them side by side."""
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        group = folder if folder in _SHARED_BY_A_FOLDER else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 def require(found: object, what: str) -> None:
     """Skip loudly where a component is missing, and fail where it must not be."""
     if found:
