@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, select, text, update
+from sqlalchemy import Connection, Row, select, text
 
 from service.core.machine import Agent, Knock, Machine, unknown_machine
 from service.store.dialect import insert_new, insert_rows, upsert
@@ -121,19 +121,14 @@ def record_knocks(connection: Connection, knocking: Iterable[MachineId], at_us: 
 
 def epoch_number(connection: Connection, machine_id: int, epoch: UUID) -> int:
     """Return the short number of an epoch, giving it one at its first appearance, wherever that is."""
-    query = select(epochs.c.id, epochs.c.last_seq).where(
-        epochs.c.machine_id == machine_id, epochs.c.epoch == epoch
-    )
-    keeps_heights = connection.dialect.name != "sqlite"
-    known = connection.execute(query).one_or_none()
+    query = select(epochs.c.id).where(epochs.c.machine_id == machine_id, epochs.c.epoch == epoch)
+    known = connection.execute(query).scalar()
     if known is None:
-        row = {"machine_id": machine_id, "epoch": epoch, "last_seq": 0 if keeps_heights else None}
+        nothing_yet = None if connection.dialect.name == "sqlite" else 0  # SQLite keeps no heights
+        row = {"machine_id": machine_id, "epoch": epoch, "last_seq": nothing_yet}
         connection.execute(insert_new(connection, epochs, row))
-        known = connection.execute(query).one()
-    elif known.last_seq is not None and not keeps_heights:
-        # It was copied from PostgreSQL; a height that nobody keeps would be worse than none on the way back.
-        connection.execute(update(epochs).where(epochs.c.id == known.id).values(last_seq=None))
-    return int(known.id)
+        known = connection.execute(query).scalar_one()
+    return int(known)
 
 
 def _machine(row: Row[Any]) -> Machine:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select
 
 from service.core.history import PageQuery
 from service.core.machine import Agent, Machine
@@ -14,7 +14,7 @@ from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
 from service.store.machines import MachineStore
-from service.store.tables import epochs, events, quarantine
+from service.store.tables import events, quarantine
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
 from wire.micros import micros, moment
@@ -82,19 +82,6 @@ def test_a_new_store_object_knows_the_epochs_of_the_old(
     epoch = uuid4()
     store.commit(recording(row(machine, epoch, 1)))
     assert EventStore(database).commit(recording(row(machine, epoch, 1))) == Recorded(0, 1, 0)
-
-
-@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-def test_the_height_of_an_epoch_that_was_copied_to_sqlite_is_forgotten_before_it_is_wrong(
-    database: Database, store: EventStore, machine: Machine
-) -> None:
-    epoch = uuid4()
-    store.commit(recording(row(machine, epoch, 1)))
-    with database.write() as connection:
-        connection.execute(update(epochs).values(last_seq=1))
-    EventStore(database).commit(recording(row(machine, epoch, 2)))
-    with database.read() as connection:
-        assert connection.execute(select(epochs.c.last_seq)).scalar_one() is None
 
 
 def test_any_order_of_arrival_gives_the_same_series(store: EventStore, machine: Machine) -> None:
