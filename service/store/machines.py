@@ -124,7 +124,7 @@ def epoch_number(connection: Connection, machine_id: int, epoch: UUID) -> int:
     query = select(epochs.c.id).where(epochs.c.machine_id == machine_id, epochs.c.epoch == epoch)
     known = connection.execute(query).scalar()
     if known is None:
-        nothing_yet = None if connection.dialect.name == "sqlite" else 0  # SQLite does without it
+        nothing_yet = None if connection.dialect.name == "sqlite" else 0  # SQLite keeps no heights
         row = {"machine_id": machine_id, "epoch": epoch, "last_seq": nothing_yet}
         connection.execute(insert_new(connection, epochs, row))
         known = connection.execute(query).scalar_one()

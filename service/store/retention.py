@@ -24,16 +24,16 @@ from wire.micros import micros, moment
 log = logging.getLogger(__name__)
 
 # Both halves name flag and time, so that PostgreSQL looks only into the tables that can hold such rows.
-OLD = text(
+_OLD = text(
     "DELETE FROM events WHERE flag = 0 AND at_us < :before AND (epoch_id, seq) IN (SELECT epoch_id, seq"
     " FROM events WHERE machine_id = :machine AND flag = 0 AND at_us < :before LIMIT :most)"
 )
-OLD_FLAGGED = text(
+_OLD_FLAGGED = text(
     "DELETE FROM events WHERE flag <> 0 AND (epoch_id, seq) IN (SELECT epoch_id, seq"
     " FROM events WHERE machine_id = :machine AND flag <> 0 AND received_us < :before LIMIT :most)"
 )
 # Machine by machine, one look at the index's beginning for each.
-OLDEST = text(
+_OLDEST = text(
     "SELECT min((SELECT min(at_us) FROM events WHERE machine_id = machines.id AND flag = 0)) FROM machines"
 )
 
@@ -59,7 +59,7 @@ class RetentionStore:
     def oldest(self) -> datetime | None:
         """Return the time of the oldest trustworthy event."""
         with self.database.read() as connection:
-            first = connection.execute(OLDEST).scalar()
+            first = connection.execute(_OLDEST).scalar()
         return moment(first) if first is not None else None
 
     def forget_events(self, before: datetime, most: int) -> int:
@@ -68,7 +68,7 @@ class RetentionStore:
         if gone:
             return gone
         for machine in self._machines():
-            for statement in (OLD, OLD_FLAGGED):
+            for statement in (_OLD, _OLD_FLAGGED):
                 with self.database.write() as connection:
                     values = {"machine": machine, "before": micros(before), "most": most}
                     gone += connection.execute(statement, values).rowcount

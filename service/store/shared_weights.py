@@ -41,9 +41,14 @@ class SharedWeights:
             return False
         with self.database.read() as connection:
             body = connection.execute(select(weights.c.body).where(weights.c.sha256 == name)).scalar()
-        if body is not None:
+        if body is None:
+            return False
+        try:
             self.folder.write(name, bytes(body))
-        return body is not None
+        except OSError as error:
+            where = self.folder.path
+            raise Unavailable(f"Weights cannot be kept in {where}: {error.strerror}. Make room there.") from None
+        return True
 
     def _give(self, name: str) -> None:
         """Give the database what it did not keep yet when that was learned; whoever only reads does not."""

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import delete
 
 from service.core.machine import Machine
 from service.core.recording import FROM_THE_FUTURE
 from service.store.engine import Database
+from service.store.tables import weights
 from tests.service.conftest import small_model
 from tests.service.scoring import AT, CLOSED, GRACE, HORIZON, HOUR, MINUTE, Bench
 from wire.micros import micros
@@ -204,8 +206,10 @@ def test_weights_may_go_once_a_version_is_measured_and_others_are_scored_without
 ) -> None:
     bench.score(AT)
     gone = bench.versions.add_and_promote(small_model(seed=7), report={}, at=AT)
-    for weights in tmp_path.glob("*.safetensors"):
-        weights.unlink()
+    for file in tmp_path.glob("*.safetensors"):
+        file.unlink()
+    with bench.versions.database.write() as connection:
+        connection.execute(delete(weights))
     bench.said(filler, AT)
     bench.said(filler, AT + 15 * MINUTE, version=gone)
     assert bench.score(AT + 99 * HOUR) == 1

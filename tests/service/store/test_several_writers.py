@@ -85,7 +85,6 @@ def mixed(machines: list[Machine], epoch: UUID, pieces: list[range], rng: random
         else:
             made.heard.add(machine.row)
     made.knocking = {MachineId("lyon", f"wrapper-{n}") for n in rng.sample(range(9), 4)}
-    rng.shuffle(made.quarantined)
     return made
 
 
@@ -113,13 +112,16 @@ def test_states_refusals_and_strangers_in_any_order_never_wait_in_a_circle(
 ) -> None:
     def ingest(number: int) -> None:
         store, rng = EventStore((database, other)[number % 2]), random.Random(number)  # noqa: S311
-        for _ in range(60):
-            made = mixed(machines, uuid4(), [range(1, 2)], rng)
-            made.events, made.gaps = [], []  # whose epochs would let commits pass only one after the other
-            store.commit(made)
+        for turn in range(40):
+            refused = [Quarantined(None, "t", "bad_code", "x", b"%d of %d" % (one, turn)) for one in range(130)]
+            rng.shuffle(refused)
+            store.commit(Recording(micros(NOW), quarantined=refused))
+            whole = mixed(machines, uuid4(), [range(1, 2)], rng)
+            store.commit(Recording(micros(NOW), told=whole.told, heard=whole.heard))
+            store.commit(Recording(micros(NOW), knocking=whole.knocking))
 
     at_once([partial(ingest, number) for number in range(4)])
-    assert (count(database, agents), count(database, knocks), count(database, quarantine)) == (6, 9, 6 * 5)
+    assert (count(database, agents), count(database, knocks), count(database, quarantine)) == (6, 9, 130 * 40)
 
 
 def test_of_two_bodies_that_come_at_once_in_different_months_one_is_stored(

@@ -80,6 +80,14 @@ def test_weights_that_are_nowhere_are_an_error_that_says_so(database: Database, 
 
 
 @on_postgresql
+def test_a_folder_that_takes_no_file_is_an_error_that_says_so(database: Database, tmp_path: Path) -> None:
+    version = host(database, tmp_path / "a").add_and_promote(small_model(), report={}, at=AT)
+    (tmp_path / "b").write_text("no folder")
+    with pytest.raises(Unavailable, match=r"cannot be kept in .*/b: .* Make room"):
+        host(database, tmp_path / "b").load(version)
+
+
+@on_postgresql
 def test_pruned_weights_go_unless_another_version_has_the_same(database: Database, tmp_path: Path) -> None:
     versions = host(database, tmp_path)
     for seed in (1, 2, 3, 1):

@@ -26,6 +26,7 @@ _MOVE = (
     "ALTER TABLE events ADD CONSTRAINT pk_events PRIMARY KEY (epoch_id, seq, at_us, flag)",
     "CREATE INDEX ix_events_window ON events (machine_id, at_us, code, epoch_id, seq, flag) WHERE flag = 0",
     "CREATE INDEX ix_events_flagged ON events (machine_id, at_us) WHERE flag <> 0",
+    "ANALYZE events",  # or the first queries would not know what there is
 )
 
 
