@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from wire.secret_files import SUFFIX
+from wire.words import ProcessRole
 
 PREFIX = "ALARMCAST_"
 EDGE_PREFIX = "ALARMCAST_EDGE_"  # the agent's own; a host may run both
@@ -70,6 +71,10 @@ class Settings(BaseSettings):
     data_dir: Path = Field(default=Path("data"), description="Database, weights and lock live here.")
     database_url: str | None = Field(
         default=None, description="SQLAlchemy URL; a SQLite file in data_dir unless given.", repr=False
+    )
+    roles: str = Field(
+        default="api,ingest,worker",
+        description="What this process does, by commas: api, ingest, worker. On SQLite one process does it all.",
     )
     host: str = Field(default="127.0.0.1", description="Address the API listens on.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port the API listens on; 0 takes a free one.")
@@ -216,11 +221,22 @@ class Settings(BaseSettings):
             raise ValueError("broker_tls_cert is of no use without broker_tls")
         return self
 
+    @field_validator("roles")
+    @classmethod
+    def _roles_are_known(cls, text: str) -> str:
+        _process_roles(text)
+        return text
+
     @field_validator("shifts")
     @classmethod
     def _shifts_can_be_told_apart(cls, text: str) -> str:
         _shift_starts(text)
         return text
+
+    @property
+    def process_roles(self) -> frozenset[ProcessRole]:
+        """What this process does."""
+        return _process_roles(self.roles)
 
     @property
     def shift_starts(self) -> dict[str, time]:
@@ -231,6 +247,14 @@ class Settings(BaseSettings):
     def stale_after(self) -> timedelta:
         """How long an agent may be silent before its machine's forecasts are stale."""
         return timedelta(minutes=self.stale_minutes)
+
+
+def _process_roles(text: str) -> frozenset[ProcessRole]:
+    names = {part.strip() for part in text.split(",")}
+    unknown = sorted(names - set(ProcessRole))
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is no role; write one or more of {', '.join(ProcessRole)}, by commas")
+    return frozenset(ProcessRole(name) for name in names)
 
 
 def _shift_starts(text: str) -> dict[str, time]:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
@@ -111,39 +112,27 @@ def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
     broker.kill()
 
 
-def _postgresql_programs() -> Path | None:
+def postgresql_programs() -> Path | None:
+    """Return the folder of PostgreSQL's server programs, the newest there are."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     return found[-1].parent if found else None
 
 
-@pytest.fixture(scope="session")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A cluster of its own; yields the URL of its first database."""
-    programs = _postgresql_programs()
-    require(programs, "PostgreSQL's server (initdb, postgres)")
-    assert programs
+@contextmanager
+def postgresql_server(programs: Path) -> Iterator[str]:
+    """Run a cluster of its own; yields the URL of its first database."""
     folder = Path(mkdtemp(prefix="alarmcast-pg-"))
     user = "postgres" if os.getuid() == 0 else None  # the server refuses to run as root
     if user:
         account = pwd.getpwnam(user)
         os.chown(folder, account.pw_uid, account.pw_gid)
     data, port = folder / "data", free_port()
-    initdb: list[str | Path] = [
-        programs / "initdb",
-        "-D",
-        data,
-        "-A",
-        "trust",
-        "-U",
-        "alarmcast",
-        "--no-sync",
-        "-E",
-        "UTF8",
-    ]
+    initdb: list[str | Path] = [programs / "initdb", "-D", data]
+    initdb += ["-A", "trust", "-U", "alarmcast", "--no-sync", "-E", "UTF8"]
     subprocess.run(initdb, user=user, cwd=folder, check=True, capture_output=True)
     options = ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}"]
-    log = (tmp_path_factory.mktemp("postgresql") / "log").open("wb")
-    with log:
+    options += ["-c", "max_connections=300"]
+    with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
             [programs / "postgres", "-D", data, "-p", str(port), *options],
             user=user,
@@ -152,11 +141,23 @@ def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             stderr=log,
         )
     ready: list[str | Path] = [programs / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-q"]
-    wait_until(lambda: subprocess.run(ready, check=False).returncode == 0, "PostgreSQL answers")
-    yield f"postgresql+psycopg://alarmcast@127.0.0.1:{port}/postgres"
-    server.terminate()
-    server.wait(timeout=20)
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        wait_until(lambda: subprocess.run(ready, check=False).returncode == 0, "PostgreSQL answers")
+        yield f"postgresql+psycopg://alarmcast@127.0.0.1:{port}/postgres"
+    finally:
+        server.send_signal(signal.SIGINT)  # the fast way: it need not wait for whoever is connected
+        server.wait(timeout=20)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """A cluster of its own; yields the URL of its first database."""
+    programs = postgresql_programs()
+    require(programs, "PostgreSQL's server (initdb, postgres)")
+    assert programs
+    with postgresql_server(programs) as url:
+        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

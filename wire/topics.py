@@ -48,6 +48,10 @@ def every_machine(channel: Channel) -> str:
     return f"{PREFIX}/+/+/{channel.value}"
 
 
+# Ingesters of one service each get a share of the events (MQTT 5); they never see retained messages by it.
+SHARED_EVENTS = f"$share/alarmcast/{every_machine(Channel.EVENTS)}"
+
+
 def parse_topic(text: str) -> Topic:
     """Read a topic; raise :class:`TopicRejected` for anything the contract does not name."""
     parts = text.split("/")

@@ -168,3 +168,11 @@ class CredentialState(StrEnum):
     ACTIVE = "active"
     LOCKED_OUT = "locked_out"  # the broker has lost its password or keeps it out; new ones must be issued
     REVOKED = "revoked"
+
+
+class ProcessRole(StrEnum):
+    """What a process of the service does; one that does everything has all of them."""
+
+    API = "api"  # answers over REST and shows the pages
+    INGEST = "ingest"  # takes alarms from the broker
+    WORKER = "worker"  # learns, and in turn does what is done once: forecasts on the grid, scores, retention

@@ -16,6 +16,7 @@ from service.broker.watch import BrokerWatch
 from service.core.credential import Guard
 from service.core.presence import presence
 from service.core.principal import Sites
+from service.core.process import Process
 from service.errors import Unavailable
 from service.flows.feed import Feed
 from service.flows.ports import QuarantineLog
@@ -30,6 +31,7 @@ from wire.rest.health import (
     DiskView,
     IngestView,
     JobTotals,
+    ProcessView,
     QuarantineTotals,
     SkewView,
     SpoolView,
@@ -54,6 +56,7 @@ class ConditionDesk:
     watch: BrokerWatch
     feed: Feed
     quarantine: QuarantineLog
+    present: Callable[[], list[Process]] = list  # the processes that share the database, if several may
     guard: Callable[[], Guard] = lambda: Guard.UNKNOWN
     monotonic: Callable[[], float] = time.monotonic
     _began: float = field(init=False)
@@ -75,9 +78,10 @@ class ConditionDesk:
 
     def _ask(self, now: float, sites: Sites) -> Condition:
         facts = _told(FactStore(self.stores.database).look)
+        processes = _told(self._processes)
         return Condition(
             uptime_seconds=round(now - self._began, 1),
-            ingest=self._ingest(),
+            ingest=self._ingest(processes or []),
             broker=self._broker(),
             disk=self._disk(),
             versions=self._versions(facts),
@@ -89,13 +93,31 @@ class ConditionDesk:
                 kind=facts.kind, version=facts.version, size_bytes=facts.size, schema_revision=facts.revision
             ),
             jobs=_told(self._jobs),
+            processes=processes,
         )
 
-    def _ingest(self) -> IngestView:
+    def _processes(self) -> list[ProcessView]:
+        return [
+            ProcessView(
+                name=one.name,
+                roles=sorted(one.roles),
+                since=one.since,
+                seen=one.seen,
+                ready=one.report.ready,
+                troubles=one.report.troubles,
+                turns=list(one.report.turns),
+                events_per_second=one.report.events_per_second,
+            )
+            for one in self.present()
+        ]
+
+    def _ingest(self, processes: list[ProcessView]) -> IngestView:
+        """Say how fast events come in: here, or, where several may take them, in all of them together."""
         pace = self.ingester.pace
         lag = pace.lag()
+        everywhere = [one.events_per_second for one in processes] or [pace.rate(60)]
         return IngestView(
-            per_second_1m=round(pace.rate(60), 3),
+            per_second_1m=round(sum(everywhere), 3),
             per_second_15m=round(pace.rate(900), 3),
             lag_p50_seconds=lag.median,
             lag_p95_seconds=lag.p95,

@@ -1,13 +1,11 @@
-"""The running whole, every object of it built here."""
+"""The running whole, every object of it built here; its roles say which of them are at work."""
 
 import json
 import random
-import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from starlette.types import ASGIApp
 
 from alarmcast import AsyncClient
 from service import __version__
+from service.bootstrap.cluster import Cluster, Company, Hooks, insist_on_possible_roles, member_of
 from service.bootstrap.collector import settle, undisturbed
 from service.bootstrap.condition import ConditionDesk
 from service.bootstrap.configuration import (
@@ -28,78 +27,52 @@ from service.bootstrap.configuration import (
     window_spec,
 )
 from service.bootstrap.expiry import Expiry
+from service.bootstrap.hearsay import Hearsay
 from service.bootstrap.listening import Server, server_config, url_of
 from service.bootstrap.metrics import Metrics
+from service.bootstrap.parts import parts_of
 from service.bootstrap.people import Gatehouse
 from service.bootstrap.stores import Stores
+from service.bootstrap.vitals import health_of
 from service.broker.announcer import ForecastAnnouncer
 from service.broker.inbox import BatchLimits, InboxLimits
 from service.broker.ingester import Ingester
-from service.broker.link import Link
+from service.broker.link import Hearing, Link
 from service.broker.watch import BrokerWatch
-from service.core.credential import Guard
 from service.core.health import Health
 from service.core.job import Job
+from service.core.machine import Machine
 from service.core.notice import Habits
-from service.core.principal import sees as asker_sees
-from service.core.principal import sites_asked
-from service.errors import NoChampion, Unavailable
+from service.core.process import Report, Turn
+from service.core.signal import Kind, Signal
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
 from service.flows.credentials import CredentialDesk
 from service.flows.enrol import Enrolment, wall_now
-from service.flows.explain import ExplanationDesk
-from service.flows.export import AlarmExport
-from service.flows.feed import Announcers, Feed
-from service.flows.figures import FiguresDesk
-from service.flows.fleet import FleetBoard, Sources
+from service.flows.feed import Feed
 from service.flows.forecast import ForecastDesk
 from service.flows.hush import HushDesk
 from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
-from service.flows.notice_board import NoticeBoard
 from service.flows.notify import Notify
 from service.flows.refresh import Refresh
 from service.flows.registry import Registry
-from service.flows.replay import Replay
 from service.flows.retention import Retention
 from service.flows.schooling import School
-from service.flows.scoped import (
-    ScopedExams,
-    ScopedFeed,
-    ScopedFleet,
-    ScopedJobs,
-    ScopedMachines,
-    ScopedNotices,
-    ScopedQuarantine,
-    ScopedShelves,
-    ScopedSilence,
-    ScopedVersions,
-    ScopedWebhooks,
-    ScopedWindows,
-)
 from service.flows.score import Scoring
-from service.flows.scoreboard import Scoreboard
 from service.flows.silence import SilenceWatch
-from service.flows.timeline import TimelineDesk
-from service.flows.versions import VersionDesk
-from service.flows.webhooks import WebhookDesk
-from service.settings import DynamicSecurity, Settings
+from service.settings import MqttVersion, Settings
 from service.store.acknowledgements import AcknowledgementStore
 from service.store.credentials import CredentialStore
 from service.store.deliveries import DeliveryStore
-from service.store.exports import AlarmExports
 from service.store.handover import take_over
 from service.store.maintenance import MaintenanceStore
 from service.store.notices import NoticeStore
 from service.store.quarantine import QuarantineStore
 from service.store.retention import RetentionStore
 from service.store.shelves import ShelfStore
-from service.store.strips import StripStore
-from service.store.webhooks import WebhookStore
-from service.web.app import create_app
+from service.web.app import NOUNS, VITALS, create_app
 from service.web.observed import Observed, Traffic
-from service.web.parts import Parts
 from service.worker.apprentice import Apprentice
 from service.worker.courier import Courier
 from service.worker.housekeeping import Housekeeping
@@ -108,8 +81,10 @@ from service.worker.post import HttpPost
 from service.worker.reconciler import Reconciler
 from service.worker.rhythm import Rhythm
 from service.worker.scorekeeper import Scorekeeper
+from service.worker.tireless import Tireless
 from service.worker.worker import Worker
-from wire.topics import PREFIX
+from wire.identity import MachineId
+from wire.words import ProcessRole
 
 
 def retention(settings: Settings, stores: "Stores") -> Retention:
@@ -123,55 +98,59 @@ def retention(settings: Settings, stores: "Stores") -> Retention:
 
 
 class Service:
-    """The running whole: broker link, ingester, rhythm and web app on one store."""
+    """One process: broker link, ingester, worker, periodic duties and web app on one store, as its roles say."""
 
     def __init__(self, settings: Settings, stores: Stores) -> None:
+        insist_on_possible_roles(settings, stores.database)
         self.settings, self.stores = settings, stores
-        self.gatehouse = Gatehouse(settings, stores.database)
+        self.roles = settings.process_roles
         self.clock = plant_clock(settings)
-        self._champion = Champion(stores.versions)
-        base_rates = BaseRates(stores.events)
+        self.gatehouse = Gatehouse(settings, stores.database)
+        self.feed = Feed(most_listeners=settings.stream_limit)
+        champion, base_rates = Champion(stores.versions), BaseRates(stores.events)
         self.desk = ForecastDesk(
             machines=stores.machines,
             log=stores.events,
             catalogue=stores.catalogue,
-            champion=self._champion,
+            champion=champion,
             base_rates=base_rates,
             clock=self.clock,
             stale_after=settings.stale_after,
         )
         self.newest = NewestForecasts(self.desk, clock=self.clock, max_age=timedelta(minutes=1))
-        self.feed = Feed(most_listeners=settings.stream_limit)
-        registry = Registry(stores.machines)
+        self.registry = Registry(stores.machines)
         self.ingester = Ingester(
-            registry=registry,
+            registry=self.registry,
             recorder=stores.events,
             clock=self.clock,
             policy=time_policy(settings),
             limits=BatchLimits(settings.ingest_batch_events, settings.ingest_batch_ms / 1000),
-            touched=self.newest.touch,
-            late=base_rates.note_late,
+            touched=self.touched,
+            late=self._late,
             inbox=InboxLimits(settings.ingest_receive_maximum, settings.ingest_inbox_mb << 20),
             feed=self.feed,
         )
         self.watch = BrokerWatch(queue_alarm=settings.broker_queue_alarm)
+        member, hearing = member_of(settings, wall_now()), self._hearing()
+        name = settings.broker_client_id
         self.link = Link(
             broker_address(settings),
-            client_id=settings.broker_client_id,
+            client_id=name if hearing is Hearing.ALL else f"{name}/{member.name}",
             receive_maximum=settings.ingest_receive_maximum,
             deliver=self.ingester.deliver,
             watch=self.watch,
+            hearing=hearing,
         )
         self.silence = SilenceWatch(stores.machines, stores.events)
-        quarantine = QuarantineStore(stores.database)
+        self.quarantine = QuarantineStore(stores.database)
         announcer = ForecastAnnouncer(self.link)
         shelves, windows = ShelfStore(stores.database), MaintenanceStore(stores.database)
-        acknowledgements, notices = AcknowledgementStore(stores.database), NoticeStore(stores.database)
-        deliveries, post = DeliveryStore(stores.database), HttpPost(agent=f"Alarmcast/{__version__}")
+        acknowledgements = AcknowledgementStore(stores.database)
+        self.deliveries, self.post = DeliveryStore(stores.database), HttpPost(agent=f"Alarmcast/{__version__}")
         self.notify = Notify(
             machines=stores.machines,
             log=stores.events,
-            notices=notices,
+            notices=NoticeStore(stores.database),
             shelves=shelves,
             windows=windows,
             acknowledgements=acknowledgements,
@@ -186,12 +165,12 @@ class Service:
             acknowledgements=acknowledgements,
             clock=self.clock,
             longest_shelf=timedelta(hours=settings.shelf_max_hours),
-            changed=self.notify.again,
+            changed=self._hushed,
         )
         self.lookout = Lookout(self.notify)
         self.courier = Courier(
-            deliveries,
-            post,
+            self.deliveries,
+            self.post,
             wall=wall_now,
             plant=self.clock.now,
             chance=random.random,
@@ -202,9 +181,11 @@ class Service:
                 newest=self.newest,
                 machines=stores.machines,
                 stored=stores.forecasts,
-                announcer=Announcers((announcer, self.feed)),
+                abroad=announcer,
                 clock=self.clock,
                 step=timedelta(minutes=settings.grid_minutes),
+                home=self.feed if ProcessRole.API in self.roles else None,
+                leads=self.leads,
                 told=(self.notify.told,),
             )
         )
@@ -215,7 +196,7 @@ class Service:
             self.clock,
             agent_access(settings),
         )
-        self.reconciler = Reconciler(self.credentials, connections=lambda: self.link.connections)
+        self.reconciler = Reconciler(self.credentials, connections=lambda: self.link.connections, leads=self.leads)
         self.expiry = Expiry(settings, broker=lambda: self.link.certificate_ends, now=wall_now)
         self.enrolment = Enrolment(
             machines=stores.machines,
@@ -231,7 +212,7 @@ class Service:
         self.worker = Worker(
             jobs=stores.jobs,
             updates=stores.updates,
-            admit=self.enrolment.admit,
+            admit=self._admit,
             apprentice=self._apprentice,
             take_over=take_over,
             wall=wall_now,
@@ -240,20 +221,21 @@ class Service:
             learned=self._after_learning,
         )
         self.housekeeping = Housekeeping(
-            [lambda: self.silence.look(self.clock.now()), self.enrolment.schedule],
+            own=[lambda: self.silence.look(self.clock.now())],
+            shared=[self.enrolment.schedule],
             retention=retention(settings, stores),
             clock=self.clock,
+            leads=self.leads,
         )
-        grace = timedelta(minutes=settings.scoring_grace_minutes)
         self.scoring = Scoring(
             machines=stores.machines,
             log=stores.events,
             versions=stores.versions,
             outcomes=stores.outcomes,
             clock=self.clock,
-            grace=grace,
+            grace=timedelta(minutes=settings.scoring_grace_minutes),
         )
-        self.scorekeeper = Scorekeeper(self.scoring)
+        self.scorekeeper = Scorekeeper(self.scoring, leads=self.leads)
         self.history = HistoryLoader(
             stores.machines,
             stores.events,
@@ -262,8 +244,23 @@ class Service:
             folder=settings.data_dir / "uploads",
             most_bytes=settings.history_max_mb * 1_000_000,
         )
-        seen = ScopedMachines(stores.machines)
-        condition = ConditionDesk(
+        hearsay = Hearsay(
+            machines=stores.machines,
+            registry=self.registry,
+            newest=self.newest,
+            base_rates=base_rates,
+            champion=champion,
+            feed=self.feed,
+            access=self.gatehouse.access,
+            notify=self.notify,
+            enrolment=self.enrolment,
+        )
+        hooks = Hooks(self._report, hearsay.heard, hearsay.missed_some, self.link.hear_states, wall_now)
+        self.company: Company = (
+            Company() if stores.database.is_sqlite else Cluster(member, stores.database, self.feed, hooks)
+        )
+        self.gatehouse.access.told = lambda: self.company.tell(Signal(Kind.RIGHTS))
+        self.condition = ConditionDesk(
             settings=settings,
             stores=stores,
             clock=self.clock,
@@ -271,7 +268,8 @@ class Service:
             link=self.link,
             watch=self.watch,
             feed=self.feed,
-            quarantine=quarantine,
+            quarantine=self.quarantine,
+            present=self.company.present,
             guard=lambda: self.credentials.guard,
         )
         self.traffic = Traffic()
@@ -281,85 +279,44 @@ class Service:
             clock=self.clock,
             wall=wall_now,
             health=self.health,
-            condition=condition.look,
+            condition=self.condition.look,
             ingester=self.ingester,
             desk=self.desk,
             newest=self.newest,
-            champion=self._champion,
+            champion=champion,
             silence=self.silence,
             traffic=self.traffic,
             certificates=self.expiry.ends,
             attempts=lambda: {"delivered": self.courier.delivered, "failed": self.courier.failed},
         )
-        self.app = create_app(
-            Parts(
-                machines=seen,
-                log=stores.events,
-                catalogue=stores.catalogue,
-                desk=self.desk,
-                newest=self.newest,
-                explanations=ExplanationDesk(self.desk, self.newest),
-                clock=self.clock,
-                health=lambda: self.health(asker_sees),
-                enrolment=self.enrolment,
-                credentials=self.credentials,
-                jobs=ScopedJobs(stores.jobs),
-                versions=ScopedVersions(stores.versions),
-                version_desk=VersionDesk(stores.versions, self.clock),
-                exams=ScopedExams(stores.exams),
-                history=self.history,
-                scoreboard=Scoreboard(seen, stores.outcomes, self.clock, grace),
-                quarantine=ScopedQuarantine(quarantine),
-                replay=Replay(
-                    ScopedQuarantine(quarantine),
-                    stores.events,
-                    registry,
-                    self.clock,
-                    time_policy(settings),
-                    self.newest.touch,
-                ),
-                silence=ScopedSilence(self.silence),
-                fleet=ScopedFleet(
-                    FleetBoard(
-                        Sources(
-                            machines=stores.machines,
-                            strips=StripStore(stores.database),
-                            catalogue=stores.catalogue,
-                            champion=self._champion,
-                            newest=self.newest,
-                            silence=self.silence,
-                            clock=self.clock,
-                            stale_after=settings.stale_after,
-                            shelved=self.hush.shelved,
-                        ),
-                        token=secrets.token_hex(4),
-                    )
-                ),
-                feed=ScopedFeed(self.feed),
-                condition=lambda: condition.look(sites_asked()),
-                figures=FiguresDesk(seen, stores.events, self.clock, settings.shift_starts, self.hush.left_out),
-                timelines=TimelineDesk(seen, stores.events, self.clock),
-                export=AlarmExport(seen, AlarmExports(stores.database), stores.catalogue),
-                hush=replace(
-                    self.hush, machines=seen, shelves=ScopedShelves(shelves), windows=ScopedWindows(windows)
-                ),
-                notices=NoticeBoard(ScopedNotices(notices), acknowledgements, deliveries),
-                webhooks=WebhookDesk(seen, ScopedWebhooks(WebhookStore(stores.database)), post, self.clock),
-                sign_in=self.gatehouse.sign_in,
-                people=self.gatehouse.people,
-                audit=stores.audit,
-                metrics=self.metrics.text,
-            ),
-            self.gatehouse.door,
-        )
+        nouns = NOUNS if ProcessRole.API in self.roles else VITALS
+        self.app = create_app(parts_of(self), self.gatehouse.door, nouns)
 
     @property
     def key(self) -> str:
         """The key of whoever runs this process; a running service leaves it in its data folder."""
         return str(self.gatehouse.local)
 
+    def leads(self) -> bool:
+        """Say whether this process does what is done once for all."""
+        return ProcessRole.WORKER in self.roles and self.company.holds(Turn.DUTIES)
+
+    def touched(self, machines: Iterable[MachineId]) -> None:
+        """Note that something arrived for these machines, here and elsewhere."""
+        names = list(machines)
+        self.newest.touch(names)
+        self.company.touched(names)
+
+    def loaded(self, machine: MachineId) -> None:
+        """Note that a machine's past was loaded: it may be learned now."""
+        self.touched([machine])
+        self.enrolment.look_again()
+        self.company.tell(Signal(Kind.LOADED))
+
     def front(self) -> ASGIApp:
         """Return the API with the operators' pages around it; once a process, because NiceGUI is one."""
+        if ProcessRole.API not in self.roles:
+            return Observed(self.app, self.traffic)
         with undisturbed():
             from service.page.install import with_pages  # noqa: PLC0415 - whoever asks one thing needs no page
             from service.page.reception import Reception  # noqa: PLC0415
@@ -371,32 +328,26 @@ class Service:
         return Observed(with_pages(self.app, reception), self.traffic)
 
     def start(self) -> None:
-        """Start what runs beside the web app."""
-        self.ingester.start(self.link)
+        """Start what runs beside the web app, as the roles say."""
+        self.company.start()
+        if ProcessRole.INGEST in self.roles:
+            self.ingester.start(self.link)
         self.link.start()
-        self.rhythm.start()
         if self.stores.database.is_sqlite:  # nobody else can be at work here
             self.stores.jobs.recover()
             self.history.sweep()
             self.worker.sweep()
-        self.worker.start()
-        self.scorekeeper.start()
-        self.housekeeping.start()
-        self.lookout.start()
-        self.courier.start()
-        self.reconciler.start()
+        for thread in self._threads():
+            thread.start()
 
     def stop(self) -> None:
         """Stop taking messages, finish the batch at hand, end."""
         self.history.stop()
-        self.worker.stop()
-        self.scorekeeper.stop()
-        self.housekeeping.stop()
-        self.rhythm.stop()
-        self.lookout.stop()
-        self.courier.stop()
-        self.reconciler.stop()
-        self.ingester.stop()
+        for thread in self._threads():
+            thread.stop()
+        if ProcessRole.INGEST in self.roles:
+            self.ingester.stop()
+        self.company.stop()
         self.link.stop()
         self.gatehouse.take_key_back()
 
@@ -422,33 +373,39 @@ class Service:
 
     def health(self, sees: Callable[[str], bool] = lambda _site: True) -> Health:
         """Say how every part is; warnings name machines of those sites only that the asker sees."""
-        version, trouble = self._model()
-        troubles = {
-            "broker": self.link.complaint,
-            "broker_thread": None if self.link.is_alive else "the network thread has ended",
-            "ingest": self.ingester.complaint or (None if self.ingester.is_alive else "the ingester has ended"),
-            "forecasts": self.rhythm.trouble,
-            "learning": self.worker.trouble,
-            "scores": self.scorekeeper.trouble,
-            "housekeeping": self.housekeeping.trouble,
-            "notices": self.lookout.trouble,
-            "deliveries": self.courier.trouble,
-            "credentials": self._credential_trouble(),
-            "database": self._database_trouble(),
-            "model": trouble,
-        }
-        return Health(
-            {part: why for part, why in troubles.items() if why},
-            dict(self.ingester.counts)
-            | {"forecasts_stored": self.rhythm.made, "forecasts_scored": self.scorekeeper.scored}
-            | {"events_forgotten": self.housekeeping.forgotten}
-            | {"notices_opened": self.notify.opened, "notices_delivered": self.courier.delivered}
-            | {"sent_back": sum(self.ingester.sent_back.values())}
-            | self.watch.counts,
-            version,
-            self._warnings(sees),
-            tuple(troubles),
-        )
+        return health_of(self, sees)
+
+    def _hearing(self) -> Hearing:
+        """Say what is listened to at the broker: alone, or, where there may be others, a share of it."""
+        if ProcessRole.INGEST not in self.roles:
+            return Hearing.NOTHING
+        alone = self.stores.database.is_sqlite or self.settings.broker_mqtt_version is not MqttVersion.V5
+        return Hearing.ALL if alone else Hearing.SHARED
+
+    def _threads(self) -> list[Tireless]:
+        """Return the threads of this process's roles, in the order in which they are stopped."""
+        api, worker = ProcessRole.API in self.roles, ProcessRole.WORKER in self.roles
+        learning: list[Tireless] = [self.worker, self.scorekeeper] if worker else []
+        looking: list[Tireless] = [self.housekeeping, self.rhythm] if api or worker else []
+        telling: list[Tireless] = [self.lookout, self.courier] if worker else []
+        return [*learning, *looking, *telling, *([self.reconciler] if api or worker else [])]
+
+    def _late(self, machines: Iterable[Machine]) -> None:
+        found = list(machines)
+        self.desk.base_rates.note_late(found)
+        self.company.late(found)
+
+    def _hushed(self, site: str, machine: str | None) -> None:
+        self.notify.again(site, machine)
+        self.company.tell(Signal(Kind.HUSHED, {"site": site, "machine": machine}))
+
+    def _admit(self) -> int:
+        return self.enrolment.admit() if self.leads() else 0
+
+    def _report(self, turns: tuple[str, ...]) -> Report:
+        health = self.health()
+        rate = round(self.ingester.pace.rate(60), 3)
+        return Report(health.ready, health.troubles, health.warnings, turns, rate)
 
     def _apprentice(self, job: Job, folder: Path) -> Apprentice:
         orders = {
@@ -460,59 +417,5 @@ class Service:
 
     def _after_learning(self) -> None:
         """Serve the new version at once, and let go of old ones; only now may there be one too many."""
-        self._champion.look_again()
+        self.desk.champion.look_again()
         self.stores.versions.prune(keep=self.settings.keep_versions)
-
-    def _warnings(self, sees: Callable[[str], bool]) -> dict[str, str]:
-        told = self.watch.warnings() | self._credential_warnings()
-        twins = [one for one in self.ingester.twins.seen(self.clock.now()) if sees(one.site)]
-        if twins:
-            names = ", ".join(str(machine) for machine in twins)
-            told["two_agents"] = f"Two agents take turns to speak as {names}; stop one, or give it its own name."
-        silent = [one for one in self.silence.found if sees(one.machine.site)]
-        if silent:
-            names = ", ".join(str(one.machine) for one in silent[:10])
-            told["silent"] = f"{len(silent)} machines are silent against their rhythm: {names}."
-        senders = (name.removeprefix(f"{PREFIX}/") for name, _ in self.ingester.sent_back.most_common())
-        flooding = [name for name in senders if sees(name.partition("/")[0])][:3]
-        if flooding:
-            told["flood"] = (
-                f"More came than fits at a time, most of it from {', '.join(flooding)}; it is sent again."
-            )
-        return told
-
-    def _credential_trouble(self) -> str | None:
-        """Say what is wrong with who may come in; that the broker is away is said elsewhere."""
-        if self.settings.broker_dynamic_security is DynamicSecurity.ON and self.credentials.guard is Guard.OFF:
-            return f"broker_dynamic_security is on, but {self.credentials.why_not}"
-        return self.reconciler.trouble if self.link.connected else None
-
-    def _credential_warnings(self) -> dict[str, str]:
-        told: dict[str, str] = {}
-        if self.credentials.guard is Guard.OFF:
-            told["broker_open"] = (
-                f"Anybody who reaches the broker may speak as any machine, as far as this service can tell: "
-                f"{self.credentials.why_not}. To have it guarded: alarmcast admin broker-init"
-            )
-        if self.credentials.locked_out:
-            names = ", ".join(str(machine) for machine in self.credentials.locked_out[:10])
-            told["locked_out"] = (
-                f"The broker does not let in {len(self.credentials.locked_out)} machines: {names}. It has lost "
-                "their passwords or keeps them out; issue new ones: alarmcast admin machine rotate SITE/MACHINE"
-            )
-        return told | self.expiry.warnings()
-
-    def _database_trouble(self) -> str | None:
-        try:
-            self.stores.database.ping()
-        except Unavailable as error:
-            return str(error)
-        return None
-
-    def _model(self) -> tuple[str | None, str | None]:
-        try:
-            return self._champion.current().version.name, self._champion.complaint
-        except NoChampion:  # young, not ill: events are taken, and the forecast endpoint says what is missing
-            return None, None
-        except Unavailable as error:
-            return None, str(error)

@@ -64,18 +64,19 @@ def open_stores(settings: Settings, *, check: bool = False) -> Iterator[Stores]:
         if check and settings.integrity_check is not IntegrityCheck.OFF:
             database.check(thorough=settings.integrity_check is IntegrityCheck.FULL)
         database.upgrade()
+        weights = WeightsFolder(settings.data_dir / "weights")
         yield Stores(
             database,
             MachineStore(database),
             EventStore(database),
             CatalogueStore(database),
-            VersionStore(database, WeightsFolder(settings.data_dir / "weights")),
+            VersionStore(database, weights),
             ForecastStore(database),
             JobStore(database),
             EnrolmentStore(database),
             ExamStore(database),
             MemoryStore(database),
-            UpdateStore(database),
+            UpdateStore(database, weights),
             AuditStore(database),
             lock,
             OutcomeStore(database),

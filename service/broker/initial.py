@@ -17,7 +17,7 @@ from typing import Any
 
 from service.broker.dynamic_security import TOPIC, acls
 from service.core.credential import Right
-from wire.topics import Channel, every_machine
+from wire.topics import SHARED_EVENTS, Channel, every_machine
 
 ADMIN, SERVICE = "admin", "alarmcast-service"
 MEMORY = "dynamic-security.json"
@@ -75,6 +75,7 @@ def security(*, admin_password: str, service_password: str) -> dict[str, Any]:
         manages
         | {Right("publishClientSend", topic) for topic in sent}
         | {Right(kind, topic) for topic in heard for kind in ("subscribeLiteral", "publishClientReceive")}
+        | {Right("subscribeLiteral", SHARED_EVENTS)}
         | {Right(kind, "$SYS/#") for kind in ("subscribePattern", "publishClientReceive")}
     )
     return {

@@ -9,6 +9,7 @@ import random
 import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime
+from enum import Enum
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -19,13 +20,13 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from service.broker.address import BrokerAddress
 from service.broker.watch import TOPICS, BrokerWatch
-from wire.topics import Channel, every_machine
+from wire.topics import SHARED_EVENTS, Channel, every_machine
 
 log = logging.getLogger(__name__)
 
 _SESSION_SECONDS = 7 * 24 * 3600  # how long the broker keeps our queue while we are away
 _KEEPALIVE = 15  # seconds; a connection that only looks open is given up after at most twice as long
-_SUBSCRIPTIONS = [(every_machine(Channel.EVENTS), 1), (every_machine(Channel.STATE), 1)]
+_STATES = every_machine(Channel.STATE)
 
 
 class Delivery(NamedTuple):
@@ -39,8 +40,21 @@ class Delivery(NamedTuple):
     retained: bool
 
 
+class Hearing(Enum):
+    """What a process listens to at the broker."""
+
+    ALL = "all"  # events and states, alone, in a session that outlives the process
+    SHARED = "shared"  # a share of the events; states only while it is told to
+    NOTHING = "nothing"  # it only speaks
+
+
 class Link:
-    """One paho client, reconnecting for ever; ``connected`` and ``complaint`` tell how it is."""
+    """One paho client, reconnecting for ever; ``connected`` and ``complaint`` tell how it is.
+
+    Who shares events has a session that ends with its connection: what it had not acked then goes to nobody else,
+    and its agent, which was not acked either, sends it again. A session that waited for a process which never
+    returns would swallow its share for days.
+    """
 
     def __init__(
         self,
@@ -50,8 +64,11 @@ class Link:
         receive_maximum: int,
         deliver: Callable[[Delivery], bool],
         watch: BrokerWatch,
+        hearing: Hearing = Hearing.ALL,
     ) -> None:
         self._address, self._deliver, self._watch = address, deliver, watch
+        self._hearing = hearing
+        self._hears_states = hearing is Hearing.ALL
         self._receive_maximum = receive_maximum
         self._lock = Lock()
         self._generation = 0
@@ -97,6 +114,19 @@ class Link:
             if delivery.generation == self._generation:
                 self._client.ack(delivery.mid, delivery.qos)
 
+    def hear_states(self, wanted: bool) -> None:  # noqa: FBT001 - it is all that is said
+        """Listen to the states of agents from now on, or no longer; the broker first tells those it has kept."""
+        with self._lock:
+            if wanted == self._hears_states:
+                return
+            self._hears_states = wanted
+            if not self._may_publish:
+                return  # what is wanted is subscribed to with the next connection
+            if wanted:
+                self._client.subscribe(_STATES, qos=1)
+            else:
+                self._client.unsubscribe(_STATES)
+
     # --- paho's callbacks, on its network thread ---------------------------------------------------------
 
     def _on_connect(self, client: mqtt.Client, _data: Any, flags: Any, reason: ReasonCode, _props: Any) -> None:
@@ -107,10 +137,15 @@ class Link:
         self.certificate_ends = _ends(client)
         # A resumed session delivers what it kept before it answers our subscription; acks must flow by then.
         self._may_publish = True
-        if self._had_session and not flags.session_present:
+        if self._had_session and not flags.session_present and self._hearing is Hearing.ALL:
             log.warning("the broker has forgotten our session; agents will send again what it kept")
             self._watch.session_lost()
-        self._subscribing = client.subscribe(_SUBSCRIPTIONS)[1]
+        with self._lock:
+            wanted = self._wanted()
+        if wanted:
+            self._subscribing = client.subscribe([(topic, 1) for topic in wanted])[1]
+        else:
+            self._is_heard()
         client.subscribe([(topic, 0) for topic in TOPICS])
 
     def _on_subscribe(self, _c: mqtt.Client, _data: Any, mid: int, reasons: list[ReasonCode], _p: Any) -> None:
@@ -121,6 +156,9 @@ class Link:
             self.complaint = f"the broker refused a subscription: {', '.join(refused)}"
             log.error(self.complaint)
             return
+        self._is_heard()
+
+    def _is_heard(self) -> None:
         self.connected, self.complaint = True, None
         self.connections += 1
         self._had_session = True
@@ -155,8 +193,12 @@ class Link:
 
     # --- small parts ---------------------------------------------------------------------------------
 
+    def _wanted(self) -> list[str]:
+        events = {Hearing.ALL: [every_machine(Channel.EVENTS)], Hearing.SHARED: [SHARED_EVENTS]}
+        return events.get(self._hearing, []) + ([_STATES] if self._hears_states else [])
+
     def _build(self, client_id: str) -> mqtt.Client:
-        lasting = {} if self._address.speaks_v5 else {"clean_session": False}
+        lasting = {} if self._address.speaks_v5 else {"clean_session": self._hearing is not Hearing.ALL}
         client = self._address.client(client_id, manual_ack=True, **lasting)
         client.reconnect_delay_set(random.uniform(0.2, 0.5), random.uniform(3, 5))  # type: ignore[arg-type]  # noqa: S311
         # No limit of paho's: at every PUBACK it would look through all that is under way for what may follow.
@@ -171,10 +213,11 @@ class Link:
     def _lasting_session_arguments(self) -> dict[str, Any]:
         if not self._address.speaks_v5:
             return {}
+        lasts = self._hearing is Hearing.ALL
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-        properties.SessionExpiryInterval = _SESSION_SECONDS
+        properties.SessionExpiryInterval = _SESSION_SECONDS if lasts else 0
         properties.ReceiveMaximum = self._receive_maximum
-        return {"clean_start": False, "properties": properties}
+        return {"clean_start": not lasts, "properties": properties}
 
 
 def _ends(client: mqtt.Client) -> datetime | None:

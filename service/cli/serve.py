@@ -16,6 +16,7 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 from service.flows.people import FIRST
 from service.settings import LogLevel
+from wire.words import ProcessRole
 
 log = logging.getLogger(__name__)
 
@@ -30,10 +31,13 @@ def serve(
     port: Port = None,
     broker_host: Annotated[str | None, typer.Option(help="Host of the MQTT broker.")] = None,
     broker_port: Annotated[int | None, typer.Option(help="Port of the MQTT broker.")] = None,
+    roles: Annotated[
+        str | None, typer.Option(help="What this process does, by commas: api, ingest, worker; all unless given.")
+    ] = None,
 ) -> None:
     """Take alarms from the broker, store them, forecast, and answer over REST."""
     settings = load_settings(
-        data_dir=data_dir, host=host, port=port, broker_host=broker_host, broker_port=broker_port
+        data_dir=data_dir, host=host, port=port, broker_host=broker_host, broker_port=broker_port, roles=roles
     )
     set_up_logs(settings)
     insist_on_privacy(settings)
@@ -44,7 +48,7 @@ def serve(
         address = url_of(listener, tls=settings.tls_cert is not None)
         log.info("Alarmcast listens on %s; its API is described at %s/docs", address, address)
         service = Service(settings, stores)
-        password = service.gatehouse.people.first_admin()
+        password = service.gatehouse.people.first_admin() if ProcessRole.API in service.roles else None
         if password is not None:
             _tell_first_password(password, settings.data_dir)
         service.run(listener)

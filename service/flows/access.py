@@ -24,7 +24,7 @@ PAGE = Principal("page", Role.VIEWER, None, PrincipalKind.SYSTEM)
 
 @dataclass
 class Access:
-    """Remembers for ``remember`` seconds what it found; a change in this process is seen at once.
+    """Remembers for ``remember`` seconds what it found; a change is seen at once here, and soon elsewhere.
 
     ``own`` are the tokens of this process: of whoever reads its folder, and of its own pages.
     """
@@ -36,6 +36,7 @@ class Access:
     own: dict[Token, Principal] = field(default_factory=dict)
     remember: float = 5.0
     monotonic: Callable[[], float] = time.monotonic
+    told: Callable[[], None] = lambda: None  # lets other processes know of a change
     _kept: "OrderedDict[str, tuple[float, Principal]]" = field(default_factory=OrderedDict)
     _changes: int = 0
     _lock: Lock = field(default_factory=Lock)
@@ -61,7 +62,12 @@ class Access:
         return found
 
     def forget(self) -> None:
-        """Look again at every token: somebody's rights have changed."""
+        """Look again at every token, here and elsewhere: somebody's rights have changed."""
+        self.forget_here()
+        self.told()
+
+    def forget_here(self) -> None:
+        """Look again at every token, because rights have changed in another process."""
         with self._lock:
             self._changes += 1
             self._kept.clear()

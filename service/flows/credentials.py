@@ -6,7 +6,8 @@ times, the two are brought together again by ``reconcile``, which lets nobody in
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -20,6 +21,7 @@ from wire.codec import encode
 from wire.identity import MachineId
 from wire.state import AgentState
 from wire.topics import Channel, agent_name, topic
+from wire.words import CredentialState
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +81,7 @@ class CredentialDesk:
                 self.find_out()
             if self.guard is Guard.OFF:
                 return None, None
-            with self._one:
+            with self._alone():
                 claimed = self.credentials.claim(machine, again=is_new, at=self.clock.now(), who=who)
                 return (None, None) if claimed is None else (self._admit(machine, claimed), None)
         except Unavailable as error:
@@ -94,7 +96,7 @@ class CredentialDesk:
         """Issue a new password; whoever is there with the old one is thrown out."""
         known = self.machines.get(machine)
         known.insist_on_presence()
-        with self._one:
+        with self._alone():
             self.find_out()  # a broker that is away must not cost the machine the password it has
             self._guarding()
             return self._admit(known, self.credentials.rotate(known, at=self.clock.now(), who=who))
@@ -105,7 +107,7 @@ class CredentialDesk:
         Written down first, so that it holds whatever happens to the broker.
         """
         known = self.machines.get(machine)
-        with self._one:
+        with self._alone():
             self.credentials.revoke(known, at=self.clock.now(), who=who, reason=reason)
             held = self.credentials.of(known)
             note = self._expel(known) if held is not None else None
@@ -120,7 +122,7 @@ class CredentialDesk:
         """Make broker and database agree; None while the broker is not guarded."""
         if self.security is None or self.find_out() is not Guard.ON:
             return None
-        with self._one:
+        with self._alone():
             found = differences(self.credentials.all(), self.security.look())
             self._mend(self.security, found)
             self.credentials.settle(
@@ -130,6 +132,19 @@ class CredentialDesk:
         if not found.is_empty:
             log.warning("broker and database did not agree about credentials: %s", found)
         return found
+
+    def look(self) -> None:
+        """Find out what the process that reconciles has found."""
+        self.find_out()
+        self.locked_out = sorted(
+            one.machine for one in self.credentials.all() if one.state is CredentialState.LOCKED_OUT
+        )
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Change broker and database while nobody else does, in this process or another."""
+        with self._one, self.credentials.alone():
+            yield
 
     def _mend(self, security: BrokerSecurity, found: Differences) -> None:
         if found.strangers or found.stray_roles:

@@ -15,7 +15,6 @@ from service.core.machine import Machine
 from service.core.principal import Sites
 from service.core.recording import IN_TIME, EventRow
 from service.errors import Unavailable
-from service.flows.ports import Announcer
 from wire.identity import MachineId
 from wire.words import StreamKind
 
@@ -38,6 +37,7 @@ class Wish:
     site: str | None = None
     machine: str | None = None
     sites: Sites = None  # those that the listener may hear of
+    relayed: bool = True  # what other processes tell, too; not for the listener that tells them
 
     def wants(self, machine: MachineId) -> bool:
         """Say whether it is about this machine."""
@@ -77,11 +77,11 @@ class Subscription:
         """Listen no more; harmless if it is closed."""
         self._feed.leave(self)
 
-    def put_alarms(self, alarms: Sequence[Raised]) -> None:
-        """Let alarms wait, at the price of the oldest where there is no room."""
+    def put_alarms(self, alarms: Sequence[Raised], *, missed: int = 0) -> None:
+        """Let alarms wait, at the price of the oldest where there is no room; ``missed`` were lost on the way."""
         with self._lock:
             room = (self._alarms.maxlen or 0) - len(self._alarms)
-            self._missed += max(0, len(alarms) - room)
+            self._missed += missed + max(0, len(alarms) - room)
             self._alarms.extend(alarms)
         self.rouse()
 
@@ -113,15 +113,15 @@ class Feed:
 
     @property
     def listeners(self) -> int:
-        """How many listen now."""
-        return len(self._subscriptions)
+        """How many listen now, without the one that tells the other processes."""
+        return sum(one.wish.relayed for one in self._subscriptions)
 
     def subscribe(self, wish: Wish, wake: Callable[[], None]) -> Subscription:
         """Return a place to listen from, or raise :class:`Unavailable` if there is none."""
         with self._lock:
             if self.closed:
                 raise Unavailable("The service stops; listen again when it has started.")
-            if len(self._subscriptions) >= self._most_listeners:
+            if wish.relayed and self.listeners >= self._most_listeners:
                 raise Unavailable(
                     f"{self._most_listeners} streams are open already; close some, or raise "
                     "ALARMCAST_STREAM_LIMIT."
@@ -160,6 +160,14 @@ class Feed:
             if wanted:
                 one.put_alarms(wanted)
 
+    def relay(self, alarms: Sequence[Raised], *, missed: int = 0) -> None:
+        """Tell alarms that another process has committed, and how many more there were."""
+        for one in self._subscriptions:
+            if one.wish.relayed and StreamKind.ALARM in one.wish.kinds:
+                wanted = [alarm for alarm in alarms if one.wish.wants(alarm.machine)]
+                if wanted or missed:
+                    one.put_alarms(wanted, missed=missed)
+
     def close(self) -> None:
         """End every stream at once, and let nobody else in: a server that stops must not wait for readers."""
         with self._lock:
@@ -167,15 +175,3 @@ class Feed:
             left = self._subscriptions
         for one in left:
             one.rouse()
-
-
-@dataclass(frozen=True)
-class Announcers:
-    """Several places that a new forecast is told in, one after the other."""
-
-    places: tuple[Announcer, ...]
-
-    def announce(self, machine: MachineId, encoded: bytes) -> None:
-        """Tell it everywhere."""
-        for place in self.places:
-            place.announce(machine, encoded)

@@ -1,7 +1,9 @@
 """What the flows need from the world outside, each as small as its use; stores and brokers fit these shapes."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
+from threading import Event
 from typing import Any, Protocol
 
 from forecasting.forecaster import Forecaster
@@ -21,10 +23,12 @@ from service.core.notice import Changes, Notice, NoticeQuery
 from service.core.outcome import Due, Measure, Outcome, ScoredForecast
 from service.core.people import Key, Session, User
 from service.core.principal import Sites
+from service.core.process import Process, Turn
 from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
 from service.core.recording import Recorded, Recording
 from service.core.scoring import Sheet
 from service.core.secret import Token
+from service.core.signal import Signal
 from service.core.strip import Strip
 from service.core.version import StoredForecast, Version
 from service.core.webhook import Answer, Delivery, Parcel, Webhook
@@ -260,6 +264,29 @@ class Retractor(Protocol):
     def retract(self, machine: MachineId) -> None: ...
 
 
+class Turns(Protocol):
+    """Whose turn it is to do what one process does for all."""
+
+    def hold(self, wanted: Iterable[Turn], owner: str, lease: timedelta) -> set[Turn]: ...
+    def let_go(self, owner: str) -> None: ...
+
+
+class Processes(Protocol):
+    """Who is at work on the same database."""
+
+    def report(self, process: Process) -> None: ...
+    def leave(self, name: str) -> None: ...
+    def since(self, seen: datetime) -> list[Process]: ...
+
+
+class Listening(Protocol):
+    """An ear for what other processes tell."""
+
+    complaint: str | None
+
+    def listen(self, heard: Callable[[Signal], None], deaf: Callable[[], None], stopping: Event) -> None: ...
+
+
 class Shelves(Protocol):
     """Alarms that nobody wants to hear of for a while."""
 
@@ -336,6 +363,7 @@ class Post(Protocol):
 class Credentials(Protocol):
     """Who may come in at the broker, as the database knows it."""
 
+    def alone(self) -> AbstractContextManager[None]: ...
     def of(self, machine: Machine) -> Credential | None: ...
     def all(self) -> list[Credential]: ...
     def claim(self, machine: Machine, *, again: bool, at: datetime, who: str) -> Credential | None: ...

@@ -15,37 +15,46 @@ from wire.clock import PlantClock
 class Refresh:
     """Runs often, does little: whatever the clock and the arrivals call for.
 
-    ``told`` hear of every forecast that is announced; they must not block.
+    One process at a time ``leads``: it stores forecasts, announces them abroad, and tells them to ``told``, who
+    must not block. A process that has listeners of its own (``home``) makes the same forecasts for them.
     """
 
     desk: ForecastDesk
     newest: NewestForecasts
     machines: Machines
     stored: StoredForecasts
-    announcer: Announcer
+    abroad: Announcer
     clock: PlantClock
     step: timedelta
+    home: Announcer | None = None
+    leads: Callable[[], bool] = lambda: True
     told: tuple[Callable[[Newest], None], ...] = ()
-    _done: datetime | None = None
+    _done: tuple[datetime, bool] | None = None
     _spoken: int | None = None
 
+    @property
+    def idle(self) -> bool:
+        """Whether nobody here wants a forecast now."""
+        return self.home is None and not self.leads()
+
     def on_the_grid(self) -> int:
-        """Make, store and announce the forecasts of the grid's last moment, once; return how many.
+        """Make the forecasts of the grid's last moment, once, and store them if we lead; return how many.
 
         Moments that passed while nobody ran are gone: a forecast made later would not have been one.
         """
-        at = grid_floor(self.clock.now(), self.step)
-        if at == self._done:
+        at, leads = grid_floor(self.clock.now(), self.step), self.leads()
+        if self._done in ((at, leads), (at, True)):
             return 0
-        already = self.stored.made_at(at)
+        already = self.stored.made_at(at) if leads else set()
         due = [machine for machine in self.machines.all() if machine.row not in already]
         seen = self.newest.arrivals
         made = self.desk.now(due, at)
-        self.stored.add([one.stored for one in made])
+        if leads:
+            self.stored.add([one.stored for one in made])
         for one in made:
-            self._announce(self.newest.keep(one, seen))
-        self._done = at
-        return len(made)
+            self._announce(self.newest.keep(one, seen), leads=leads)
+        self._done = (at, leads)
+        return len(made) if leads else 0
 
     def on_promotion(self) -> None:
         """Have every machine's forecast made anew when another version has begun to serve."""
@@ -56,7 +65,7 @@ class Refresh:
 
     def in_between(self) -> int:
         """Announce new forecasts of the machines that something arrived for; return how many."""
-        touched = self.newest.take_touched()
+        touched, leads = self.newest.take_touched(), self.leads()
         try:
             machines = [machine for machine in self.machines.all() if machine.id in touched] if touched else []
             forecasts = self.newest.of(machines)
@@ -64,10 +73,13 @@ class Refresh:
             self.newest.touch(touched)  # they still want a forecast when the trouble is over
             raise
         for newest in forecasts:
-            self._announce(newest)
+            self._announce(newest, leads=leads)
         return len(machines)
 
-    def _announce(self, newest: Newest) -> None:
-        self.announcer.announce(newest.machine, newest.encoded)
-        for tell in self.told:
-            tell(newest)
+    def _announce(self, newest: Newest, *, leads: bool) -> None:
+        if self.home is not None:
+            self.home.announce(newest.machine, newest.encoded)
+        if leads:
+            self.abroad.announce(newest.machine, newest.encoded)
+            for tell in self.told:
+                tell(newest)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, insert, select, update
 from service.core.catalogue import CatalogueEntry
 from service.errors import Conflict
 from service.store.audit import note_asked
+from service.store.dialect import write_alone
 from service.store.engine import Database
 from service.store.tables import catalogue
 
@@ -48,6 +49,7 @@ class CatalogueStore:
 
 def merge_into(connection: Connection, entries: Iterable[CatalogueEntry]) -> int:
     """Add entries inside a transaction and return how many are new."""
+    write_alone(connection, catalogue)
     new = 0
     known = {row.code: row.text for row in connection.execute(select(catalogue.c.code, catalogue.c.text))}
     for entry in entries:

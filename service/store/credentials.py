@@ -1,11 +1,12 @@
 """Credentials: which machines may come in at the broker, since when, and never with which password."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, select, text, update
 
 from service.core.credential import Credential
 from service.core.machine import Machine
@@ -18,6 +19,7 @@ from wire.micros import micros, moment
 from wire.topics import agent_name
 
 _ROWS = select(credentials, machines.c.site, machines.c.machine).join_from(credentials, machines)
+_ALONE = 0x4352_4544  # any number that nobody else locks
 _COLUMNS = ("machine_id", "username", "client_id", "generation", "issued_us")
 
 
@@ -26,6 +28,16 @@ class CredentialStore:
     """One row a machine, however often its credentials are issued: its name at the broker never changes."""
 
     database: Database
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep every other process from changing broker and database meanwhile; on SQLite there is none."""
+        if self.database.is_sqlite:
+            yield
+            return
+        with self.database.write() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ALONE})
+            yield
 
     def of(self, machine: Machine) -> Credential | None:
         """Return a machine's credentials, if some were ever issued."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.exc import DBAPIError
 
 Rows = Sequence[tuple[Any, ...]]
 # A few sizes, so that the driver keeps their prepared statements; seven columns times 500 stay below every limit.
@@ -20,6 +21,20 @@ def upsert(
     insert = _insert_of(connection)
     rest = {name: value for name, value in row.items() if name not in (*keys, *(once or ()))}
     return insert(table).values(**row).on_conflict_do_update(index_elements=keys, set_=rest)
+
+
+def write_alone(connection: Connection, table: Table) -> None:
+    """Let nobody else write to a table until the end of the transaction; they may go on reading.
+
+    For a few rows that are changed rarely, and only in view of all the others.
+    """
+    if connection.dialect.name != "sqlite":  # there every write transaction is alone already
+        connection.exec_driver_sql(f"LOCK TABLE {table.name} IN SHARE ROW EXCLUSIVE MODE")
+
+
+def insert_new(connection: Connection, table: Table, row: dict[str, Any]) -> Any:
+    """Return a statement that inserts ``row`` unless somebody else has, at this very moment or before."""
+    return _insert_of(connection)(table).values(**row).on_conflict_do_nothing()
 
 
 def _insert_of(connection: Connection) -> Any:
@@ -55,3 +70,20 @@ def _insert_sql(dialect: str, table: str, columns: tuple[str, ...], size: int, o
     one = f"({', '.join([mark] * len(columns))})"
     values = ", ".join([one] * size)
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {values} ON CONFLICT {on_conflict}"  # noqa: S608 - our names
+
+
+def copy_rows(connection: Connection, table: Table, columns: tuple[str, ...], rows: Rows) -> None:
+    """Store rows in PostgreSQL, none of which is there yet; COPY is the fastest way in for one as for thousands.
+
+    The driver's errors come as SQLAlchemy's do, so that nobody need know of it.
+    """
+    if not rows:
+        return
+    sql = f"COPY {table.name} ({', '.join(columns)}) FROM STDIN"
+    errors = connection.dialect.loaded_dbapi.Error
+    try:
+        with connection.connection.cursor() as cursor, cursor.copy(sql) as copy:  # type: ignore[attr-defined]
+            for row in rows:
+                copy.write_row(row)
+    except errors as error:
+        raise DBAPIError.instance(sql, None, error, errors) from error

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
@@ -16,6 +16,9 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from service.errors import DatabaseDamaged, InputRejected, Unavailable
 from service.store import schema as schemas
 from service.store.backup import keep_copy
+
+if TYPE_CHECKING:  # a service on SQLite never loads it
+    import psycopg
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +40,7 @@ class Database:
             parsed = make_url(url)
         except ArgumentError:
             raise InputRejected(_WRONG_URL) from None
-        self.url = url
+        self.url, self.read_only = url, read_only
         self._closed = False
         self.is_sqlite = parsed.drivername == "sqlite" and bool(parsed.database) and parsed.database != ":memory:"
         if not self.is_sqlite and parsed.drivername != "postgresql+psycopg":
@@ -131,6 +134,15 @@ class Database:
     def _insist_on_being_open(self) -> None:
         if self._closed:
             raise Unavailable("The database is closed, because the service stops.")
+
+    def detached(self) -> "psycopg.Connection[Any]":
+        """Return a connection of PostgreSQL's own driver that is the caller's alone, and to be closed by them."""
+        self._insist_on_being_open()
+        with _translated():
+            fairy = self._writer.raw_connection()
+        driver = cast("psycopg.Connection[Any]", fairy.driver_connection)
+        fairy.detach()
+        return driver
 
     def ping(self) -> float:
         """Return the seconds a trivial query takes; raises :class:`Unavailable` if it fails."""

@@ -1,12 +1,12 @@
 """Events: committed once whatever is resent, read by time, shown in pages."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from sqlalchemy import (
     text,
     tuple_,
 )
+from sqlalchemy.exc import IntegrityError
 
 from forecasting.series import AlarmSeries
 from service.core.evidence import Evidence
@@ -30,21 +31,21 @@ from service.core.machine import Machine
 from service.core.recording import (
     FROM_THE_FUTURE,
     TOO_OLD,
-    EventRow,
     Quarantined,
     Recorded,
     Recording,
 )
+from service.errors import Unavailable
+from service.store import arrivals
+from service.store.clashes import Clash, conflicts, known_before
 from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.evidence import evidence
 from service.store.late import note_late
 from service.store.machines import epoch_number, record_knocks, record_signs_of_life
-from service.store.tables import agents, epochs, events, gaps, machines, quarantine
-from wire.identity import MachineId
+from service.store.partitions import Months
+from service.store.tables import epochs, events, gaps, quarantine
 from wire.micros import micros, moment
-from wire.moment import isoformat
-from wire.topics import Channel, topic
 
 _EVENT_COLUMNS = ("epoch_id", "seq", "machine_id", "code", "at_us", "received_us", "flag")
 _GAP_COLUMNS = ("epoch_id", "first_seq", "last_seq", "machine_id", "first_us", "last_us", "reason", "received_us")
@@ -57,6 +58,8 @@ _A_GAP_GROWS = (
 _QUARANTINE_COLUMNS = ("machine_id", "topic", "reason", "detail", "body", "sha256", "received_us")
 # Rows of one batch stand together, so grouping them hashes an epoch once a batch instead of once an event.
 _of_epoch = itemgetter(0, 1)
+_of_quarantine = attrgetter("topic", "reason", "body")
+_NO_PARTITION = "23514"  # what PostgreSQL says of a row that no table takes
 _FLAGS = {FROM_THE_FUTURE: "from_the_future", TOO_OLD: "too_old"}
 # Written with the literal the partial index names, or neither database would use it.
 _WINDOW = text(
@@ -78,19 +81,29 @@ class EventStore:
 
     database: Database
     _epochs: dict[tuple[int, UUID], int] = field(default_factory=dict)
+    _months: Months = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._months = Months(self.database)
 
     def commit(self, recording: Recording) -> Recorded:
         """Write all that a recording holds in one transaction; a repeated event changes nothing."""
-        with self.database.write() as connection:
+        self._months.prepare(recording.events)
+        with self._months_may_be_gone(), self.database.write() as connection:
+            # Each step touches its rows in one order, so that commits of several processes never wait in a circle.
             numbers = self._epoch_numbers(connection, recording)
-            if recording.released:
-                connection.execute(delete(quarantine).where(quarantine.c.id.in_(recording.released)))
-            recorded, conflicts = _insert_events(connection, recording, numbers)
+            held = None if self.database.is_sqlite else arrivals.hold(connection, numbers.values())
+            _release(connection, recording.released)
+            if held is None:
+                recorded, clashes = _insert_events(connection, recording, numbers)
+            else:
+                recorded, clashes = arrivals.store(connection, recording, numbers, held)
             _insert_gaps(connection, recording, numbers)
             note_late(connection, recording, stored=recorded.stored)
-            _insert_quarantined(connection, [*recording.quarantined, *conflicts], recording.received_us)
-            record_signs_of_life(connection, recording.told.items())
-            _note_heard(connection, recording)
+            _insert_quarantined(
+                connection, [*recording.quarantined, *conflicts(connection, clashes)], recording.received_us
+            )
+            record_signs_of_life(connection, recording.told, recording.heard, recording.received_us)
             record_knocks(connection, recording.knocking, recording.received_us)
         self._epochs |= numbers  # only now: a rolled-back number must not be remembered
         return recorded
@@ -215,7 +228,18 @@ class EventStore:
 
     def _epoch_numbers(self, connection: Connection, recording: Recording) -> dict[tuple[int, UUID], int]:
         keys = {key for rows in (recording.events, recording.gaps) for key, _ in groupby(rows, _of_epoch)}
-        return {key: self._epochs.get(key) or epoch_number(connection, *key) for key in keys}
+        return {key: self._epochs.get(key) or epoch_number(connection, *key) for key in sorted(keys)}
+
+    @contextmanager
+    def _months_may_be_gone(self) -> Iterator[None]:
+        """Ask for another try where the table of a month was dropped since it was last seen."""
+        try:
+            yield
+        except IntegrityError as error:
+            if getattr(error.orig, "sqlstate", None) != _NO_PARTITION:
+                raise
+            self._months.forget()
+            raise Unavailable("The table of a month was dropped at this very moment; it is made again.") from error
 
 
 def _gap_record(row: Row[Any]) -> GapRecord:
@@ -224,7 +248,7 @@ def _gap_record(row: Row[Any]) -> GapRecord:
 
 def _insert_events(
     connection: Connection, recording: Recording, numbers: dict[tuple[int, UUID], int]
-) -> tuple[Recorded, list[Quarantined]]:
+) -> tuple[Recorded, list[Clash]]:
     if not recording.events:
         return Recorded(0, 0, 0), []
     received = recording.received_us
@@ -237,47 +261,17 @@ def _insert_events(
     stored = insert_rows(connection, events, _EVENT_COLUMNS, rows)
     if stored == len(rows):
         return Recorded(stored, 0, 0), []
-    conflicts, fresh = _known_before(connection, recording, numbers)
-    duplicates = len(rows) - stored - len(conflicts)
-    return Recorded(stored, duplicates, len(conflicts), fresh if stored else ()), conflicts
+    clashes, fresh = known_before(connection, recording, numbers)
+    duplicates = len(rows) - stored - len(clashes)
+    return Recorded(stored, duplicates, len(clashes), fresh if stored else ()), clashes
 
 
-def _known_before(
-    connection: Connection, recording: Recording, numbers: dict[tuple[int, UUID], int]
-) -> tuple[list[Quarantined], tuple[EventRow, ...]]:
-    """Return the rows whose identity is taken by an event with another body, and those that are new."""
-    by_epoch: dict[int, list[EventRow]] = defaultdict(list)
-    for row in recording.events:
-        by_epoch[numbers[row.machine, row.epoch]].append(row)
-    conflicts: list[tuple[EventRow, tuple[int, int]]] = []
-    fresh: dict[tuple[int, int], EventRow] = {}  # by identity: a recording may hold an event twice
-    for epoch_id, group in by_epoch.items():
-        seqs = [row.seq for row in group]
-        query = select(events.c.seq, events.c.code, events.c.at_us, events.c.received_us).where(
-            events.c.epoch_id == epoch_id, events.c.seq >= min(seqs), events.c.seq <= max(seqs)
-        )
-        kept = {seq: (code, at_us, received_us) for seq, code, at_us, received_us in connection.execute(query)}
-        for row in group:
-            code, at_us, received_us = kept[row.seq]
-            if (code, at_us) != (row.code, row.at_us):
-                conflicts.append((row, (code, at_us)))
-            elif received_us == recording.received_us:
-                fresh[epoch_id, row.seq] = row
-    names = _names(connection, {row.machine for row, _ in conflicts})
-    return [_conflict(names[row.machine], row, kept) for row, kept in conflicts], tuple(fresh.values())
-
-
-def _names(connection: Connection, rows: set[int]) -> dict[int, MachineId]:
-    query = select(machines.c.id, machines.c.site, machines.c.machine).where(machines.c.id.in_(rows))
-    return {row: MachineId(site, machine) for row, site, machine in connection.execute(query)} if rows else {}
-
-
-def _conflict(machine: MachineId, row: EventRow, kept: tuple[int, int]) -> Quarantined:
-    event = f'{{"seq":{row.seq},"code":{row.code},"at":"{isoformat(moment(row.at_us))}"}}'
-    body = f'{{"epoch":"{row.epoch}","events":[{event}]}}'
-    detail = f"event {row.seq} is stored already with code {kept[0]} at {moment(kept[1]).isoformat()}"
-    # Its own topic: two machines may contradict themselves with the same words, and neither may hide the other.
-    return Quarantined(row.machine, topic(machine, Channel.EVENTS), "conflict", detail, body.encode())
+def _release(connection: Connection, released: set[int]) -> None:
+    if not released:
+        return
+    chosen = quarantine.c.id.in_(released)
+    connection.execute(select(quarantine.c.id).where(chosen).order_by(quarantine.c.id).with_for_update())
+    connection.execute(delete(quarantine).where(chosen))
 
 
 def _insert_gaps(connection: Connection, recording: Recording, numbers: dict[tuple[int, UUID], int]) -> None:
@@ -299,16 +293,6 @@ def _insert_quarantined(connection: Connection, rows: list[Quarantined], receive
                 sha256(row.body).hexdigest(),
                 received_us,
             )
-            for row in rows
+            for row in sorted(rows, key=_of_quarantine)
         ]
         insert_rows(connection, quarantine, _QUARANTINE_COLUMNS, values)
-
-
-def _note_heard(connection: Connection, recording: Recording) -> None:
-    """Events are a sign of life too, but once an agent has told its state, only a state says it is online."""
-    at = recording.received_us
-    rows = [(machine, True, at, at) for machine in recording.heard - recording.told.keys()]
-    if rows:
-        heard = "(machine_id) DO UPDATE SET heard_us = excluded.heard_us"
-        columns = ("machine_id", "online", "heard_us", "since_us")
-        insert_rows(connection, agents, columns, rows, on_conflict=heard)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, func, select, update
+from sqlalchemy import Connection, Row, Select, and_, func, or_, select, text, update
 
 from service.core.job import OPEN, Job, Progress
 from service.core.machine import Machine
@@ -24,6 +24,9 @@ from wire.micros import micros, moment
 from wire.words import JobKind, JobState, MachineState
 
 _OPEN = jobs.c.state.in_([state.value for state in OPEN])
+_RUNNING = select(jobs.c.lease_us).where(jobs.c.state == JobState.RUNNING.value)
+_CHOOSE = text("SELECT pg_try_advisory_xact_lock(:key)")
+_ONE_CHOOSES = 7_311_643  # any number that nobody else locks by
 _COLUMNS = ("machine_id", "kind", "state", "created_us", "attempt", "cut_off", "progress")
 
 
@@ -88,18 +91,23 @@ class JobStore:
                 _set_machine(connection, job, state)
 
     def claim(self, owner: str, *, now: datetime, lease: timedelta) -> Job | None:
-        """Take up the oldest job that nobody works at, if no other is being worked at; they learn in turn."""
+        """Take up the oldest job that nobody works at, if no other is being worked at; they learn in turn.
+
+        Never waits: where another worker chooses at this very moment, or one is just heard of, there is None.
+        """
         with self.database.write() as connection:
-            rows = connection.execute(
-                select(jobs.c.id, jobs.c.state, jobs.c.lease_us)
-                .where(jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]))
-                .order_by(jobs.c.id)
-                .with_for_update()
-            ).all()
-            running = [row for row in rows if row.state == JobState.RUNNING.value]
-            if any(row.lease_us > micros(now) for row in running) or not rows:
+            if not _alone(connection):
                 return None
-            number = (running or rows)[0].id
+            running = connection.execute(_RUNNING).all()
+            if any(row.lease_us > micros(now) for row in running):
+                return None
+            # Of those not heard of for long, or else of those that wait, the oldest that nobody just writes to.
+            state = JobState.RUNNING if running else JobState.QUEUED
+            lapsed = or_(jobs.c.lease_us.is_(None), jobs.c.lease_us <= micros(now))
+            free = select(jobs.c.id).where(jobs.c.state == state.value, lapsed).order_by(jobs.c.id).limit(1)
+            number = connection.execute(free.with_for_update(skip_locked=True)).scalar()
+            if number is None:
+                return None
             connection.execute(
                 update(jobs)
                 .where(jobs.c.id == number)
@@ -155,6 +163,13 @@ class JobStore:
             running = jobs.c.state == JobState.RUNNING.value
             found = connection.execute(update(jobs).where(running).values(cut_off=jobs.c.cut_off + 1, **values))
         return int(found.rowcount)
+
+
+def _alone(connection: Connection) -> bool:
+    """Say whether nobody else chooses a job until the end of the transaction."""
+    if connection.dialect.name == "sqlite":  # there every write transaction is alone already
+        return True
+    return bool(connection.execute(_CHOOSE, {"key": _ONE_CHOOSES}).scalar_one())
 
 
 def open_job(connection: Connection, machine: int, kind: JobKind, state: JobState, *, at: datetime) -> Job:

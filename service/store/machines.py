@@ -1,19 +1,30 @@
 """Machines, how their agents are, and who knocks without being registered."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, select, text
 
 from service.core.machine import Agent, Knock, Machine, unknown_machine
-from service.store.dialect import upsert
+from service.store.dialect import insert_new, insert_rows, upsert
 from service.store.engine import Database
-from service.store.tables import agents, epochs, events, forecasts, knocks, machines
+from service.store.tables import agents, epochs, knocks, machines
 from wire.identity import MachineId
 from wire.micros import micros, moment
 from wire.words import MachineState
+
+_HEARD_COLUMNS = ("machine_id", "online", "heard_us", "since_us")
+_HEARD = "(machine_id) DO UPDATE SET heard_us = excluded.heard_us"
+# Machine by machine, one look at an index's end for each; a maximum over all of them would read everything.
+_LATEST = (
+    text("SELECT max((SELECT max(at_us) FROM events WHERE machine_id = machines.id AND flag = 0)) FROM machines"),
+    text("SELECT max(heard_us) FROM agents"),
+    text("SELECT max((SELECT max(as_of_us) FROM forecasts WHERE machine_id = machines.id)) FROM machines"),
+)
 
 
 @dataclass(frozen=True)
@@ -66,53 +77,58 @@ class MachineStore:
 
     def latest_moment(self) -> datetime | None:
         """Return the latest plant time that the store knows of: an event, a sign of life or a forecast."""
-        latest = (
-            select(func.max(events.c.at_us)).where(events.c.flag == 0),
-            select(func.max(agents.c.heard_us)),
-            select(func.max(forecasts.c.as_of_us)),
-        )
         with self.database.read() as connection:
-            moments = [at for query in latest if (at := connection.execute(query).scalar()) is not None]
+            moments = [at for query in _LATEST if (at := connection.execute(query).scalar()) is not None]
         return moment(max(moments)) if moments else None
 
 
-def record_signs_of_life(connection: Connection, rows: Iterable[tuple[int, Agent]]) -> None:
-    """Note inside a transaction how agents are; one that spoke without telling keeps what it told before."""
-    for machine_id, agent in rows:
-        heard: dict[str, Any] = {"online": agent.online, "heard_us": micros(agent.heard_at)}
-        if agent.version is not None:
-            heard |= {
-                "agent": agent.version,
-                "epoch": agent.epoch,
-                "spooled": agent.spooled,
-                "skew_ms": agent.skew_ms,
-            }
-        first = {"machine_id": machine_id, "since_us": heard["heard_us"], **heard}
-        connection.execute(upsert(connection, agents, first, keys=["machine_id"], once=["since_us"]))
+def record_signs_of_life(
+    connection: Connection, told: Mapping[int, Agent], heard: Collection[int], at_us: int
+) -> None:
+    """Note inside a transaction how agents are that told it, and that others were heard.
+
+    Events are a sign of life too, but once an agent has told its state, only a state says it is online.
+    """
+    for has_told, rows in groupby(sorted(told.keys() | heard), key=told.__contains__):
+        if has_told:
+            for row in rows:
+                _record_state(connection, row, told[row])
+        else:
+            values = [(row, True, at_us, at_us) for row in rows]
+            insert_rows(connection, agents, _HEARD_COLUMNS, values, on_conflict=_HEARD)
+
+
+def _record_state(connection: Connection, machine_id: int, agent: Agent) -> None:
+    """Note how an agent is; one that spoke without telling keeps what it told before."""
+    heard: dict[str, Any] = {"online": agent.online, "heard_us": micros(agent.heard_at)}
+    if agent.version is not None:
+        heard |= {
+            "agent": agent.version,
+            "epoch": agent.epoch,
+            "spooled": agent.spooled,
+            "skew_ms": agent.skew_ms,
+        }
+    first = {"machine_id": machine_id, "since_us": heard["heard_us"], **heard}
+    connection.execute(upsert(connection, agents, first, keys=["machine_id"], once=["since_us"]))
 
 
 def record_knocks(connection: Connection, knocking: Iterable[MachineId], at_us: int) -> None:
     """Note inside a transaction who knocked."""
-    for machine in knocking:
-        seen = connection.execute(
-            update(knocks)
-            .where(knocks.c.site == machine.site, knocks.c.machine == machine.machine)
-            .values(last_us=at_us)
-        )
-        if not seen.rowcount:
-            connection.execute(
-                insert(knocks).values(site=machine.site, machine=machine.machine, first_us=at_us, last_us=at_us)
-            )
+    for site, machine in sorted(knocking):
+        row = {"site": site, "machine": machine, "first_us": at_us, "last_us": at_us}
+        connection.execute(upsert(connection, knocks, row, keys=["site", "machine"], once=["first_us"]))
 
 
-def epoch_number(connection: Connection, machine_id: int, epoch: object) -> int:
-    """Return the short number of an epoch, giving it one at its first appearance."""
+def epoch_number(connection: Connection, machine_id: int, epoch: UUID) -> int:
+    """Return the short number of an epoch, giving it one at its first appearance, wherever that is."""
     query = select(epochs.c.id).where(epochs.c.machine_id == machine_id, epochs.c.epoch == epoch)
     known = connection.execute(query).scalar()
-    if known is not None:
-        return int(known)
-    connection.execute(insert(epochs).values(machine_id=machine_id, epoch=epoch))
-    return int(connection.execute(query).scalar_one())
+    if known is None:
+        nothing_yet = None if connection.dialect.name == "sqlite" else 0  # SQLite does without it
+        row = {"machine_id": machine_id, "epoch": epoch, "last_seq": nothing_yet}
+        connection.execute(insert_new(connection, epochs, row))
+        known = connection.execute(query).scalar_one()
+    return int(known)
 
 
 def _machine(row: Row[Any]) -> Machine:

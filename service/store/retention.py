@@ -1,14 +1,16 @@
-"""Forgetting: old rows go in small pieces, so that ingest never waits long behind them."""
+"""Forgetting: by the month where months have tables, the rest in pieces that nobody waits long behind."""
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import delete, select, text
 
+from service.errors import Unavailable
+from service.store import partitions
 from service.store.engine import Database
 from service.store.tables import (
     acknowledgements,
-    events,
     forecasts,
     gaps,
     machines,
@@ -19,14 +21,20 @@ from service.store.tables import (
 )
 from wire.micros import micros, moment
 
-_BYTES_AN_EVENT = 150  # row and index entries on PostgreSQL, whose files do not shrink when rows go
-_OLD = text(
-    "DELETE FROM events WHERE (epoch_id, seq) IN (SELECT epoch_id, seq FROM events"
-    " WHERE machine_id = :machine AND flag = 0 AND at_us < :before LIMIT :most)"
+log = logging.getLogger(__name__)
+
+# Both halves name flag and time, so that PostgreSQL looks only into the tables that can hold such rows.
+OLD = text(
+    "DELETE FROM events WHERE flag = 0 AND at_us < :before AND (epoch_id, seq) IN (SELECT epoch_id, seq"
+    " FROM events WHERE machine_id = :machine AND flag = 0 AND at_us < :before LIMIT :most)"
 )
-_OLD_FLAGGED = text(
-    "DELETE FROM events WHERE (epoch_id, seq) IN (SELECT epoch_id, seq FROM events"
-    " WHERE machine_id = :machine AND flag <> 0 AND received_us < :before LIMIT :most)"
+OLD_FLAGGED = text(
+    "DELETE FROM events WHERE flag <> 0 AND (epoch_id, seq) IN (SELECT epoch_id, seq"
+    " FROM events WHERE machine_id = :machine AND flag <> 0 AND received_us < :before LIMIT :most)"
+)
+# Machine by machine, one look at the index's beginning for each.
+OLDEST = text(
+    "SELECT min((SELECT min(at_us) FROM events WHERE machine_id = machines.id AND flag = 0)) FROM machines"
 )
 
 
@@ -38,12 +46,10 @@ class RetentionStore:
 
     def size(self) -> int:
         """Return the bytes that are in use, without what deleted rows have left free."""
+        if not self.database.is_sqlite:
+            with self.database.write() as connection:
+                return partitions.bytes_in_use(connection)
         with self.database.read() as connection:
-            if not self.database.is_sqlite:
-                return (
-                    int(connection.execute(select(func.count()).select_from(events)).scalar_one())
-                    * _BYTES_AN_EVENT
-                )
             pages, free, size = (
                 int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
                 for name in ("page_count", "freelist_count", "page_size")
@@ -52,17 +58,17 @@ class RetentionStore:
 
     def oldest(self) -> datetime | None:
         """Return the time of the oldest trustworthy event."""
-        first = text("SELECT min(at_us) FROM events WHERE machine_id = :machine AND flag = 0")
         with self.database.read() as connection:
-            firsts = [connection.execute(first, {"machine": row}).scalar() for row in self._machines()]
-        known = [at for at in firsts if at is not None]
-        return moment(min(known)) if known else None
+            first = connection.execute(OLDEST).scalar()
+        return moment(first) if first is not None else None
 
     def forget_events(self, before: datetime, most: int) -> int:
-        """Delete up to ``most`` events of each machine that are older; return how many went."""
-        gone = 0
+        """Delete a month that is over, or up to ``most`` older events of each machine; return how many went."""
+        gone = self._forget_a_month(before)
+        if gone:
+            return gone
         for machine in self._machines():
-            for statement in (_OLD, _OLD_FLAGGED):
+            for statement in (OLD, OLD_FLAGGED):
                 with self.database.write() as connection:
                     values = {"machine": machine, "before": micros(before), "most": most}
                     gone += connection.execute(statement, values).rowcount
@@ -85,6 +91,23 @@ class RetentionStore:
                 delete(quarantine).where(quarantine.c.received_us < micros(quarantined_before)),
             )
             return sum(connection.execute(statement).rowcount for statement in statements)
+
+    def _forget_a_month(self, before: datetime) -> int:
+        """Drop the months that are over up to the first with events in it; return how many went with that."""
+        if self.database.is_sqlite:
+            return 0
+        with self.database.read() as connection:
+            over = partitions.over(connection, before)
+        for month in over:
+            try:
+                with self.database.write() as connection:
+                    gone = partitions.drop(connection, month)
+            except Unavailable as error:  # somebody reads on and on; row by row it goes without waiting
+                log.info("could not drop the events of %d-%02d as a whole: %s", *month, error)
+                return 0
+            if gone:
+                return gone
+        return 0
 
     def _machines(self) -> list[int]:
         with self.database.read() as connection:

@@ -9,6 +9,7 @@ from service import __version__
 from service.errors import WrongSchema
 
 SCRIPTS = Path(__file__).parent / "migrations"
+UNFINISHED_COPY = "unfinished_copy"  # a table that is there while somebody copies into the database
 _VERSION_TABLE = "alembic_version"
 _ONE_AT_A_TIME = 7_311_641  # any number that nobody else locks by
 _SHOWN = 3
@@ -33,9 +34,14 @@ class Schema:
 
 
 def look(connection: Connection, scripts: Path = SCRIPTS) -> Schema:
-    """Return a database's schema; one that is not ours, or is a newer version's, raises :class:`WrongSchema`."""
+    """Return a database's schema; one not ours, not whole, or a newer version's raises :class:`WrongSchema`."""
     known = known_revisions(scripts)
     tables = set(inspect(connection).get_table_names())
+    if UNFINISHED_COPY in tables:
+        raise WrongSchema(
+            "A copy into this database was begun and has not ended. Give the same command again, alarmcast admin "
+            "copy-database FROM TO, which goes on where it was; or name another database."
+        )
     revisions: list[str] = []
     if _VERSION_TABLE in tables:
         revisions = [row[0] for row in connection.execute(text(f"SELECT version_num FROM {_VERSION_TABLE}"))]  # noqa: S608 - our name

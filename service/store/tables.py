@@ -56,9 +56,13 @@ epochs = Table(
     Column("id", Integer, primary_key=True),
     Column("machine_id", ForeignKey("machines.id"), nullable=False),
     Column("epoch", Uuid, nullable=False),
+    # The highest number ever stored of it, where several processes may write; none if nobody has looked yet.
+    Column("last_seq", BigInteger, nullable=True),
     UniqueConstraint("machine_id", "epoch"),
 )
 
+# An event is known by its epoch and number. PostgreSQL keeps a table for each month (see partitions.py), whose key
+# must have the moment and the flag in it, too.
 events = Table(
     "events",
     metadata,
@@ -165,6 +169,14 @@ model_versions = Table(
     Column("parent_id", Integer, nullable=True),
     Column("targets", Text, nullable=False, server_default="[]"),
     Column("pruned", Boolean, nullable=False, server_default=false()),  # its weights file is gone
+)
+
+# The bytes of weights, for processes that share a database but no folder; SQLite has files alone.
+weights = Table(
+    "weights",
+    metadata,
+    Column("sha256", Text, primary_key=True),
+    Column("body", LargeBinary, nullable=False),
 )
 
 # The champion is the version promoted last; the one that served at a moment is the last promoted by then.
@@ -541,4 +553,25 @@ credentials = Table(
     Column("revoked_us", BigInteger, nullable=True),
     Column("locked_out_us", BigInteger, nullable=True),  # when the broker was found to keep it out
     UniqueConstraint("username"),
+)
+
+# Whose turn it is to do what is done once in the whole cluster; times are the database's own.
+turns = Table(
+    "turns",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("until_us", BigInteger, nullable=False),
+    Column("term", Integer, nullable=False),  # grows whenever somebody else takes over
+)
+
+# Who is at work on this database, and how each of them is; who has not been seen for long is gone.
+processes = Table(
+    "processes",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("roles", Text, nullable=False),  # separated by commas
+    Column("since_us", BigInteger, nullable=False),
+    Column("seen_us", BigInteger, nullable=False),
+    Column("report", Text, nullable=False),  # JSON
 )

@@ -14,8 +14,10 @@ from service.store.engine import Database
 from service.store.exams import newest_exams, write_exam, write_marks
 from service.store.jobs import close_job, hold
 from service.store.memories import write_memory
+from service.store.shared_weights import keep
 from service.store.tables import machines, model_versions
 from service.store.versions import champion_number, promote
+from service.store.weights import WeightsFolder
 from wire.identity import MachineId
 from wire.micros import micros
 from wire.words import JobState, MachineState
@@ -26,6 +28,7 @@ class UpdateStore:
     """Where a candidate becomes a version."""
 
     database: Database
+    weights: WeightsFolder
 
     def commit(self, job: Job, candidate: Candidate, *, now: datetime, plant_now: datetime) -> int:
         """Write all that a learning has brought and return the version's number.
@@ -42,6 +45,7 @@ class UpdateStore:
             if gone:
                 raise ChampionChanged(f"{gone[0]} was retired while this was learned with it; it learns again.")
             version = _write_version(connection, candidate, at=plant_now)
+            keep(connection, self.weights, candidate.weights)
             write_memory(connection, candidate, version=version, rows=rows)
             _write_exams(connection, candidate, version=version, rows=rows, at=plant_now)
             if candidate.passed:

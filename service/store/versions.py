@@ -11,11 +11,15 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from forecasting.forecaster import Forecaster
+from service.core.signal import Kind, Signal
 from service.core.version import Version, another_serves
 from service.errors import Conflict, NotFound
 from service.store.audit import note
+from service.store.dialect import write_alone
 from service.store.engine import Database
 from service.store.exams import forget_answers
+from service.store.notify import notify
+from service.store.shared_weights import SharedWeights, forget, keep
 from service.store.tables import forecasts, machines, memories, model_versions, promotions, samples, tasks
 from service.store.weights import WeightsFolder
 from wire.micros import micros, moment
@@ -34,7 +38,7 @@ _VERSION = select(model_versions, _PROMOTED.c.promoted_us).outerjoin(
 
 @dataclass(frozen=True)
 class VersionStore:
-    """Versions in the database, their weights in files."""
+    """Versions in the database, their weights in files, on PostgreSQL in both."""
 
     database: Database
     weights: WeightsFolder
@@ -50,6 +54,7 @@ class VersionStore:
                 targets=json.dumps(forecaster.vocabulary.targets),
             )
             number = int(connection.execute(row).inserted_primary_key[0])  # type: ignore[index]
+            keep(connection, self.weights, name)
             promote(connection, number, at=at, reason=None)
         return self.get(number)
 
@@ -94,7 +99,7 @@ class VersionStore:
 
     def load(self, version: Version) -> Forecaster:
         """Return a version's model, its weights checked against their name."""
-        return self.weights.load(version.weights)
+        return SharedWeights(self.database, self.weights).load(version.weights)
 
     def prune(self, *, keep: int) -> list[str]:
         """Delete weights and answers of all but the newest ``keep`` versions; return their names.
@@ -116,6 +121,7 @@ class VersionStore:
                 forget_answers(connection, version.number)
             if old:
                 connection.execute(delete(samples).where(samples.c.id.not_in(select(memories.c.sample_id))))
+                forget(connection, [version.weights for version in old])
         pruned = {one.number for one in old}
         used = {one.weights for one in versions if one.number not in pruned and not one.pruned}
         for version in old:
@@ -136,7 +142,8 @@ class VersionStore:
 
 
 def promote(connection: Connection, version: int, *, at: datetime, reason: str | None) -> None:
-    """Let a version serve, inside a transaction."""
+    """Let a version serve, inside a transaction; other processes hear of it when that is committed."""
+    notify(connection, Signal(Kind.CHAMPION))
     connection.execute(insert(promotions).values(version_id=version, at_us=micros(at), reason=reason))
 
 
@@ -149,7 +156,8 @@ def _revive(connection: Connection, version: int, *, at: datetime) -> None:
 
 
 def champion_number(connection: Connection) -> int | None:
-    """Return the number of the version that serves, inside a transaction."""
+    """Return which version serves, inside a transaction until whose end nobody promotes another."""
+    write_alone(connection, promotions)
     row = connection.execute(_promoted_last()).one_or_none()
     return row.id if row else None
 

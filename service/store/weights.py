@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,13 @@ class WeightsFolder:
         """Write a forecaster durably and return the sha256 that names it."""
         body = save(_tensors(forecaster), metadata={"alarmcast": json.dumps(_about(forecaster))})
         name = sha256(body).hexdigest()
+        self.write(name, body)
+        return name
+
+    def write(self, name: str, body: bytes) -> None:
+        """Write a file whole, durably, in the place of whatever is there."""
         self.path.mkdir(parents=True, exist_ok=True)
-        final, temporary = self._file(name), self.path / f".{name}.{os.getpid()}"
+        final, temporary = self._file(name), self.path / f".{name}.{os.getpid()}.{get_ident()}"
         try:
             with temporary.open("wb") as file:
                 file.write(body)
@@ -48,10 +54,9 @@ class WeightsFolder:
         finally:
             temporary.unlink(missing_ok=True)
         _sync_directory(self.path)
-        return name
 
-    def load(self, name: str) -> Forecaster:
-        """Read a forecaster; a missing or changed file is an error that says so, never a wrong forecast."""
+    def read(self, name: str) -> bytes:
+        """Return a file's bytes; a missing or changed one is an error that says so."""
         file = self._file(name)
         try:
             body = file.read_bytes()
@@ -59,6 +64,11 @@ class WeightsFolder:
             raise Unavailable(f"The weights {file} cannot be read: {error.strerror}. Restore them.") from None
         if sha256(body).hexdigest() != name:
             raise Unavailable(f"The weights {file} are damaged: they no longer match their name. Restore them.")
+        return body
+
+    def load(self, name: str) -> Forecaster:
+        """Read a forecaster; a missing or changed file is an error that says so, never a wrong forecast."""
+        body, file = self.read(name), self._file(name)
         try:
             with safe_open(file, framework="np") as opened:
                 about = json.loads(opened.metadata()["alarmcast"])

@@ -1,6 +1,8 @@
 """The FastAPI app: routers by noun, one error format."""
 
-from typing import Any
+from dataclasses import replace
+from types import ModuleType
+from typing import Any, Final
 
 from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
@@ -38,10 +40,42 @@ from service.web import (
     users,
     webhooks,
 )
-from service.web.guard import Door, Guard, as_judged, insist_on_lines
+from service.web.guard import Door, Guard, as_judged, insist_on_lines, narrowed
 from service.web.parts import Parts
 from service.web.permissions import document_rules
 
+NOUNS: Final[tuple[ModuleType, ...]] = (
+    forecasts,  # asked for most, and routes are tried in this order
+    machines,
+    fleet,
+    enrolment,
+    credentials,
+    jobs,
+    models,
+    memory,
+    stream,
+    explanations,
+    scores,
+    figures,
+    timelines,
+    exports,
+    gaps,
+    silent,
+    catalogue,
+    quarantine,
+    notices,
+    acknowledgements,
+    shelves,
+    maintenance,
+    webhooks,
+    session,
+    users,
+    keys,
+    audit,
+    health,
+    metrics,
+)
+VITALS: Final = (health, metrics)  # all that a process answers which only takes alarms, or learns
 _DESCRIPTION = """
 Which alarms will come in the next hours, for every machine of the fleet.
 
@@ -51,7 +85,7 @@ Every answer has an `X-Request-Id`, which the service's log names too; send one 
 """
 
 
-def create_app(parts: Parts, door: Door) -> FastAPI:
+def create_app(parts: Parts, door: Door, nouns: tuple[ModuleType, ...] = NOUNS) -> FastAPI:
     """Build the app on the parts it is given, with a guard at its door."""
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
     app = FastAPIOffline(
@@ -63,38 +97,9 @@ def create_app(parts: Parts, door: Door) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,  # an operation is called as its function is
     )
     problems.install(app)
-    nouns = (
-        forecasts,  # asked for most, and routes are tried in this order
-        machines,
-        fleet,
-        enrolment,
-        credentials,
-        jobs,
-        models,
-        memory,
-        stream,
-        explanations,
-        scores,
-        figures,
-        timelines,
-        exports,
-        gaps,
-        silent,
-        catalogue,
-        quarantine,
-        notices,
-        acknowledgements,
-        shelves,
-        maintenance,
-        webhooks,
-        session,
-        users,
-        keys,
-        audit,
-        health,
-        metrics,
-    )
     routers = [noun.router(parts) for noun in nouns]
+    if nouns is not NOUNS:
+        door = replace(door, table=narrowed(app, routers, door.table))
     insist_on_lines(app, routers, door.table)
     for router in routers:
         app.include_router(router)

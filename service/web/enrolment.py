@@ -113,8 +113,7 @@ def router(parts: Parts) -> APIRouter:
             told = f"{name}, {upload.size:,} bytes"
             await run_in_threadpool(write_down, parts, "load history", str(known.id), told)
             loaded = await run_in_threadpool(parts.history.load, known, log, upload)
-        parts.newest.touch([known.id])
-        parts.enrolment.look_again()
+        parts.loaded(known.id)
         return HistoryLoaded(
             stored=loaded.stored,
             duplicates=loaded.duplicates,

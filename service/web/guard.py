@@ -251,12 +251,24 @@ async def as_judged(request: Request) -> None:
         raise RuntimeError(f"{request.method} {request.scope['route'].path} was not judged by the guard")
 
 
-def insist_on_lines(app: FastAPI, nouns: list[APIRouter], table: Table) -> None:
-    """Refuse to start while a route has no line in the table, or a line no route."""
+def narrowed(app: FastAPI, nouns: list[APIRouter], table: Table) -> Table:
+    """Return the table of an app that has only some of the routes."""
+    there = _routes(app, nouns)
+    return Table(
+        {line: rule for line, rule in table.rules.items() if line in there or "/static-offline-docs/" in line}
+    )
+
+
+def _routes(app: FastAPI, nouns: list[APIRouter]) -> set[str]:
     routes: list[BaseRoute] = [*app.routes, *(route for noun in nouns for route in noun.routes)]
-    there = {
+    return {
         f"{method} {route.path}" for route in routes if isinstance(route, Route) for method in route.methods or ()
     }
+
+
+def insist_on_lines(app: FastAPI, nouns: list[APIRouter], table: Table) -> None:
+    """Refuse to start while a route has no line in the table, or a line no route."""
+    there = _routes(app, nouns)
     lines = {line for line in table.rules if "/static-offline-docs/" not in line}
     missing, extra = sorted(there - lines), sorted(lines - there)
     if missing:

@@ -38,7 +38,7 @@ from service.flows.timeline import TimelineDesk
 from service.flows.versions import VersionDesk
 from service.flows.webhooks import WebhookDesk
 from wire.clock import PlantClock
-from wire.identity import ID_PATTERN
+from wire.identity import ID_PATTERN, MachineId
 from wire.rest.health import Condition
 
 Site = Annotated[str, Path(pattern=ID_PATTERN, description="The plant.", examples=["padova"])]
@@ -64,6 +64,7 @@ class Parts:
     version_desk: VersionDesk
     exams: ScopedExams
     history: HistoryLoader
+    loaded: Callable[[MachineId], None]  # told of a machine whose past was loaded
     scoreboard: Scoreboard
     quarantine: ScopedQuarantine
     replay: Replay

@@ -12,20 +12,34 @@ _BREATH = 0.05  # seconds between two pieces of what is forgotten, in which inge
 
 
 class Housekeeping(Tireless):
-    """Never in a hurry, never in the way; ``duties`` are what is looked at every minute."""
+    """Never in a hurry, never in the way.
 
-    def __init__(self, duties: Sequence[Callable[[], object]], *, retention: Retention, clock: PlantClock) -> None:
+    ``own`` is what every process looks at for itself every minute; ``shared`` and forgetting are done by the one
+    that ``leads``.
+    """
+
+    def __init__(
+        self,
+        *,
+        own: Sequence[Callable[[], object]],
+        shared: Sequence[Callable[[], object]],
+        retention: Retention,
+        clock: PlantClock,
+        leads: Callable[[], bool] = lambda: True,
+    ) -> None:
         super().__init__("housekeeping")
-        self._duties, self._retention, self._clock = duties, retention, clock
+        self._own, self._shared, self._leads = own, shared, leads
+        self._retention, self._clock = retention, clock
         self.forgotten = 0
 
     def _run(self) -> None:
         forget_at = time.monotonic()
         while not self._stopping.is_set():
             try:
-                for duty in self._duties:
+                leads = self._leads()
+                for duty in (*self._own, *(self._shared if leads else ())):
                     duty()
-                if time.monotonic() >= forget_at:
+                if leads and time.monotonic() >= forget_at:
                     self.forgotten += self._retention.apply(self._clock.now(), self._breathe)
                     forget_at = time.monotonic() + _FORGET_EVERY
                 self.complaint = None
@@ -34,4 +48,4 @@ class Housekeeping(Tireless):
             self._stopping.wait(_LOOK_EVERY)
 
     def _breathe(self) -> bool:
-        return not self._stopping.wait(_BREATH)
+        return not self._stopping.wait(_BREATH) and self._leads()

@@ -12,22 +12,35 @@ _RETRY = 10.0  # seconds until the next try after one that failed
 
 
 class Reconciler(Tireless):
-    """Compares; ``connections`` counts how often the service was connected, and is nought while it never was."""
+    """Compares, if it ``leads``; otherwise it only looks.
 
-    def __init__(self, desk: CredentialDesk, *, connections: Callable[[], int], pulse: float = _PULSE) -> None:
+    ``connections`` counts how often the service was connected, and is nought while it never was.
+    """
+
+    def __init__(
+        self,
+        desk: CredentialDesk,
+        *,
+        connections: Callable[[], int],
+        pulse: float = _PULSE,
+        leads: Callable[[], bool] = lambda: True,
+    ) -> None:
         super().__init__("reconciler")
-        self._desk, self._connections, self._pulse = desk, connections, pulse
+        self._desk, self._connections, self._pulse, self._leads = desk, connections, pulse, leads
 
     def _run(self) -> None:
-        seen, due = 0, 0.0
+        seen, due = (0, False), 0.0
         while not self._stopping.wait(self._pulse):
-            connections = self._connections()
-            if not connections or (connections == seen and time.monotonic() < due):
+            now = (self._connections(), self._leads())
+            if not now[0] or (now == seen and time.monotonic() < due):
                 continue
             try:
-                self._desk.reconcile()
+                if now[1]:
+                    self._desk.reconcile()
+                else:
+                    self._desk.look()
                 self.complaint = None
-                seen, due = connections, time.monotonic() + _EVERY
+                seen, due = now, time.monotonic() + _EVERY
             except Exception as error:  # noqa: BLE001 - told, and tried again
                 self._troubled(error)
-                seen, due = connections, time.monotonic() + _RETRY
+                seen, due = now, time.monotonic() + _RETRY

@@ -23,6 +23,10 @@ class Rhythm(Tireless):
         while not self._stopping.is_set():
             arrived = self.refresh.newest.arrived.wait(_PULSE)
             pause = 0.0
+            if self.refresh.idle:
+                self.refresh.newest.take_touched()  # whoever leads has heard of them too
+                self._stopping.wait(_PULSE)
+                continue
             try:
                 self.refresh.on_promotion()
                 self.made += self.refresh.on_the_grid()

@@ -1,6 +1,7 @@
 """The thread that finds out what became of forecasts, in the time that nobody else needs."""
 
 import time
+from collections.abc import Callable
 
 from service.flows.score import Scoring
 from service.worker.tireless import Tireless
@@ -12,13 +13,17 @@ _REST = 9  # at most a tenth of the time goes into it, so that forecasts and ing
 class Scorekeeper(Tireless):
     """Scores forecasts whose horizon has closed; after a time of standstill it catches up piece by piece."""
 
-    def __init__(self, scoring: Scoring, *, pulse: float = _PULSE) -> None:
+    def __init__(
+        self, scoring: Scoring, *, pulse: float = _PULSE, leads: Callable[[], bool] = lambda: True
+    ) -> None:
         super().__init__("scorekeeper")
-        self._scoring, self._pulse = scoring, pulse
+        self._scoring, self._pulse, self._leads = scoring, pulse, leads
         self.scored = 0
 
     def _run(self) -> None:
         while not self._stopping.wait(self._pulse):
+            if not self._leads():
+                continue
             try:
                 self._catch_up()
                 self.complaint = None
@@ -29,6 +34,6 @@ class Scorekeeper(Tireless):
         started = time.monotonic()
         for done in self._scoring.all_due():
             self.scored += done
-            if self._stopping.wait(_REST * (time.monotonic() - started)):
+            if self._stopping.wait(_REST * (time.monotonic() - started)) or not self._leads():
                 return
             started = time.monotonic()

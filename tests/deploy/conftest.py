@@ -31,7 +31,8 @@ OVERLAYS: dict[str, tuple[str, ...]] = {
     "alone": (),
     "postgresql": ("postgresql.yml",),
     "monitoring": ("monitoring.yml",),
-    "all": ("postgresql.yml", "monitoring.yml"),
+    "scaled": ("postgresql.yml", "scaled.yml"),
+    "all": ("postgresql.yml", "scaled.yml", "monitoring.yml"),
 }
 
 

@@ -25,11 +25,8 @@ def resolved(folder: Path) -> list[Thing]:
         path = folder / name
         things += resolved(path) if path.is_dir() else _documents(path)
     for patch in wishes.get("patches", []):
-        if set(patch) != {"path"}:
-            raise NotUnderstood(f"{folder}: {patch}")
         for above in _documents(folder / patch["path"]):
-            [place] = [place for place, below in enumerate(things) if _name(below) == _name(above)]
-            things[place] = merged(things[place], above)
+            _lay(above, things, patch)
     for thing in things:
         if thing["kind"] not in CLUSTER_WIDE:
             thing["metadata"]["namespace"] = wishes["namespace"]
@@ -37,6 +34,20 @@ def resolved(folder: Path) -> list[Thing]:
             for container in pod["containers"]:
                 container["image"] = _renamed(container["image"], wishes.get("images", []))
     return things
+
+
+def _lay(above: Thing, things: list[Thing], patch: Thing) -> None:
+    """Lay a patch over what it is called after, or over everything of the kind that it is aimed at."""
+    kind = patch.get("target", {}).get("kind")
+    if patch != {"path": patch["path"]} | ({"target": {"kind": kind}} if kind else {}):
+        raise NotUnderstood(str(patch))
+    for place, below in enumerate(things):
+        if kind is not None and below["kind"] == kind:
+            named = {"name": below["metadata"]["name"]}
+            things[place] = merged(below, above | {"metadata": above["metadata"] | named})
+    if kind is None:
+        [place] = [place for place, below in enumerate(things) if _name(below) == _name(above)]
+        things[place] = merged(things[place], above)
 
 
 def merged(below: Any, above: Any) -> Any:

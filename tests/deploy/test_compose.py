@@ -8,20 +8,23 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from edge_agent import settings as edge_settings
 from service import settings as service_settings
 from service.broker.initial import SERVICE, Listener, configuration
 from service.core.edge_toml import AgentAccess, edge_toml
 from service.settings import PREFIX, Settings
-from tests.deploy.compose import Compose, Container
+from tests.conftest import require
+from tests.deploy.compose import Compose, Container, read
 from tests.deploy.conftest import OVERLAYS, REPOSITORY
 from tests.deploy.dockerfile import Dockerfile
 from wire.identity import MachineId
+from wire.words import ProcessRole
 
 PROGRAMS = Path(sys.executable).parent
 KEYS = {"build", "cap_add", "cap_drop", "command", "depends_on", "entrypoint", "environment", "healthcheck",
-        "image", "network_mode", "ports", "read_only", "restart", "security_opt", "tmpfs", "user",
+        "image", "network_mode", "ports", "read_only", "restart", "scale", "security_opt", "tmpfs", "user",
         "volumes"}  # fmt: skip
 RUN_ONCE = {"keys", "prepare"}
 PINNED = re.compile(r"[a-z/-]+:v?\d+(\.\d+)*(-[a-z]+)?")
@@ -38,6 +41,13 @@ def stray(names: Iterable[str], *, agent: bool) -> list[str]:
 
 def ours(compose: Compose) -> list[Container]:
     return [container for container in compose.containers.values() if container.target]
+
+
+@pytest.fixture(scope="session")
+def scaled() -> Compose:
+    """The compose file with a process for each role."""
+    files = [REPOSITORY / "deploy/compose" / name for name in OVERLAYS["scaled"]]
+    return read(REPOSITORY / "docker-compose.yml", *files)
 
 
 def issued(agent: Container) -> str:
@@ -93,12 +103,12 @@ def test_no_two_agents_are_the_same_machine_or_share_a_spool(compose: Compose) -
     assert len({agent.name for agent in compose.agents}) == len(indexes) == len(spools) == 3
 
 
-def test_every_command_is_one_that_the_programs_know(compose: Compose, dockerfile: Dockerfile) -> None:
-    for container in ours(compose):
+def test_every_command_is_one_that_the_programs_know(scaled: Compose, dockerfile: Dockerfile) -> None:
+    for container in ours(scaled):
         program, *words = container.command(dockerfile)
         if program == "sh":  # the scripts are run for real in other tests
             continue
-        commands = [word for word in words if re.fullmatch(r"[a-z]+", word)]
+        commands = [word for word in words[:1] if re.fullmatch(r"[a-z]+", word)]
         usage = subprocess.run(
             [PROGRAMS / program, *commands, "--help"], capture_output=True, text=True, check=False
         )
@@ -106,6 +116,18 @@ def test_every_command_is_one_that_the_programs_know(compose: Compose, dockerfil
         assert commands
         for option in (word for word in words if word.startswith("--")):
             assert option in usage.stdout
+
+
+def test_every_role_is_somebody_s_and_they_find_the_same_database(scaled: Compose, dockerfile: Dockerfile) -> None:
+    processes = [one for one in ours(scaled) if one.command(dockerfile)[1] == "serve"]
+    assert sorted(one.command(dockerfile)[-1] for one in processes) == sorted(ProcessRole)
+    places = {tuple(sorted(stays(one.environment).items())) for one in processes}
+    assert len(places) == 1
+
+
+def stays(environment: dict[str, str]) -> dict[str, str]:
+    """Return where broker and database are, as a container is told."""
+    return {name: value for name, value in environment.items() if "BROKER" in name or "DATABASE" in name}
 
 
 def test_a_port_is_published_to_this_computer_only(overlaid: Compose) -> None:
@@ -135,7 +157,7 @@ def test_the_broker_finds_its_configuration_where_it_is_written(compose: Compose
 
 def test_the_service_finds_its_keys_where_they_are_put(overlaid: Compose) -> None:
     script = (REPOSITORY / "deploy/compose/keys.sh").read_text(encoding="utf-8")
-    for name in ("prepare", "service"):
+    for name in {"prepare", "service", "ingest", "worker"} & set(overlaid.containers):
         container = overlaid.containers[name]
         [folder] = [target for source, target, _ in container.mounts if source == "service-keys"]
         files = [value for value in container.environment.values() if value.startswith("/")]
@@ -201,8 +223,8 @@ def test_everyone_waits_for_keys_then_for_the_broker_then_for_their_past(overlai
     waits = {name: one.wishes.get("depends_on", {}) for name, one in overlaid.containers.items()}
     assert waits["mosquitto"] == {"keys": {"condition": "service_completed_successfully"}}
     assert waits["prepare"]["mosquitto"] == {"condition": "service_started"}
-    for container in [overlaid.containers["service"], *overlaid.agents]:
-        assert waits[container.name]["prepare"] == {"condition": "service_completed_successfully"}
+    for name in {"service", "ingest", "worker", *(agent.name for agent in overlaid.agents)} & set(waits):
+        assert waits[name]["prepare"] == {"condition": "service_completed_successfully"}
 
 
 def test_every_key_is_one_that_compose_knows(overlaid: Compose) -> None:
@@ -239,3 +261,32 @@ def test_the_open_broker_and_the_guarded_one_differ_in_who_comes_in_and_in_nothi
         "plugin /plugin",
         "plugin_opt_config_file /var/lib/mosquitto/dynamic-security.json",
     }
+
+
+@pytest.mark.parametrize("overlays", OVERLAYS.values(), ids=OVERLAYS)
+def test_compose_itself_reads_the_files_as_we_do(overlays: tuple[str, ...]) -> None:
+    """Compose needs no engine to say what it would run."""
+    files = [REPOSITORY / "docker-compose.yml", *(REPOSITORY / "deploy/compose" / name for name in overlays)]
+    told = subprocess.run(
+        [*compose_program(), *(word for file in files for word in ("--file", str(file))), "config"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
+    resolved = yaml.safe_load(told.stdout)["services"]
+    containers = read(*files).containers
+    assert resolved.keys() == containers.keys()
+    for name, container in containers.items():
+        assert dict(resolved[name].get("environment") or {}) == container.environment
+
+
+def compose_program() -> list[str]:
+    """Return the Compose that is here: the plugin of Docker's own client, or the program of old."""
+    plugin = ["docker", "compose"]
+    if shutil.which(plugin[0]):
+        asked = subprocess.run([*plugin, "version"], capture_output=True, check=False)
+        if asked.returncode == 0:
+            return plugin
+    require(shutil.which("docker-compose"), "docker compose")
+    return ["docker-compose"]

@@ -22,7 +22,10 @@ from tests.deploy.kustomization import NotUnderstood, Thing, merged, pods, resol
 from tests.deploy.test_compose import stray
 
 FOLDER = REPOSITORY / "deploy/kubernetes"
-LAYOUTS = ["base", "overlays/postgresql"]
+ONE_POD = ["base", "overlays/postgresql"]
+SCALED = "overlays/scaled"
+LAYOUTS = [*ONE_POD, SCALED]
+PARTS = ["common", "migrations"]  # of layouts; none by themselves
 VERSIONS = ["1.30", "1.34"]  # of Kubernetes: the oldest and the newest that we look at
 PROGRAMS = Path(sys.executable).parent
 SECRETS = {"alarmcast-broker", "alarmcast-database"}  # made by hand, as the kustomizations say
@@ -30,6 +33,11 @@ SECRETS = {"alarmcast-broker", "alarmcast-database"}  # made by hand, as the kus
 
 @pytest.fixture(params=LAYOUTS)
 def things(request: pytest.FixtureRequest) -> list[Thing]:
+    return resolved(FOLDER / request.param)
+
+
+@pytest.fixture(params=ONE_POD)
+def alone(request: pytest.FixtureRequest) -> list[Thing]:
     return resolved(FOLDER / request.param)
 
 
@@ -57,7 +65,7 @@ def test_everything_is_valid_by_kubernetes_own_schemas_and_has_no_unknown_field(
 
 
 def test_a_field_that_kubernetes_does_not_know_would_be_noticed(things: list[Thing]) -> None:
-    [service] = of_kind(things, "Service")
+    service, *_ = of_kind(things, "Service")
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(merged(service, {"spec": {"colour": "red"}}), VERSIONS[0], strict=True)
 
@@ -153,8 +161,8 @@ def test_every_command_is_one_that_the_image_knows(things: list[Thing], dockerfi
         assert usage.returncode == 0, usage.stderr
 
 
-def test_state_lies_on_a_volume_where_the_image_expects_it(things: list[Thing], dockerfile: Dockerfile) -> None:
-    [state] = of_kind(things, "StatefulSet")
+def test_state_lies_on_a_volume_where_the_image_expects_it(alone: list[Thing], dockerfile: Dockerfile) -> None:
+    [state] = of_kind(alone, "StatefulSet")
     [claim] = state["spec"]["volumeClaimTemplates"]
     [container] = state["spec"]["template"]["spec"]["containers"]
     [mounted] = [
@@ -164,33 +172,35 @@ def test_state_lies_on_a_volume_where_the_image_expects_it(things: list[Thing], 
     assert dockerfile.environment("service")["ALARMCAST_DATA_DIR"] == mounted
 
 
-def test_one_process_writes_because_one_replica_runs(things: list[Thing]) -> None:
-    [state] = of_kind(things, "StatefulSet")
+def test_one_process_writes_because_one_replica_runs(alone: list[Thing]) -> None:
+    [state] = of_kind(alone, "StatefulSet")
     assert state["spec"]["replicas"] == 1
-    assert not of_kind(things, "PodDisruptionBudget"), "it could only forbid a node's maintenance"
+    assert not of_kind(alone, "PodDisruptionBudget"), "it could only forbid a node's maintenance"
 
 
 def test_probes_ask_the_service_s_own_answers_on_its_own_port(things: list[Thing]) -> None:
-    [state] = of_kind(things, "StatefulSet")
-    [container] = state["spec"]["template"]["spec"]["containers"]
-    [port] = container["ports"]
-    assert port["containerPort"] == Settings.model_fields["port"].default
-    asked = {name: container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
-    assert {name: get["path"] for name, get in asked.items()} == {
-        "startup": "/livez",
-        "liveness": "/livez",
-        "readiness": "/readyz",
-    }
-    assert {get["port"] for get in asked.values()} == {port["name"]}
+    serving = [container for container in containers(things) if container["args"][0] == "serve"]
+    assert serving
+    for container in serving:
+        [port] = container["ports"]
+        assert port["containerPort"] == Settings.model_fields["port"].default
+        asked = {name: container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
+        assert {name: get["path"] for name, get in asked.items()} == {
+            "startup": "/livez",
+            "liveness": "/livez",
+            "readiness": "/readyz",
+        }
+        assert {get["port"] for get in asked.values()} == {port["name"]}
 
 
 def test_whoever_is_selected_is_there(things: list[Thing]) -> None:
     labels = [thing["spec"]["template"]["metadata"]["labels"] for thing in things if pods([thing])]
     selectors: list[dict[str, Any]] = [service["spec"]["selector"] for service in of_kind(things, "Service")]
     selectors += [one["spec"]["podSelector"].get("matchLabels", {}) for one in of_kind(things, "NetworkPolicy")]
-    selectors += [one["spec"]["selector"]["matchLabels"] for one in of_kind(things, "StatefulSet")]
+    for kind in ("StatefulSet", "Deployment", "PodDisruptionBudget"):
+        selectors += [one["spec"]["selector"]["matchLabels"] for one in of_kind(things, kind)]
     assert all(any(selector.items() <= one.items() for one in labels) for selector in selectors)
-    [service] = of_kind(things, "Service")
+    [service] = [one for one in of_kind(things, "Service") if one["metadata"]["name"] == "alarmcast"]
     assert len([one for one in labels if service["spec"]["selector"].items() <= one.items()]) == 1
 
 
@@ -199,7 +209,9 @@ def test_nothing_flows_but_what_is_named(things: list[Thing]) -> None:
     default = policies.pop("nothing-by-default")
     assert default == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
     assert all(rule.get("from") for policy in policies.values() for rule in policy.get("ingress", []))
-    ports = {port["port"] for policy in policies.values() for rule in policy["egress"] for port in rule["ports"]}
+    ports = {
+        port["port"] for policy in policies.values() for rule in policy.get("egress", []) for port in rule["ports"]
+    }
     [settings] = of_kind(things, "ConfigMap")
     wanted = {53, 443, int(settings["data"]["ALARMCAST_BROKER_PORT"])}
     assert ports == wanted | ({5432} if of_kind(things, "Job") else set())
@@ -228,4 +240,4 @@ def test_the_migrations_job_brings_an_empty_database_up_to_date_and_ends(postgre
 
 def test_the_layouts_are_all_there_are() -> None:
     found = {str(file.parent.relative_to(FOLDER)) for file in FOLDER.rglob("kustomization.yaml")}
-    assert found == set(LAYOUTS)
+    assert found == {*LAYOUTS, *PARTS}

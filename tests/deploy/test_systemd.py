@@ -21,8 +21,9 @@ from tests.deploy.test_compose import stray
 from tests.deploy.units import SPECIFIERS, Unit, read
 
 FOLDER = REPOSITORY / "deploy/systemd"
-SERVICE, AGENT = FOLDER / "alarmcast.service", FOLDER / "alarmcast-edge@.service"
-UNITS = [SERVICE, AGENT]
+SERVICE, PROCESS = FOLDER / "alarmcast.service", FOLDER / "alarmcast@.service"
+AGENT = FOLDER / "alarmcast-edge@.service"
+UNITS = [SERVICE, PROCESS, AGENT]
 INSTALLED = "/opt/alarmcast/bin"
 PROGRAMS = Path(sys.executable).parent
 SUGGESTED = re.compile(r"^# (?=ALARMCAST_\w+=)", re.MULTILINE)
@@ -112,6 +113,16 @@ def test_the_service_reads_its_secret_from_a_file_that_only_root_can_read() -> N
     assert source.startswith("/etc/alarmcast/")
     assert unit.environment["ALARMCAST_BROKER_PASSWORD_FILE"] == f"{SPECIFIERS['%d']}/{name}"
     assert not [name for name in unit.environment if name.endswith("PASSWORD")]
+
+
+def test_one_of_several_processes_is_confined_as_the_only_one_is_and_has_its_own_name_folder_and_file() -> None:
+    alone, one = read(SERVICE), read(PROCESS)
+    different = {key for key in {*alone.values, *one.values} if alone.values.get(key) != one.values.get(key)}
+    assert different == {"Description", "StateDirectory", "WorkingDirectory", "Environment", "EnvironmentFile"}
+    assert one.state == f"{alone.state}/{SPECIFIERS['%i']}"
+    assert one.words("EnvironmentFile")[-1] == f"/etc/alarmcast/{SPECIFIERS['%i']}.env", (
+        "and without it none starts"
+    )
 
 
 def test_every_user_of_a_unit_is_made_and_has_the_unit_s_folder(tmp_path: Path) -> None:

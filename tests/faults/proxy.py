@@ -32,8 +32,9 @@ class Connection:
 class Proxy:
     """Listens on a port of its own and passes everything on to ``target``, as badly as it is told to."""
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, *, mqtt: bool = True) -> None:
         self.target, self.port = target, 0
+        self._mqtt = mqtt  # or any bytes, of which it understands nothing
         self.delay = 0.0  # seconds every piece waits
         self.bytes_per_second: float | None = None
         self.lose_acks = 0.0  # share of the service's acks that never reach an agent
@@ -128,7 +129,9 @@ class Proxy:
                     await asyncio.sleep(self.delay)
                 if self.bytes_per_second:
                     await asyncio.sleep(len(data) / self.bytes_per_second)
-                passed = b"".join(packet for packet in packets.of(data) if look(packet, connection))
+                passed = data
+                if self._mqtt:
+                    passed = b"".join(packet for packet in packets.of(data) if look(packet, connection))
                 if passed and not connection.dead:
                     writer.write(passed)
                     await writer.drain()

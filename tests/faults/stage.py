@@ -2,22 +2,30 @@
 
 import random
 import shutil
-import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Lock, Thread
 
-from tests.conftest import Mosquitto, broker_in, free_port, wait_until
+from tests.cluster import ClusterPlant
+from tests.conftest import (
+    Mosquitto,
+    broker_in,
+    free_port,
+    postgresql_programs,
+    postgresql_server,
+    wait_until,
+)
 from tests.faults.proxy import Proxy
 from tests.guarded import GuardedMosquitto, guarded_in, has_plugin
 from tests.system.conftest import Plant, Process
 from wire.identity import MachineId
 from wire.moment import isoformat
+from wire.words import ProcessRole
 
 _PAUSE = 0.02  # seconds between two writes of the load
 
@@ -86,16 +94,7 @@ class Scene:
 
     def stored(self) -> dict[str, int]:
         """Return how many events of each machine the database holds."""
-        query = (
-            "SELECT site || '/' || machine, count(*) FROM events"
-            " JOIN machines ON machines.id = machine_id GROUP BY machine_id"
-        )
-        path = self.plant.data / "alarmcast.sqlite3"
-        try:
-            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=1)) as database:
-                return dict(database.execute(query).fetchall())
-        except sqlite3.OperationalError:
-            return {}
+        return self.plant.counted()
 
     def recovered(self, seconds: float | None = None) -> float:
         """Wait until all that was raised up to now is stored, and return how long that took.
@@ -118,8 +117,10 @@ class Scene:
             time.sleep(0.1)
 
     def is_drained(self) -> bool:
-        return self.stored() == {m: n for m, n in self.load.written.items() if n} and all(
-            self.plant.spooled(machine) == 0 for machine in self.load.logs
+        stored = self.stored()  # pasts that were loaded, too, of machines that raise nothing here
+        return all(
+            stored.get(machine, 0) == number and self.plant.spooled(machine) == 0
+            for machine, number in self.load.written.items()
         )
 
 
@@ -155,7 +156,7 @@ class Stage:
         self.chance = random.Random(self.seed)  # noqa: S311
 
     @contextmanager
-    def scene(
+    def scene(  # noqa: PLR0913 - a plant has many sides
         self,
         *,
         machines: int = 3,
@@ -166,29 +167,39 @@ class Stage:
         judged: bool = True,
         settings: dict[str, str] | None = None,
         guarded: bool = False,
+        shared_out: Mapping[ProcessRole, int] | None = None,
     ) -> Iterator[Scene]:
         """Run broker, service, agents and load; at the end drain, and count what is lost or doubled.
 
         ``proxied`` is "agents" or "service": whose connections go through the proxy. A ``guarded`` broker lets
-        in only who was enrolled, with the password that was shown then.
+        in only who was enrolled, with the password that was shown then. With ``shared_out`` the service is so many
+        processes of each role, on PostgreSQL.
         """
         with (
             tempfile.TemporaryDirectory(prefix="alarmcast-fault-") as name,
             _broker(Path(name), guarded=guarded) as broker,
+            ExitStack() as servers,
         ):
             folder = Path(name)
             proxy = Proxy(broker.port) if proxied else None
             if proxy:
                 proxy.start()
-            plant = Plant(
-                folder,
-                broker,
-                module=self.module,
-                service_broker_port=proxy.port if proxy and proxied == "service" else None,
-                data_dir=data,
-                spools=spools,
-                environment=(settings or {}) | _access(broker),
-            )
+            environment = (settings or {}) | _access(broker)
+            if shared_out:
+                url = servers.enter_context(_postgresql())
+                plant: Plant = ClusterPlant(
+                    folder, broker, environment=environment, database_url=url, shared_out=shared_out
+                )
+            else:
+                plant = Plant(
+                    folder,
+                    broker,
+                    module=self.module,
+                    service_broker_port=proxy.port if proxy and proxied == "service" else None,
+                    data_dir=data,
+                    spools=spools,
+                    environment=environment,
+                )
             ids = [f"plant/machine-{number}" for number in range(machines)]
             logs = {machine: folder / f"{machine.split('/')[1]}.jsonl" for machine in ids}
             scene = Scene(plant, Load(logs, rate), {}, proxy, self.patience)
@@ -233,6 +244,13 @@ def guarded(scene: Scene) -> GuardedMosquitto:
 
 def _access(broker: Mosquitto) -> dict[str, str]:
     return broker.environment if isinstance(broker, GuardedMosquitto) else {}
+
+
+def _postgresql() -> AbstractContextManager[str]:
+    programs = postgresql_programs()
+    if programs is None:
+        raise Skipped("PostgreSQL's server programs are not installed")
+    return postgresql_server(programs)
 
 
 @contextmanager

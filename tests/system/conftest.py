@@ -18,6 +18,11 @@ import pytest
 from alarmcast import Client, Unreachable
 from tests.conftest import Mosquitto, free_port, wait_until
 
+COUNTED = (
+    "SELECT site || '/' || machine, count(*) FROM events"
+    " JOIN machines ON machines.id = machine_id GROUP BY site, machine"
+)
+
 
 def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("ALARMCAST_")}
@@ -196,6 +201,15 @@ class Plant:
         )
         with closing(sqlite3.connect(f"file:{self.data / 'alarmcast.sqlite3'}?mode=ro", uri=True)) as database:
             return list(database.execute(query, (site, name)))
+
+    def counted(self) -> dict[str, int]:
+        """Return how many events of each machine the database holds."""
+        path = self.data / "alarmcast.sqlite3"
+        try:
+            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=1)) as database:
+                return dict(database.execute(COUNTED).fetchall())
+        except sqlite3.OperationalError:
+            return {}
 
     def arrived(self, machine: str) -> list[int]:
         """Return a machine's codes in the order in which batches of them were committed."""

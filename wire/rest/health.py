@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from wire.identity import Identifier
 from wire.moment import Moment
 from wire.rest.quarantine import ReasonView
+from wire.words import ProcessRole
 
 
 class Alive(BaseModel):
@@ -38,7 +39,7 @@ class Readiness(BaseModel):
 class IngestView(BaseModel):
     """How fast events come in, and how long they were on their way."""
 
-    per_second_1m: float = Field(description="Events stored a second, over the last minute of wall time.")
+    per_second_1m: float = Field(description="Events stored a second, by all, over the last minute of wall time.")
     per_second_15m: float = Field(description="Over the last 15 minutes, or since the start.")
     lag_p50_seconds: float | None = Field(
         description="Plant seconds between an alarm and its commit; half of the recent events took less."
@@ -124,6 +125,19 @@ class JobTotals(BaseModel):
     running: int
 
 
+class ProcessView(BaseModel):
+    """One of several processes that share a PostgreSQL database."""
+
+    name: str
+    roles: list[ProcessRole]
+    since: Moment = Field(description="When it started, in wall time.")
+    seen: Moment = Field(description="When it last said how it is, in wall time.")
+    ready: bool
+    troubles: dict[str, str]
+    turns: list[str] = Field(description="What it does at present for all: duties, states.")
+    events_per_second: float = Field(description="Events that it has stored a second, over the last minute.")
+
+
 class Condition(BaseModel):
     """How every part is, in figures; null what the database would have to tell while it does not answer."""
 
@@ -137,6 +151,9 @@ class Condition(BaseModel):
     agents: AgentTotals | None
     database: DatabaseView | None
     jobs: JobTotals | None
+    processes: list[ProcessView] | None = Field(
+        description="Who shares the database and was seen in the last seconds; none on SQLite."
+    )
 
 
 _EXAMPLE: dict[str, Any] = {
@@ -184,6 +201,7 @@ _EXAMPLE: dict[str, Any] = {
     },
     "database": {"kind": "sqlite", "version": "3.46.1", "size_bytes": 94371840, "schema_revision": "0003"},
     "jobs": {"collecting": 1, "queued": 0, "running": 0},
+    "processes": [],
 }
 
 

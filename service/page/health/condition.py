@@ -9,7 +9,7 @@ from service.page.parts.blocks import NOTHING, figures, number, panel, table
 from service.page.parts.elements import Chart
 from service.page.parts.renewed import Renewed
 from service.page.pulse import KEPT_MINUTES, Pulse
-from wire.rest.health import Status
+from wire.rest.health import ProcessView, Status
 
 _KILO = 1000
 _HOUR, _DAY = 3600, 86_400
@@ -160,7 +160,7 @@ class Foundations:
         self._place.show(_facts(status))
 
 
-Facts = tuple[dict[str, str | int | float | None], dict[str, str], list[tuple[str, str]]]
+Facts = tuple[dict[str, str | int | float | None], dict[str, str], list[tuple[str, str]], list[tuple[str, ...]]]
 
 
 def _facts(status: Status) -> Facts:
@@ -185,12 +185,20 @@ def _facts(status: Status) -> Facts:
     if database:
         revision = database.schema_revision or NOTHING
         notes["database"] = f"{database.version}, {_bytes(database.size_bytes)}, schema {revision}"
-    return shown, notes, sorted(status.versions.items())
+    return shown, notes, sorted(status.versions.items()), [_process(one) for one in status.processes or ()]
+
+
+def _process(one: ProcessView) -> tuple[str, ...]:
+    state = "well" if one.ready else ", ".join(f"{part}: {why}" for part, why in one.troubles.items())
+    return (one.name, ", ".join(one.roles), ", ".join(one.turns) or NOTHING, number(one.events_per_second), state)
 
 
 def _foundations(facts: Facts) -> None:
-    shown, notes, versions = facts
+    shown, notes, versions, processes = facts
     figures(shown, notes)
+    if processes:
+        html.h3("Processes that share the work")
+        table(["process", "does", "for all", "events a second", "is"], processes, label="Processes")
     with html.details().classes("ac-details"):
         html.summary("Versions")
         table(["part", "version"], versions, label="Versions")

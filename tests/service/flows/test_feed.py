@@ -7,7 +7,7 @@ import pytest
 from service.core.machine import Machine
 from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow
 from service.errors import Unavailable
-from service.flows.feed import Announcers, Feed, Subscription, Wish
+from service.flows.feed import Feed, Raised, Subscription, Wish
 from tests.service.conftest import NOW
 from wire.identity import MachineId
 from wire.micros import micros
@@ -121,8 +121,12 @@ def test_the_end_wakes_everybody_and_lets_nobody_in() -> None:
         Listener(feed)
 
 
-def test_a_new_forecast_is_announced_in_every_place() -> None:
-    feeds = Feed(most_listeners=1), Feed(most_listeners=1)
-    listeners = [Listener(feed) for feed in feeds]
-    Announcers(feeds).announce(FILLER.id, b"f")
-    assert [one.place.take().forecasts for one in listeners] == [[b"f"], [b"f"]]
+def test_alarms_of_another_process_are_relayed_to_whoever_wants_them_and_never_back() -> None:
+    feed = Feed(most_listeners=9)
+    here = Listener(feed, Wish(relayed=False))
+    all_of_it, one_site = Listener(feed), Listener(feed, Wish(site="lyon"))
+    alarms = [Raised(FILLER.id, 1, 139), Raised(MachineId("lyon", "wrapper-9"), 2, 26)]
+    feed.relay(alarms, missed=3)
+    assert all_of_it.place.take() == (3, alarms, [])
+    assert one_site.place.take() == (3, alarms[1:], [])
+    assert here.place.take() == (0, [], [])

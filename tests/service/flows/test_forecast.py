@@ -1,6 +1,7 @@
 """Forecasts: what they are made of, what they say of themselves, and that the past stays as it was."""
 
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,16 +165,37 @@ class Announced:
         self.machines.append(machine)
 
 
-def refresh(service: Service, stores: Stores, announced: Announced) -> Refresh:
+def refresh(service: Service, stores: Stores, announced: Announced, **more: Any) -> Refresh:
     return Refresh(
         desk=service.desk,
         newest=service.newest,
         machines=stores.machines,
         stored=stores.forecasts,
-        announcer=announced,
+        abroad=announced,
         clock=service.clock,
         step=timedelta(minutes=15),
+        **more,
     )
+
+
+@pytest.mark.usefixtures("champion", "filler")
+def test_who_does_not_lead_makes_forecasts_for_its_own_listeners_and_stores_none(
+    service: Service, stores: Stores
+) -> None:
+    abroad, home, leading = Announced(), Announced(), [False]
+    rhythm = refresh(service, stores, abroad, home=home, leads=lambda: leading[0])
+    assert (rhythm.on_the_grid(), home.machines, abroad.machines) == (0, [FILLER], [])
+    assert stores.forecasts.made_at(NOW.replace(minute=0)) == set()
+    leading[0] = True
+    assert rhythm.on_the_grid() == 1, "who takes over stores what its predecessor has not"
+    leading[0] = False
+    assert rhythm.on_the_grid() == 0
+    assert (home.machines, abroad.machines) == ([FILLER, FILLER], [FILLER])
+
+
+def test_who_neither_leads_nor_has_listeners_is_idle(service: Service, stores: Stores) -> None:
+    assert refresh(service, stores, Announced(), leads=lambda: False).idle
+    assert not refresh(service, stores, Announced()).idle
 
 
 @pytest.mark.usefixtures("champion")

@@ -25,7 +25,11 @@ class Past:
 
     def __init__(self, connection: Connection, weights: Path) -> None:
         self._connection = connection
-        self.weights = WeightsFolder(weights).save(small_model())
+        self.folder, self.weights = weights, WeightsFolder(weights).save(small_model())
+
+    def run_on_postgresql(self, statement: str) -> None:
+        if self._connection.dialect.name == "postgresql":
+            self._connection.exec_driver_sql(statement)
 
     def add(self, table: str, **row: Any) -> None:
         columns, places = ", ".join(row), ", ".join(f":{name}" for name in row)
@@ -161,6 +165,24 @@ def schema_0006(past: Past) -> None:
     past.add("credentials", machine_id=1, username=name, client_id=name, generation=2, issued_us=AT - 90 * HOUR)
 
 
+def schema_0007(past: Past) -> None:
+    """0007: events by month on PostgreSQL, the heights of epochs, weights beside their versions."""
+    past.run_on_postgresql("CREATE TABLE events_2026_11 (LIKE events_in_time INCLUDING ALL)")
+    november = "FOR VALUES FROM (1793491200000000) TO (1796083200000000)"
+    past.run_on_postgresql(f"ALTER TABLE events_in_time ATTACH PARTITION events_2026_11 {november}")
+    schema_0006(past)
+    past.run_on_postgresql("UPDATE epochs SET last_seq = 6")
+    past.add("weights", sha256=past.weights, body=(past.folder / f"{past.weights}.safetensors").read_bytes())
+
+
+def schema_0008(past: Past) -> None:
+    """0008: who is at work on the database, and whose turn it is."""
+    schema_0007(past)
+    past.add("turns", name="duties", owner="host-1", until_us=AT, term=3)
+    report = '{"ready": true, "troubles": {}, "warnings": {}, "turns": ["duties"], "events_per_second": 1.5}'
+    past.add("processes", name="host-1", roles="api,worker", since_us=AT - HOUR, seen_us=AT, report=report)
+
+
 RELEASED: dict[str, Callable[[Past], None]] = {
     "0001": schema_0001,
     "0002": schema_0002,
@@ -168,6 +190,8 @@ RELEASED: dict[str, Callable[[Past], None]] = {
     "0004": schema_0004,
     "0005": schema_0005,
     "0006": schema_0006,
+    "0007": schema_0007,
+    "0008": schema_0008,
 }
 
 

@@ -9,7 +9,7 @@ from service.core.job import Job, Progress
 from service.errors import LeaseLost, NotFound
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
-from service.store.jobs import JobStore
+from service.store.jobs import JobStore, cancel_jobs, hold
 from service.store.machines import MachineStore
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
@@ -50,6 +50,37 @@ def test_ten_workers_get_one_job(board: JobStore) -> None:
     with ThreadPoolExecutor(10) as pool:
         got = list(pool.map(lambda name: board.claim(str(name), now=AT, lease=LEASE), range(10)))
     assert sum(job is not None for job in got) == 1
+
+
+def test_workers_of_two_processes_that_choose_at_once_get_one_job(board: JobStore, database: Database) -> None:
+    other = Database(database.url)
+    boards = [board, JobStore(other)] * 3
+    for turn in range(10):
+        later = AT + turn * 2 * LEASE
+        with ThreadPoolExecutor(6) as pool:
+            got = list(pool.map(lambda one, now=later: one.claim("w", now=now, lease=LEASE), boards))
+        taken = [job for job in got if job is not None]
+        assert [(job.machine, job.attempt) for job in taken] == [(FIRST, turn + 1)]
+    other.close()
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_nobody_waits_for_a_worker_that_is_just_heard_of(board: JobStore, database: Database) -> None:
+    job = claimed(board)
+    late = AT + 2 * LEASE
+    with database.write() as connection:
+        hold(connection, job)
+        assert board.claim("b", now=late, lease=LEASE) is None, "nor is another machine learned beside it"
+    assert claimed(board, "b", later=2 * LEASE).number == job.number
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_job_that_somebody_writes_to_is_passed_over(board: JobStore, database: Database) -> None:
+    oldest = board.newest(machine=FIRST)[0]
+    with database.write() as connection:
+        cancel_jobs(connection, MachineStore(database).get(FIRST).row, at=AT, why="Retired.")
+        assert claimed(board).machine == SECOND
+    assert board.get(oldest.number).state is JobState.CANCELLED
 
 
 def test_a_worker_that_is_not_heard_of_loses_its_job_and_can_write_nothing_more(board: JobStore) -> None:

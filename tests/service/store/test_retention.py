@@ -77,7 +77,7 @@ def test_flagged_events_gaps_and_quarantine_grow_old_too(database: Database) -> 
 
 
 def test_forgetting_pauses_between_pieces_and_can_be_stopped(database: Database) -> None:
-    fill(database, days=20, a_day=500)
+    fill(database, days=15, a_day=500)
     kept = Retention(RetentionStore(database), keep=DAY, keep_quarantined=90 * DAY)
     assert kept.apply(NOW, pause=lambda: False) == 2000
-    assert kept.apply(NOW) == 7500
+    assert kept.apply(NOW) == 5000

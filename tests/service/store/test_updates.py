@@ -65,7 +65,7 @@ class Bench:
     def __init__(self, database: Database, folder: Path) -> None:
         self.database = database
         self.versions = VersionStore(database, WeightsFolder(folder / "weights"))
-        self.jobs, self.updates = JobStore(database), UpdateStore(database)
+        self.jobs, self.updates = JobStore(database), UpdateStore(database, self.versions.weights)
         self.machines = MachineStore(database)
 
     def job(self, machine: MachineId) -> Job:

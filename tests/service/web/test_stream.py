@@ -3,7 +3,7 @@
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from threading import Thread
@@ -71,6 +71,10 @@ class Reader:
         return [data for name, data in list(self.told) if name == kind]
 
     def _read(self) -> None:
+        with suppress(httpx.RemoteProtocolError):  # cut off: then it has not ended in order
+            self._read_on()
+
+    def _read_on(self) -> None:
         kind = ""
         headers = {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
         with httpx.stream("GET", self.url, headers=headers, timeout=60) as answer:

@@ -1,0 +1,158 @@
+"""The other processes on the same database, if there can be any: whose turn it is, who is there, who says what."""
+
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from typing_extensions import override
+
+from service.core.machine import Machine
+from service.core.process import SILENT_AFTER, Process, Report, Turn
+from service.core.signal import Signal
+from service.errors import InputRejected
+from service.flows.feed import Feed
+from service.settings import Settings
+from service.store.engine import Database
+from service.store.processes import ProcessStore
+from service.store.turns import TurnStore
+from service.worker.ear import Ear
+from service.worker.steward import Member, Steward
+from service.worker.telegraph import Telegraph
+from wire.identity import MachineId
+from wire.words import ProcessRole
+
+EVERYTHING = frozenset(ProcessRole)
+_WANTED = {ProcessRole.WORKER: Turn.DUTIES, ProcessRole.INGEST: Turn.STATES}
+
+
+def insist_on_possible_roles(settings: Settings, database: Database) -> None:
+    """Refuse to share a SQLite file out among processes, of which only one may write."""
+    if database.is_sqlite and settings.process_roles != EVERYTHING:
+        raise InputRejected(
+            f"On SQLite one process does it all, so the roles {settings.roles} cannot be split off. Leave out "
+            "ALARMCAST_ROLES, or move to PostgreSQL: ALARMCAST_DATABASE_URL, alarmcast admin copy-database."
+        )
+
+
+def member_of(settings: Settings, now: datetime) -> Member:
+    """Return a name for this process that no other has."""
+    name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
+    return Member(name, settings.process_roles, now)
+
+
+class Company:
+    """What a process knows of the others; this is the company of one that is alone, as on SQLite."""
+
+    @property
+    def troubles(self) -> dict[str, str | None]:
+        """What is wrong with our ties to the others."""
+        return {}
+
+    def holds(self, turn: Turn) -> bool:  # noqa: ARG002 - whatever it is, nobody else can do it
+        """Say whether it is our turn now."""
+        return True
+
+    def tell(self, signal: Signal) -> None:
+        """Let the others know, soon."""
+
+    def touched(self, machines: Iterable[MachineId]) -> None:
+        """Let the others know that something arrived for these machines."""
+
+    def late(self, machines: Iterable[Machine]) -> None:
+        """Let the others know that something of an earlier time arrived."""
+
+    def present(self) -> list[Process]:
+        """Return who was seen lately, this process among them."""
+        return []
+
+    def start(self) -> None:
+        """Begin to take turns, to speak and to listen."""
+
+    def stop(self) -> None:
+        """Give the turns back, say what is left to say, and listen no more."""
+
+
+@dataclass
+class Hooks:
+    """What a cluster asks of this process and does to it."""
+
+    report: Callable[[tuple[str, ...]], Report]  # with the turns it holds
+    heard: Callable[[Signal], None]
+    deaf: Callable[[], None]
+    hear_states: Callable[[bool], None]
+    wall: Callable[[], datetime]
+
+
+@dataclass
+class Cluster(Company):
+    """On PostgreSQL: any number of processes, of which this is one."""
+
+    member: Member
+    database: Database
+    feed: Feed
+    hooks: Hooks
+    _processes: ProcessStore = field(init=False)
+    _steward: Steward = field(init=False)
+    _telegraph: Telegraph = field(init=False)
+    _ear: Ear = field(init=False)
+
+    def __post_init__(self) -> None:
+        from service.store.signals import Signals  # noqa: PLC0415 - it loads PostgreSQL's driver
+
+        signals = Signals(self.database, self.member.name)
+        self._processes = ProcessStore(self.database)
+        self._steward = Steward(
+            self.member,
+            {_WANTED[role] for role in self.member.roles if role in _WANTED},
+            turns=TurnStore(self.database),
+            processes=self._processes,
+            report=lambda: self.hooks.report(self._steward.held),
+            wall=self.hooks.wall,
+            changed=self._turned,
+        )
+        self._telegraph = Telegraph(signals.send, self.feed)
+        self._ear = Ear(signals, heard=self.hooks.heard, deaf=self.hooks.deaf)
+
+    @property
+    @override
+    def troubles(self) -> dict[str, str | None]:
+        return {"turns": self._steward.trouble, "signals": self._ear.trouble or self._telegraph.trouble}
+
+    @override
+    def holds(self, turn: Turn) -> bool:
+        return self._steward.holds(turn)
+
+    @override
+    def tell(self, signal: Signal) -> None:
+        self._telegraph.tell(signal)
+
+    @override
+    def touched(self, machines: Iterable[MachineId]) -> None:
+        self._telegraph.touched(machines)
+
+    @override
+    def late(self, machines: Iterable[Machine]) -> None:
+        self._telegraph.late(machines)
+
+    @override
+    def present(self) -> list[Process]:
+        return self._processes.since(self.hooks.wall() - SILENT_AFTER)
+
+    @override
+    def start(self) -> None:
+        self._ear.start()
+        self._telegraph.start()
+        self._steward.start()
+
+    @override
+    def stop(self) -> None:
+        self._steward.stop()
+        self._telegraph.stop()
+        self._ear.stop()
+
+    def _turned(self, turn: Turn, mine: bool) -> None:  # noqa: FBT001 - the steward's callback
+        if turn is Turn.STATES:
+            self.hooks.hear_states(mine)

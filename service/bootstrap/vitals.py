@@ -1,0 +1,152 @@
+"""How this process is, and what is worth a look: the parts are asked that its roles give it."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from service.bootstrap.cluster import EVERYTHING
+from service.core.credential import Guard
+from service.core.health import Health
+from service.errors import NoChampion, Unavailable
+from service.settings import DynamicSecurity
+from wire.topics import PREFIX
+from wire.words import ProcessRole
+
+if TYPE_CHECKING:
+    from service.bootstrap.service import Service
+
+_MISSING = {
+    ProcessRole.API: "answers requests",
+    ProcessRole.INGEST: "takes alarms from the broker",
+    ProcessRole.WORKER: "learns, or makes forecasts on the grid",
+}
+
+
+def health_of(service: "Service", sees: Callable[[str], bool]) -> Health:
+    """Say how every part of a process is; warnings name machines of those sites only that the asker sees."""
+    version, trouble = _model(service)
+    troubles = {**_troubles(service), **service.company.troubles, "database": _database_trouble(service)}
+    if service.roles & {ProcessRole.API, ProcessRole.WORKER}:
+        troubles["model"] = trouble
+    return Health(
+        {part: why for part, why in troubles.items() if why},
+        _counts(service),
+        version,
+        _warnings(service, sees),
+        tuple(troubles),
+    )
+
+
+def _troubles(service: "Service") -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    if service.roles & {ProcessRole.INGEST, ProcessRole.WORKER}:  # who only answers does not need the broker
+        found["broker"] = service.link.complaint
+        found["broker_thread"] = None if service.link.is_alive else "the network thread has ended"
+    if ProcessRole.INGEST in service.roles:
+        ingester = service.ingester
+        found["ingest"] = ingester.complaint or (None if ingester.is_alive else "the ingester has ended")
+    if service.roles & {ProcessRole.API, ProcessRole.WORKER}:
+        found["forecasts"] = service.rhythm.trouble
+        found["housekeeping"] = service.housekeeping.trouble
+    if ProcessRole.WORKER in service.roles:
+        found["learning"] = service.worker.trouble
+        found["scores"] = service.scorekeeper.trouble
+        found["notices"] = service.lookout.trouble
+        found["deliveries"] = service.courier.trouble
+        found["credentials"] = _credential_trouble(service)
+    return found
+
+
+def _counts(service: "Service") -> dict[str, int]:
+    return {
+        **service.ingester.counts,
+        "forecasts_stored": service.rhythm.made,
+        "forecasts_scored": service.scorekeeper.scored,
+        "events_forgotten": service.housekeeping.forgotten,
+        "notices_opened": service.notify.opened,
+        "notices_delivered": service.courier.delivered,
+        "sent_back": sum(service.ingester.sent_back.values()),
+        **service.watch.counts,
+    }
+
+
+def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
+    told = service.watch.warnings() | _credential_warnings(service) | _cluster_warnings(service)
+    twins = [one for one in service.ingester.twins.seen(service.clock.now()) if sees(one.site)]
+    if twins:
+        names = ", ".join(str(machine) for machine in twins)
+        told["two_agents"] = f"Two agents take turns to speak as {names}; stop one, or give it its own name."
+    silent = [one for one in service.silence.found if sees(one.machine.site)]
+    if silent:
+        names = ", ".join(str(one.machine) for one in silent[:10])
+        told["silent"] = f"{len(silent)} machines are silent against their rhythm: {names}."
+    senders = (name.removeprefix(f"{PREFIX}/") for name, _ in service.ingester.sent_back.most_common())
+    flooding = [name for name in senders if sees(name.partition("/")[0])][:3]
+    if flooding:
+        told["flood"] = f"More came than fits at a time, most of it from {', '.join(flooding)}; it is sent again."
+    return told
+
+
+def _cluster_warnings(service: "Service") -> dict[str, str]:
+    """Say which role nobody plays, and which processes are not well; only where there may be several."""
+    if service.stores.database.is_sqlite or ProcessRole.API not in service.roles:
+        return {}
+    try:
+        present = service.company.present()
+    except Unavailable:
+        return {}  # that the database is away is said elsewhere
+    told: dict[str, str] = {}
+    missing = EVERYTHING - service.roles - {role for one in present for role in one.roles}
+    if missing:
+        words = "; ".join(f"no process {_MISSING[role]} (role {role})" for role in sorted(missing))
+        told["roles"] = f"Somebody is missing: {words}. Start one: alarmcast serve --roles …"
+    ill = {one.name: one.report.troubles for one in present if not one.report.ready}
+    if ill:
+        told["processes"] = f"Not well: {'; '.join(f'{name} ({_listed(why)})' for name, why in ill.items())}."
+    return told
+
+
+def _listed(troubles: Mapping[str, str]) -> str:
+    return ", ".join(f"{part}: {why}" for part, why in troubles.items())
+
+
+def _credential_trouble(service: "Service") -> str | None:
+    """Say what is wrong with who may come in; that the broker is away is said elsewhere."""
+    desk = service.credentials
+    if service.settings.broker_dynamic_security is DynamicSecurity.ON and desk.guard is Guard.OFF:
+        return f"broker_dynamic_security is on, but {desk.why_not}"
+    return service.reconciler.trouble if service.link.connected else None
+
+
+def _credential_warnings(service: "Service") -> dict[str, str]:
+    told: dict[str, str] = {}
+    desk = service.credentials
+    if desk.guard is Guard.OFF:
+        told["broker_open"] = (
+            f"Anybody who reaches the broker may speak as any machine, as far as this service can tell: "
+            f"{desk.why_not}. To have it guarded: alarmcast admin broker-init"
+        )
+    if desk.locked_out:
+        names = ", ".join(str(machine) for machine in desk.locked_out[:10])
+        told["locked_out"] = (
+            f"The broker does not let in {len(desk.locked_out)} machines: {names}. It has lost "
+            "their passwords or keeps them out; issue new ones: alarmcast admin machine rotate SITE/MACHINE"
+        )
+    return told | service.expiry.warnings()
+
+
+def _database_trouble(service: "Service") -> str | None:
+    try:
+        service.stores.database.ping()
+    except Unavailable as error:
+        return str(error)
+    return None
+
+
+def _model(service: "Service") -> tuple[str | None, str | None]:
+    champion = service.desk.champion
+    try:
+        return champion.current().version.name, champion.complaint
+    except NoChampion:  # young, not ill: events are taken, and the forecast endpoint says what is missing
+        return None, None
+    except Unavailable as error:
+        return None, str(error)

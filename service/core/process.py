@@ -1,0 +1,38 @@
+"""The processes of one Alarmcast: what each of them does, whose turn it is, and how they are."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from wire.words import ProcessRole
+
+SILENT_AFTER = timedelta(seconds=15)  # a process that has not reported for so long is away
+
+
+class Turn(StrEnum):
+    """What one process at a time does for all of them."""
+
+    DUTIES = "duties"  # forecasts on the grid, notices, scores, retention, the schedule, the broker's memory
+    STATES = "states"  # hearing whether agents are there
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a process says that it is."""
+
+    ready: bool
+    troubles: dict[str, str] = field(default_factory=dict)
+    warnings: dict[str, str] = field(default_factory=dict)
+    turns: tuple[str, ...] = ()
+    events_per_second: float = 0.0
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that was seen at work on the database."""
+
+    name: str
+    roles: frozenset[ProcessRole]
+    since: datetime
+    seen: datetime
+    report: Report

@@ -1,0 +1,23 @@
+"""What processes of one Alarmcast tell each other, so that none has to wait until it looks."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Kind(StrEnum):
+    """What has happened elsewhere."""
+
+    ARRIVED = "arrived"  # something was committed for some machines
+    CHAMPION = "champion"  # another version serves
+    RIGHTS = "rights"  # somebody's rights, password or session have changed
+    LOADED = "loaded"  # a machine's past was loaded
+    HUSHED = "hushed"  # what keeps alarms quiet has changed
+
+
+@dataclass(frozen=True)
+class Signal:
+    """What has happened, with a few plain values."""
+
+    kind: Kind
+    body: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,60 @@
+"""Events that contradict what is stored: the first of a number stays, another under it goes to quarantine."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from sqlalchemy import Connection, select
+
+from service.core.recording import EventRow, Quarantined, Recording
+from service.store.tables import events, machines
+from wire.identity import MachineId
+from wire.micros import moment
+from wire.moment import isoformat
+from wire.topics import Channel, topic
+
+Body = tuple[int, int]  # code and moment
+Clash = tuple[EventRow, Body]  # an event whose number is taken, and by what
+
+
+def known_before(
+    connection: Connection, recording: Recording, numbers: Mapping[tuple[int, UUID], int]
+) -> tuple[list[Clash], tuple[EventRow, ...]]:
+    """Return the rows whose identity is taken by an event with another body, and those that are new."""
+    by_epoch: dict[int, list[EventRow]] = defaultdict(list)
+    for row in recording.events:
+        by_epoch[numbers[row.machine, row.epoch]].append(row)
+    clashes: list[Clash] = []
+    fresh: dict[tuple[int, int], EventRow] = {}  # by identity: a recording may hold an event twice
+    for epoch_id, group in by_epoch.items():
+        seqs = [row.seq for row in group]
+        query = select(events.c.seq, events.c.code, events.c.at_us, events.c.received_us).where(
+            events.c.epoch_id == epoch_id, events.c.seq >= min(seqs), events.c.seq <= max(seqs)
+        )
+        kept = {seq: (code, at_us, received_us) for seq, code, at_us, received_us in connection.execute(query)}
+        for row in group:
+            code, at_us, received_us = kept[row.seq]
+            if (code, at_us) != (row.code, row.at_us):
+                clashes.append((row, (code, at_us)))
+            elif received_us == recording.received_us:
+                fresh[epoch_id, row.seq] = row
+    return clashes, tuple(fresh.values())
+
+
+def conflicts(connection: Connection, clashes: Sequence[Clash]) -> list[Quarantined]:
+    """Return what is kept of clashes, each with what it contradicts."""
+    names = _names(connection, {row.machine for row, _ in clashes})
+    return [_conflict(names[row.machine], row, kept) for row, kept in clashes]
+
+
+def _names(connection: Connection, rows: set[int]) -> dict[int, MachineId]:
+    query = select(machines.c.id, machines.c.site, machines.c.machine).where(machines.c.id.in_(rows))
+    return {row: MachineId(site, machine) for row, site, machine in connection.execute(query)} if rows else {}
+
+
+def _conflict(machine: MachineId, row: EventRow, kept: Body) -> Quarantined:
+    event = f'{{"seq":{row.seq},"code":{row.code},"at":"{isoformat(moment(row.at_us))}"}}'
+    body = f'{{"epoch":"{row.epoch}","events":[{event}]}}'
+    detail = f"event {row.seq} is stored already with code {kept[0]} at {moment(kept[1]).isoformat()}"
+    # Its own topic: two machines may contradict themselves with the same words, and neither may hide the other.
+    return Quarantined(row.machine, topic(machine, Channel.EVENTS), "conflict", detail, body.encode())

@@ -1,0 +1,106 @@
+"""A whole store from one database into another, in pieces that are each whole; then both are read and compared."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Table, func, select
+
+from service.errors import Conflict, InputRejected, WrongSchema
+from service.store.schema import known_revisions
+from service.store.transfer import bookmark as bookmarks
+from service.store.transfer.bookmark import Bookmark, Place
+from service.store.transfer.comparison import insist_on_equality
+from service.store.transfer.pieces import TABLES, key_of, pieces, write
+from service.store.transfer.settling import settle
+from service.store.transfer.side import Side
+from service.store.transfer.told import Stage, Told
+from service.store.transfer.weights import bring_weights
+
+
+@dataclass(frozen=True)
+class Copied:
+    """How many rows were copied, how many of them by earlier runs, and which versions' weights are lost."""
+
+    rows: int
+    before: int
+    lost: tuple[str, ...]
+
+
+def copy_store(source: Side, target: Side, *, told: Told) -> Copied:
+    """Copy every table, going on where an earlier run was cut off; a difference at the end is a :class:`Conflict`.
+
+    Either may be SQLite or PostgreSQL, and nobody else may use them meanwhile.
+    """
+    _insist_on_two(source, target)
+    with source.held(), target.held():
+        _insist_on_the_schema(source)
+        bookmark = _begun(source, target)
+        before = sum(place.rows for place in bookmark.places.values())
+        for table in TABLES:
+            bookmark = _copy_table(source, target, table, bookmark, told)
+        insist_on_equality(source, target, told=told)
+        lost = bring_weights(source, target)
+        with target.database.write() as connection:
+            settle(connection, from_sqlite=source.database.is_sqlite)
+            bookmarks.take_out(connection)
+    return Copied(sum(place.rows for place in bookmark.places.values()), before, lost)
+
+
+def _insist_on_two(source: Side, target: Side) -> None:
+    if source.name == target.name:
+        raise InputRejected(f"{source.name} is named twice; name an empty database to copy into.")
+    if source.folder is not None and source.folder == target.folder:
+        raise InputRejected(f"Both files lie in {source.folder}, where one process writes; name another folder.")
+    if not source.database.exists:
+        raise InputRejected(f"There is no database {source.name} to copy.")
+
+
+def _insist_on_the_schema(source: Side) -> None:
+    schema = source.database.schema()
+    if not schema.is_current:
+        raise WrongSchema(
+            f"{source.name} has schema {schema.found or 'none'}, and this version copies {schema.wanted}. "
+            "Bring it there first, with the settings of its service: alarmcast migrate"
+        )
+
+
+def _begun(source: Side, target: Side) -> Bookmark:
+    """Return where to go on; the bookmark of a new copy is laid into an empty database."""
+    with target.database.read() as connection:
+        found = bookmarks.find(connection)
+    wanted = Bookmark(source.name, known_revisions()[-1])
+    if found is None:
+        target.database.upgrade()
+        with target.database.write() as connection:
+            _insist_on_emptiness(connection, target)
+            bookmarks.lay(connection, wanted)
+        return wanted
+    if (found.source, found.schema) != (wanted.source, wanted.schema):
+        raise Conflict(
+            f"{target.name} holds the beginning of a copy of {found.source} in schema {found.schema}, and not of "
+            f"{wanted.source} in {wanted.schema}. Finish that one, or name an empty database."
+        )
+    return found
+
+
+def _insist_on_emptiness(connection: Connection, target: Side) -> None:
+    for table in TABLES:
+        if connection.execute(select(table).limit(1)).first() is not None:
+            raise Conflict(
+                f"{target.name} is in use already: there are rows in {table.name}. A copy goes into an empty "
+                "database; make a new one, or drop this one if nobody needs it."
+            )
+
+
+def _copy_table(source: Side, target: Side, table: Table, bookmark: Bookmark, told: Told) -> Bookmark:
+    place = bookmark.place(table)
+    with source.database.read() as reading:
+        total = reading.execute(select(func.count()).select_from(table)).scalar_one()
+        told(Stage.COPYING, table.name, place.rows, total)
+        for rows in pieces(reading, table, place.after):
+            place = Place(place.rows + len(rows), key_of(table, rows[-1]))
+            bookmark = bookmark.moved(table, place)
+            with target.database.write() as writing:
+                write(writing, table, rows)
+                bookmarks.move(writing, bookmark)
+            told(Stage.COPYING, table.name, place.rows, total)
+    return bookmark

@@ -1,0 +1,51 @@
+"""Whose turn it is: held for a while by one process, taken over by another once that while is over.
+
+The while is measured by the database's clock alone, so hosts need not agree on the time.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import Connection, TextClause, delete, text
+
+from service.core.process import Turn
+from service.store.engine import Database
+from service.store.tables import turns
+
+_NOW = {
+    "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
+    "postgresql": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+}
+_HOLD = (
+    "INSERT INTO turns (name, owner, until_us, term) VALUES (:name, :owner, {now} + :lease_us, 1)"
+    " ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until_us = excluded.until_us,"
+    " term = CASE WHEN turns.owner = excluded.owner THEN turns.term ELSE turns.term + 1 END"
+    " WHERE turns.owner = excluded.owner OR turns.until_us < {now}"
+)
+
+
+@dataclass(frozen=True)
+class TurnStore:
+    """Gives turns to one process at a time."""
+
+    database: Database
+
+    def hold(self, wanted: Iterable[Turn], owner: str, lease: timedelta) -> set[Turn]:
+        """Take or keep every turn that is free or already the owner's; return those that are now the owner's."""
+        held = set()
+        with self.database.write() as connection:
+            for turn in sorted(wanted):
+                values = {"name": turn.value, "owner": owner, "lease_us": lease // timedelta(microseconds=1)}
+                if connection.execute(_hold(connection), values).rowcount:
+                    held.add(turn)
+        return held
+
+    def let_go(self, owner: str) -> None:
+        """Give back every turn that is the owner's, so that another need not wait."""
+        with self.database.write() as connection:
+            connection.execute(delete(turns).where(turns.c.owner == owner))
+
+
+def _hold(connection: Connection) -> TextClause:
+    return text(_HOLD.format(now=_NOW[connection.dialect.name]))

@@ -1,0 +1,36 @@
+"""The thread that hears what other processes tell."""
+
+from collections.abc import Callable
+
+from service.core.signal import Signal
+from service.flows.ports import Listening
+from service.worker.tireless import Tireless
+
+
+class Ear(Tireless):
+    """Hands over what it hears; ``deaf`` is called after every time in which it could not listen."""
+
+    def __init__(self, signals: Listening, *, heard: Callable[[Signal], None], deaf: Callable[[], None]) -> None:
+        super().__init__("ear")
+        self._signals, self._heard, self._deaf = signals, heard, deaf
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong with it, if anything is."""
+        return self._signals.complaint or super().trouble
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._signals.listen(self._take, self._look_around, self._stopping)
+            except Exception as error:  # noqa: BLE001 - told, and tried again
+                self._troubled(error)
+                self._stopping.wait(1.0)
+
+    def _take(self, signal: Signal) -> None:
+        self._heard(signal)
+        self.complaint = None
+
+    def _look_around(self) -> None:
+        self._deaf()
+        self.complaint = None

@@ -1,0 +1,65 @@
+"""What a process does by its roles, and that SQLite cannot be shared out."""
+
+import httpx
+import pytest
+
+from alarmcast import InProcess
+from service.bootstrap.configuration import load_settings
+from service.bootstrap.service import Service
+from service.bootstrap.stores import open_stores
+from service.errors import InputRejected
+from service.settings import Settings
+from service.store.engine import Database
+from wire.words import ProcessRole
+
+
+def shared(settings: Settings, database: Database, roles: str) -> Settings:
+    return settings.model_copy(update={"database_url": database.url, "roles": roles})
+
+
+def asking(service: Service, headers: dict[str, str]) -> httpx.Client:
+    return httpx.Client(base_url="http://here", headers=headers, transport=InProcess(service.app))
+
+
+def test_roles_are_read_and_a_wrong_one_is_told_in_a_sentence() -> None:
+    assert load_settings(roles="worker, api").process_roles == {ProcessRole.WORKER, ProcessRole.API}
+    assert load_settings().process_roles == frozenset(ProcessRole)
+    with pytest.raises(InputRejected, match=r"'learner' is no role; write one or more of api, ingest, worker"):
+        load_settings(roles="learner")
+
+
+def test_on_sqlite_one_process_does_it_all(settings: Settings) -> None:
+    alone = settings.model_copy(update={"roles": "ingest"})
+    with open_stores(alone) as stores, pytest.raises(InputRejected, match="alarmcast admin copy-database"):
+        Service(alone, stores)
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("roles", ["ingest", "worker", "ingest,worker"])
+def test_who_does_not_answer_requests_answers_how_it_is_and_nothing_else(
+    settings: Settings, database: Database, roles: str
+) -> None:
+    chosen = shared(settings, database, roles)
+    with open_stores(chosen) as stores:
+        service = Service(chosen, stores)
+        client = asking(service, {"Authorization": f"Bearer {service.key}"})
+        answers = {path: client.get(path).status_code for path in ("/livez", "/v1/status", "/metrics")}
+        assert answers == dict.fromkeys(answers, httpx.codes.OK)
+        assert client.get("/v1/machines").status_code == httpx.codes.NOT_FOUND
+        assert asking(service, {}).get("/metrics").status_code == httpx.codes.UNAUTHORIZED
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize(
+    ("roles", "parts"),
+    [
+        ("api", {"forecasts", "housekeeping", "turns", "signals", "database", "model"}),
+        ("ingest", {"broker", "broker_thread", "ingest", "turns", "signals", "database"}),
+    ],
+)
+def test_a_process_is_judged_by_what_it_does(
+    settings: Settings, database: Database, roles: str, parts: set[str]
+) -> None:
+    chosen = shared(settings, database, roles)
+    with open_stores(chosen) as stores:
+        assert set(Service(chosen, stores).health().parts) == parts

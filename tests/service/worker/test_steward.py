@@ -1,0 +1,90 @@
+"""The steward: holds turns by its own clock, tells of every change, and gives them back at its end."""
+
+from datetime import timedelta
+
+import pytest
+
+from service.core.process import Report, Turn
+from service.errors import Unavailable
+from service.flows.enrol import wall_now
+from service.store.engine import Database
+from service.store.processes import ProcessStore
+from service.store.turns import TurnStore
+from service.worker.steward import Member, Steward
+from tests.service.conftest import NOW
+from wire.words import ProcessRole
+
+LEASE = timedelta(seconds=10)
+
+
+class Clock:
+    """A monotonic clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class House:
+    """A steward on a real store, by a clock of its own."""
+
+    def __init__(self, database: Database, name: str = "host-1") -> None:
+        self.clock, self.changes = Clock(), list[tuple[Turn, bool]]()
+        self.turns, self.roll = TurnStore(database), ProcessStore(database)
+        self.steward = Steward(
+            Member(name, frozenset({ProcessRole.WORKER}), NOW),
+            {Turn.DUTIES},
+            turns=self.turns,
+            processes=self.roll,
+            report=lambda: Report(ready=True, turns=self.steward.held),
+            wall=wall_now,
+            changed=lambda turn, mine: self.changes.append((turn, mine)),
+            lease=LEASE,
+            monotonic=self.clock,
+        )
+
+
+@pytest.fixture
+def house(database: Database) -> House:
+    return House(database)
+
+
+def test_it_holds_nothing_before_it_has_asked(house: House) -> None:
+    assert not house.steward.holds(Turn.DUTIES)
+    house.steward.renew()
+    assert house.steward.holds(Turn.DUTIES)
+    assert house.changes == [(Turn.DUTIES, True)]
+
+
+def test_a_process_that_was_stopped_for_long_finds_its_turn_lost_before_anybody_tells_it(house: House) -> None:
+    house.steward.renew()
+    house.clock.now += LEASE.total_seconds() - 1  # the database gives it away a second later
+    assert not house.steward.holds(Turn.DUTIES)
+
+
+def test_it_says_on_the_roll_how_it_is_and_what_it_does(house: House) -> None:
+    house.steward.renew()
+    (one,) = house.roll.since(wall_now() - timedelta(minutes=1))
+    assert (one.name, one.roles, one.report.turns) == ("host-1", frozenset({ProcessRole.WORKER}), ("duties",))
+
+
+def test_another_takes_over_at_once_when_it_ends(database: Database, house: House) -> None:
+    other = House(database, "host-2")
+    house.steward.renew()
+    other.steward.renew()
+    assert not other.steward.holds(Turn.DUTIES)
+    house.steward.stop()
+    other.steward.renew()
+    assert other.steward.holds(Turn.DUTIES)
+    assert [one.name for one in other.roll.since(wall_now() - timedelta(minutes=1))] == ["host-2"]
+    assert not house.steward.holds(Turn.DUTIES)
+
+
+def test_a_database_that_is_away_costs_the_turn_only_when_its_time_is_over(house: House) -> None:
+    house.steward.renew()
+    house.turns.database.close()
+    with pytest.raises(Unavailable):
+        house.steward.renew()
+    assert house.steward.holds(Turn.DUTIES)
