@@ -35,12 +35,8 @@ from wire.topics import Channel, every_machine
 _BATCH = 1000
 _AT_MOST = 120  # seconds a drain may take
 _PLANT = 50  # agents: the row of the table; the others stand beside it
-_AGENTS = {
-    1: 1,
-    50: 1,
-    500: 2,
-}  # and how much longer the load is: hundreds of first forecasts must not be all of it
-_MESSAGES = {1: 20_000, 50: 4_000}  # by events a message
+_AGENTS = (1, 50, 500)
+_MESSAGES = {1: 40_000, 50: 4_000}  # by events a message: first forecasts must not be all of it
 _GOALS = {1: 0.7, 50: 0.35}
 _LIMITS = {
     1: "the same paho subscriber only counting",
@@ -62,10 +58,8 @@ def measure(rounds: int) -> list[Figure]:
 
 
 def _measured(size: int, rounds: int) -> Figure:
-    messages = _MESSAGES[size]
     loads = {
-        agents: Load(messages=messages * times, events_per_message=size, machines=agents)
-        for agents, times in _AGENTS.items()
+        agents: Load(messages=_MESSAGES[size], events_per_message=size, machines=agents) for agents in _AGENTS
     }
     limits: list[float] = []
     ours: dict[int, list[Drained]] = {agents: [] for agents in _AGENTS}

@@ -10,6 +10,7 @@ import numpy as np
 from forecasting.history import HistorySpec
 from forecasting.network import Network
 from service import __version__
+from service.bootstrap.collector import undisturbed
 from service.bootstrap.configuration import curriculum, sqlite_url, window_spec
 from service.core.gate import Limits
 from service.core.job import Progress
@@ -33,11 +34,12 @@ def learn_job(
     settings: Settings, *, machine: MachineId, now: datetime, folder: Path, told: Callable[[Progress], None]
 ) -> None:
     """Learn a machine in this process, which loads torch and never writes to the database; leave the result."""
-    from service.flows.examination import Examination  # noqa: PLC0415 - the serving process never comes here
-    from service.flows.learn import Learning  # noqa: PLC0415
-    from service.learning.presets import PRESETS  # noqa: PLC0415
-    from service.learning.trainer import Progress as Epoch  # noqa: PLC0415
-    from service.learning.trainer import train  # noqa: PLC0415
+    with undisturbed():
+        from service.flows.examination import Examination  # noqa: PLC0415 - the serving process never comes here
+        from service.flows.learn import Learning  # noqa: PLC0415
+        from service.learning.presets import PRESETS  # noqa: PLC0415
+        from service.learning.trainer import Progress as Epoch  # noqa: PLC0415
+        from service.learning.trainer import train  # noqa: PLC0415
 
     preset = PRESETS["product"]
 

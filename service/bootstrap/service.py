@@ -362,11 +362,11 @@ class Service:
         # uvicorn raises the signal again once it has stopped; we still have to finish the batch at hand.
         for ending in (signal.SIGTERM, signal.SIGINT):
             signal.signal(ending, lambda *_: None)
+        config = server_config(self.front(), self.settings)  # first: whoever works beside it would slow it down
+        config.timeout_graceful_shutdown = 5
+        settle()
         self.start()
         try:
-            config = server_config(self.front(), self.settings)
-            config.timeout_graceful_shutdown = 5
-            settle()
             Server(config, ending=self.feed.close).run(sockets=[listener])
         finally:
             self.stop()

@@ -12,13 +12,13 @@ from typing import Literal
 import torch
 from numpy.random import Generator
 from torch import Tensor
-from torch.optim import Adam
 
 from forecasting.network import Network
 from service.core.samples import Samples, stacked
 from service.core.weights import grown
 from service.learning.loss import cross_entropy, focal_loss
 from service.learning.module import Dropout, Module
+from service.learning.optimiser import Adam
 from service.learning.weights import to_module, to_network
 
 
@@ -101,7 +101,7 @@ def _fit(
     *,
     epochs: int,
 ) -> None:
-    optimiser = Adam(module.parameters(), lr=spec.learning_rate, fused=True)
+    optimiser = Adam(module.parameters(), rate=spec.learning_rate)
     module.train()
     for epoch in range(1, epochs + 1):
         total = torch.zeros(())
@@ -112,7 +112,7 @@ def _fit(
             else:
                 losses = cross_entropy(logits, labels)
             loss = (losses if weights is None else losses * weights).mean()
-            optimiser.zero_grad()
+            optimiser.forget_gradients()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             total += loss.detach()
