@@ -17,7 +17,6 @@ import pytest
 
 from service.store.engine import Database
 
-
 _SHARED_BY_A_FOLDER = ("page", "deploy")  # a stage with a browser, and images that were built
 
 
