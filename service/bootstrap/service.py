@@ -221,7 +221,7 @@ class Service:
             learned=self._after_learning,
         )
         self.housekeeping = Housekeeping(
-            own=[lambda: self.silence.look(self.clock.now())],
+            own=[lambda: self.silence.look(self.clock.now())] if ProcessRole.API in self.roles else [],
             shared=[self.enrolment.schedule],
             retention=retention(settings, stores),
             clock=self.clock,

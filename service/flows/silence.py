@@ -1,5 +1,6 @@
 """Which machines have fallen silent though their rhythm says they should have spoken; their agent may be well."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -9,6 +10,7 @@ from service.flows.ports import EventLog, Machines
 from wire.identity import MachineId
 
 _RENEW_AFTER = timedelta(days=1)
+_AT_ONCE = 1000  # machines
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,20 @@ class SilenceWatch:
 
     def look(self, now: datetime) -> list[Silence]:
         """Return the machines that are silent now, those that have missed most first."""
-        silent = [one for machine in self.machines.all() if (one := self._judge(machine, now))]
+        machines = self.machines.all()
+        parts = (machines[first : first + _AT_ONCE] for first in range(0, len(machines), _AT_ONCE))
+        silent = [one for part in parts for one in self._look(part, now)]
         self.found = sorted(silent, key=lambda one: -one.missed_hours / one.usual_hours)
         return self.found
 
-    def _judge(self, machine: Machine, now: datetime) -> Silence | None:
-        last = self.log.last_at(machine)
+    def _look(self, machines: list[Machine], now: datetime) -> Iterator[Silence]:
+        """Ask for the last alarms of many machines at once; their windows are empty, and so cost nothing."""
+        for machine, known in zip(machines, self.log.evidence(machines, now, now), strict=True):
+            silence = self._judge(machine, known.last_at, now)
+            if silence is not None:
+                yield silence
+
+    def _judge(self, machine: Machine, last: datetime | None, now: datetime) -> Silence | None:
         if last is None or last >= now:
             return None
         known = self._rhythm(machine, now)

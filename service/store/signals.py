@@ -8,7 +8,7 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from threading import Event
@@ -36,10 +36,11 @@ class Signals:
     name: str = field(default_factory=lambda: secrets.token_hex(6))
     complaint: str | None = None
 
-    def send(self, signal: Signal) -> None:
-        """Tell all other processes at once; :class:`Unavailable` if the database is away."""
+    def send(self, signals: Iterable[Signal]) -> None:
+        """Tell all other processes, in one transaction; :class:`Unavailable` if the database is away."""
         with self.database.write() as connection:
-            notify(connection, signal, sender=self.name)
+            for signal in signals:
+                notify(connection, signal, sender=self.name)
 
     def listen(self, heard: Callable[[Signal], None], deaf: Callable[[], None], stopping: Event) -> None:
         """Hand over what others tell until told to stop; ``deaf`` is called after every time of not listening."""

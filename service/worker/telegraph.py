@@ -20,7 +20,7 @@ _WAITING = 1000  # messages of other kinds
 class Telegraph(Tireless):
     """Gathers, and sends; what cannot be sent is dropped, because whoever listens again looks at everything."""
 
-    def __init__(self, send: Callable[[Signal], None], feed: Feed) -> None:
+    def __init__(self, send: Callable[[list[Signal]], None], feed: Feed) -> None:
         super().__init__("telegraph")
         self._send = send
         self._lock, self._wake = Lock(), Event()
@@ -59,8 +59,9 @@ class Telegraph(Tireless):
             self._stopping.wait(_GATHER)
             self._wake.clear()
             try:
-                for signal in self._gathered():
-                    self._send(signal)
+                gathered = self._gathered()
+                if gathered:
+                    self._send(gathered)
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again
                 self._troubled(error)

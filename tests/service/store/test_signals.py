@@ -44,8 +44,8 @@ pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 def test_all_others_hear_and_the_sender_does_not(database: Database) -> None:
     anna, ben = Signals(database), Signals(database)
     with listening(anna) as hers, listening(ben) as his:
-        anna.send(Signal(Kind.HUSHED, {"site": "padova", "machine": None}))
-        ben.send(Signal(Kind.RIGHTS))
+        anna.send([Signal(Kind.HUSHED, {"site": "padova", "machine": None})])
+        ben.send([Signal(Kind.RIGHTS)])
         wait_until(lambda: his.heard and hers.heard, "both have heard")
     assert his.heard == [Signal(Kind.HUSHED, {"site": "padova", "machine": None})]
     assert hers.heard == [Signal(Kind.RIGHTS)]
@@ -70,6 +70,6 @@ def test_a_lost_connection_is_made_again_and_told(database: Database) -> None:
                 text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
             )
         wait_until(lambda: ear.deaf == 2, "it listens again", seconds=20)
-        Signals(database).send(Signal(Kind.CHAMPION))
+        Signals(database).send([Signal(Kind.CHAMPION)])
         wait_until(lambda: ear.heard, "it hears again")
     assert signals.complaint is None

@@ -28,7 +28,7 @@ def test_every_message_is_small_enough_however_long_the_names() -> None:
 def test_what_comes_together_is_told_together_and_alarms_with_it() -> None:
     sent: list[Signal] = []
     feed = Feed(most_listeners=1)
-    telegraph = Telegraph(sent.append, feed)
+    telegraph = Telegraph(sent.extend, feed)
     telegraph.start()
     for _ in range(100):
         telegraph.touched([FILLER])
@@ -49,8 +49,8 @@ def test_what_comes_together_is_told_together_and_alarms_with_it() -> None:
 def test_what_cannot_be_sent_is_told_as_a_trouble_and_the_next_is_tried() -> None:
     tries: list[Signal] = []
 
-    def send(signal: Signal) -> None:
-        tries.append(signal)
+    def send(signals: list[Signal]) -> None:
+        tries.extend(signals)
         if len(tries) == 1:
             raise RuntimeError("the wire is cut")
 
