@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -29,8 +29,7 @@ class BadItem:
     kind: str = "events"  # or "gaps": which list of the batch it stood in
 
 
-@dataclass(frozen=True)
-class DecodedBatch:
+class DecodedBatch(NamedTuple):
     """A batch in which every item was judged alone."""
 
     epoch: UUID

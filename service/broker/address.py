@@ -8,6 +8,7 @@ from typing import Any
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
+from service.broker.read_ahead import Client
 from service.errors import InputRejected
 
 
@@ -32,7 +33,7 @@ class BrokerAddress:
 
     def client(self, client_id: str, **more: Any) -> mqtt.Client:
         """Return a client that is not connected yet; ``more`` are options of paho's own."""
-        client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=client_id, protocol=self.protocol, **more)
+        client = Client(CallbackAPIVersion.VERSION2, client_id=client_id, protocol=self.protocol, **more)
         if self.username is not None:
             client.username_pw_set(self.username, self.password)
         if self.tls:

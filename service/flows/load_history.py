@@ -167,9 +167,11 @@ def load_history(
     reading = _Reading(machine, log, epoch, policy.judge(now), Recording(micros(now)))
     for first, block in _blocks(log):
         reading.take(first, block)
-        if reading.is_full:
+        last, is_full = first + len(block) - 1, reading.is_full
+        if is_full:
             _commit(reading, recorder)
-        progress(first + len(block) - 1, lines)
+        if is_full or last % BATCH < len(block):  # most rows may be another machine's
+            progress(last, lines)
     _commit(reading, recorder)
     return reading.loaded
 

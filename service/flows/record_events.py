@@ -80,6 +80,7 @@ class Intake:
     def __post_init__(self) -> None:
         self.recording = Recording(micros(self.now))
         self._flag = self.policy.judge(self.now)
+        self._late_before = self.now - _LATE
 
     def take(self, message: Incoming) -> None:
         """Judge one message, whatever it holds; raises only if the store that knows the machines is away."""
@@ -123,7 +124,7 @@ class Intake:
             if flag != IN_TIME:
                 self.counts["flagged"] += 1
             self.recording.events.append(EventRow(row, epoch, event.seq, event.code, at_us, flag))
-        if batch.events and batch.events[0].at < self.now - _LATE:
+        if batch.events and batch.events[0].at < self._late_before:
             self.late.add(machine)
         acked += runs([event.seq for event in batch.events])
         for gap in batch.gaps:
