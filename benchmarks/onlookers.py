@@ -1,0 +1,133 @@
+"""Who looks on while a fleet speaks: somebody at a page, and a few HMIs that wait for forecasts."""
+
+import json
+import random
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+
+import httpx
+import paho.mqtt.client as mqtt
+from paho.mqtt.enums import CallbackAPIVersion
+
+from benchmarks.servers import HOST, Serving
+from forecasting.window import grid_floor
+from wire.clock import PlantClock
+from wire.identity import MachineId
+from wire.topics import Channel, topic
+
+GRID = timedelta(minutes=15)
+_MOST_OVERTAKEN = 0.25  # of the HMIs may hear a newer forecast instead of the grid's
+_ASK_EVERY, _LOOK_EVERY = 0.2, 2.0  # seconds
+
+
+@dataclass
+class Answers:
+    """Seconds of every answer, by what was asked for."""
+
+    forecast: list[float] = field(default_factory=list)
+    fleet: list[float] = field(default_factory=list)
+    changes: list[float] = field(default_factory=list)
+    fleet_bytes: int = 0
+
+
+@contextmanager
+def asking(service: Serving, machines: Sequence[MachineId]) -> Iterator[Answers]:
+    """Ask for the whole fleet once, then for what changed as a page does, and for any machine's forecast."""
+    answers, ended = Answers(), Event()
+    thread = Thread(target=_ask, args=(service, machines, answers, ended), daemon=True)
+    thread.start()
+    try:
+        yield answers
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _ask(service: Serving, machines: Sequence[MachineId], answers: Answers, ended: Event) -> None:
+    chance = random.Random(7)  # noqa: S311 - a load, no secret
+    headers = {"Authorization": f"Bearer {service.key}"}
+    with httpx.Client(base_url=f"http://{HOST}:{service.port}", headers=headers, timeout=120) as client:
+
+        def get(path: str, took: list[float]) -> bytes:
+            began = time.monotonic()
+            answer = client.get(path).raise_for_status()
+            took.append(time.monotonic() - began)
+            return answer.content
+
+        whole = get("/v1/fleet", answers.fleet)
+        answers.fleet_bytes, revision = len(whole), json.loads(whole)["revision"]
+        look_at = time.monotonic()
+        while not ended.wait(_ASK_EVERY):
+            machine = chance.choice(machines)
+            get(f"/v1/machines/{machine.site}/{machine.machine}/forecast", answers.forecast)
+            if time.monotonic() >= look_at:
+                changed = get(f"/v1/fleet?since={revision}", answers.changes)
+                revision, look_at = json.loads(changed)["revision"], time.monotonic() + _LOOK_EVERY
+
+
+@dataclass
+class GridWatch:
+    """A few machines' forecasts as they are announced, to see when everybody has got the grid's."""
+
+    hmis: int
+    clock: PlantClock
+    _arrived: SimpleQueue[tuple[float, bytes]] = field(default_factory=SimpleQueue)
+    _heard: dict[datetime, list[float]] = field(default_factory=dict)
+
+    def note(self, _client: mqtt.Client, _data: object, message: mqtt.MQTTMessage) -> None:
+        """Keep an announcement with its time; what stood at the broker before is old."""
+        if not message.retain:
+            self._arrived.put((time.time(), bytes(message.payload)))
+
+    def refreshed(self) -> dict[datetime, float]:
+        """Return the grid's moments that reached everybody, and the wall seconds from each to the last of them."""
+        while True:
+            try:
+                at, payload = self._arrived.get_nowait()
+            except Empty:
+                break
+            moment = datetime.fromisoformat(json.loads(payload)["as_of"])
+            if moment == grid_floor(moment, GRID):
+                self._heard.setdefault(moment, []).append(at)
+        enough = self.hmis * (1 - _MOST_OVERTAKEN)
+        return {
+            moment: max(times) - self.wall(moment) for moment, times in self._heard.items() if len(times) >= enough
+        }
+
+    def fallen_due(self, begin: float, end: float) -> int:
+        """Return how many moments of the grid lay between two moments of wall time."""
+        return round((grid_floor(self._plant(end), GRID) - grid_floor(self._plant(begin), GRID)) / GRID)
+
+    def _plant(self, wall: float) -> datetime:
+        return PlantClock(self.clock.wall_origin, self.clock.plant_origin, self.clock.speed, lambda: wall).now()
+
+    def wall(self, moment: datetime) -> float:
+        """Return the wall time of a moment of the plant."""
+        origin = self.clock.plant_origin or self.clock.wall_origin
+        return self.clock.wall_origin.timestamp() + self.clock.wall_seconds(moment - origin)
+
+
+@contextmanager
+def watching(port: int, machines: Sequence[MachineId], clock: PlantClock) -> Iterator[GridWatch]:
+    """Listen to these machines' forecasts."""
+    watch = GridWatch(len(machines), clock)
+    client = mqtt.Client(CallbackAPIVersion.VERSION2)
+    client.on_message = watch.note
+    client.connect(HOST, port)
+    client.subscribe([(topic(machine, Channel.FORECAST), 1) for machine in machines])
+    client.loop_start()
+    try:
+        yield watch
+    finally:
+        client.disconnect()
+        client.loop_stop()
+
+
+def set_clock(plant: datetime, speed: float) -> PlantClock:
+    """Return a plant clock that stands at a moment now and runs so fast from there."""
+    return PlantClock(datetime.now(UTC), plant, speed)

@@ -1,0 +1,252 @@
+"""One spell of a fleet's load on one host: who speaks how fast, and what everybody took meanwhile."""
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.crowd import Orders, Told
+from benchmarks.onlookers import Answers, GridWatch, asking, watching
+from benchmarks.plant import SITES, Plant
+from benchmarks.servers import REPOSITORY, Serving, alarmcast
+from benchmarks.usage import Taken, child_named, taken, told
+from wire.clock import PlantClock
+
+_HMIS = 20
+_GATHER, _WARM_UP, _SECONDS, _DRAIN = 2.0, 5.0, 20.0, 20.0  # seconds
+_FIRST_REFRESH = 240.0  # seconds in which a service that has just started must have told every forecast
+_EVERYTHING = "service"
+_STORED = ("stored", "late", "flagged")
+SLOW_ACK = 2.0  # seconds after which an agent sends less at a time
+
+
+@dataclass(frozen=True)
+class Host:
+    """What runs here: a broker, a database, and a service in one process or in several."""
+
+    plant: Plant
+    broker_port: int
+    data_dir: Path
+    database_url: str | None = None
+    database_pid: int | None = None
+    roles: tuple[str, ...] = ()  # one process for each; none is one process for everything
+    crowds: int = 1
+
+    @contextmanager
+    def serving(self, clock: PlantClock) -> Iterator[Mapping[str, Serving]]:
+        """Run the service's processes on a plant clock, each with a folder of its own but for the first."""
+        environment = {
+            "ALARMCAST_CLOCK_WALL_ORIGIN": clock.wall_origin.isoformat(),
+            "ALARMCAST_CLOCK_PLANT_ORIGIN": (clock.plant_origin or clock.wall_origin).isoformat(),
+            "ALARMCAST_CLOCK_SPEED": str(clock.speed),
+            "ALARMCAST_INTEGRITY_CHECK": "off",  # read through once for every speed, it would be most of the time
+            "ALARMCAST_REFRESH_DAYS": "0",
+        }
+        if self.database_url:
+            environment["ALARMCAST_DATABASE_URL"] = self.database_url
+        with ExitStack() as stack:
+            services: dict[str, Serving] = {}
+            for number, roles in enumerate(self.roles or (None,)):
+                folder = self.data_dir if number == 0 else self.data_dir / f"process-{number}"
+                folder.mkdir(exist_ok=True)
+                own = environment if roles is None else environment | {"ALARMCAST_ROLES": roles}
+                started = stack.enter_context(alarmcast(folder, self.broker_port, environment=own))
+                services[_EVERYTHING if roles is None else f"{roles} {number}"] = started
+            yield services
+
+
+@dataclass(frozen=True)
+class Running:
+    """A service on its clock, in which every machine has a forecast."""
+
+    host: Host
+    clock: PlantClock
+    services: Mapping[str, Serving]
+    watch: GridWatch
+    first_refresh: float
+
+    @property
+    def asked(self) -> Serving:
+        """The process that answers people."""
+        return next(one for name, one in self.services.items() if name == _EVERYTHING or "api" in name)
+
+    def taken(self) -> dict[str, Taken]:
+        """Return what every program has taken so far, by name."""
+        pids = {"broker": child_named("mosquitto")} | {name: one.pid for name, one in self.services.items()}
+        if self.host.database_pid:
+            pids["database"] = self.host.database_pid
+        return {name: taken(pid) for name, pid in pids.items()}
+
+
+@contextmanager
+def running(host: Host, clock: PlantClock) -> Iterator[Running]:
+    """Start the service and wait until the first forecasts of all machines are told."""
+    ids = host.plant.ids
+    hmis = [ids[place] for place in np.linspace(0, len(ids) - 1, min(_HMIS, len(ids)), dtype=int)]
+    began = time.monotonic()
+    with watching(host.broker_port, hmis, clock) as watch, host.serving(clock) as services:
+        while not watch.refreshed():
+            if time.monotonic() - began > _FIRST_REFRESH:
+                raise TimeoutError(f"not every machine had a forecast {_FIRST_REFRESH:.0f} s after the start")
+            time.sleep(0.1)
+        yield Running(host, clock, services, watch, time.monotonic() - began)
+
+
+@dataclass(frozen=True)
+class Spell:
+    """What a spell was like. Rates are per wall second, cores are CPU seconds per wall second."""
+
+    name: str
+    speed: float
+    alarms_a_day: float
+    seconds: float
+    offered: float
+    committed: float
+    acked: float
+    states: float
+    lag_p50: float
+    lag_p99: float
+    lag_at_the_end: float
+    resent: int
+    unacked: int
+    crowd_behind: float
+    crowd_cores: float
+    first_refresh: float
+    grid_due: int
+    grid_kept: int
+    grid_seconds: float | None
+    passes: float
+    pass_seconds: float
+    rest_ms: dict[str, float | None]
+    fleet_megabytes: float
+    cores: dict[str, float]
+    megabytes: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def wall(self) -> str | None:
+        """What did not keep up, if anything."""
+        if self.crowd_behind > SLOW_ACK / 2:
+            return "the load generator"
+        if self.unacked or self.lag_at_the_end > SLOW_ACK:
+            return "ingest: acks take longer than the two seconds after which agents step back"
+        if self.grid_due > self.grid_kept:
+            return "forecasts: the grid's next moment comes before everybody has the last one's"
+        return None
+
+
+def measure(run: Running, name: str, *, alarms_a_day: float, first_seq: int) -> Spell:
+    """Let the crowd speak, and measure after a warm-up for at least one step of the forecasts' grid."""
+    begin = time.time() + _GATHER
+    seconds = _SECONDS if run.clock.speed == 1 else max(_SECONDS, 900 / run.clock.speed)
+    crowds = _crowds(run, alarms_a_day, first_seq, begin, _WARM_UP + seconds)
+    try:
+        _sleep_until(begin + _WARM_UP)
+        figures = told(run.services.values())
+        before, since = run.taken(), time.time()
+        with asking(run.asked, run.host.plant.ids) as answers:
+            _sleep_until(since + seconds)
+        after, until = run.taken(), time.time()
+        counted = _difference(told(run.services.values()), figures)
+        spoken = [_result(crowd) for crowd in crowds]
+    finally:
+        for crowd in crowds:
+            crowd.kill()
+            crowd.wait()
+    took = until - since
+    lags = _lags(spoken, _WARM_UP, _WARM_UP + took)
+    refreshed = [delay for at, delay in run.watch.refreshed().items() if since <= run.watch.wall(at) < until]
+    due = run.watch.fallen_due(since, until)
+    return Spell(
+        name=name,
+        speed=run.clock.speed,
+        alarms_a_day=alarms_a_day,
+        seconds=took,
+        offered=sum(one.offered for one in spoken) / (_WARM_UP + seconds),
+        committed=sum(counted[f"alarmcast_events_total{{{kind}}}"] for kind in ("stored", "late", "flagged"))
+        / took,
+        acked=len(lags) / took,
+        states=sum(one.states for one in spoken) / (_WARM_UP + seconds),
+        lag_p50=_percentile(lags, 50),
+        lag_p99=_percentile(lags, 99),
+        lag_at_the_end=_percentile(_lags(spoken, _WARM_UP + 0.75 * took, _WARM_UP + took), 50),
+        resent=sum(one.resent for one in spoken),
+        unacked=sum(one.unacked for one in spoken),
+        crowd_behind=max(one.behind for one in spoken),
+        crowd_cores=sum(one.cpu_seconds for one in spoken) / (_WARM_UP + seconds),
+        first_refresh=run.first_refresh,
+        grid_due=due,
+        grid_kept=min(due, len(refreshed)),
+        grid_seconds=max(refreshed, default=None),
+        passes=counted["alarmcast_forecast_duration_seconds_count"],
+        pass_seconds=counted["alarmcast_forecast_duration_seconds_sum"],
+        rest_ms=_answered(answers),
+        fleet_megabytes=answers.fleet_bytes / 1e6,
+        cores={name: (after[name].cpu_seconds - before[name].cpu_seconds) / took for name in after},
+        megabytes={name: one.megabytes for name, one in after.items()},
+    )
+
+
+def _crowds(
+    run: Running, alarms_a_day: float, first_seq: int, begin: float, seconds: float
+) -> list[subprocess.Popen[str]]:
+    started = []
+    for number in range(run.host.crowds):
+        orders = Orders(
+            port=run.host.broker_port,
+            machines=run.host.plant.machines,
+            sites=[f"plant-{site}" for site in range(SITES) if site % run.host.crowds == number],
+            wall_origin=run.clock.wall_origin.isoformat(),
+            plant_origin=(run.clock.plant_origin or run.clock.wall_origin).isoformat(),
+            speed=run.clock.speed,
+            alarms_a_day=alarms_a_day,
+            first_seq=first_seq,
+            begin=begin,
+            seconds=seconds,
+            drain=_DRAIN,
+            seed=first_seq + number,
+        )
+        command = [sys.executable, "-m", "benchmarks.crowd", orders.words()]
+        started.append(subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True))
+    return started
+
+
+def _result(crowd: subprocess.Popen[str]) -> Told:
+    said, _ = crowd.communicate(timeout=_DRAIN + 60)
+    return Told(**json.loads(said))
+
+
+def _lags(spoken: list[Told], first: float, last: float) -> list[float]:
+    """Return the lags of what was sent between two moments, in seconds since the crowd began."""
+    return [lag for one in spoken for at, lag in one.lags if first <= at < last]
+
+
+def _percentile(values: list[float], percent: float) -> float:
+    return float(np.percentile(values, percent)) if values else 0.0
+
+
+def _answered(answers: Answers) -> dict[str, float | None]:
+    asked: dict[str, list[float]] = {
+        "forecast": answers.forecast,
+        "fleet": answers.fleet,
+        "changes": answers.changes,
+    }
+    return {
+        f"{name} p{percent}": 1000 * _percentile(took, percent) if took else None
+        for name, took in asked.items()
+        for percent in (50, 99)
+    }
+
+
+def _difference(after: Counter[str], before: Counter[str]) -> Mapping[str, float]:
+    return Counter({name: value - before[name] for name, value in after.items()})
+
+
+def _sleep_until(wall: float) -> None:
+    time.sleep(max(0.0, wall - time.time()))
