@@ -106,7 +106,7 @@ def settle(stores: Stores, plant: Plant, now: datetime) -> None:
             ],
         )
     _number_on(stores, plant)
-    _stock_up(stores, plant, now)
+    stock_up(stores, plant, now)
     version = stores.versions.add_and_promote(model(entries), report={}, at=now - timedelta(days=1))
     with stores.database.write() as connection:
         connection.execute(
@@ -167,7 +167,8 @@ def _layers(sizes: tuple[int, ...], rng: np.random.Generator) -> tuple[Layer, ..
     )
 
 
-def _stock_up(stores: Stores, plant: Plant, now: datetime) -> None:
+def stock_up(stores: Stores, plant: Plant, now: datetime, *, first: int = 1) -> None:
+    """Write the alarms that the machines from a short number on have raised before ``now``."""
     if not plant.stock:
         return
     span = round(plant.days * _DAY_US)
@@ -175,10 +176,10 @@ def _stock_up(stores: Stores, plant: Plant, now: datetime) -> None:
         _make_room(stores, plant, now)
     values = {"codes": plant.codes, "start": micros(now) - span, "step": span // (plant.stock + 1)}
     at_once = max(1, _AT_ONCE // plant.stock)
-    for first in range(1, plant.machines + 1, at_once):
+    for row in range(first, plant.machines + 1, at_once):
         with stores.database.write() as connection:
             _count_to(connection, plant.stock)
-            chosen = {"first": first, "last": first + at_once, "now": micros(now)}
+            chosen = {"first": row, "last": row + at_once, "now": micros(now)}
             connection.execute(_STOCK, values | chosen)
     if not stores.database.is_sqlite:
         with stores.database.write() as connection:

@@ -48,6 +48,7 @@ class Host:
             "ALARMCAST_CLOCK_SPEED": str(clock.speed),
             "ALARMCAST_INTEGRITY_CHECK": "off",  # read through once for every speed, it would be most of the time
             "ALARMCAST_REFRESH_DAYS": "0",
+            "ALARMCAST_RETENTION_DAYS": "3650",
         }
         if self.database_url:
             environment["ALARMCAST_DATABASE_URL"] = self.database_url
