@@ -102,7 +102,11 @@ def _decades(values: Sequence[float]) -> tuple[int, int]:
 
 
 def _tick(power: int) -> str:
-    return f"{10**power:,}" if 0 <= power <= 3 else f"10^{power}" if power > 3 else f"{10.0**power:g}"
+    """Write a power of ten as short as an axis needs it."""
+    for least, letter in ((9, "G"), (6, "M"), (4, "k")):
+        if power >= least:
+            return f"{10 ** (power - least // 3 * 3):g}{letter}"
+    return f"{10.0**power:g}"
 
 
 def _text(x: float, y: float, text: str, *, anchor: str, style: str = "") -> str:
