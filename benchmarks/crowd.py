@@ -37,7 +37,10 @@ _HEARD = (Channel.ACKS, Channel.STATE)  # what agents subscribe to
 
 @dataclass(frozen=True)
 class Orders:
-    """For which machines to speak, how often, from when on and for how long; times are wall time."""
+    """For which machines to speak, how often, from when on and for how long; times are wall time.
+
+    With ``hurry`` all of it comes so many times as often as by the plant's clock: the messages of so many fleets.
+    """
 
     port: int
     machines: int  # of the whole plant
@@ -46,8 +49,10 @@ class Orders:
     plant_origin: str
     speed: float
     alarms_a_day: float
+    hurry: float
     first_seq: int
     begin: float
+    warm_up: float
     seconds: float
     drain: float
     seed: int = 19
@@ -102,17 +107,20 @@ class Crowd:
         self._places = {topic(one, Channel.ACKS): place for place, one in enumerate(self._machines)}
         self._under_way: dict[tuple[int, int], _Sent] = {}  # the one sent longest ago comes first
         self._reader, self._message_id = packets.Reader(), 0
+        self._pace = orders.speed * orders.hurry
         self.told = Told()
 
     def run(self) -> None:
         """Speak for as long as ordered, then wait for the last acks."""
-        end = self._orders.begin + self._orders.seconds
+        warm = self._orders.begin + self._orders.warm_up
+        end = warm + self._orders.seconds
         due = heapq.merge(self._events(), self._states(), key=itemgetter(0))
         at, speak = next(due)
         while (now := time.time()) < end:
             out = bytearray()
             while at <= now:
-                self.told.behind = max(self.told.behind, now - at)
+                if at >= warm:
+                    self.told.behind = max(self.told.behind, now - at)
                 out += speak(now)
                 at, speak = next(due)
             out += self._overdue(now)
@@ -126,7 +134,7 @@ class Crowd:
 
     def _events(self) -> Iterator[tuple[float, Speak]]:
         """Yield when the next machine raises an alarm: any of them, after any time, so many a day on average."""
-        a_second = len(self._machines) * self._orders.alarms_a_day * self._orders.speed / 86_400
+        a_second = len(self._machines) * self._orders.alarms_a_day * self._pace / 86_400
         at = self._orders.begin
         while a_second:
             at += self._chance.expovariate(a_second)
@@ -136,7 +144,7 @@ class Crowd:
 
     def _states(self) -> Iterator[tuple[float, Speak]]:
         """Yield when the next machine tells how it is: they take turns."""
-        pause = self._clock.wall_seconds(HEARTBEAT) / len(self._machines)
+        pause = HEARTBEAT.total_seconds() / self._pace / len(self._machines)
         at = self._orders.begin
         while True:
             at += pause

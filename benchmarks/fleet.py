@@ -1,12 +1,14 @@
 """A fleet of thousands of machines against one host: what it costs, and what gives way first.
 
 ``python -m benchmarks.fleet --machines 10000`` runs a real broker and a real service on a database in which every
-machine has a month of alarms, and lets all of them speak: first as they do, then in a plant whose clock runs
-faster, twice as fast each time, until something does not keep up. A fleet at speed 30 asks for as much work as
-thirty such fleets. The machines are simulated by few processes (``benchmarks.crowd``), not by as many agents.
+machine has a month of alarms, in a plant whose clock runs ten times as fast, so that a refresh of all forecasts
+falls due every 90 seconds. All machines speak: as they do, then with many more alarms, then in an ever greater
+hurry, twice as often each time, until acks come too late. They are simulated by few processes
+(``benchmarks.crowd``), not by as many agents.
 """
 
 import argparse
+import itertools
 import json
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -20,16 +22,16 @@ from rich.console import Console
 from benchmarks.costs import costs
 from benchmarks.fleet_report import shown
 from benchmarks.footprint import footprint
-from benchmarks.onlookers import set_clock
+from benchmarks.onlookers import GRID, set_clock
 from benchmarks.plant import ALARMS_A_DAY, CODES, Plant, settle
 from benchmarks.servers import mosquitto
-from benchmarks.spell import Host, Spell, measure, running
+from benchmarks.spell import Host, Plan, Running, Spell, measure, running
 from benchmarks.usage import database_server
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import open_stores
 
 _BUSY = 10  # times as many alarms: what differs then is what events cost
-_SEQS_A_SPELL = 1_000_000
+_SEQS = 1_000_000  # of a machine in a spell, at most
 
 
 def main() -> None:
@@ -47,14 +49,22 @@ def main() -> None:
         host = Host(
             plant, port, Path(folder), options.database_url, server, tuple(options.roles or ()), options.crowds
         )
-        spells = _spells(host, options.speed, options.fastest, began)
+        with running(host, set_clock(datetime.now(UTC), options.speed)) as run:
+            _say(f"every machine has a forecast {run.first_refresh:.0f} s after the start", began)
+            spells = _spells(run, options.most_hurry, began)
+            refreshes = [run.watch.refreshed_since(one.since, one.seconds) for one in spells]
     result = {
         "machines": plant.machines,
         "events_before": plant.events,
+        "speed": options.speed,
         "database": "PostgreSQL" if options.database_url else "SQLite",
         "roles": options.roles,
-        "spells": [asdict(one) | {"wall": one.wall} for one in spells],
-        "costs": asdict(costs(spells, plant.machines)),
+        "first_refresh": run.first_refresh,
+        "spells": [
+            asdict(one) | {"wall": one.wall, "refreshes": took}
+            for one, took in zip(spells, refreshes, strict=True)
+        ],
+        "costs": asdict(costs(*spells[:2], machines=plant.machines, speed=options.speed)),
         "bytes": asdict(footprint()),
         "seconds": round(monotonic() - began, 1),
     }
@@ -63,21 +73,19 @@ def main() -> None:
         options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
-def _spells(host: Host, speed: float, fastest: float, began: float) -> list[Spell]:
-    """Measure the fleet as it is, faster, faster with many more alarms, and then ever faster."""
-    usual = host.plant.alarms_a_day
-    plans = [(1.0, [("as it is", usual)]), (speed, [("faster", usual), ("many alarms", _BUSY * usual)])]
-    plans += [(speed * 2**step, [("faster", usual)]) for step in range(1, 12) if speed * 2**step <= fastest]
+def _spells(run: Running, most_hurry: float, began: float) -> list[Spell]:
+    """Measure the usual over a whole step of the grid, then many alarms, then ever more of everything."""
+    usual, step = run.host.plant.alarms_a_day, run.clock.wall_seconds(GRID)
+    plans = [Plan("usual", usual, 1 * _SEQS, seconds=step), Plan("many alarms", _BUSY * usual, 2 * _SEQS)]
+    hurries = itertools.takewhile(lambda hurry: hurry <= most_hurry, (2.0**power for power in itertools.count(1)))
+    plans += [
+        Plan(f"{hurry:g} x as often", usual, place * _SEQS, hurry) for place, hurry in enumerate(hurries, start=3)
+    ]
     spells: list[Spell] = []
-    plant_now = datetime.now(UTC)
-    for pace, named in plans:
-        with running(host, clock := set_clock(plant_now, pace)) as run:
-            for name, alarms in named:
-                first_seq = (len(spells) + 1) * _SEQS_A_SPELL
-                spells.append(measure(run, name, alarms_a_day=alarms, first_seq=first_seq))
-                _say(f"speed {pace:g}, {name}: {spells[-1].wall or 'keeps up'}", began)
-        plant_now = clock.now()
-        if spells[-1].wall and len(spells) > 3:
+    for plan in plans:
+        spells.append(measure(run, plan))
+        _say(f"{plan.name}: {spells[-1].wall or 'everything keeps up'}", began)
+        if spells[-1].wall and plan.hurry > 1:
             break
     return spells
 
@@ -92,8 +100,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--alarms-a-day", type=float, default=ALARMS_A_DAY, help="of each machine")
     parser.add_argument("--days", type=float, default=30.0, help="of alarms that are stored already")
     parser.add_argument("--codes", type=int, default=CODES)
-    parser.add_argument("--speed", type=float, default=30.0, help="of the plant's clock, to begin with")
-    parser.add_argument("--fastest", type=float, default=2000.0, help="where to stop if nothing gives way")
+    parser.add_argument("--speed", type=float, default=10.0, help="of the plant's clock")
+    parser.add_argument("--most-hurry", type=float, default=256.0, help="where to stop if nothing gives way")
     parser.add_argument("--database-url", help="an empty PostgreSQL database; SQLite unless given")
     parser.add_argument("--roles", nargs="*", help="a process for each, such as api ingest worker")
     parser.add_argument("--crowds", type=int, default=1, help="processes that speak for the machines")

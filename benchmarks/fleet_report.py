@@ -10,11 +10,13 @@ def shown(result: Mapping[str, Any]) -> list[Table | str]:
     """Return the spells, the costs and what gave way first."""
     spells = result["spells"]
     first = next((one for one in spells if one["wall"]), None)
-    wall = f"at speed {first['speed']:g}, {first['wall']}" if first else "nothing gave way"
+    wall = f"{first['name']}, {first['wall']}" if first else "nothing gave way"
+    title = f"{result['machines']:,} machines on {result['database']}, plant clock x {result['speed']:g}"
     return [
-        _spells(f"{result['machines']:,} machines on {result['database']}", spells),
+        _spells(title, spells),
         _costs(result["costs"]),
         f"On disk: {', '.join(f'{name} {size:.0f} bytes' for name, size in result['bytes'].items())}.",
+        f"Every machine had a forecast {result['first_refresh']:.0f} s after the start.",
         f"First wall: {wall}.",
         f"In {result['seconds']:.0f} s.",
     ]
@@ -23,7 +25,7 @@ def shown(result: Mapping[str, Any]) -> list[Table | str]:
 def _spells(title: str, spells: Sequence[Mapping[str, Any]]) -> Table:
     laid = Table("", title=title, title_justify="left")
     for one in spells:
-        laid.add_column(f"speed {one['speed']:g}, {one['name']}", justify="right")
+        laid.add_column(one["name"], justify="right")
 
     def row(name: str, *cells: str) -> None:
         laid.add_row(name, *cells)
@@ -37,9 +39,7 @@ def _spells(title: str, spells: Sequence[Mapping[str, Any]]) -> Table:
         *(f"{1e3 * one['lag_p50']:,.0f} / {1e3 * one['lag_p99']:,.0f}" for one in spells),
     )
     row("resent / never acked", *(f"{one['resent']:,} / {one['unacked']:,}" for one in spells))
-    row("grid moments kept", *(f"{one['grid_kept']} of {one['grid_due']}" for one in spells))
-    row("s until all have the grid's forecast", *(_seconds(one["grid_seconds"]) for one in spells))
-    row("s after a start", *(_seconds(one["first_refresh"]) for one in spells))
+    row("grid refreshes, s", *(", ".join(f"{took:.1f}" for took in one["refreshes"]) or "-" for one in spells))
     row("passes over machines, s in them", *(f"{one['passes']:.0f}, {one['pass_seconds']:.1f}" for one in spells))
     for asked in ("forecast", "fleet", "changes"):
         times = [(one["rest_ms"][f"{asked} p50"], one["rest_ms"][f"{asked} p99"]) for one in spells]
@@ -60,10 +60,6 @@ def _costs(costs: Mapping[str, Any]) -> Table:
     laid.add_row("µs an event", *(f"{value:,.0f}" for value in costs["us_an_event"].values()))
     laid.add_row("s a machine and day", *(f"{value:,.2f}" for value in costs["seconds_a_machine_day"].values()))
     return laid
-
-
-def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
 
 
 def _number(value: float | None) -> str:

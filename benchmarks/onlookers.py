@@ -96,18 +96,17 @@ class GridWatch:
                 self._heard.setdefault(moment, []).append(at)
         enough = self.hmis * (1 - _MOST_OVERTAKEN)
         return {
-            moment: max(times) - self.wall(moment) for moment, times in self._heard.items() if len(times) >= enough
+            moment: max(times) - self._wall(moment)
+            for moment, times in self._heard.items()
+            if len(times) >= enough
         }
 
-    def fallen_due(self, begin: float, end: float) -> int:
-        """Return how many moments of the grid lay between two moments of wall time."""
-        return round((grid_floor(self._plant(end), GRID) - grid_floor(self._plant(begin), GRID)) / GRID)
+    def refreshed_since(self, since: float, seconds: float) -> list[float]:
+        """Return the delays of those moments that fell into a span of wall time."""
+        refreshed = self.refreshed()
+        return [refreshed[at] for at in sorted(refreshed) if since <= self._wall(at) < since + seconds]
 
-    def _plant(self, wall: float) -> datetime:
-        return PlantClock(self.clock.wall_origin, self.clock.plant_origin, self.clock.speed, lambda: wall).now()
-
-    def wall(self, moment: datetime) -> float:
-        """Return the wall time of a moment of the plant."""
+    def _wall(self, moment: datetime) -> float:
         origin = self.clock.plant_origin or self.clock.wall_origin
         return self.clock.wall_origin.timestamp() + self.clock.wall_seconds(moment - origin)
 
