@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.fleet --machines 10000`` runs a real broker and a real service on a database in which every
 machine has a month of alarms, in a plant whose clock runs ten times as fast, so that a refresh of all forecasts
-falls due every 90 seconds. All machines speak: as they do, then with many more alarms, then in an ever greater
-hurry, twice as often each time, until acks come too late. They are simulated by few processes
-(``benchmarks.crowd``), not by as many agents.
+falls due every 90 seconds. All machines speak: as they do, then with many more alarms, then while a page of the
+fleet is open, then in an ever greater hurry, twice as often each time, until acks come too late. They are
+simulated by few processes (``benchmarks.crowd``), not by as many agents.
 """
 
 import argparse
@@ -76,10 +76,14 @@ def main() -> None:
 def _spells(run: Running, most_hurry: float, began: float) -> list[Spell]:
     """Measure the usual over a whole step of the grid, then many alarms, then ever more of everything."""
     usual, step = run.host.plant.alarms_a_day, run.clock.wall_seconds(GRID)
-    plans = [Plan("usual", usual, 1 * _SEQS, seconds=step), Plan("many alarms", _BUSY * usual, 2 * _SEQS)]
+    plans = [
+        Plan("usual", usual, 1 * _SEQS, seconds=step),
+        Plan("many alarms", _BUSY * usual, 2 * _SEQS),
+        Plan("an open page", usual, 3 * _SEQS, page=True),
+    ]
     hurries = itertools.takewhile(lambda hurry: hurry <= most_hurry, (2.0**power for power in itertools.count(1)))
     plans += [
-        Plan(f"{hurry:g} x as often", usual, place * _SEQS, hurry) for place, hurry in enumerate(hurries, start=3)
+        Plan(f"{hurry:g} x as often", usual, place * _SEQS, hurry) for place, hurry in enumerate(hurries, start=4)
     ]
     spells: list[Spell] = []
     for plan in plans:

@@ -22,7 +22,7 @@ from wire.topics import Channel, topic
 
 GRID = timedelta(minutes=15)
 _MOST_OVERTAKEN = 0.25  # of the HMIs may hear a newer forecast instead of the grid's
-_ASK_EVERY, _LOOK_EVERY = 0.2, 2.0  # seconds
+_ASK_EVERY, _LOOK_EVERY = 0.2, 1.0  # seconds; a page looks once a second, however many are open
 
 
 @dataclass
@@ -36,38 +36,49 @@ class Answers:
 
 
 @contextmanager
-def asking(service: Serving, machines: Sequence[MachineId]) -> Iterator[Answers]:
-    """Ask for the whole fleet once, then for what changed as a page does, and for any machine's forecast."""
+def asking(service: Serving, machines: Sequence[MachineId], *, page: bool) -> Iterator[Answers]:
+    """Ask for any machine's forecast; with a page, for the whole fleet once and then for what has changed."""
     answers, ended = Answers(), Event()
-    thread = Thread(target=_ask, args=(service, machines, answers, ended), daemon=True)
-    thread.start()
+    asked = (service, machines, answers, ended)
+    threads = [
+        Thread(target=one, args=asked, daemon=True) for one in ((_forecasts, _page) if page else (_forecasts,))
+    ]
+    for thread in threads:
+        thread.start()
     try:
         yield answers
     finally:
         ended.set()
-        thread.join()
+        for thread in threads:
+            thread.join()
 
 
-def _ask(service: Serving, machines: Sequence[MachineId], answers: Answers, ended: Event) -> None:
+def _forecasts(service: Serving, machines: Sequence[MachineId], answers: Answers, ended: Event) -> None:
     chance = random.Random(7)  # noqa: S311 - a load, no secret
-    headers = {"Authorization": f"Bearer {service.key}"}
-    with httpx.Client(base_url=f"http://{HOST}:{service.port}", headers=headers, timeout=120) as client:
-
-        def get(path: str, took: list[float]) -> bytes:
-            began = time.monotonic()
-            answer = client.get(path).raise_for_status()
-            took.append(time.monotonic() - began)
-            return answer.content
-
-        whole = get("/v1/fleet", answers.fleet)
-        answers.fleet_bytes, revision = len(whole), json.loads(whole)["revision"]
-        look_at = time.monotonic()
+    with _client(service) as client:
         while not ended.wait(_ASK_EVERY):
             machine = chance.choice(machines)
-            get(f"/v1/machines/{machine.site}/{machine.machine}/forecast", answers.forecast)
-            if time.monotonic() >= look_at:
-                changed = get(f"/v1/fleet?since={revision}", answers.changes)
-                revision, look_at = json.loads(changed)["revision"], time.monotonic() + _LOOK_EVERY
+            _get(client, f"/v1/machines/{machine.site}/{machine.machine}/forecast", answers.forecast)
+
+
+def _page(service: Serving, _machines: Sequence[MachineId], answers: Answers, ended: Event) -> None:
+    with _client(service) as client:
+        seen = _get(client, "/v1/fleet", answers.fleet)
+        answers.fleet_bytes = len(seen)
+        while not ended.wait(_LOOK_EVERY):
+            seen = _get(client, f"/v1/fleet?since={json.loads(seen)['revision']}", answers.changes)
+
+
+def _client(service: Serving) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {service.key}"}
+    return httpx.Client(base_url=f"http://{HOST}:{service.port}", headers=headers, timeout=120)
+
+
+def _get(client: httpx.Client, path: str, took: list[float]) -> bytes:
+    began = time.monotonic()
+    answer = client.get(path).raise_for_status()
+    took.append(time.monotonic() - began)
+    return answer.content
 
 
 @dataclass

@@ -155,6 +155,7 @@ class Plan:
     first_seq: int
     hurry: float = 1.0
     seconds: float = SECONDS
+    page: bool = False  # whether somebody looks at the fleet's page meanwhile
 
 
 def measure(run: Running, plan: Plan) -> Spell:
@@ -165,7 +166,7 @@ def measure(run: Running, plan: Plan) -> Spell:
         _sleep_until(begin + _WARM_UP)
         figures = told(run.services.values())
         before, since = run.taken(), time.time()
-        with asking(run.asked, run.host.plant.ids) as answers:
+        with asking(run.asked, run.host.plant.ids, page=plan.page) as answers:
             _sleep_until(since + seconds)
         after, until = run.taken(), time.time()
         counted = _difference(told(run.services.values()), figures)
