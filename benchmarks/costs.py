@@ -1,10 +1,12 @@
 """What one more machine and one more event cost, told apart by a spell with many more events."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.spell import Spell
 
 _DAY = 86_400
+_REFRESHES_A_DAY = 96
 
 
 @dataclass(frozen=True)
@@ -18,12 +20,18 @@ class Costs:
     seconds_a_machine_day: dict[str, float]
 
 
-def costs(usual: Spell, busy: Spell, *, machines: int, speed: float) -> Costs:
-    """Compare a spell, which must hold one refresh of the grid, with one that differs in its alarms alone."""
+def costs(spells: Sequence[Spell], machines: int) -> Costs:
+    """Tell events from machines by the spell with many alarms; a day's refreshes are the machines'."""
+    named = {one.name: one for one in spells}
+    usual, busy, refresh = named["usual"], named["many alarms"], named["a refresh"]
     more = busy.acked - usual.acked
     an_event = {name: (busy.cores[name] - usual.cores[name]) / more for name in usual.cores}
-    machine_days = machines * speed / _DAY  # in a second
+    refreshing = {name: (refresh.cores[name] - usual.cores[name]) * refresh.seconds for name in usual.cores}
     return Costs(
         {name: 1e6 * seconds for name, seconds in an_event.items()},
-        {name: (usual.cores[name] - an_event[name] * usual.acked) / machine_days for name in usual.cores},
+        {
+            name: ((usual.cores[name] - an_event[name] * usual.acked) * _DAY + refreshing[name] * _REFRESHES_A_DAY)
+            / machines
+            for name in usual.cores
+        },
     )

@@ -4,7 +4,8 @@ Not so many agents: there is no spool, no last will and no connection for each o
 is theirs: events that come by chance, one a message, numbered by each machine and sent again until the service's
 own ack names them, and every five plant-minutes each machine's retained state.
 
-``python -m benchmarks.crowd ORDERS`` takes its orders as JSON and prints as JSON what became of them.
+``python -m benchmarks.crowd ORDERS`` takes its orders as JSON, speaks until its input is closed, and prints what
+became of them as JSON.
 """
 
 import heapq
@@ -37,7 +38,7 @@ _HEARD = (Channel.ACKS, Channel.STATE)  # what agents subscribe to
 
 @dataclass(frozen=True)
 class Orders:
-    """For which machines to speak, how often, from when on and for how long; times are wall time.
+    """For which machines to speak, how often and from when on; times are wall time.
 
     With ``hurry`` all of it comes so many times as often as by the plant's clock: the messages of so many fleets.
     """
@@ -53,7 +54,6 @@ class Orders:
     first_seq: int
     begin: float
     warm_up: float
-    seconds: float
     drain: float
     seed: int = 19
 
@@ -81,6 +81,7 @@ class Told:
     resent: int = 0
     unacked: int = 0
     behind: float = 0.0
+    seconds: float = 0.0
     cpu_seconds: float = 0.0
     lags: list[tuple[float, float]] = field(default_factory=list)
 
@@ -111,12 +112,12 @@ class Crowd:
         self.told = Told()
 
     def run(self) -> None:
-        """Speak for as long as ordered, then wait for the last acks."""
+        """Speak until told to stop, then wait for the last acks."""
         warm = self._orders.begin + self._orders.warm_up
-        end = warm + self._orders.seconds
         due = heapq.merge(self._events(), self._states(), key=itemgetter(0))
         at, speak = next(due)
-        while (now := time.time()) < end:
+        while not select.select([sys.stdin], [], [], 0)[0]:
+            now = time.time()
             out = bytearray()
             while at <= now:
                 if at >= warm:
@@ -126,10 +127,12 @@ class Crowd:
             out += self._overdue(now)
             self._connection.sendall(out)
             self._listen(min(_PULSE, max(0.0, at - now)))
+        end = time.time()
         while self._under_way and time.time() < end + self._orders.drain:
             self._connection.sendall(self._overdue(time.time()))
             self._listen(_PULSE)
         self.told.unacked = len(self._under_way)
+        self.told.seconds = end - self._orders.begin
         self.told.cpu_seconds = time.process_time()
 
     def _events(self) -> Iterator[tuple[float, Speak]]:

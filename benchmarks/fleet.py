@@ -1,10 +1,9 @@
 """A fleet of thousands of machines against one host: what it costs, and what gives way first.
 
 ``python -m benchmarks.fleet --machines 10000`` runs a real broker and a real service on a database in which every
-machine has a month of alarms, in a plant whose clock runs ten times as fast, so that a refresh of all forecasts
-falls due every 90 seconds. All machines speak: as they do, then with many more alarms, then while a page of the
-fleet is open, then in an ever greater hurry, twice as often each time, until acks come too late. They are
-simulated by few processes (``benchmarks.crowd``), not by as many agents.
+machine has a month of alarms. All machines speak: as they do, then with many more alarms, then while a page of the
+fleet is open, then while everybody's forecast falls due, then ever more often, twice as often each time, until
+acks come too late. They are simulated by few processes (``benchmarks.crowd``), not by as many agents.
 """
 
 import argparse
@@ -12,7 +11,7 @@ import itertools
 import json
 from contextlib import ExitStack
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -27,10 +26,12 @@ from benchmarks.plant import ALARMS_A_DAY, CODES, Plant, settle
 from benchmarks.servers import mosquitto
 from benchmarks.spell import Host, Plan, Running, Spell, measure, running
 from benchmarks.usage import database_server
+from forecasting.window import grid_floor
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import open_stores
 
-_BUSY = 10  # times as many alarms: what differs then is what events cost
+_BUSY = 50  # times as many alarms: what differs then is what events cost
+_REFRESH_AT_MOST = 180.0  # seconds to wait for a refresh, from when the page is closed
 _SEQS = 1_000_000  # of a machine in a spell, at most
 
 
@@ -49,22 +50,18 @@ def main() -> None:
         host = Host(
             plant, port, Path(folder), options.database_url, server, tuple(options.roles or ()), options.crowds
         )
-        with running(host, set_clock(datetime.now(UTC), options.speed)) as run:
+        clock = set_clock(_before_the_grid(options.grid_after or 40 + 0.012 * plant.machines), 1.0)
+        with running(host, clock) as run:
             _say(f"every machine has a forecast {run.first_refresh:.0f} s after the start", began)
             spells = _spells(run, options.most_hurry, began)
-            refreshes = [run.watch.refreshed_since(one.since, one.seconds) for one in spells]
     result = {
         "machines": plant.machines,
         "events_before": plant.events,
-        "speed": options.speed,
         "database": "PostgreSQL" if options.database_url else "SQLite",
         "roles": options.roles,
         "first_refresh": run.first_refresh,
-        "spells": [
-            asdict(one) | {"wall": one.wall, "refreshes": took}
-            for one, took in zip(spells, refreshes, strict=True)
-        ],
-        "costs": asdict(costs(*spells[:2], machines=plant.machines, speed=options.speed)),
+        "spells": [asdict(one) | {"wall": one.wall} for one in spells],
+        "costs": asdict(costs(spells, plant.machines)),
         "bytes": asdict(footprint()),
         "seconds": round(monotonic() - began, 1),
     }
@@ -74,24 +71,28 @@ def main() -> None:
 
 
 def _spells(run: Running, most_hurry: float, began: float) -> list[Spell]:
-    """Measure the usual over a whole step of the grid, then many alarms, then ever more of everything."""
-    usual, step = run.host.plant.alarms_a_day, run.clock.wall_seconds(GRID)
+    usual = run.host.plant.alarms_a_day
+    hurries = itertools.takewhile(lambda hurry: hurry <= most_hurry, (2.0**power for power in itertools.count(2)))
     plans = [
-        Plan("usual", usual, 1 * _SEQS, seconds=step),
-        Plan("many alarms", _BUSY * usual, 2 * _SEQS),
-        Plan("an open page", usual, 3 * _SEQS, page=True),
-    ]
-    hurries = itertools.takewhile(lambda hurry: hurry <= most_hurry, (2.0**power for power in itertools.count(1)))
-    plans += [
-        Plan(f"{hurry:g} x as often", usual, place * _SEQS, hurry) for place, hurry in enumerate(hurries, start=4)
+        Plan("usual", usual),
+        Plan("many alarms", _BUSY * usual),
+        Plan("an open page", usual, page=True),
+        Plan("a refresh", usual, seconds=_REFRESH_AT_MOST, until=run.watch.is_over),
+        *(Plan(f"{hurry:g} x as often", usual, hurry) for hurry in hurries),
     ]
     spells: list[Spell] = []
     for plan in plans:
-        spells.append(measure(run, plan))
+        spells.append(measure(run, plan, first_seq=(len(spells) + 1) * _SEQS))
         _say(f"{plan.name}: {spells[-1].wall or 'everything keeps up'}", began)
         if spells[-1].wall and plan.hurry > 1:
             break
     return spells
+
+
+def _before_the_grid(seconds: float) -> datetime:
+    """Return the plant time that makes a moment of the grid fall due so many seconds from now."""
+    now = datetime.now(UTC)
+    return grid_floor(now, GRID) + GRID - timedelta(seconds=seconds)
 
 
 def _say(what: str, began: float) -> None:
@@ -104,7 +105,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--alarms-a-day", type=float, default=ALARMS_A_DAY, help="of each machine")
     parser.add_argument("--days", type=float, default=30.0, help="of alarms that are stored already")
     parser.add_argument("--codes", type=int, default=CODES)
-    parser.add_argument("--speed", type=float, default=10.0, help="of the plant's clock")
+    parser.add_argument("--grid-after", type=float, metavar="SECONDS", help="until forecasts fall due")
     parser.add_argument("--most-hurry", type=float, default=256.0, help="where to stop if nothing gives way")
     parser.add_argument("--database-url", help="an empty PostgreSQL database; SQLite unless given")
     parser.add_argument("--roles", nargs="*", help="a process for each, such as api ingest worker")

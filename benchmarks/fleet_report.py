@@ -11,7 +11,7 @@ def shown(result: Mapping[str, Any]) -> list[Table | str]:
     spells = result["spells"]
     first = next((one for one in spells if one["wall"]), None)
     wall = f"{first['name']}, {first['wall']}" if first else "nothing gave way"
-    title = f"{result['machines']:,} machines on {result['database']}, plant clock x {result['speed']:g}"
+    title = f"{result['machines']:,} machines on {result['database']}"
     return [
         _spells(title, spells),
         _costs(result["costs"]),
@@ -39,7 +39,7 @@ def _spells(title: str, spells: Sequence[Mapping[str, Any]]) -> Table:
         *(f"{1e3 * one['lag_p50']:,.0f} / {1e3 * one['lag_p99']:,.0f}" for one in spells),
     )
     row("resent / never acked", *(f"{one['resent']:,} / {one['unacked']:,}" for one in spells))
-    row("grid refreshes, s", *(", ".join(f"{took:.1f}" for took in one["refreshes"]) or "-" for one in spells))
+    row("refresh of all forecasts, s", *(_number(one["refresh"]) for one in spells))
     row("passes over machines, s in them", *(f"{one['passes']:.0f}, {one['pass_seconds']:.1f}" for one in spells))
     for asked in ("forecast", "fleet", "changes"):
         times = [(one["rest_ms"][f"{asked} p50"], one["rest_ms"][f"{asked} p99"]) for one in spells]

@@ -112,10 +112,14 @@ class GridWatch:
             if len(times) >= enough
         }
 
-    def refreshed_since(self, since: float, seconds: float) -> list[float]:
-        """Return the delays of those moments that fell into a span of wall time."""
+    def refreshed_since(self, since: float) -> float | None:
+        """Return the delay of the first moment after a wall time, if it has reached everybody."""
         refreshed = self.refreshed()
-        return [refreshed[at] for at in sorted(refreshed) if since <= self._wall(at) < since + seconds]
+        return next((refreshed[at] for at in sorted(refreshed) if self._wall(at) >= since), None)
+
+    def is_over(self) -> bool:
+        """Say whether a moment after the one at the start has reached everybody."""
+        return len(self.refreshed()) > 1
 
     def _wall(self, moment: datetime) -> float:
         origin = self.clock.plant_origin or self.clock.wall_origin

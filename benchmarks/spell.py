@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +131,7 @@ class Spell:
     crowd_cores: float
     passes: float
     pass_seconds: float
+    refresh: float | None  # seconds from a moment of the grid in this spell until everybody had its forecasts
     rest_ms: dict[str, float | None]
     fleet_megabytes: float
     cores: dict[str, float]
@@ -148,55 +149,58 @@ class Spell:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a spell is to be like; ``first_seq`` must be beyond those of the spells before."""
+    """What a spell is to be like."""
 
     name: str
     alarms_a_day: float
-    first_seq: int
     hurry: float = 1.0
     seconds: float = SECONDS
     page: bool = False  # whether somebody looks at the fleet's page meanwhile
+    until: Callable[[], object] = lambda: False  # it ends as soon as this holds
 
 
-def measure(run: Running, plan: Plan) -> Spell:
-    """Let the crowd speak as planned, and measure after a warm-up."""
-    begin, seconds = time.time() + _GATHER, plan.seconds
-    crowds = _crowds(run, plan, begin)
+def measure(run: Running, plan: Plan, *, first_seq: int) -> Spell:
+    """Let the crowd speak as planned, numbering its events from a number on, and measure after a warm-up."""
+    begin = time.time() + _GATHER
+    crowds = _crowds(run, plan, first_seq, begin)
     try:
         _sleep_until(begin + _WARM_UP)
         figures = told(run.services.values())
         before, since = run.taken(), time.time()
         with asking(run.asked, run.host.plant.ids, page=plan.page) as answers:
-            _sleep_until(since + seconds)
-        after, until = run.taken(), time.time()
+            while time.time() < since + plan.seconds and not plan.until():
+                time.sleep(min(0.2, max(0.0, since + plan.seconds - time.time())))
+        after, took = run.taken(), time.time() - since
         counted = _difference(told(run.services.values()), figures)
-        spoken = [_result(crowd) for crowd in crowds]
+        spoken = _hushed(crowds)
     finally:
         for crowd in crowds:
             crowd.kill()
             crowd.wait()
-    took = until - since
-    lags = _lags(spoken, _WARM_UP, _WARM_UP + took)
+    spoke = max(one.seconds for one in spoken)
+    first = since - begin
+    lags = _lags(spoken, first, first + took)
     return Spell(
         name=plan.name,
         alarms_a_day=plan.alarms_a_day,
         hurry=plan.hurry,
         since=since,
         seconds=took,
-        offered=sum(one.offered for one in spoken) / (_WARM_UP + seconds),
+        offered=sum(one.offered for one in spoken) / spoke,
         committed=sum(counted[f"alarmcast_events_total{{{kind}}}"] for kind in ("stored", "late", "flagged"))
         / took,
         acked=len(lags) / took,
-        states=sum(one.states for one in spoken) / (_WARM_UP + seconds),
+        states=sum(one.states for one in spoken) / spoke,
         lag_p50=_percentile(lags, 50),
         lag_p99=_percentile(lags, 99),
-        lag_at_the_end=_percentile(_lags(spoken, _WARM_UP + 0.75 * took, _WARM_UP + took), 50),
+        lag_at_the_end=_percentile(_lags(spoken, first + 0.75 * took, first + took), 50),
         resent=sum(one.resent for one in spoken),
         unacked=sum(one.unacked for one in spoken),
         crowd_behind=max(one.behind for one in spoken),
-        crowd_cores=sum(one.cpu_seconds for one in spoken) / (_WARM_UP + seconds),
+        crowd_cores=sum(one.cpu_seconds for one in spoken) / spoke,
         passes=counted["alarmcast_forecast_duration_seconds_count"],
         pass_seconds=counted["alarmcast_forecast_duration_seconds_sum"],
+        refresh=run.watch.refreshed_since(since),
         rest_ms=_answered(answers),
         fleet_megabytes=answers.fleet_bytes / 1e6,
         cores={name: (after[name].cpu_seconds - before[name].cpu_seconds) / took for name in after},
@@ -204,7 +208,7 @@ def measure(run: Running, plan: Plan) -> Spell:
     )
 
 
-def _crowds(run: Running, plan: Plan, begin: float) -> list[subprocess.Popen[str]]:
+def _crowds(run: Running, plan: Plan, first_seq: int, begin: float) -> list[subprocess.Popen[str]]:
     started = []
     for number in range(run.host.crowds):
         orders = Orders(
@@ -216,21 +220,25 @@ def _crowds(run: Running, plan: Plan, begin: float) -> list[subprocess.Popen[str
             speed=run.clock.speed,
             alarms_a_day=plan.alarms_a_day,
             hurry=plan.hurry,
-            first_seq=plan.first_seq,
+            first_seq=first_seq,
             begin=begin,
             warm_up=_WARM_UP,
-            seconds=plan.seconds,
             drain=_DRAIN,
-            seed=plan.first_seq + number,
+            seed=first_seq + number,
         )
         command = [sys.executable, "-m", "benchmarks.crowd", orders.words()]
-        started.append(subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True))
+        started.append(
+            subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        )
     return started
 
 
-def _result(crowd: subprocess.Popen[str]) -> Told:
-    said, _ = crowd.communicate(timeout=_DRAIN + 60)
-    return Told(**json.loads(said))
+def _hushed(crowds: list[subprocess.Popen[str]]) -> list[Told]:
+    """Let all of them stop at once, and return what they have to tell once they have heard the last acks."""
+    for crowd in crowds:
+        if crowd.stdin:
+            crowd.stdin.close()
+    return [Told(**json.loads(crowd.stdout.read())) for crowd in crowds if crowd.stdout]
 
 
 def _lags(spoken: list[Told], first: float, last: float) -> list[float]:
