@@ -13,7 +13,8 @@ _REFRESHES_A_DAY = 96
 class Costs:
     """CPU time of each program: microseconds an event, seconds a machine and day without its events.
 
-    The latter are its states, its forecasts on the grid and in between, and all else that its being there takes.
+    The latter are its states, its forecasts on the grid and in between, and all else that its being there takes; the
+    grid's are missing where no refresh was seen.
     """
 
     us_an_event: dict[str, float]
@@ -26,7 +27,8 @@ def costs(spells: Sequence[Spell], machines: int) -> Costs:
     usual, busy, refresh = named["usual"], named["many alarms"], named["a refresh"]
     more = busy.acked - usual.acked
     an_event = {name: (busy.cores[name] - usual.cores[name]) / more for name in usual.cores}
-    refreshing = {name: (refresh.cores[name] - usual.cores[name]) * refresh.seconds for name in usual.cores}
+    seen = 0.0 if refresh.refresh is None else refresh.seconds
+    refreshing = {name: (refresh.cores[name] - usual.cores[name]) * seen for name in usual.cores}
     return Costs(
         {name: 1e6 * seconds for name, seconds in an_event.items()},
         {

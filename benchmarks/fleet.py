@@ -32,6 +32,7 @@ from service.bootstrap.stores import open_stores
 
 _BUSY = 50  # times as many alarms: what differs then is what events cost
 _REFRESH_AT_MOST = 180.0  # seconds to wait for a refresh, from when the page is closed
+_WIDTH = 170  # characters, for a column each spell
 _SEQS = 1_000_000  # of a machine in a spell, at most
 
 
@@ -50,7 +51,7 @@ def main() -> None:
         host = Host(
             plant, port, Path(folder), options.database_url, server, tuple(options.roles or ()), options.crowds
         )
-        clock = set_clock(_before_the_grid(options.grid_after or 40 + 0.012 * plant.machines), 1.0)
+        clock = set_clock(_before_the_grid(options.grid_after or 100 + 0.006 * plant.machines), 1.0)
         with running(host, clock) as run:
             _say(f"every machine has a forecast {run.first_refresh:.0f} s after the start", began)
             spells = _spells(run, options.most_hurry, began)
@@ -65,7 +66,7 @@ def main() -> None:
         "bytes": asdict(footprint()),
         "seconds": round(monotonic() - began, 1),
     }
-    Console().print(*shown(result), sep="\n")
+    Console(width=_WIDTH).print(*shown(result), sep="\n")
     if options.json:
         options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 

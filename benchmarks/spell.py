@@ -20,7 +20,7 @@ from benchmarks.usage import Taken, child_named, taken, told
 from wire.clock import PlantClock
 
 _HMIS = 20
-_GATHER, _WARM_UP, SECONDS, _DRAIN = 3.0, 4.0, 16.0, 15.0  # seconds
+_GATHER, _WARM_UP, SECONDS, _DRAIN = 2.0, 3.0, 14.0, 15.0  # seconds
 _FIRST_REFRESH = 300.0  # seconds in which a service that has just started must have told every forecast
 _CALM, _CALM_AFTER = 0.5, 120.0  # cores, and seconds after which it is measured however busy it is
 _EVERYTHING = "service"
