@@ -13,8 +13,8 @@ _REFRESHES_A_DAY = 96
 class Costs:
     """CPU time of each program: microseconds an event, seconds a machine and day without its events.
 
-    The latter are its states, its forecasts on the grid and in between, and all else that its being there takes; the
-    grid's are missing where no refresh was seen.
+    The latter are its states, its forecasts and all else that its being there takes; the grid's forecasts are
+    missing where no refresh was seen.
     """
 
     us_an_event: dict[str, float]

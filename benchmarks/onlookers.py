@@ -117,6 +117,11 @@ class GridWatch:
         refreshed = self.refreshed()
         return next((refreshed[at] for at in sorted(refreshed) if self._wall(at) >= since), None)
 
+    def until_next(self) -> float:
+        """Return the wall seconds until the grid's next moment."""
+        now = self.clock.now()
+        return self.clock.wall_seconds(grid_floor(now, GRID) + GRID - now)
+
     def is_over(self) -> bool:
         """Say whether a moment after the one at the start has reached everybody."""
         return len(self.refreshed()) > 1

@@ -200,7 +200,7 @@ def measure(run: Running, plan: Plan, *, first_seq: int) -> Spell:
         crowd_cores=sum(one.cpu_seconds for one in spoken) / spoke,
         passes=counted["alarmcast_forecast_duration_seconds_count"],
         pass_seconds=counted["alarmcast_forecast_duration_seconds_sum"],
-        refresh=run.watch.refreshed_since(since),
+        refresh=run.watch.refreshed_since(begin - _GATHER),
         rest_ms=_answered(answers),
         fleet_megabytes=answers.fleet_bytes / 1e6,
         cores={name: (after[name].cpu_seconds - before[name].cpu_seconds) / took for name in after},
