@@ -1,0 +1,115 @@
+"""The figures of growth as a page: a table, and a picture for each path."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.curves import Panel, picture
+
+Kept = Mapping[str, Mapping[str, Any]]
+
+_AXES = ("events", "machines", "codes")
+_STAGES = ("training", "exams", "memory")
+
+
+@dataclass(frozen=True)
+class _Path:
+    """A path, its unit, and the lines of its picture."""
+
+    name: str
+    unit: str
+    lines: Mapping[str, Callable[[Mapping[str, Any]], float]]
+
+
+_PATHS = {
+    "ingest": _Path(
+        "Ingest",
+        "events/s",
+        {"committed and acked": lambda p: p["ingest"]["ours"], "sqlite3 alone": lambda p: p["ingest"]["limit"]},
+    ),
+    "forecast": _Path(
+        "One forecast over REST",
+        "ms",
+        {
+            "of an hour ago": lambda p: p["forecast"]["ours"],
+            "an answer of nothing": lambda p: p["forecast"]["limit"],
+        },
+    ),
+    "refresh": _Path(
+        "Refresh of the whole fleet",
+        "s",
+        {
+            "stored and told": lambda p: p["refresh"]["ours"],
+            "one scan, one pass": lambda p: p["refresh"]["limit"],
+        },
+    ),
+    "enrolment": _Path(
+        "Enrolment",
+        "s",
+        {
+            "whole": lambda p: p["enrolment"]["whole"],
+            "its training": lambda p: p["enrolment"]["training"],
+            "its exams": lambda p: p["enrolment"]["exams"],
+            "its memory": lambda p: p["enrolment"]["memory"],
+        },
+    ),
+}
+_HEAD = """# Growth
+
+How ingest, forecasts and enrolment grow, as `python -m benchmarks.growth` measures it on two shared cores with
+SQLite. Each picture has one panel an axis; what is not on the axis is an ordinary plant: 100 machines with 46
+alarms a day each, 154 codes of which every tenth is forecast, a month of alarms (a week on the axis of machines).
+Axes are logarithmic. Figures are kept in [figures.json](growth/figures.json); this page is written from it.
+
+- **Ingest**: a backlog of 40,000 events of up to 100 machines, 20 a message, until the last one is acked. Beside
+  it `sqlite3.executemany` of as many rows into an empty table of the same schema, `synchronous=FULL`.
+- **One forecast**: over REST as of an hour ago, so that it is made for each request. Beside it `/livez`.
+- **Refresh**: from a moment of the grid until the forecasts of all machines are stored and told over MQTT. Beside
+  it every machine's window read from the index and one forward pass over all of them.
+- **Enrolment**: of one more machine with 40 days of history, from the last byte of its past to the verdict, and
+  its parts. The others are doubles of one that was learned; the memory holds 2,000 windows, or 8 a machine.
+"""
+
+
+def write_page(kept: Kept, folder: Path) -> None:
+    """Write the pictures into a folder and the page beside it."""
+    parts = [_HEAD]
+    for name, path in _PATHS.items():
+        panels = [_panel(kept, axis, path) for axis in _AXES if any(one["axis"] == axis for one in kept.values())]
+        drawn = picture(f"{path.name}, {path.unit}", path.unit, panels)
+        (folder / f"{name}.svg").write_text(drawn, encoding="utf-8")
+        parts.append(f"## {path.name}\n![{path.name}, {path.unit}](growth/{name}.svg)\n")
+    parts.append("## Figures\n" + _table(kept))
+    (folder.parent / "growth.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+def _panel(kept: Kept, axis: str, path: _Path) -> Panel:
+    points = _on(kept, axis)
+    lines = {name: [(one["size"], max(read(one), 1e-3)) for one in points] for name, read in path.lines.items()}
+    return Panel(axis, lines)
+
+
+def _on(kept: Kept, axis: str) -> list[Mapping[str, Any]]:
+    return sorted((one for one in kept.values() if one["axis"] == axis), key=lambda one: int(one["size"]))
+
+
+def _table(kept: Kept) -> str:
+    head = (
+        "| point | ingest, events/s (of sqlite3 alone) | forecast, ms | refresh, s (times its limit) "
+        "| enrolment, s (training, exams, memory, rest) |\n|---|---|---|---|---|\n"
+    )
+    return head + "".join(_row(one) for axis in _AXES for one in _on(kept, axis))
+
+
+def _row(one: Mapping[str, Any]) -> str:
+    ingest, refresh, learned = one["ingest"], one["refresh"], one["enrolment"]
+    parts = ", ".join(f"{learned[stage]:.1f}" for stage in (*_STAGES, "rest"))
+    cells: Sequence[str] = (
+        f"{one['size']:,} {one['axis']}",
+        f"{ingest['ours']:,.0f} ({ingest['ours'] / ingest['limit']:.2f})",
+        f"{one['forecast']['ours']:.1f}",
+        f"{refresh['ours']:.2f} ({refresh['ours'] / refresh['limit']:.1f})",
+        f"{learned['whole']:.1f} ({parts})",
+    )
+    return f"| {' | '.join(cells)} |\n"
