@@ -20,6 +20,7 @@ from service.store.engine import Database
 _SHARED_BY_A_FOLDER = ("page", "deploy")  # a stage with a browser, and images that were built
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave tests that share something costly to one process, where several run them side by side."""
     for item in items:
