@@ -15,20 +15,23 @@ _STAGES = ("training", "exams", "memory")
 
 @dataclass(frozen=True)
 class _Path:
-    """A path, its unit, and the lines of its picture."""
+    """A path, its unit, and the lines of its picture; ``key`` is where its figures are kept."""
 
+    key: str
     name: str
     unit: str
     lines: Mapping[str, Callable[[Mapping[str, Any]], float]]
 
 
-_PATHS = {
-    "ingest": _Path(
+_PATHS = (
+    _Path(
+        "ingest",
         "Ingest",
         "events/s",
         {"committed and acked": lambda p: p["ingest"]["ours"], "sqlite3 alone": lambda p: p["ingest"]["limit"]},
     ),
-    "forecast": _Path(
+    _Path(
+        "forecast",
         "One forecast over REST",
         "ms",
         {
@@ -36,7 +39,8 @@ _PATHS = {
             "an answer of nothing": lambda p: p["forecast"]["limit"],
         },
     ),
-    "refresh": _Path(
+    _Path(
+        "refresh",
         "Refresh of the whole fleet",
         "s",
         {
@@ -44,7 +48,8 @@ _PATHS = {
             "one scan, one pass": lambda p: p["refresh"]["limit"],
         },
     ),
-    "enrolment": _Path(
+    _Path(
+        "enrolment",
         "Enrolment",
         "s",
         {
@@ -54,7 +59,7 @@ _PATHS = {
             "its memory": lambda p: p["enrolment"]["memory"],
         },
     ),
-}
+)
 _HEAD = """# Growth
 
 How ingest, forecasts and enrolment grow, as `python -m benchmarks.growth` measures it on two shared cores with
@@ -75,17 +80,17 @@ Axes are logarithmic. Figures are kept in [figures.json](growth/figures.json); t
 def write_page(kept: Kept, folder: Path) -> None:
     """Write the pictures into a folder and the page beside it."""
     parts = [_HEAD]
-    for name, path in _PATHS.items():
+    for path in _PATHS:
         panels = [_panel(kept, axis, path) for axis in _AXES if any(one["axis"] == axis for one in kept.values())]
         drawn = picture(f"{path.name}, {path.unit}", path.unit, panels)
-        (folder / f"{name}.svg").write_text(drawn, encoding="utf-8")
-        parts.append(f"## {path.name}\n![{path.name}, {path.unit}](growth/{name}.svg)\n")
+        (folder / f"{path.key}.svg").write_text(drawn, encoding="utf-8")
+        parts.append(f"## {path.name}\n![{path.name}, {path.unit}](growth/{path.key}.svg)\n")
     parts.append("## Figures\n" + _table(kept))
     (folder.parent / "growth.md").write_text("\n".join(parts), encoding="utf-8")
 
 
 def _panel(kept: Kept, axis: str, path: _Path) -> Panel:
-    points = _on(kept, axis)
+    points = [one for one in _on(kept, axis) if one[path.key] is not None]
     lines = {name: [(one["size"], max(read(one), 1e-3)) for one in points] for name, read in path.lines.items()}
     return Panel(axis, lines)
 
@@ -103,13 +108,18 @@ def _table(kept: Kept) -> str:
 
 
 def _row(one: Mapping[str, Any]) -> str:
-    ingest, refresh, learned = one["ingest"], one["refresh"], one["enrolment"]
-    parts = ", ".join(f"{learned[stage]:.1f}" for stage in (*_STAGES, "rest"))
+    ingest, refresh = one["ingest"], one["refresh"]
     cells: Sequence[str] = (
         f"{one['size']:,} {one['axis']}",
         f"{ingest['ours']:,.0f} ({ingest['ours'] / ingest['limit']:.2f})",
         f"{one['forecast']['ours']:.1f}",
         f"{refresh['ours']:.2f} ({refresh['ours'] / refresh['limit']:.1f})",
-        f"{learned['whole']:.1f} ({parts})",
+        _learned(one["enrolment"]),
     )
     return f"| {' | '.join(cells)} |\n"
+
+
+def _learned(parts: Mapping[str, float] | None) -> str:
+    if parts is None:
+        return "not measured"
+    return f"{parts['whole']:.1f} ({', '.join(f'{parts[stage]:.1f}' for stage in (*_STAGES, 'rest'))})"

@@ -165,13 +165,14 @@ def measure(run: Running, plan: Plan, *, first_seq: int) -> Spell:
     crowds = _crowds(run, plan, first_seq, begin)
     try:
         _sleep_until(begin + _WARM_UP)
-        figures = told(run.services.values())
+        figures, counting = told(run.services.values()), time.time()
         before, since = run.taken(), time.time()
         with asking(run.asked, run.host.plant.ids, page=plan.page) as answers:
             while time.time() < since + plan.seconds and not plan.until():
                 time.sleep(min(0.2, max(0.0, since + plan.seconds - time.time())))
         after, took = run.taken(), time.time() - since
         counted = _difference(told(run.services.values()), figures)
+        counting = time.time() - counting  # longer than the spell: with many machines metrics take a while to tell
         spoken = _hushed(crowds)
     finally:
         for crowd in crowds:
