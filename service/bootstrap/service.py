@@ -129,6 +129,7 @@ class Service:
             late=self._late,
             inbox=InboxLimits(settings.ingest_receive_maximum, settings.ingest_inbox_mb << 20),
             feed=self.feed,
+            stale_after=settings.stale_after,
         )
         self.watch = BrokerWatch(queue_alarm=settings.broker_queue_alarm)
         member, hearing = member_of(settings, wall_now()), self._hearing()

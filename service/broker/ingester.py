@@ -4,12 +4,13 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from threading import Event, Thread
 from uuid import UUID
 
 from service.broker.inbox import BatchLimits, Inbox, InboxLimits
 from service.broker.link import Delivery, Link
-from service.core.machine import Machine
+from service.core.machine import Agent, Machine
 from service.core.pace import Pace
 from service.core.recording import IN_TIME, Recorded
 from service.errors import Unavailable
@@ -46,10 +47,12 @@ class Ingester:
         late: Callable[[Iterable[Machine]], None] = lambda _machines: None,
         inbox: InboxLimits | None = None,
         feed: Feed | None = None,
+        stale_after: timedelta = timedelta(0),
     ) -> None:
         self._registry, self._recorder, self._clock = registry, recorder, clock
         self._policy, self._limits, self._touched = policy, limits, touched
-        self._late = late
+        self._late, self._stale_after = late, stale_after
+        self._present: dict[int, Agent] = {}
         self._inbox = Inbox(inbox or InboxLimits())
         self._feed = feed or Feed(most_listeners=0)
         self.pace = Pace()
@@ -151,7 +154,9 @@ class Ingester:
         """Judge and commit, waiting for a store that is away; the broker holds back while nothing is acked."""
         wait = _RETRY_AT_LEAST
         while True:
-            intake = Intake(self._clock.now(), self._policy, self._registry, self.twins)
+            intake = Intake(
+                self._clock.now(), self._policy, self._registry, self.twins, self._present, self._stale_after
+            )
             try:
                 for delivery in deliveries:
                     intake.take(_incoming(delivery))
@@ -165,6 +170,7 @@ class Ingester:
                 wait = min(wait * 2, _RETRY_AT_MOST)
             else:
                 self.complaint = None
+                self._present |= intake.recording.told
                 return receipt
 
     def _quarantined(self, delivery: Delivery, error: Exception) -> Receipt:

@@ -61,6 +61,9 @@ class Champion:
             return self._load(version)
 
     def _look(self) -> None:
+        if self._current is not None and self._versions.champion_number() == self._current.version.number:
+            self.complaint = None
+            return
         version = self._versions.champion()
         try:
             self._current = self._load(version) if version else None

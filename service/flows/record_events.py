@@ -71,11 +71,14 @@ class Intake:
     policy: TimePolicy
     registry: Registry
     twins: Twins = field(default_factory=Twins)
+    present: Mapping[int, Agent] = field(default_factory=dict)  # what agents told last, by machine
+    stale_after: timedelta = timedelta(0)
     recording: Recording = field(init=False)
     acked: dict[tuple[MachineId, UUID], list[tuple[int, int]]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     machines: dict[MachineId, Machine] = field(default_factory=dict)
     late: set[Machine] = field(default_factory=set)
+    touched: set[MachineId] = field(default_factory=set)  # whose forecasts may have changed
 
     def __post_init__(self) -> None:
         self.recording = Recording(micros(self.now))
@@ -117,6 +120,7 @@ class Intake:
     def _take_events(self, machine: Machine, message: Incoming) -> None:
         batch = decode_batch(message.payload)
         row, epoch = machine.row, batch.epoch
+        self.touched.add(machine.id)
         acked = self.acked.setdefault((machine.id, epoch), [])
         for event in batch.events:
             at_us = micros(event.at)
@@ -150,9 +154,16 @@ class Intake:
         if not self.twins.believes(machine.id, state.epoch, online=state.online, at=self.now):
             self.counts["states_of_another_agent"] += 1
             return
-        self.recording.told[machine.row] = Agent(
-            state.online, heard_at, state.agent, state.epoch, state.spooled, state.skew_ms
-        )
+        told = Agent(state.online, heard_at, state.agent, state.epoch, state.spooled, state.skew_ms)
+        self.recording.told[machine.row] = told
+        if self._is_news(self.present.get(machine.row), told):
+            self.touched.add(machine.id)
+
+    def _is_news(self, before: Agent | None, now: Agent) -> bool:
+        """Say whether a state changes how far a forecast is to be trusted; most only say that all is as it was."""
+        if before is None or before.online != now.online:
+            return True
+        return now.heard_at - before.heard_at >= self.stale_after
 
     def _quarantine(self, machine: Machine | None, message: Incoming, reason: str, detail: str) -> None:
         self.counts[f"quarantined:{reason}"] += 1
@@ -185,7 +196,7 @@ def record(intake: Intake, *, recorder: Recorder) -> Receipt:
         stored=recorded.stored, duplicate=recorded.duplicates, **{"quarantined:conflict": recorded.conflicts}
     )
     fresh = intake.recording.events if recorded.fresh is None else recorded.fresh
-    return Receipt(intake.acks(), set(intake.machines), intake.late, recorded, counts, fresh, intake.machines)
+    return Receipt(intake.acks(), intake.touched, intake.late, recorded, counts, fresh, intake.machines)
 
 
 def _storable(text: str) -> str:

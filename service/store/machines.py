@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 from typing import Any
 from uuid import UUID
 
@@ -17,8 +16,12 @@ from wire.identity import MachineId
 from wire.micros import micros, moment
 from wire.words import MachineState
 
-_HEARD_COLUMNS = ("machine_id", "online", "heard_us", "since_us")
-_HEARD = "(machine_id) DO UPDATE SET heard_us = excluded.heard_us"
+_LIFE_COLUMNS = ("machine_id", "heard_us", "since_us", "online", "agent", "epoch", "spooled", "skew_ms")
+_TOLD = ("online", "agent", "epoch", "spooled", "skew_ms")
+# Who only raised an alarm names no agent; it keeps what it told before.
+_LIVES = "(machine_id) DO UPDATE SET heard_us = excluded.heard_us, " + ", ".join(
+    f"{name} = CASE WHEN excluded.agent IS NULL THEN agents.{name} ELSE excluded.{name} END" for name in _TOLD
+)
 # Machine by machine, one look at an index's end for each; a maximum over all of them would read everything.
 _LATEST = (
     text("SELECT max((SELECT max(at_us) FROM events WHERE machine_id = machines.id AND flag = 0)) FROM machines"),
@@ -89,27 +92,16 @@ def record_signs_of_life(
 
     Events are a sign of life too, but once an agent has told its state, only a state says it is online.
     """
-    for has_told, rows in groupby(sorted(told.keys() | heard), key=told.__contains__):
-        if has_told:
-            for row in rows:
-                _record_state(connection, row, told[row])
-        else:
-            values = [(row, True, at_us, at_us) for row in rows]
-            insert_rows(connection, agents, _HEARD_COLUMNS, values, on_conflict=_HEARD)
+    rows = [_life(connection, row, told.get(row), at_us) for row in sorted(told.keys() | heard)]
+    insert_rows(connection, agents, _LIFE_COLUMNS, rows, on_conflict=_LIVES)
 
 
-def _record_state(connection: Connection, machine_id: int, agent: Agent) -> None:
-    """Note how an agent is; one that spoke without telling keeps what it told before."""
-    heard: dict[str, Any] = {"online": agent.online, "heard_us": micros(agent.heard_at)}
-    if agent.version is not None:
-        heard |= {
-            "agent": agent.version,
-            "epoch": agent.epoch,
-            "spooled": agent.spooled,
-            "skew_ms": agent.skew_ms,
-        }
-    first = {"machine_id": machine_id, "since_us": heard["heard_us"], **heard}
-    connection.execute(upsert(connection, agents, first, keys=["machine_id"], once=["since_us"]))
+def _life(connection: Connection, row: int, agent: Agent | None, at_us: int) -> tuple[Any, ...]:
+    if agent is None:
+        return (row, at_us, at_us, True, None, None, None, None)
+    at_us = micros(agent.heard_at)
+    epoch = agent.epoch.hex if agent.epoch and connection.dialect.name == "sqlite" else agent.epoch
+    return (row, at_us, at_us, agent.online, agent.version, epoch, agent.spooled, agent.skew_ms)
 
 
 def record_knocks(connection: Connection, knocking: Iterable[MachineId], at_us: int) -> None:

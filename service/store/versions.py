@@ -82,6 +82,12 @@ class VersionStore:
         """Return the version promoted last."""
         return self._one(_promoted_last())
 
+    def champion_number(self) -> int | None:
+        """Return only the number of the version promoted last, which is asked for often."""
+        query = select(promotions.c.version_id).order_by(promotions.c.id.desc()).limit(1)
+        with self.database.read() as connection:
+            return connection.execute(query).scalar()
+
     def serving_at(self, at: datetime) -> Version | None:
         """Return the version that served at a moment, if any did."""
         return self._one(_promoted_last(before_us=micros(at)))

@@ -31,9 +31,11 @@ class Scorekeeper(Tireless):
                 self._troubled(error)
 
     def _catch_up(self) -> None:
+        """Score what is due; looking in vain at a large fleet takes its time, too, and is rested from."""
         started = time.monotonic()
         for done in self._scoring.all_due():
             self.scored += done
             if self._stopping.wait(_REST * (time.monotonic() - started)) or not self._leads():
                 return
             started = time.monotonic()
+        self._stopping.wait(_REST * (time.monotonic() - started))

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select
 
 from service.bootstrap.stores import Stores
-from service.core.machine import Machine
+from service.core.machine import Agent, Machine
 from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
 from service.flows.registry import Registry
 from service.store.tables import events, quarantine
@@ -202,3 +202,20 @@ def test_what_is_quarantined_has_64_kb_at_most_however_it_is_written(stores: Sto
     assert receipt.acks[0][1].seqs == [(1, 1)]
     with stores.database.read() as connection:
         assert 30_000 < len(connection.execute(select(quarantine.c.body)).scalar_one()) <= 64_000
+
+
+def test_a_state_that_says_nothing_new_does_not_have_a_forecast_made_anew(stores: Stores, filler: Machine) -> None:
+    def touched(before: dict[int, Agent], *, online: bool = True) -> set[MachineId]:
+        stale_after = timedelta(minutes=10)
+        intake = Intake(NOW, TimePolicy(), Registry(stores.machines), present=before, stale_after=stale_after)
+        intake.take(Incoming(STATE, state(online=online, minutes_ago=0)))
+        return record(intake, recorder=stores.events).touched
+
+    def told(minutes: int, *, online: bool = True) -> dict[int, Agent]:
+        return {filler.row: Agent(online, NOW - timedelta(minutes=minutes), "1", EPOCH, 0, 0)}
+
+    assert touched({}) == {FILLER}, "the first one heard"
+    assert touched(told(1)) == set()
+    assert touched(told(1), online=False) == {FILLER}, "it left"
+    assert touched(told(1, online=False)) == {FILLER}, "it is back"
+    assert touched(told(10)) == {FILLER}, "its forecasts were stale"
