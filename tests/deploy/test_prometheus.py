@@ -27,9 +27,9 @@ def headings() -> list[str]:
 
 
 def _commands(group: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for name, command in getattr(group, "commands", {}).items():
+    for name in group.list_commands(None) if hasattr(group, "list_commands") else ():
         yield (*before, name)
-        yield from _commands(command, (*before, name))
+        yield from _commands(group.get_command(None, name), (*before, name))
 
 
 def test_prometheus_takes_the_alerts_and_the_example(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ class Ingest:
         for event in intake.recording.events:
             committed[self._rows[event.machine], event.epoch].append((event.seq, event.seq))
         query = (
-            "SELECT max(last_seq) FROM gaps JOIN epochs ON epochs.id = epoch_id"
+            "SELECT max(gaps.last_seq) FROM gaps JOIN epochs ON epochs.id = epoch_id"
             " WHERE gaps.machine_id = ? AND epoch = ? AND first_seq = ?"
         )
         for gap in intake.recording.gaps:
