@@ -221,6 +221,16 @@ class Settings(BaseSettings):
             raise ValueError("broker_tls_cert is of no use without broker_tls")
         return self
 
+    @model_validator(mode="after")
+    def _only_postgresql_is_shared(self) -> Self:
+        if self.process_roles != frozenset(ProcessRole) and (self.database_url or "sqlite").startswith("sqlite"):
+            raise ValueError(
+                f"on SQLite one process does it all, so the roles {self.roles} cannot be split off; leave out "
+                "ALARMCAST_ROLES, or move to PostgreSQL with alarmcast admin copy-database and "
+                "ALARMCAST_DATABASE_URL"
+            )
+        return self
+
     @field_validator("roles")
     @classmethod
     def _roles_are_known(cls, text: str) -> str:

@@ -12,7 +12,6 @@ from typing_extensions import override
 from service.core.machine import Machine
 from service.core.process import SILENT_AFTER, Process, Report, Turn
 from service.core.signal import Signal
-from service.errors import InputRejected
 from service.flows.feed import Feed
 from service.settings import Settings
 from service.store.engine import Database
@@ -26,15 +25,6 @@ from wire.words import ProcessRole
 
 EVERYTHING = frozenset(ProcessRole)
 _WANTED = {ProcessRole.WORKER: Turn.DUTIES, ProcessRole.INGEST: Turn.STATES}
-
-
-def insist_on_possible_roles(settings: Settings, database: Database) -> None:
-    """Refuse to share a SQLite file out among processes, of which only one may write."""
-    if database.is_sqlite and settings.process_roles != EVERYTHING:
-        raise InputRejected(
-            f"On SQLite one process does it all, so the roles {settings.roles} cannot be split off. Leave out "
-            "ALARMCAST_ROLES, or move to PostgreSQL: ALARMCAST_DATABASE_URL, alarmcast admin copy-database."
-        )
 
 
 def member_of(settings: Settings, now: datetime) -> Member:

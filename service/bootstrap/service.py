@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from alarmcast import AsyncClient
 from service import __version__
-from service.bootstrap.cluster import Cluster, Company, Hooks, insist_on_possible_roles, member_of
+from service.bootstrap.cluster import Cluster, Company, Hooks, member_of
 from service.bootstrap.collector import settle, undisturbed
 from service.bootstrap.condition import ConditionDesk
 from service.bootstrap.configuration import (
@@ -101,7 +101,6 @@ class Service:
     """One process: broker link, ingester, worker, periodic duties and web app on one store, as its roles say."""
 
     def __init__(self, settings: Settings, stores: Stores) -> None:
-        insist_on_possible_roles(settings, stores.database)
         self.settings, self.stores = settings, stores
         self.roles = settings.process_roles
         self.clock = plant_clock(settings)

@@ -22,16 +22,19 @@ def asking(service: Service, headers: dict[str, str]) -> httpx.Client:
 
 
 def test_roles_are_read_and_a_wrong_one_is_told_in_a_sentence() -> None:
-    assert load_settings(roles="worker, api").process_roles == {ProcessRole.WORKER, ProcessRole.API}
+    url = "postgresql+psycopg://alarmcast@127.0.0.1/alarmcast"
+    found = load_settings(roles="worker, api", database_url=url).process_roles
+    assert found == {ProcessRole.WORKER, ProcessRole.API}
     assert load_settings().process_roles == frozenset(ProcessRole)
     with pytest.raises(InputRejected, match=r"'learner' is no role; write one or more of api, ingest, worker"):
-        load_settings(roles="learner")
+        load_settings(roles="learner", database_url=url)
 
 
-def test_on_sqlite_one_process_does_it_all(settings: Settings) -> None:
-    alone = settings.model_copy(update={"roles": "ingest"})
-    with open_stores(alone) as stores, pytest.raises(InputRejected, match="alarmcast admin copy-database"):
-        Service(alone, stores)
+@pytest.mark.parametrize("url", [None, "sqlite:////var/lib/alarmcast/alarmcast.sqlite3"])
+def test_on_sqlite_one_process_does_it_all(url: str | None) -> None:
+    assert load_settings(roles="ingest,api,worker", database_url=url)
+    with pytest.raises(InputRejected, match="on SQLite one process does it all.*alarmcast admin copy-database"):
+        load_settings(roles="ingest", database_url=url)
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
