@@ -39,7 +39,7 @@ def test_every_role_has_its_pods_and_more_than_one_of_them(deployments: dict[str
         [container] = deployment["template"]["spec"]["containers"]
         program, option, roles = container["args"]
         assert (program, option) == ("serve", "--roles")
-        assert Settings(roles=roles).process_roles == {role}
+        assert Settings(roles=roles, database_url="postgresql+psycopg://").process_roles == {role}
         assert deployment["replicas"] >= 2
 
 
