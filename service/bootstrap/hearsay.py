@@ -35,7 +35,7 @@ class Hearsay:
             self._arrived(signal)
         elif signal.kind is Kind.CHAMPION:
             self.champion.look_again()
-            self.newest.arrived.set()  # so that the next round is now
+            self._touch_all()  # so that whoever asks next is answered by the new one
         elif signal.kind is Kind.RIGHTS:
             self.access.forget_here()
         elif signal.kind is Kind.LOADED:
@@ -48,6 +48,9 @@ class Hearsay:
         self.access.forget_here()
         self.champion.look_again()
         self.enrolment.look_again()
+        self._touch_all()
+
+    def _touch_all(self) -> None:
         self.newest.touch(machine.id for machine in self.machines.all())
 
     def _arrived(self, signal: Signal) -> None:
