@@ -122,12 +122,15 @@ class Intake:
         row, epoch = machine.row, batch.epoch
         self.touched.add(machine.id)
         acked = self.acked.setdefault((machine.id, epoch), [])
-        for event in batch.events:
-            at_us = micros(event.at)
-            flag = self._flag(at_us)
-            if flag != IN_TIME:
-                self.counts["flagged"] += 1
-            self.recording.events.append(EventRow(row, epoch, event.seq, event.code, at_us, flag))
+        judge = self._flag
+        taken = [
+            EventRow(row, epoch, event.seq, event.code, at_us := micros(event.at), judge(at_us))
+            for event in batch.events
+        ]
+        self.recording.events += taken
+        flagged = sum(event.flag != IN_TIME for event in taken)
+        if flagged:
+            self.counts["flagged"] += flagged
         if batch.events and batch.events[0].at < self._late_before:
             self.late.add(machine)
         acked += runs([event.seq for event in batch.events])

@@ -31,6 +31,7 @@ from service.web import (
     notices,
     problems,
     quarantine,
+    ready,
     scores,
     session,
     shelves,
@@ -103,6 +104,10 @@ def create_app(parts: Parts, door: Door, nouns: tuple[ModuleType, ...] = NOUNS) 
     insist_on_lines(app, routers, door.table)
     for router in routers:
         app.include_router(router)
+    if forecasts in nouns:
+        routes = (route for router in routers for route in router.routes)
+        asked = next(route for route in routes if getattr(route, "path", None) == ready.PATH)
+        app.add_middleware(ready.ReadyForecasts, newest=parts.newest, route=asked)
     app.add_middleware(Guard, door=door)
     documented = app.openapi
 

@@ -35,10 +35,8 @@ def router(parts: Parts) -> APIRouter:
         if at is not None:
             past = await run_in_threadpool(parts.desk.past, identity, at)
             return Response(encode(past), media_type=_JSON)
-        # The bytes are ready most of the time; then nothing here waits for anything.
-        newest = parts.newest.fresh(identity)
-        if newest is None:
-            newest = await run_in_threadpool(_newest, parts, identity)
+        # Where the bytes are ready nobody comes as far as here: see ready.py.
+        newest = await run_in_threadpool(_newest, parts, identity)
         return Response(newest.encoded, media_type=_JSON)
 
     @routes.get("/forecasts", responses=responses(503))
