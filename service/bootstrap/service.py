@@ -405,7 +405,7 @@ class Service:
     def _report(self, turns: tuple[str, ...]) -> Report:
         health = self.health()
         rate = round(self.ingester.pace.rate(60), 3)
-        return Report(health.ready, health.troubles, health.warnings, turns, rate)
+        return Report(health.ready, health.troubles, turns, rate)
 
     def _apprentice(self, job: Job, folder: Path) -> Apprentice:
         orders = {

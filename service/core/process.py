@@ -22,7 +22,6 @@ class Report:
 
     ready: bool
     troubles: dict[str, str] = field(default_factory=dict)
-    warnings: dict[str, str] = field(default_factory=dict)
     turns: tuple[str, ...] = ()
     events_per_second: float = 0.0
 

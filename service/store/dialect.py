@@ -73,7 +73,7 @@ def _insert_sql(dialect: str, table: str, columns: tuple[str, ...], size: int, o
 
 
 def copy_rows(connection: Connection, table: Table, columns: tuple[str, ...], rows: Rows) -> None:
-    """Store rows in PostgreSQL, none of which is there yet; COPY is the fastest way in for one as for thousands.
+    """Store rows in PostgreSQL, none of which is there yet, by COPY: the fastest way for many, a good one for few.
 
     The driver's errors come as SQLAlchemy's do, so that nobody need know of it.
     """

@@ -560,7 +560,6 @@ turns = Table(
     Column("name", Text, primary_key=True),
     Column("owner", Text, nullable=False),
     Column("until_us", BigInteger, nullable=False),
-    Column("term", Integer, nullable=False),  # grows whenever somebody else takes over
 )
 
 # Who is at work on this database, and how each of them is; who has not been seen for long is gone.

@@ -18,9 +18,8 @@ _NOW = {
     "postgresql": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
 }
 _HOLD = (
-    "INSERT INTO turns (name, owner, until_us, term) VALUES (:name, :owner, {now} + :lease_us, 1)"
-    " ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until_us = excluded.until_us,"
-    " term = CASE WHEN turns.owner = excluded.owner THEN turns.term ELSE turns.term + 1 END"
+    "INSERT INTO turns (name, owner, until_us) VALUES (:name, :owner, {now} + :lease_us)"
+    " ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until_us = excluded.until_us"
     " WHERE turns.owner = excluded.owner OR turns.until_us < {now}"
 )
 

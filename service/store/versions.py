@@ -84,9 +84,8 @@ class VersionStore:
 
     def champion_number(self) -> int | None:
         """Return only the number of the version promoted last, which is asked for often."""
-        query = select(promotions.c.version_id).order_by(promotions.c.id.desc()).limit(1)
         with self.database.read() as connection:
-            return connection.execute(query).scalar()
+            return champion_number(connection)
 
     def serving_at(self, at: datetime) -> Version | None:
         """Return the version that served at a moment, if any did."""
@@ -164,8 +163,8 @@ def _revive(connection: Connection, version: int, *, at: datetime) -> None:
 def champion_number(connection: Connection) -> int | None:
     """Return which version serves, inside a transaction until whose end nobody promotes another."""
     write_alone(connection, promotions)
-    row = connection.execute(_promoted_last()).one_or_none()
-    return row.id if row else None
+    query = select(promotions.c.version_id).order_by(promotions.c.id.desc()).limit(1)
+    return connection.execute(query).scalar()
 
 
 def _promoted_last(before_us: int | None = None) -> Select[Any]:

@@ -46,7 +46,6 @@ from service.web.parts import Parts
 from service.web.permissions import document_rules
 
 NOUNS: Final[tuple[ModuleType, ...]] = (
-    forecasts,  # asked for most, and routes are tried in this order
     machines,
     fleet,
     enrolment,
@@ -54,6 +53,7 @@ NOUNS: Final[tuple[ModuleType, ...]] = (
     jobs,
     models,
     memory,
+    forecasts,
     stream,
     explanations,
     scores,

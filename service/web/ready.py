@@ -6,10 +6,10 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.flows.newest import NewestForecasts
-from wire.identity import MachineId, is_identifier
+from service.web.guard import JUDGED
+from wire.identity import MachineId
 
 PATH = "/v1/machines/{site}/{machine}/forecast"
-_PARTS = tuple(PATH.split("/"))
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,8 @@ class ReadyForecasts:
         await send({"type": "http.response.body", "body": encoded})
 
     def _ready(self, scope: Scope) -> bytes | None:
-        if scope["type"] != "http" or scope["method"] != "GET" or scope["query_string"]:
+        if scope.get(JUDGED) != PATH or scope["query_string"]:
             return None
-        parts = scope["path"].split("/")
-        if len(parts) != len(_PARTS) or parts[-1] != _PARTS[-1] or parts[1:3] != list(_PARTS[1:3]):
-            return None
-        site, machine = parts[3:5]
-        if not (is_identifier(site) and is_identifier(machine)):
-            return None
+        *_, site, machine, _ = scope["path"].split("/")
         newest = self.newest.fresh(MachineId(site, machine))
         return None if newest is None else newest.encoded

@@ -178,8 +178,8 @@ def schema_0007(past: Past) -> None:
 def schema_0008(past: Past) -> None:
     """0008: who is at work on the database, and whose turn it is."""
     schema_0007(past)
-    past.add("turns", name="duties", owner="host-1", until_us=AT, term=3)
-    report = '{"ready": true, "troubles": {}, "warnings": {}, "turns": ["duties"], "events_per_second": 1.5}'
+    past.add("turns", name="duties", owner="host-1", until_us=AT)
+    report = '{"ready": true, "troubles": {}, "turns": ["duties"], "events_per_second": 1.5}'
     past.add("processes", name="host-1", roles="api,worker", since_us=AT - HOUR, seen_us=AT, report=report)
 
 

@@ -14,7 +14,6 @@ def upgrade() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("owner", sa.Text(), nullable=False),
         sa.Column("until_us", sa.BigInteger(), nullable=False),
-        sa.Column("term", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_turns")),
     )
     op.create_table(
