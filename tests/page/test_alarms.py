@@ -25,6 +25,12 @@ def tab(page: Page, title: str) -> Locator:
     return page.locator(".ac-tabs").get_by_role("button", name=title, exact=True)
 
 
+def counted(page: Page, address: str) -> None:
+    """Wait until a choice is in the address and its figures are shown; until then what is below them moves."""
+    page.wait_for_url(address)
+    expect(page.locator(".ac-sheet[aria-busy]")).to_have_attribute("aria-busy", "false")
+
+
 def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
@@ -51,8 +57,9 @@ def test_a_choice_is_in_the_address_and_a_shared_address_shows_the_same(page_at:
     expect(panel(page, "Line by line").locator("tbody tr")).to_have_count(1)
     chosen(page, "Shift").select_option("late")
     chosen(page, "Time").select_option("30d")
+    counted(page, "**span=30d*")
     tab(page, "day").click()
-    page.wait_for_url("**by=day*")
+    counted(page, "**by=day*")
     assert query(page) == {
         "site": ["padova"],
         "machine": ["filler-1"],
@@ -76,7 +83,7 @@ def test_own_days_are_chosen_and_kept(page_at: Callable[..., Page]) -> None:
     chosen(page, "Time").select_option("own")
     first = f"{datetime.now(UTC) - timedelta(days=3):%Y-%m-%d}"
     page.get_by_role("textbox", name="From", exact=True).fill(first)
-    page.wait_for_url(f"**first={first}*")
+    counted(page, f"**first={first}*")
     tab(page, "day").click()
     expect(panel(page, "Line by line").locator("tbody tr")).to_have_count(4)
     expect(page.get_by_role("textbox", name="From", exact=True)).to_have_value(first)

@@ -94,8 +94,17 @@ class _Page:
 
     async def _choose(self, view: View) -> None:
         self._view = view
+        self._busy(True)  # what is shown is of an earlier choice until the answer is there, and may move then
         ui.navigate.history.replace(view.address)
-        await self.renew()
+        try:
+            await self.renew()
+        finally:
+            if view == self._view:
+                self._busy(False)
+
+    def _busy(self, busy: bool) -> None:  # noqa: FBT001 - what is shown
+        self._place.props["aria-busy"] = "true" if busy else "false"
+        self._place.update()
 
     async def _ask(self, question: Question) -> FiguresView:
         view = question.view
