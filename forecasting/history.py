@@ -83,6 +83,39 @@ class Past:
         """The first moment that counts, for each one asked about."""
         return self.at - _micros(self.spec.lookback)
 
+    @cached_property
+    def days(self) -> "_Days":
+        """The earlier days on which the same horizon is looked up, the same for all that is asked."""
+        return _Days.before(self)
+
+
+@dataclass(frozen=True, eq=False)
+class _Days:
+    """Days by moments: where the same horizon began on each day before, and whether the machine was heard then.
+
+    ``within`` sums days up: over each of the spec's ``weeks``, and last over all with the fading of their age.
+    """
+
+    starts: Moments
+    known: NDArray[np.bool_]
+    within: Reals
+    heard: Reals  # what ``within`` makes of the known days
+
+    @classmethod
+    def before(cls, past: Past) -> "_Days":
+        ago = np.arange(1, 7 * max(past.spec.weeks) + 1)
+        starts = past.at - _micros(_DAY) * ago[:, None]
+        known = starts >= past.since
+        weights = [(ago <= 7 * week).astype(np.float64) for week in past.spec.weeks]
+        within = np.stack([*weights, past.spec.fading ** (ago - 1)])
+        return cls(starts, known, within, _summed(known, within))
+
+    @cached_property
+    def distinct(self) -> tuple[Moments, Places]:
+        """The starts without repeats, and which of them is whose: hourly moments share all but the oldest."""
+        distinct, place = np.unique(self.starts, return_inverse=True)
+        return distinct, place.reshape(self.starts.shape)
+
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
@@ -102,21 +135,27 @@ class _Asked:
         return now, last, (now > self.tracks.edges[self.track]) & (last >= self.past.oldest)
 
     def seen(self, start: Moments, end: Moments) -> NDArray[np.intp]:
-        """Return how many alarms lie in ``[start, end)``; a row may ask for many spans."""
-        track = self.track if start.ndim == 1 else self.track[:, None]
-        return self.tracks.before(track, end) - self.tracks.before(track, start)
+        """Return how many alarms lie in ``[start, end)``, for each row, or on many days for each."""
+        return self.tracks.before(self.track, end) - self.tracks.before(self.track, start)
+
+    def held(self) -> NDArray[np.bool_]:
+        """Return days by rows: whether the same horizon of each day before held an alarm."""
+        days, horizon = self.past.days, _micros(self.past.horizon)
+        if not self.tracks.alone:
+            return self.seen(days.starts, days.starts + horizon) > 0
+        starts, place = days.distinct
+        return (self.tracks.before(self.track, starts + horizon) > self.tracks.before(self.track, starts))[place]
 
 
 def own_history(series: AlarmSeries, past: Past, codes: NDArray[np.int64]) -> Figures:
     """Return moments by codes by figures of each code's own past before each moment."""
     runs, now = _runs(Fleet.of([series])), np.searchsorted(series.times, past.at)
-    parts = []
-    for code in codes:
+    figures = np.empty((len(past.at), len(codes), past.spec.width), dtype=np.float32)
+    for column, code in enumerate(codes):
         places = np.flatnonzero(series.codes == code)
         asked = _one_track(series.times[places], past)
-        parts.append(_own_figures(asked, runs, places, now))
-    empty = np.zeros((len(past.at), 0, past.spec.width))
-    return (np.stack(parts, axis=1) if parts else empty).astype(np.float32)
+        figures[:, column] = _own_figures(asked, runs, places, now)
+    return figures
 
 
 def own_histories(fleet: Fleet, past: Past, columns: Columns) -> Figures:
@@ -193,16 +232,11 @@ def _passed(asked: _Asked, runs: NDArray[np.int64], places: Places, now: Places)
 
 def _regular(asked: _Asked) -> list[Reals]:
     """How often horizons held an alarm, and whether the same horizon of earlier days did."""
-    past, spec, horizon = asked.past, asked.past.spec, _micros(asked.past.horizon)
-    rates = [_rate(asked, np.maximum(past.at - _micros(span), past.since), horizon) for span in spec.rates]
-    starts = past.at[:, None] - _micros(_DAY) * np.arange(1, 7 * max(spec.weeks) + 1)
-    held = asked.seen(starts, starts + horizon) > 0
-    known = starts >= (past.since if isinstance(past.since, int) else past.since[:, None])
-    kept = held & known
-    lags = [held[:, day - 1].astype(np.float64) for day in spec.days]
-    shares = [_share(kept[:, : 7 * week], known[:, : 7 * week]) for week in spec.weeks]
-    weights = spec.fading ** np.arange(starts.shape[1])
-    return [*rates, *lags, *shares, _share(kept * weights, known * weights)]
+    past, spec, days = asked.past, asked.past.spec, asked.past.days
+    starts = [np.maximum(past.at - _micros(span), past.since) for span in spec.rates]
+    held = asked.held()
+    shares = _summed(held & days.known, days.within) / np.maximum(days.heard, 1e-9)
+    return [*_rates(asked, starts), *(held[day - 1].astype(np.float64) for day in spec.days), *shares]
 
 
 def _working(asked: _Asked) -> list[Reals]:
@@ -223,16 +257,15 @@ def _working(asked: _Asked) -> list[Reals]:
     ]
 
 
-def _rate(asked: _Asked, start: Moments, horizon: int) -> Reals:
-    """Return the share of all horizons that begin at or after ``start`` and end by ``at`` and hold an alarm.
+def _rates(asked: _Asked, starts: list[Moments]) -> list[Reals]:
+    """Return the share of all horizons that begin at or after each start and end by ``at`` and hold an alarm.
 
     Of all horizons, not of those on some grid: the measure of the moments whose horizon holds an alarm.
     """
-    tracks, track, at = asked.tracks, asked.track, asked.past.at
-    times = tracks.times
+    tracks, track, horizon = asked.tracks, asked.track, _micros(asked.past.horizon)
+    times, end = tracks.times, asked.past.at - horizon
     if len(times) == 0:
-        return np.zeros(len(at))
-    end = at - horizon
+        return [np.zeros(len(end))] * len(starts)
     gaps = np.minimum(tracks.steps(first=horizon), horizon)
     covered = np.concatenate([[0], np.cumsum(gaps)])
 
@@ -242,8 +275,11 @@ def _rate(asked: _Asked, start: Moments, horizon: int) -> Reals:
         begun = np.maximum(0, moment - (times[following] - gaps[following]))
         return covered[done] + np.where(done < tracks.edges[track + 1], begun, 0)
 
-    length = np.maximum(end - start, 1)
-    return np.where(end > start, (held(end) - held(np.minimum(start, end))) / length, 0.0)
+    until = held(end)
+    return [
+        np.where(end > start, (until - held(np.minimum(start, end))) / np.maximum(end - start, 1), 0.0)
+        for start in starts
+    ]
 
 
 def _runs(fleet: Fleet) -> NDArray[np.int64]:
@@ -251,8 +287,12 @@ def _runs(fleet: Fleet) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(fleet.opens)])
 
 
-def _share(held: NDArray[np.generic], known: NDArray[np.generic]) -> Reals:
-    return np.asarray(held.sum(axis=1) / np.maximum(known.sum(axis=1), 1e-9))
+def _summed(days: NDArray[np.bool_], within: Reals) -> Reals:
+    """Return days by moments summed up; day after day, so that a moment's sum is the same whoever asks beside."""
+    sums = np.zeros((len(within), days.shape[1]))
+    for day, weights in zip(days, within.T, strict=True):
+        sums += weights[:, None] * day
+    return sums
 
 
 def _micros(span: timedelta) -> int:

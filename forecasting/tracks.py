@@ -20,9 +20,14 @@ class Tracks:
     times: Moments
     edges: Places
 
+    @property
+    def alone(self) -> bool:
+        """Whether there is one track only, which needs no keys."""
+        return len(self.edges) == 2  # noqa: PLR2004 - where it begins and ends
+
     def before(self, track: Places, at: Moments) -> Places:
         """Return where among all ``times`` a track's alarms before ``at`` end."""
-        if len(self.edges) == 2:  # noqa: PLR2004 - a single track needs no keys
+        if self.alone:
             return np.searchsorted(self.times, at)
         keys, origin, span = self._keys
         return np.searchsorted(keys, track * span + np.clip(at - origin, 0, span))
