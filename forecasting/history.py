@@ -150,12 +150,12 @@ class _Asked:
 def own_history(series: AlarmSeries, past: Past, codes: NDArray[np.int64]) -> Figures:
     """Return moments by codes by figures of each code's own past before each moment."""
     runs, now = _runs(Fleet.of([series])), np.searchsorted(series.times, past.at)
-    figures = np.empty((len(past.at), len(codes), past.spec.width), dtype=np.float32)
-    for column, code in enumerate(codes):
+    by_code = np.empty((len(codes), len(past.at), past.spec.width), dtype=np.float32)
+    for figures, code in zip(by_code, codes, strict=True):
         places = np.flatnonzero(series.codes == code)
         asked = _one_track(series.times[places], past)
-        figures[:, column] = _own_figures(asked, runs, places, now)
-    return figures
+        figures[:] = _own_figures(asked, runs, places, now)
+    return by_code.transpose(1, 0, 2)  # not copied: a year of hourly moments is a large table
 
 
 def own_histories(fleet: Fleet, past: Past, columns: Columns) -> Figures:

@@ -76,13 +76,13 @@ def windows(
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Split:
     """Positions of the windows to learn from, to calibrate on and to be examined with, in time order."""
 
-    train: NDArray[np.intp]
-    calibration: NDArray[np.intp]
-    exam: NDArray[np.intp]
+    train: range
+    calibration: range
+    exam: range
 
 
 def split(at: NDArray[np.int64], horizon: timedelta, *, calibration: float, exam: float) -> Split:
@@ -98,10 +98,10 @@ def split(at: NDArray[np.int64], horizon: timedelta, *, calibration: float, exam
     count, reach = len(at), horizon // timedelta(microseconds=1)
     last = count - round(count * exam)
     middle = max(0, last - round(count * calibration))
-    every = np.arange(count)
 
-    def before(start: int, stop: int) -> NDArray[np.intp]:
-        part = every[start:stop]
-        return part[at[part] + reach <= at[stop]] if stop < count else part
+    def before(start: int, stop: int) -> range:
+        if stop == count:
+            return range(start, stop)
+        return range(start, max(start, int(np.searchsorted(at[:stop], at[stop] - reach, side="right"))))
 
-    return Split(train=before(0, middle), calibration=before(middle, last), exam=every[last:])
+    return Split(train=before(0, middle), calibration=before(middle, last), exam=range(last, count))

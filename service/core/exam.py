@@ -1,6 +1,7 @@
 """Learn arrow, exam: a machine's held-out later windows, and how good one model's answers to them are."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +27,13 @@ class Exam:
     base_rate: Mapping[int, float]
 
     @classmethod
-    def after(cls, before: Windows, windows: Windows) -> "Exam":
+    def after(cls, before: Sequence[Windows], windows: Windows) -> "Exam":
         """Return the exam of the later windows; the earlier ones tell how often each code usually comes."""
-        rates = zip(before.codes.tolist(), before.outcomes.mean(axis=0).tolist(), strict=True)
-        return cls(windows, {code: rate for code, rate in rates if rate})
+        came: Counter[int] = Counter()
+        for part in before:
+            came.update(dict(zip(part.codes.tolist(), part.outcomes.sum(axis=0).tolist(), strict=True)))
+        count = sum(map(len, before))
+        return cls(windows, {code: came[code] / count for code in sorted(came) if came[code]})
 
     def labels(self, codes: tuple[int, ...]) -> Labels:
         """Return which of these codes came."""

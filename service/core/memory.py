@@ -77,7 +77,7 @@ class Memory:
         frequency = zip(windows.codes.tolist(), windows.outcomes.sum(axis=0).tolist(), strict=True)
         tasks[task] = TaskMemory(
             windows=windows.take(places[-1]),
-            held_out=windows.take(slice(0)),
+            held_out=windows.take(range(0)),
             offered=len(windows),
             frequency={code: count for code, count in frequency if count},
         )

@@ -26,24 +26,15 @@ def day_weights(days: int, draws: int, rng: np.random.Generator) -> Reals:
 def average_precision(labels: Labels, scores: Scores, day: Places, weights: Reals) -> Reals:
     """Return codes by draws: ``metrics.average_precision`` with each window weighted by its day.
 
-    ``day`` is each window's row of ``weights``. Up to a step of equal scores only the number of windows of each
-    day matters, so one sort and one product with the weights serve all draws of a code.
+    ``day`` is each window's row of ``weights``.
     """
+    from service.core import ranked  # noqa: PLC0415 - loads a compiler, and exams are judged by one process only
+
     result = np.full((labels.shape[1], weights.shape[1]), np.nan)
     for code in np.flatnonzero(labels.any(axis=0)):
         order = np.argsort(-scores[:, code], kind="stable")
-        step_ends = np.append(np.flatnonzero(np.diff(scores[order, code])), len(order) - 1)
-        positive = np.flatnonzero(labels[order, code])
-        rising = np.zeros(len(step_ends), dtype=np.bool_)
-        rising[np.searchsorted(step_ends, positive)] = True
-        rises = step_ends[rising]  # elsewhere recall, and so the area, stays as it is
-        step = np.searchsorted(rises, np.arange(rises[-1] + 1))
-        cell = step * len(weights) + day[order[: len(step)]]
-        seen = np.bincount(cell, minlength=len(rises) * len(weights)).reshape(len(rises), -1).astype(np.float64)
-        came = np.bincount(cell[positive], minlength=seen.size).reshape(seen.shape).astype(np.float64)
-        hits = np.cumsum(came, axis=0) @ weights
-        precision = hits / (np.cumsum(seen, axis=0) @ weights)
-        result[code] = np.einsum("sd,sd->d", came @ weights, precision) / hits[-1]
+        ends = np.append(np.diff(scores[order, code]) != 0, [True])
+        result[code] = ranked.average_precision(labels[order, code], ends, day[order], weights)
     return result
 
 

@@ -26,13 +26,13 @@ from service.core.ocdm import divergence
 from service.core.samples import Samples
 from service.core.update import Lesson, Model, Recipe, learn
 from service.core.version import Version
-from service.core.windows import joined
 from service.errors import InputRejected, TrainingFailed
 from service.flows.examination import Examination, Reigning, Report
 from service.flows.ports import Catalogue, Memories, Versions
 from service.flows.schooling import School, Schooling
 
 Told = Callable[[Progress], None]
+_BLOCK = 256  # windows
 
 
 class Trainer(Protocol):
@@ -111,7 +111,7 @@ class Learning:
             rng=rng,
         )
         watch.lap("memory")
-        exam = Exam.after(joined([parts.train, parts.calibration]), parts.exam)
+        exam = Exam.after([parts.train, parts.calibration], parts.exam)
         others = [other for other in updated.tasks if other != name]
         reigning = Reigning(champion.number, _model(before)) if champion and before else None
         report = self.examination.of(name, model, exam, champion=reigning, others=others, told=told)
@@ -227,5 +227,6 @@ def _fingerprint(parts: Schooling) -> str:
     digest = sha256()
     for part in (parts.train, parts.calibration, parts.exam):
         for array in (part.at, part.codes, part.counts, part.outcomes, part.history):
-            digest.update(np.ascontiguousarray(array).tobytes())
+            for start in range(0, len(array), _BLOCK):  # histories are large, and a copy of one is not needed
+                digest.update(np.ascontiguousarray(array[start : start + _BLOCK]).tobytes())
     return digest.hexdigest()

@@ -102,7 +102,7 @@ def test_parts_follow_each_other_and_no_horizon_reaches_the_next_part(
 
 def test_without_later_parts_nothing_is_left_out() -> None:
     parts = split(np.arange(10) * 3_600_000_000, timedelta(hours=8), calibration=0.0, exam=0.0)
-    assert parts.train.tolist() == list(range(10))
+    assert parts.train == range(10)
 
 
 @pytest.mark.parametrize(("calibration", "exam"), [(-0.1, 0.2), (0.6, 0.6)])
