@@ -22,6 +22,7 @@ from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 
 _DAYS, _IDLE = 365, 10.0
+_SETTLED = 6.0  # seconds after a learning: the process that will train next is loaded then, which is not idle
 
 
 def measure(rounds: int) -> list[Figure]:
@@ -57,6 +58,7 @@ def _enrolled(service: Serving, log: Path, rounds: int) -> tuple[list[dict[str, 
         enrol(client, log, "0", [])
         asker.start()
         for number in range(1, rounds + 1):
+            time.sleep(_SETTLED)
             began = time.monotonic()
             time.sleep(_IDLE)
             idle.append(asker.p99([(began, time.monotonic())]))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -28,6 +29,22 @@ from service.store.versions import VersionStore
 from service.store.weights import WeightsFolder
 from service.worker.apprentice import HANDOVER
 from wire.identity import MachineId
+
+
+def rehearse() -> None:
+    """Load all that learning takes and go once through what else is slow the first time, on nothing much."""
+    with undisturbed():
+        from service.core import ocdm, resampling  # noqa: PLC0415
+        from service.flows import examination, learn  # noqa: F401, PLC0415
+        from service.learning.presets import PRESETS  # noqa: PLC0415
+        from service.learning.trainer import train  # noqa: PLC0415
+
+        labels = np.eye(2, dtype=np.bool_)
+        scores, history = labels.astype(np.float32), np.ones((2, 2, 1), dtype=np.float32)
+        ocdm.keep(labels, 1)
+        resampling.average_precision(labels, scores, np.arange(2), np.ones((2, 2)))
+        spec = replace(PRESETS["product"].training, epochs=1, first_steps=0)
+        train(None, Samples(scores, labels, history), spec=spec, rng=np.random.default_rng(0))
 
 
 def learn_job(

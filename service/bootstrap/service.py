@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from pathlib import Path
+from typing import Any
 
 import httpx
 from starlette.types import ASGIApp
@@ -81,6 +81,7 @@ from service.worker.post import HttpPost
 from service.worker.reconciler import Reconciler
 from service.worker.rhythm import Rhythm
 from service.worker.scorekeeper import Scorekeeper
+from service.worker.standby import Standby
 from service.worker.tireless import Tireless
 from service.worker.worker import Worker
 from wire.identity import MachineId
@@ -213,12 +214,14 @@ class Service:
             jobs=stores.jobs,
             updates=stores.updates,
             admit=self._admit,
-            apprentice=self._apprentice,
+            standby=Standby(self._apprentice),
+            orders=self._orders,
             take_over=take_over,
             wall=wall_now,
             plant=self.clock.now,
             folder=settings.data_dir / "learning",
             learned=self._after_learning,
+            news=self.enrolment.news,
         )
         self.housekeeping = Housekeeping(
             own=[lambda: self.silence.look(self.clock.now())] if ProcessRole.API in self.roles else [],
@@ -407,13 +410,16 @@ class Service:
         rate = round(self.ingester.pace.rate(60), 3)
         return Report(health.ready, health.troubles, turns, rate)
 
-    def _apprentice(self, job: Job, folder: Path) -> Apprentice:
-        orders = {
+    def _apprentice(self) -> Apprentice:
+        compiled = self.settings.data_dir / "learning" / "compiled"
+        return Apprentice([sys.executable, "-m", "service", "apprentice"], compiled)
+
+    def _orders(self, job: Job) -> dict[str, Any]:
+        return {
             "settings": json.loads(self.settings.model_dump_json()),
             "machine": str(job.machine),
             "now": self.clock.now().isoformat(),
         }
-        return Apprentice([sys.executable, "-m", "service", "apprentice"], orders, folder)
 
     def _after_learning(self) -> None:
         """Serve the new version at once, and let go of old ones; only now may there be one too many."""

@@ -9,17 +9,21 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from service.bootstrap.learning import learn_job
+from service.bootstrap.learning import learn_job, rehearse
 from service.errors import ServiceError
 from service.settings import Settings
 from wire.identity import MachineId
 
 
 def apprentice() -> None:
-    """Read orders from standard input, learn one machine, tell progress on standard output."""
-    orders = json.loads(sys.stdin.readline())
-    Thread(target=_end_with_the_service, daemon=True).start()
+    """Get ready, read orders from standard input, learn one machine, tell progress on standard output."""
     _step_aside()
+    rehearse()
+    line = sys.stdin.readline()
+    if not line:
+        return  # the service has ended, or nobody came
+    orders = json.loads(line)
+    Thread(target=_end_with_the_service, daemon=True).start()
     try:
         learn_job(
             Settings(**orders["settings"]),
@@ -34,6 +38,7 @@ def apprentice() -> None:
         _say({"failed": f"What was learned could not be written: {error.strerror or error}."})
     else:
         _say({"done": True})
+        os._exit(0)  # at once: what was loaded takes as long to take down as some of the stages
 
 
 def _say(words: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from threading import Event
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from service.core.enrolment import Enrolled, NewMachine
@@ -30,7 +31,10 @@ def wall_now() -> datetime:
 
 @dataclass
 class Enrolment:
-    """The flow and its ports; ``refresh_after`` of None relearns machines only when asked to."""
+    """The flow and its ports; ``refresh_after`` of None relearns machines only when asked to.
+
+    ``news`` is set when there may be a job to take up, for whoever does not want to find out by looking.
+    """
 
     machines: Machines
     enrolments: Enrolments
@@ -42,6 +46,7 @@ class Enrolment:
     refresh_after: timedelta | None
     credentials: CredentialDesk | None = None
     wall: Callable[[], datetime] = wall_now
+    news: Event = field(default_factory=Event)
     _looked: dict[int, datetime] = field(default_factory=dict)
 
     def enrol(self, new: NewMachine, *, key: str | None, who: str) -> Enrolled:
@@ -56,7 +61,9 @@ class Enrolment:
             raise Conflict(
                 f"{machine} is {known.state.value} and has not been learned yet; its enrolment goes on."
             )
-        return self.jobs.open(known, JobKind.REFRESH, JobState.QUEUED, at=self.wall())
+        job = self.jobs.open(known, JobKind.REFRESH, JobState.QUEUED, at=self.wall())
+        self.news.set()
+        return job
 
     def retire(self, machine: MachineId, *, who: str, reason: str | None) -> None:
         """Let a machine go; its share of the memory is free for the next one."""
@@ -88,6 +95,7 @@ class Enrolment:
     def look_again(self) -> None:
         """Look at every collecting machine at the next chance: a past may have been loaded."""
         self._looked.clear()
+        self.news.set()
 
     def schedule(self) -> int:
         """Queue what was learned too long ago, or tried too long ago in vain; return how many.

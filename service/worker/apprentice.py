@@ -8,9 +8,11 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, Queue
+from tempfile import TemporaryFile
 from threading import Thread
 from typing import IO, Any
 
@@ -27,29 +29,39 @@ class Interrupted(TrainingFailed):
 
 @dataclass
 class Apprentice:
-    """One child process for one job, its result left in ``folder``."""
+    """One child process for one job; what it compiles is kept in ``compiled`` for those that come after it."""
 
     command: list[str]
-    orders: dict[str, Any]
-    folder: Path
+    compiled: Path
     process: subprocess.Popen[str] | None = None
+    _complaints: IO[str] | None = None
 
     def start(self) -> None:
-        """Start the process and give it its orders over its standard input, where nobody else can read them."""
+        """Start the process, which gets ready to learn and then waits for its orders."""
         # One thread: a second one gains little alone, and takes what forecasts need.
         environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        environment |= {"NUMBA_CACHE_DIR": str(self.folder.parent / "compiled")}
-        with (self.folder / "stderr.txt").open("w") as complaints:
-            self.process = subprocess.Popen(  # noqa: S603 - our own module
-                self.command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=complaints,
-                text=True,
-                env=environment,
-            )
-        if self.process.stdin:
-            self.process.stdin.write(json.dumps(self.orders | {"folder": str(self.folder)}) + "\n")
+        environment |= {"NUMBA_CACHE_DIR": str(self.compiled)}
+        self._complaints = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - until it ends
+        self.process = subprocess.Popen(  # noqa: S603 - our own module
+            self.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._complaints,
+            text=True,
+            env=environment,
+        )
+
+    @property
+    def lives(self) -> bool:
+        """Whether it has not ended."""
+        return self.process is not None and self.process.poll() is None
+
+    def order(self, orders: dict[str, Any]) -> None:
+        """Say what to learn, over its standard input, where nobody else can read it."""
+        if self.process is None or self.process.stdin is None:
+            raise RuntimeError("start first")
+        with suppress(BrokenPipeError):  # one that has died says why to whoever asks for its progress
+            self.process.stdin.write(json.dumps(orders) + "\n")
             self.process.stdin.flush()
 
     def progress(self, *, every: float) -> Iterator[Progress | None]:
@@ -80,9 +92,10 @@ class Apprentice:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
-            for pipe in (self.process.stdin, self.process.stdout):
+            for pipe in (self.process.stdin, self.process.stdout, self._complaints):
                 if pipe:
-                    pipe.close()
+                    with suppress(BrokenPipeError):  # orders that nobody has read
+                        pipe.close()
 
     def _insist(self, *, done: bool, failure: str | None) -> None:
         code = self.process.wait() if self.process else -1
@@ -91,8 +104,13 @@ class Apprentice:
         if code < 0:
             raise Interrupted(_INTERRUPTED.format(signal=-code))
         if code != 0 or not done:
-            complaint = (self.folder / "stderr.txt").read_text().strip().splitlines() or ["it said nothing"]
-            raise TrainingFailed(f"The training process ended with code {code}: {complaint[-1]}")
+            raise TrainingFailed(f"The training process ended with code {code}: {self._last_complaint()}")
+
+    def _last_complaint(self) -> str:
+        if self._complaints is None:
+            return "it was never started"
+        self._complaints.seek(0)
+        return (self._complaints.read().strip().splitlines() or ["it said nothing"])[-1]
 
 
 def _pump(stream: IO[str], lines: "Queue[str | None]") -> None:

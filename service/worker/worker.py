@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol, TypeVar
+from threading import Event
+from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
 from structlog.contextvars import bound_contextvars
@@ -18,7 +19,8 @@ from structlog.contextvars import bound_contextvars
 from service.core.candidate import Candidate
 from service.core.job import Job, Progress
 from service.errors import ChampionChanged, LeaseLost, ServiceError, Unavailable
-from service.worker.apprentice import HANDOVER, Apprentice, Interrupted
+from service.worker.apprentice import HANDOVER, Interrupted
+from service.worker.standby import Standby
 from service.worker.tireless import Tireless
 
 log = logging.getLogger(__name__)
@@ -67,12 +69,14 @@ class Worker(Tireless):
     jobs: JobBoard
     updates: Updates
     admit: Callable[[], object]
-    apprentice: Callable[[Job, Path], Apprentice]
+    standby: Standby
+    orders: Callable[[Job], dict[str, Any]]
     take_over: Callable[[Path], Candidate]
     wall: Callable[[], datetime]
     plant: Callable[[], datetime]
     folder: Path
     learned: Callable[[], None]
+    news: Event = field(default_factory=Event)  # set when there may be a job; else it looks now and then
     lease: timedelta = LEASE
     hung: float = _HUNG
     owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}")
@@ -85,16 +89,26 @@ class Worker(Tireless):
         for left in self.folder.glob("job-*"):
             shutil.rmtree(left, ignore_errors=True)
 
+    def stop(self) -> None:
+        """Finish what is at hand and end."""
+        self._stopping.set()
+        self.news.set()
+        super().stop()
+
     def _run(self) -> None:
         while not self._stopping.is_set():
+            self.news.clear()
             worked = False
             try:
                 worked = self.work()
+                if not worked:
+                    self.standby.idle()
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again
                 self._troubled(error)
-            if not worked:
-                self._stopping.wait(_PULSE)
+            if not worked and not self._stopping.is_set():
+                self.news.wait(_PULSE)
+        self.standby.close()
 
     def work(self) -> bool:
         """Do what is to be done now; say whether there was a job."""
@@ -142,8 +156,8 @@ class Worker(Tireless):
 
     def _learned(self, job: Job, folder: Path) -> Candidate | None:
         """Return what was learned, or None if the service stops meanwhile."""
-        apprentice = self.apprentice(job, folder)
-        apprentice.start()
+        apprentice = self.standby.take()
+        apprentice.order(self.orders(job) | {"folder": str(folder)})
         progress, told, heard = Progress("starting"), float("-inf"), time.monotonic()
         try:
             for news in apprentice.progress(every=_PULSE):
@@ -161,6 +175,7 @@ class Worker(Tireless):
             return self.take_over(folder / HANDOVER)
         finally:
             apprentice.stop()
+            self.standby.expect()
 
     def _try_again(self, job: Job, why: str, *, cut_off: bool) -> None:
         if cut_off and job.cut_off + 1 >= MOST_CUT_OFF:

@@ -94,15 +94,15 @@ class _Page:
 
     async def _choose(self, view: View) -> None:
         self._view = view
-        self._busy(True)  # what is shown is of an earlier choice until the answer is there, and may move then
+        self._counting(busy=True)  # until the answer is there, what is shown is of an earlier choice
         ui.navigate.history.replace(view.address)
         try:
             await self.renew()
         finally:
             if view == self._view:
-                self._busy(False)
+                self._counting(busy=False)
 
-    def _busy(self, busy: bool) -> None:  # noqa: FBT001 - what is shown
+    def _counting(self, *, busy: bool) -> None:
         self._place.props["aria-busy"] = "true" if busy else "false"
         self._place.update()
 

@@ -91,7 +91,7 @@ class Bench:
             weights=self.versions.weights.save(small_model(seed=seed)),
             targets=TARGETS,
             kept={name: StillKept(task.windows.at[:keep], task.held_out.at) for name, task in old.items()},
-            task=TaskMemory(whole.take(slice(0, 8)), whole.take(slice(8, 12)), 12, {139: 4, 26: 3}),
+            task=TaskMemory(whole.take(range(8)), whole.take(range(8, 12)), 12, {139: 4, 26: 3}),
             exam=Exam(windows(seed + 1000), {139: 0.25}),
             marks={name: marked(seed) for name in (*old, str(machine))},
             before=marked(seed + 1) if champion else None,
@@ -138,9 +138,9 @@ def test_what_was_learned_can_be_read_back(bench: Bench) -> None:
     assert champion
     assert (champion.name, champion.parent, champion.learned) == ("v2", 1, ("padova/a", "padova/b"))
     memory = MemoryStore(bench.database).of(2)
-    same(memory.tasks["padova/b"].windows, windows(2).take(slice(0, 8)))
-    same(memory.tasks["padova/b"].held_out, windows(2).take(slice(8, 12)))
-    same(memory.tasks["padova/a"].windows, windows(1).take(slice(0, 6)))
+    same(memory.tasks["padova/b"].windows, windows(2).take(range(8)))
+    same(memory.tasks["padova/b"].held_out, windows(2).take(range(8, 12)))
+    same(memory.tasks["padova/a"].windows, windows(1).take(range(6)))
     assert memory.tasks["padova/a"].frequency == {139: 4, 26: 3}
     assert len(MemoryStore(bench.database).of(1).tasks["padova/a"].windows) == 8, "the old version keeps its own"
     exam = ExamStore(bench.database).of(B)
@@ -273,7 +273,7 @@ def test_a_refresh_replaces_the_machines_windows_and_its_exam(bench: Bench) -> N
     champion = bench.versions.champion()
     assert champion
     assert champion.learned == ("padova/b", "padova/a"), "learned anew, it is the newest"
-    same(MemoryStore(bench.database).of(3).tasks["padova/a"].windows, windows(5).take(slice(0, 8)))
+    same(MemoryStore(bench.database).of(3).tasks["padova/a"].windows, windows(5).take(range(8)))
     exam = ExamStore(bench.database).of(A)
     assert exam
     same(exam.windows, windows(1005))

@@ -13,6 +13,7 @@ from service.bootstrap.stores import Stores
 from service.core.job import Job
 from service.core.machine import Machine
 from service.worker.apprentice import Apprentice
+from service.worker.standby import Standby
 from service.worker.worker import MOST_CUT_OFF, Worker
 from tests.service.conftest import FILLER
 from wire.words import JobState, MachineState
@@ -21,17 +22,14 @@ Make = Callable[[str], Worker]
 
 
 @pytest.fixture
-def worker(service: Service, stores: Stores, filler: Machine) -> Make:
+def worker(service: Service, stores: Stores, filler: Machine, tmp_path: Path) -> Make:
     """A worker with a job at hand, whose apprentice is a program given as a text."""
     assert filler.id == FILLER
     (job,) = stores.jobs.collecting()
     stores.jobs.ready(job)
 
     def make(program: str) -> Worker:
-        def apprentice(_job: Job, folder: Path) -> Apprentice:
-            return Apprentice([sys.executable, "-c", program], {}, folder)
-
-        service.worker.apprentice = apprentice
+        service.worker.standby = Standby(lambda: Apprentice([sys.executable, "-c", program], tmp_path))
         return service.worker
 
     return make

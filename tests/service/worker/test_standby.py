@@ -1,0 +1,94 @@
+"""The next process that trains: ready while another job is likely, gone when nobody came, never two."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from service.worker.apprentice import Apprentice
+from service.worker.standby import Standby
+
+WAITS = "import sys; sys.stdin.readline()"
+Make = Callable[..., Standby]
+
+
+@pytest.fixture
+def started() -> list[Apprentice]:
+    return []
+
+
+@pytest.fixture
+def make(started: list[Apprentice], tmp_path: Path) -> Iterator[Make]:
+    def standby(program: str = WAITS, patience: float = 60.0) -> Standby:
+        def apprentice() -> Apprentice:
+            started.append(Apprentice([sys.executable, "-c", program], tmp_path))
+            return started[-1]
+
+        return Standby(apprentice, patience=patience)
+
+    yield standby
+    for one in started:
+        one.stop()
+
+
+def test_nobody_waits_before_there_was_a_job(make: Make, started: list[Apprentice]) -> None:
+    make().idle()
+    assert started == []
+
+
+def test_one_waits_after_a_job_and_is_the_one_taken(make: Make, started: list[Apprentice]) -> None:
+    standby = make()
+    standby.expect()
+    for _ in range(3):
+        standby.idle()
+    (waiting,) = started
+    assert waiting.lives
+    assert standby.take() is waiting
+    assert standby.take() is not waiting, "it is taken once"
+
+
+def test_one_that_died_while_it_waited_is_not_taken_and_not_replaced(
+    make: Make, started: list[Apprentice]
+) -> None:
+    standby = make("pass")
+    standby.expect()
+    standby.idle()
+    (dead,) = started
+    assert dead.process
+    dead.process.wait()
+    standby.idle()
+    standby.idle()
+    assert started == [dead], "what dies while it waits would die again and again"
+    assert standby.take() is not dead
+
+
+def test_one_that_has_just_died_is_not_taken(make: Make, started: list[Apprentice]) -> None:
+    standby = make("pass")
+    standby.expect()
+    standby.idle()
+    (dead,) = started
+    assert dead.process
+    dead.process.wait()
+    assert standby.take() is not dead
+
+
+def test_it_goes_when_nobody_comes(make: Make, started: list[Apprentice]) -> None:
+    standby = make(patience=0.05)
+    standby.expect()
+    standby.idle()
+    time.sleep(0.06)
+    standby.idle()
+    assert not any(one.lives for one in started)
+
+
+def test_it_ends_by_itself_when_the_service_does(make: Make, started: list[Apprentice]) -> None:
+    standby = make()
+    standby.expect()
+    standby.idle()
+    process = started[0].process
+    assert process
+    assert process.stdin
+    process.stdin.close()
+    assert process.wait(timeout=20) == 0
