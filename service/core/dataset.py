@@ -1,6 +1,6 @@
 """Learn arrow, dataset: a machine's event log becomes hourly windows to learn from and to be examined on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from forecasting.features import counts_between
 from forecasting.history import HistorySpec, Past, machine_history, own_history
 from forecasting.series import AlarmSeries, micros
-from forecasting.window import Span, WindowSpec, coverage, grid
+from forecasting.window import Span, WindowSpec, merged
 from service.core.labels import held_between
 from service.core.windows import Windows
+
+Moments = NDArray[np.int64]
 
 STEP: Final = timedelta(hours=1)
 COVERED: Final = 0.5  # below this share of heard evidence a live forecast says that it is warming up
@@ -26,24 +28,33 @@ def covered_moments(
     deaf: Iterable[Span] = (),
     step: timedelta = STEP,
     least: float = COVERED,
-) -> list[datetime]:
+) -> Moments:
     """Return the grid's moments with enough evidence behind them and a wholly heard horizon ahead.
 
-    Nothing else decides: a silent window is as good as a busy one, because a live forecast cannot choose.
+    Nothing else decides: a silent window is as good as a busy one, because a live forecast cannot choose. The
+    evidence is ``forecasting.window.coverage``, of all moments at once.
     """
-    lost = list(deaf)
-    last = heard[1] - spec.horizon
-    return [
-        at
-        for at in grid(heard[0], last, step)
-        if coverage(at, spec, heard=heard, deaf=lost) >= least
-        and not any(start < at + spec.horizon and end > at for start, end in lost)
-    ]
+    first, last = micros(heard[0]), micros(heard[1])
+    lookback, horizon, every = (_micros(span) for span in (spec.lookback, spec.horizon, step))
+    at = np.arange(-(-first // every) * every, last - horizon + 1, every)
+    lost = np.array([(micros(a), micros(b)) for a, b in merged(deaf)], dtype=np.int64).reshape(-1, 2)
+    begins, ends = lost[:, 0], lost[:, 1]
+    whole = np.concatenate([[0], np.cumsum(ends - begins)])
+
+    def lost_before(moment: Moments) -> Moments:
+        begun = np.searchsorted(begins, moment)
+        to_come = np.maximum(np.concatenate([[0], ends])[begun] - moment, 0)
+        return whole[begun] - np.where(begun > 0, to_come, 0)
+
+    since = np.maximum(at - lookback, first)
+    covered = (at - since - lost_before(at) + lost_before(since)) / lookback >= least
+    ahead = np.searchsorted(begins, at + horizon) == np.searchsorted(ends, at, side="right")
+    return np.asarray(at[covered & ahead])
 
 
 def windows(
     series: AlarmSeries,
-    at: Sequence[datetime],
+    at: Moments,
     spec: WindowSpec,
     *,
     since: datetime,
@@ -55,21 +66,20 @@ def windows(
     With a ``history`` spec the windows carry own-history figures, of all codes in the log or only of the
     ``tracked`` ones; ``since`` is when the machine was first heard.
     """
-    moments = np.array([micros(moment) for moment in at], dtype=np.int64)
-    lookback, horizon = (span // timedelta(microseconds=1) for span in (spec.lookback, spec.horizon))
+    lookback, horizon = _micros(spec.lookback), _micros(spec.horizon)
     codes = np.unique(series.codes)
     followed = codes if tracked is None else np.unique(np.array(list(tracked), dtype=np.int64))
-    own = np.zeros((len(moments), 0, 0), dtype=np.float32)
-    shared = np.zeros((len(moments), 0), dtype=np.float32)
+    own = np.zeros((len(at), 0, 0), dtype=np.float32)
+    shared = np.zeros((len(at), 0), dtype=np.float32)
     if history is not None:
-        past = Past(moments, since=micros(since), horizon=spec.horizon, spec=history)
+        past = Past(at, since=micros(since), horizon=spec.horizon, spec=history)
         own = own_history(series, past, followed)
         shared = machine_history(series, past)
     return Windows(
-        at=moments,
+        at=at,
         codes=codes,
-        counts=counts_between(series, moments - lookback, moments, codes),
-        outcomes=held_between(series, moments, moments + horizon, codes),
+        counts=counts_between(series, at - lookback, at, codes),
+        outcomes=held_between(series, at, at + horizon, codes),
         tracked=followed if history is not None else codes[:0],
         history=own,
         context=shared,
@@ -95,7 +105,7 @@ def split(at: NDArray[np.int64], horizon: timedelta, *, calibration: float, exam
         raise ValueError("Shares of windows must not be negative nor exceed the whole.")
     if np.any(np.diff(at) < 0):
         raise ValueError("Windows must be in time order to be cut in time.")
-    count, reach = len(at), horizon // timedelta(microseconds=1)
+    count, reach = len(at), _micros(horizon)
     last = count - round(count * exam)
     middle = max(0, last - round(count * calibration))
 
@@ -105,3 +115,7 @@ def split(at: NDArray[np.int64], horizon: timedelta, *, calibration: float, exam
         return range(start, max(start, int(np.searchsorted(at[:stop], at[stop] - reach, side="right"))))
 
     return Split(train=before(0, middle), calibration=before(middle, last), exam=range(last, count))
+
+
+def _micros(span: timedelta) -> int:
+    return span // timedelta(microseconds=1)

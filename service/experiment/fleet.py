@@ -15,7 +15,7 @@ from forecasting.window import WindowSpec
 from service.core.dataset import covered_moments, split, windows
 from service.core.windows import Windows
 from service.errors import InputRejected
-from wire.micros import micros, moment
+from wire.micros import moment
 
 EXAM: Final = 0.3  # the last share of a machine's windows, in time, that no model ever learns from
 FEWEST: Final = 336  # training windows of two weeks; a machine with fewer keeps collecting
@@ -70,8 +70,7 @@ def from_log(log: Mapping[str, AlarmSeries], cut: Cut) -> Fleet:
         series = log[name]
         heard = moment(series.times[0]), moment(series.times[-1])
         at = covered_moments(heard, spec)
-        busy = _busy(series, np.array([micros(asked) for asked in at], dtype=np.int64), spec, cut)
-        at = [asked for asked, enough in zip(at, busy, strict=True) if enough]
+        at = at[_busy(series, at, spec, cut)]
         whole = windows(series, at, spec, since=heard[0], history=cut.history, tracked=cut.targets)
         places = split(whole.at, spec.horizon, calibration=cut.calibration * (1 - EXAM), exam=EXAM)
         parts[name] = MachineWindows(

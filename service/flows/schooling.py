@@ -14,7 +14,6 @@ from service.core.enrolment import Curriculum
 from service.core.machine import Machine
 from service.core.windows import Windows
 from service.flows.ports import EventLog, Machines
-from wire.micros import micros
 
 # A past may come in many files, and between the last alarm of one and the first of the next a machine is quiet;
 # for longer than this it is not quiet, but nobody has listened.
@@ -41,15 +40,14 @@ class School:
 
     def training_windows(self, machine: Machine, now: datetime) -> int:
         """Return how many windows there are to learn from; nothing is read but what was heard when."""
-        at = np.array([micros(one) for one in self._moments(machine, now)], dtype=np.int64)
-        return len(self._shared_out(at).train)
+        return len(self._shared_out(self._moments(machine, self._heard(machine, now))).train)
 
     def cut(self, machine: Machine, now: datetime, history: HistorySpec) -> Schooling:
         """Return every covered hourly window of a machine, shared out; one that held nothing counts as well."""
         heard = self._heard(machine, now)
         start = heard[0] if heard else now
         series = self.log.series(machine, start, now)
-        whole = windows(series, self._moments(machine, now), self.spec, since=start, history=history)
+        whole = windows(series, self._moments(machine, heard), self.spec, since=start, history=history)
         parts = self._shared_out(whole.at)
         return Schooling(whole.take(parts.train), whole.take(parts.calibration), whole.take(parts.exam))
 
@@ -57,9 +55,10 @@ class School:
         exam = self.curriculum.exam
         return split(at, self.spec.horizon, calibration=self.curriculum.calibration * (1 - exam), exam=exam)
 
-    def _moments(self, machine: Machine, now: datetime) -> list[datetime]:
-        heard = self._heard(machine, now)
-        return covered_moments(heard, self.spec, deaf=self._deaf(machine, heard)) if heard else []
+    def _moments(self, machine: Machine, heard: Span | None) -> NDArray[np.int64]:
+        if heard is None:
+            return np.zeros(0, dtype=np.int64)
+        return covered_moments(heard, self.spec, deaf=self._deaf(machine, heard))
 
     def _heard(self, machine: Machine, now: datetime) -> Span | None:
         """Return from when to when the machine was heard, as far back as events are kept."""

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 from forecasting import history
 from service.core.exam import Exam, Marks
 from service.errors import Unavailable
-from service.store.arrays import squeezed, unsqueezed, windows_from_bytes, windows_to_bytes
+from service.store.arrays import squeezed, unsqueezed, windows_from_bytes
 from service.store.engine import Database
 from service.store.tables import exams, machines, marks, model_versions, promotions
 from wire.identity import MachineId
@@ -85,14 +85,14 @@ class ExamStore:
             return {f"{row.site}/{row.machine}": json.loads(row.by_code) for row in connection.execute(query)}
 
 
-def write_exam(connection: Connection, exam: Exam, *, machine: int, at_us: int) -> int:
-    """Write a machine's new exam inside a transaction and return its number."""
+def write_exam(connection: Connection, exam: Exam, body: bytes, *, machine: int, at_us: int) -> int:
+    """Write a machine's new exam inside a transaction and return its number; ``body`` are its windows packed."""
     row = {
         "machine_id": machine,
         "made_us": at_us,
         "features": history.VERSION,
         "base_rate": json.dumps(dict(exam.base_rate)),
-        "windows": windows_to_bytes(exam.windows),
+        "windows": body,
     }
     return int(connection.execute(insert(exams).values(**row)).inserted_primary_key[0])  # type: ignore[index]
 

@@ -62,7 +62,22 @@ class MemoryStore:
         )
 
 
-def write_memory(connection: Connection, candidate: Candidate, *, version: int, rows: Mapping[str, int]) -> None:
+@dataclass(frozen=True)
+class PackedTask:
+    """A new machine's windows as rows, packed before the transaction that they go into: that takes a while."""
+
+    replayed: list[dict[str, Any]]
+    held_out: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, task: TaskMemory) -> "PackedTask":
+        """Pack all windows of a task."""
+        return cls(*([_row(part, place) for place in range(len(part))] for part in (task.windows, task.held_out)))
+
+
+def write_memory(
+    connection: Connection, candidate: Candidate, own: PackedTask, *, version: int, rows: Mapping[str, int]
+) -> None:
     """Write a new version's memory inside a transaction; ``rows`` are the machines' short numbers.
 
     Of older machines only the choice is written, of the new one its windows too.
@@ -75,8 +90,8 @@ def write_memory(connection: Connection, candidate: Candidate, *, version: int, 
             if len(chosen) < len(moments):
                 raise ChampionChanged(f"{machine} was erased while this was learned with it; it learns again.")
             links += [{"version_id": version, "sample_id": one, "held_out": held_out} for one in chosen]
-    for windows, held_out in ((candidate.task.windows, False), (candidate.task.held_out, True)):
-        for number in _insert_samples(connection, windows, rows[candidate.machine]):
+    for new, held_out in ((own.replayed, False), (own.held_out, True)):
+        for number in _insert_samples(connection, new, rows[candidate.machine]):
             links.append({"version_id": version, "sample_id": number, "held_out": held_out})
     if links:
         connection.execute(insert(memories), links)
@@ -107,23 +122,18 @@ def _known(connection: Connection, version: int | None, machine: int) -> dict[tu
     return {(row.at_us, row.held_out): row.id for row in connection.execute(query)}
 
 
-def _insert_samples(connection: Connection, windows: Windows, machine: int) -> Sequence[int]:
-    if len(windows) == 0:
+def _insert_samples(connection: Connection, new: list[dict[str, Any]], machine: int) -> Sequence[int]:
+    if not new:
         return []
     statement = insert(samples).returning(samples.c.id, sort_by_parameter_order=True)
-    return (
-        connection.execute(statement, [_row(windows, place, machine) for place in range(len(windows))])
-        .scalars()
-        .all()
-    )
+    return connection.execute(statement, [row | {"machine_id": machine} for row in new]).scalars().all()
 
 
-def _row(windows: Windows, place: int, machine: int) -> dict[str, Any]:
+def _row(windows: Windows, place: int) -> dict[str, Any]:
     """Return one window with only the codes that left a trace in it."""
     seen = windows.counts[place] > 0
     remembered = np.any(windows.history[place] != 0, axis=1)
     return {
-        "machine_id": machine,
         "at_us": int(windows.at[place]),
         "features": history.VERSION,
         "codes": packed(windows.codes[seen], INT32),

@@ -9,11 +9,12 @@ from sqlalchemy import Connection, insert, select, update
 from service.core.candidate import Candidate
 from service.core.job import Job
 from service.errors import ChampionChanged
+from service.store.arrays import windows_to_bytes
 from service.store.audit import note
 from service.store.engine import Database
 from service.store.exams import newest_exams, write_exam, write_marks
 from service.store.jobs import close_job, hold
-from service.store.memories import write_memory
+from service.store.memories import PackedTask, write_memory
 from service.store.shared_weights import keep
 from service.store.tables import machines, model_versions
 from service.store.versions import champion_number, promote
@@ -36,6 +37,7 @@ class UpdateStore:
         Raises :class:`LeaseLost` if the job is no longer this worker's, and :class:`ChampionChanged` if the
         model it started from no longer serves; then nothing is written.
         """
+        task, exam = PackedTask.of(candidate.task), windows_to_bytes(candidate.exam.windows)
         with self.database.write() as connection:
             hold(connection, job)
             if champion_number(connection) != candidate.parent:
@@ -46,8 +48,8 @@ class UpdateStore:
                 raise ChampionChanged(f"{gone[0]} was retired while this was learned with it; it learns again.")
             version = _write_version(connection, candidate, at=plant_now)
             keep(connection, self.weights, candidate.weights)
-            write_memory(connection, candidate, version=version, rows=rows)
-            _write_exams(connection, candidate, version=version, rows=rows, at=plant_now)
+            write_memory(connection, candidate, task, version=version, rows=rows)
+            _write_exams(connection, candidate, exam, version=version, rows=rows, at=plant_now)
             if candidate.passed:
                 reason = f"learned {candidate.machine}"
                 promote(connection, version, at=plant_now, reason=reason)
@@ -76,10 +78,10 @@ def _write_version(connection: Connection, candidate: Candidate, *, at: datetime
 
 
 def _write_exams(
-    connection: Connection, candidate: Candidate, *, version: int, rows: dict[str, int], at: datetime
+    connection: Connection, candidate: Candidate, body: bytes, *, version: int, rows: dict[str, int], at: datetime
 ) -> None:
     newest = newest_exams(connection)
-    fresh = write_exam(connection, candidate.exam, machine=rows[candidate.machine], at_us=micros(at))
+    fresh = write_exam(connection, candidate.exam, body, machine=rows[candidate.machine], at_us=micros(at))
     numbers = {machine: newest[rows[machine]] for machine in candidate.marks if machine != candidate.machine}
     numbers[candidate.machine] = fresh
     write_marks(connection, {numbers[machine]: one for machine, one in candidate.marks.items()}, version=version)

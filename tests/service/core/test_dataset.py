@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from forecasting.features import alarm_counts
-from forecasting.series import AlarmSeries, moment
+from forecasting.series import AlarmSeries, micros, moment
 from forecasting.tracks import Fleet
 from forecasting.vocabulary import Columns
-from forecasting.window import WindowSpec, evidence, outcome
+from forecasting.window import WindowSpec, coverage, evidence, grid, outcome
 from service.core.dataset import covered_moments, split, windows
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -30,8 +30,8 @@ def multi_hot(happened: AlarmSeries, columns: Columns) -> NDArray[np.bool_]:
     return held[:-1]
 
 
-def hours(*values: float) -> list[datetime]:
-    return [START + timedelta(hours=value) for value in values]
+def hours(*values: float) -> NDArray[np.int64]:
+    return np.array([micros(START + timedelta(hours=value)) for value in values], dtype=np.int64)
 
 
 @settings(max_examples=200, deadline=None)
@@ -41,7 +41,7 @@ def test_windows_hold_what_serving_would_see(alarms: list[tuple[datetime, int]],
     at = hours(6, 7.5, 13, 30)
     cut = windows(series, at, SPEC, since=START)
     inputs, outputs = Columns((2, 1, 9)), Columns(tuple(targets))
-    for row, asked in enumerate(at):
+    for row, asked in enumerate(map(moment, at)):
         seen = evidence(series, asked, SPEC)
         assert np.array_equal(cut.inputs(inputs)[row], alarm_counts(seen, inputs))
         assert cut.counts[row].sum() == Fleet.of([seen]).opens.sum()
@@ -67,13 +67,38 @@ def test_window_without_alarms_is_the_zero_vector_and_counts() -> None:
 
 def test_moments_need_half_of_their_evidence_and_all_of_their_horizon_heard() -> None:
     heard = (START, START + timedelta(hours=12))
-    assert covered_moments(heard, SPEC) == hours(3, 4, 5, 6, 7, 8, 9, 10)
+    assert np.array_equal(covered_moments(heard, SPEC), hours(3, 4, 5, 6, 7, 8, 9, 10))
 
 
 def test_moments_whose_horizon_was_deaf_are_left_out() -> None:
     heard = (START, START + timedelta(hours=12))
     deaf = [(START + timedelta(hours=7, minutes=10), START + timedelta(hours=7, minutes=20))]
-    assert covered_moments(heard, SPEC, deaf=deaf) == hours(3, 4, 5, 8, 9, 10)
+    assert np.array_equal(covered_moments(heard, SPEC, deaf=deaf), hours(3, 4, 5, 8, 9, 10))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    begin=st.integers(0, 300),
+    length=st.integers(0, 2000),
+    deaf=st.lists(st.tuples(st.integers(-100, 2400), st.integers(0, 400)), max_size=6),
+    least=st.sampled_from([0.1, 0.5, 1.0]),
+)
+def test_moments_are_those_whose_coverage_a_live_forecast_would_call_enough(
+    begin: int, length: int, deaf: list[tuple[int, int]], least: float
+) -> None:
+    def minute(value: int) -> datetime:
+        return START + timedelta(minutes=value)
+
+    heard = (minute(begin), minute(begin + length))
+    lost = [(minute(first), minute(first + long)) for first, long in deaf]
+    wanted = [
+        at
+        for at in grid(heard[0], heard[1] - SPEC.horizon, timedelta(hours=1))
+        if coverage(at, SPEC, heard=heard, deaf=lost) >= least
+        and not any(first < at + SPEC.horizon and end > at for first, end in lost)
+    ]
+    found = covered_moments(heard, SPEC, deaf=lost, least=least)
+    assert [moment(at) for at in found] == wanted
 
 
 @given(
@@ -119,4 +144,4 @@ def test_windows_out_of_order_are_refused() -> None:
 def test_moments_survive_the_way_through_the_windows() -> None:
     at = hours(6, 7)
     cut = windows(AlarmSeries.of([]), at, SPEC, since=START)
-    assert [moment(value) for value in cut.at] == at
+    assert np.array_equal(cut.at, at)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forecasting.history import HistorySpec
-from forecasting.series import AlarmSeries
+from forecasting.series import AlarmSeries, micros
 from forecasting.vocabulary import Columns, Vocabulary
 from forecasting.window import WindowSpec
 from service.core.dataset import covered_moments, windows
@@ -114,6 +114,6 @@ def test_joined_windows_say_the_same_as_their_parts() -> None:
 
 
 def test_windows_without_history_cannot_pretend_to_have_one() -> None:
-    seen = windows(AlarmSeries.of([]), [START], SPEC, since=START)
+    seen = windows(AlarmSeries.of([]), np.array([micros(START)]), SPEC, since=START)
     with pytest.raises(ValueError, match="no own history"):
         Samples.of(seen, Vocabulary((1,), (1,)), history=True)
