@@ -11,8 +11,9 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 from forecasting import history
 from service.core.exam import Exam, Marks
 from service.errors import Unavailable
-from service.store.arrays import squeezed, unsqueezed, windows_from_bytes
+from service.store.arrays import unsqueezed, windows_from_bytes
 from service.store.engine import Database
+from service.store.parcel import Cells
 from service.store.tables import exams, machines, marks, model_versions, promotions
 from wire.identity import MachineId
 
@@ -85,32 +86,17 @@ class ExamStore:
             return {f"{row.site}/{row.machine}": json.loads(row.by_code) for row in connection.execute(query)}
 
 
-def write_exam(connection: Connection, exam: Exam, body: bytes, *, machine: int, at_us: int) -> int:
-    """Write a machine's new exam inside a transaction and return its number; ``body`` are its windows packed."""
-    row = {
-        "machine_id": machine,
-        "made_us": at_us,
-        "features": history.VERSION,
-        "base_rate": json.dumps(dict(exam.base_rate)),
-        "windows": body,
-    }
+def write_exam(connection: Connection, exam: Cells, *, machine: int, at_us: int) -> int:
+    """Write a machine's new exam inside a transaction and return its number."""
+    row = {"machine_id": machine, "made_us": at_us, **exam}
     return int(connection.execute(insert(exams).values(**row)).inserted_primary_key[0])  # type: ignore[index]
 
 
-def write_marks(connection: Connection, given: Mapping[int, Marks], *, version: int) -> None:
+def write_marks(connection: Connection, given: Mapping[int, Cells], *, version: int) -> None:
     """Write what a version got in exams, by their numbers, inside a transaction."""
-    for exam, one in given.items():
-        connection.execute(
-            insert(marks).values(
-                version_id=version,
-                exam_id=exam,
-                average_precision=one.average_precision,
-                brier_skill=one.brier_skill,
-                macro_f1=one.macro_f1,
-                by_code=json.dumps(one.by_code),
-                probabilities=squeezed(one.probabilities),
-            )
-        )
+    connection.execute(
+        insert(marks), [{"version_id": version, "exam_id": exam} | one for exam, one in given.items()]
+    )
 
 
 def newest_exams(connection: Connection) -> dict[int, int]:

@@ -1,96 +1,75 @@
-"""A candidate in a file: how the process that trained hands over to the one that may write."""
+"""A parcel in a file: how the process that trained hands over to the one that may write.
+
+One line of JSON in which a place stands for each of its bytes, and then these, end to end.
+"""
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import load_file, save_file
 
 from service.core.candidate import Candidate, StillKept
-from service.core.exam import Exam, Marks
-from service.core.memory import TaskMemory
 from service.errors import TrainingFailed
-from service.store.arrays import windows_from_arrays, windows_to_arrays
+from service.store.parcel import Parcel
 
-Arrays = dict[str, NDArray[Any]]
+_PLACE: Final = "bytes"  # the only key of what stands for them; no row has a single cell
 
 
 def hand_over(candidate: Candidate, file: Path) -> None:
-    """Write a candidate; its weights are in their own file already."""
-    arrays: Arrays = {}
-    for part, windows in _windows(candidate).items():
-        arrays |= windows_to_arrays(windows, f"{part}.")
-    for place, kept in enumerate(candidate.kept.values()):
-        arrays |= {f"kept.{place}.replayed": kept.replayed, f"kept.{place}.held_out": kept.held_out}
-    for place, marks in enumerate(candidate.marks.values()):
-        arrays[f"marks.{place}"] = marks.probabilities
-    if candidate.before is not None:
-        arrays["before"] = candidate.before.probabilities
-    about = {
-        "machine": candidate.machine,
-        "parent": candidate.parent,
-        "weights": candidate.weights,
-        "targets": candidate.targets,
-        "kept": list(candidate.kept),
-        "offered": candidate.task.offered,
-        "frequency": list(candidate.task.frequency.items()),
-        "base_rate": list(candidate.exam.base_rate.items()),
-        "marks": [[name, _figures(marks)] for name, marks in candidate.marks.items()],
-        "before": None if candidate.before is None else _figures(candidate.before),
-        "passed": candidate.passed,
-        "reasons": candidate.reasons,
-        "undecided": candidate.undecided,
-        "report": candidate.report,
-    }
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    save_file(contiguous, file, metadata={"candidate": json.dumps(about)})
+    """Pack and write a candidate; its weights are in their own file already."""
+    body: list[bytes] = []
+    parcel = vars(Parcel.of(candidate))
+    kept = {name: [one.replayed.tolist(), one.held_out.tolist()] for name, one in candidate.kept.items()}
+    told = _set_apart(parcel | {"kept": kept}, body)
+    with file.open("wb") as opened:
+        opened.write(json.dumps({"size": sum(map(len, body)), "parcel": told}).encode() + b"\n")
+        opened.writelines(body)
 
 
-def take_over(file: Path) -> Candidate:
-    """Read a candidate that was handed over."""
+def take_over(file: Path) -> Parcel:
+    """Read what was handed over."""
     try:
-        arrays: Arrays = load_file(file)
-        with safe_open(file, framework="np") as opened:
-            about: dict[str, Any] = json.loads(opened.metadata()["candidate"])
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        with file.open("rb") as opened:
+            head = json.loads(opened.readline())
+            body = opened.read()
+        told, size = head["parcel"], head["size"]
+    except (OSError, KeyError, TypeError, ValueError) as error:
         raise TrainingFailed(f"What the training process left cannot be read: {error}.") from None
-    marks = enumerate(about["marks"])
-    return Candidate(
-        machine=about["machine"],
-        parent=about["parent"],
-        weights=about["weights"],
-        targets=tuple(about["targets"]),
-        kept={
-            name: StillKept(arrays[f"kept.{place}.replayed"], arrays[f"kept.{place}.held_out"])
-            for place, name in enumerate(about["kept"])
-        },
-        task=TaskMemory(
-            windows=windows_from_arrays(arrays, "replayed."),
-            held_out=windows_from_arrays(arrays, "held_out."),
-            offered=about["offered"],
-            frequency=dict(about["frequency"]),
-        ),
-        exam=Exam(windows_from_arrays(arrays, "exam."), dict(about["base_rate"])),
-        marks={name: _marks(figures, arrays[f"marks.{place}"]) for place, (name, figures) in marks},
-        before=None if about["before"] is None else _marks(about["before"], arrays["before"]),
-        passed=about["passed"],
-        reasons=tuple(about["reasons"]),
-        undecided=tuple(about["undecided"]),
-        report=about["report"],
+    if len(body) != size:
+        raise TrainingFailed(f"What the training process left cannot be read: {len(body)} of {size} bytes.")
+    parcel = _put_back(told, body)
+    moments = {name: [np.array(one, dtype=np.int64) for one in both] for name, both in parcel["kept"].items()}
+    return Parcel(
+        **parcel
+        | {"kept": {name: StillKept(*both) for name, both in moments.items()}}
+        | {name: tuple(parcel[name]) for name in ("targets", "reasons", "undecided")}
     )
 
 
-def _windows(candidate: Candidate) -> dict[str, Any]:
-    task = candidate.task
-    return {"replayed": task.windows, "held_out": task.held_out, "exam": candidate.exam.windows}
+def _set_apart(value: Any, body: list[bytes]) -> Any:
+    """Return a value as JSON can hold it, and put its bytes into ``body``."""
+    if isinstance(value, bytes):
+        body.append(value)
+        return {_PLACE: len(value)}
+    if isinstance(value, dict):
+        return {name: _set_apart(one, body) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_set_apart(one, body) for one in value]
+    return value
 
 
-def _figures(marks: Marks) -> dict[str, Any]:
-    return {name: value for name, value in vars(marks).items() if name != "probabilities"}
+def _put_back(told: Any, body: bytes) -> Any:
+    """Return a value with its bytes, which come in the order in which they were set apart."""
+    place = 0
 
+    def put(value: Any) -> Any:
+        nonlocal place
+        if isinstance(value, dict):
+            if value.keys() == {_PLACE}:
+                place += value[_PLACE]
+                return body[place - value[_PLACE] : place]
+            return {name: put(one) for name, one in value.items()}
+        return [put(one) for one in value] if isinstance(value, list) else value
 
-def _marks(figures: dict[str, Any], probabilities: NDArray[np.float32]) -> Marks:
-    return Marks(**figures | {"targets": tuple(figures["targets"]), "probabilities": probabilities})
+    return put(told)

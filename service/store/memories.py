@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, insert, select
 
 from forecasting import history
-from service.core.candidate import Candidate
 from service.core.memory import Memory, TaskMemory
 from service.core.windows import Windows
 from service.errors import ChampionChanged, Unavailable
-from service.store.arrays import FLOAT32, INT32, packed
+from service.store.arrays import FLOAT32, INT32
 from service.store.engine import Database
+from service.store.parcel import Cells, Parcel
 from service.store.tables import machines, memories, samples, tasks
 from wire.words import MachineState
 
@@ -62,54 +62,35 @@ class MemoryStore:
         )
 
 
-@dataclass(frozen=True)
-class PackedTask:
-    """A new machine's windows as rows, packed before the transaction that they go into: that takes a while."""
-
-    replayed: list[dict[str, Any]]
-    held_out: list[dict[str, Any]]
-
-    @classmethod
-    def of(cls, task: TaskMemory) -> "PackedTask":
-        """Pack all windows of a task."""
-        return cls(*([_row(part, place) for place in range(len(part))] for part in (task.windows, task.held_out)))
-
-
-def write_memory(
-    connection: Connection, candidate: Candidate, own: PackedTask, *, version: int, rows: Mapping[str, int]
-) -> None:
+def write_memory(connection: Connection, parcel: Parcel, *, version: int, rows: Mapping[str, int]) -> None:
     """Write a new version's memory inside a transaction; ``rows`` are the machines' short numbers.
 
     Of older machines only the choice is written, of the new one its windows too.
     """
     links: list[dict[str, Any]] = []
-    for machine, kept in candidate.kept.items():
-        known = _known(connection, candidate.parent, rows[machine])
-        for moments, held_out in ((kept.replayed, False), (kept.held_out, True)):
-            chosen = [known[int(at), held_out] for at in moments if (int(at), held_out) in known]
+    for machine, kept in parcel.kept.items():
+        known = _known(connection, parcel.parent, rows[machine])
+        for moments, held_out in ((kept.replayed.tolist(), False), (kept.held_out.tolist(), True)):
+            chosen = [known[at, held_out] for at in moments if (at, held_out) in known]
             if len(chosen) < len(moments):
                 raise ChampionChanged(f"{machine} was erased while this was learned with it; it learns again.")
             links += [{"version_id": version, "sample_id": one, "held_out": held_out} for one in chosen]
-    for new, held_out in ((own.replayed, False), (own.held_out, True)):
-        for number in _insert_samples(connection, new, rows[candidate.machine]):
+    for new, held_out in ((parcel.replayed, False), (parcel.held_out, True)):
+        for number in _insert_samples(connection, new, rows[parcel.machine]):
             links.append({"version_id": version, "sample_id": number, "held_out": held_out})
     if links:
         connection.execute(insert(memories), links)
-    _write_tasks(connection, candidate, version=version, rows=rows)
+    _write_tasks(connection, parcel, version=version, rows=rows)
 
 
-def _write_tasks(connection: Connection, candidate: Candidate, *, version: int, rows: Mapping[str, int]) -> None:
-    query = select(tasks).where(tasks.c.version_id == candidate.parent)
+def _write_tasks(connection: Connection, parcel: Parcel, *, version: int, rows: Mapping[str, int]) -> None:
+    query = select(tasks).where(tasks.c.version_id == parcel.parent)
     before = {row.machine_id: row for row in connection.execute(query)}
-    known = [before[rows[machine]] for machine in candidate.kept]
-    values = [(row.machine_id, row.offered, row.frequency) for row in known]
-    values.append((rows[candidate.machine], candidate.task.offered, json.dumps(dict(candidate.task.frequency))))
+    known = [before[rows[machine]] for machine in parcel.kept]
+    values = [{"machine_id": row.machine_id, "offered": row.offered, "frequency": row.frequency} for row in known]
+    values.append({"machine_id": rows[parcel.machine], **parcel.task})
     connection.execute(
-        insert(tasks),
-        [
-            {"version_id": version, "machine_id": row, "place": place, "offered": offered, "frequency": frequency}
-            for place, (row, offered, frequency) in enumerate(values)
-        ],
+        insert(tasks), [{"version_id": version, "place": place, **row} for place, row in enumerate(values)]
     )
 
 
@@ -122,27 +103,11 @@ def _known(connection: Connection, version: int | None, machine: int) -> dict[tu
     return {(row.at_us, row.held_out): row.id for row in connection.execute(query)}
 
 
-def _insert_samples(connection: Connection, new: list[dict[str, Any]], machine: int) -> Sequence[int]:
+def _insert_samples(connection: Connection, new: list[Cells], machine: int) -> Sequence[int]:
     if not new:
         return []
     statement = insert(samples).returning(samples.c.id, sort_by_parameter_order=True)
     return connection.execute(statement, [row | {"machine_id": machine} for row in new]).scalars().all()
-
-
-def _row(windows: Windows, place: int) -> dict[str, Any]:
-    """Return one window with only the codes that left a trace in it."""
-    seen = windows.counts[place] > 0
-    remembered = np.any(windows.history[place] != 0, axis=1)
-    return {
-        "at_us": int(windows.at[place]),
-        "features": history.VERSION,
-        "codes": packed(windows.codes[seen], INT32),
-        "counts": packed(windows.counts[place][seen], INT32),
-        "outcomes": packed(windows.codes[windows.outcomes[place]], INT32),
-        "tracked": packed(windows.tracked[remembered], INT32),
-        "history": packed(windows.history[place][remembered], FLOAT32),
-        "context": packed(windows.context[place], FLOAT32),
-    }
 
 
 def _windows(rows: Sequence[Row[Any]]) -> Windows:

@@ -6,15 +6,14 @@ from datetime import datetime
 
 from sqlalchemy import Connection, insert, select, update
 
-from service.core.candidate import Candidate
 from service.core.job import Job
 from service.errors import ChampionChanged
-from service.store.arrays import windows_to_bytes
 from service.store.audit import note
 from service.store.engine import Database
 from service.store.exams import newest_exams, write_exam, write_marks
 from service.store.jobs import close_job, hold
-from service.store.memories import PackedTask, write_memory
+from service.store.memories import write_memory
+from service.store.parcel import Parcel
 from service.store.shared_weights import keep
 from service.store.tables import machines, model_versions
 from service.store.versions import champion_number, promote
@@ -31,33 +30,32 @@ class UpdateStore:
     database: Database
     weights: WeightsFolder
 
-    def commit(self, job: Job, candidate: Candidate, *, now: datetime, plant_now: datetime) -> int:
+    def commit(self, job: Job, parcel: Parcel, *, now: datetime, plant_now: datetime) -> int:
         """Write all that a learning has brought and return the version's number.
 
         Raises :class:`LeaseLost` if the job is no longer this worker's, and :class:`ChampionChanged` if the
         model it started from no longer serves; then nothing is written.
         """
-        task, exam = PackedTask.of(candidate.task), windows_to_bytes(candidate.exam.windows)
         with self.database.write() as connection:
             hold(connection, job)
-            if champion_number(connection) != candidate.parent:
+            if champion_number(connection) != parcel.parent:
                 raise ChampionChanged("Another version was promoted while this one was learned; it learns again.")
             rows = {str(MachineId(site, name)): row for row, site, name in connection.execute(_MACHINES)}
-            gone = [machine for machine in candidate.kept if machine not in rows]
+            gone = [machine for machine in parcel.kept if machine not in rows]
             if gone:
                 raise ChampionChanged(f"{gone[0]} was retired while this was learned with it; it learns again.")
-            version = _write_version(connection, candidate, at=plant_now)
-            keep(connection, self.weights, candidate.weights)
-            write_memory(connection, candidate, task, version=version, rows=rows)
-            _write_exams(connection, candidate, exam, version=version, rows=rows, at=plant_now)
-            if candidate.passed:
-                reason = f"learned {candidate.machine}"
+            version = _write_version(connection, parcel, at=plant_now)
+            keep(connection, self.weights, parcel.weights)
+            write_memory(connection, parcel, version=version, rows=rows)
+            _write_exams(connection, parcel, version=version, rows=rows, at=plant_now)
+            if parcel.passed:
+                reason = f"learned {parcel.machine}"
                 promote(connection, version, at=plant_now, reason=reason)
                 note(connection, at=plant_now, who="gate", action="promote", subject=f"v{version}", reason=reason)
-            state = JobState.PROMOTED if candidate.passed else JobState.REJECTED
-            message = " ".join((*candidate.reasons, *candidate.undecided)) or None
+            state = JobState.PROMOTED if parcel.passed else JobState.REJECTED
+            message = " ".join((*parcel.reasons, *parcel.undecided)) or None
             close_job(connection, job, state, at=now, message=message, version=version)
-            _settle_machine(connection, candidate, rows[candidate.machine], at=plant_now)
+            _settle_machine(connection, parcel, rows[parcel.machine], at=plant_now)
         return version
 
 
@@ -66,36 +64,36 @@ _MACHINES = select(machines.c.id, machines.c.site, machines.c.machine).where(
 )
 
 
-def _write_version(connection: Connection, candidate: Candidate, *, at: datetime) -> int:
+def _write_version(connection: Connection, parcel: Parcel, *, at: datetime) -> int:
     row = {
         "created_us": micros(at),
-        "weights": candidate.weights,
-        "report": json.dumps(candidate.report),
-        "parent_id": candidate.parent,
-        "targets": json.dumps(candidate.targets),
+        "weights": parcel.weights,
+        "report": json.dumps(parcel.report),
+        "parent_id": parcel.parent,
+        "targets": json.dumps(parcel.targets),
     }
     return int(connection.execute(insert(model_versions).values(**row)).inserted_primary_key[0])  # type: ignore[index]
 
 
 def _write_exams(
-    connection: Connection, candidate: Candidate, body: bytes, *, version: int, rows: dict[str, int], at: datetime
+    connection: Connection, parcel: Parcel, *, version: int, rows: dict[str, int], at: datetime
 ) -> None:
     newest = newest_exams(connection)
-    fresh = write_exam(connection, candidate.exam, body, machine=rows[candidate.machine], at_us=micros(at))
-    numbers = {machine: newest[rows[machine]] for machine in candidate.marks if machine != candidate.machine}
-    numbers[candidate.machine] = fresh
-    write_marks(connection, {numbers[machine]: one for machine, one in candidate.marks.items()}, version=version)
-    if candidate.parent is not None and candidate.before is not None:
-        write_marks(connection, {fresh: candidate.before}, version=candidate.parent)
+    fresh = write_exam(connection, parcel.exam, machine=rows[parcel.machine], at_us=micros(at))
+    numbers = {machine: newest[rows[machine]] for machine in parcel.marks if machine != parcel.machine}
+    numbers[parcel.machine] = fresh
+    write_marks(connection, {numbers[machine]: one for machine, one in parcel.marks.items()}, version=version)
+    if parcel.parent is not None and parcel.before is not None:
+        write_marks(connection, {fresh: parcel.before}, version=parcel.parent)
 
 
-def _settle_machine(connection: Connection, candidate: Candidate, machine: int, *, at: datetime) -> None:
+def _settle_machine(connection: Connection, parcel: Parcel, machine: int, *, at: datetime) -> None:
     """Say how the machine is now: live on the new version, or on the champion, or on nothing at all."""
-    served = candidate.passed or candidate.parent is not None
+    served = parcel.passed or parcel.parent is not None
     values: dict[str, object] = {
         "state": (MachineState.LIVE if served else MachineState.FAILED).value,
-        "reason": None if candidate.passed else " ".join(candidate.reasons),
+        "reason": None if parcel.passed else " ".join(parcel.reasons),
     }
-    if candidate.passed:
+    if parcel.passed:
         values["learned_us"] = micros(at)
     connection.execute(update(machines).where(machines.c.id == machine).values(**values))

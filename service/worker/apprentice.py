@@ -19,7 +19,7 @@ from typing import IO, Any
 from service.core.job import Progress
 from service.errors import TrainingFailed
 
-HANDOVER = "candidate.safetensors"
+HANDOVER = "candidate.parcel"
 _INTERRUPTED = "The training process was killed (signal {signal})."
 
 

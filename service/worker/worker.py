@@ -16,9 +16,9 @@ from uuid import uuid4
 
 from structlog.contextvars import bound_contextvars
 
-from service.core.candidate import Candidate
 from service.core.job import Job, Progress
 from service.errors import ChampionChanged, LeaseLost, ServiceError, Unavailable
+from service.store.parcel import Parcel
 from service.worker.apprentice import HANDOVER, Interrupted
 from service.worker.standby import Standby
 from service.worker.tireless import Tireless
@@ -57,7 +57,7 @@ class JobBoard(Protocol):
 class Updates(Protocol):
     """Where a candidate becomes a version."""
 
-    def commit(self, job: Job, candidate: Candidate, *, now: datetime, plant_now: datetime) -> int:
+    def commit(self, job: Job, parcel: Parcel, *, now: datetime, plant_now: datetime) -> int:
         """Write everything in one transaction."""
         ...
 
@@ -71,7 +71,7 @@ class Worker(Tireless):
     admit: Callable[[], object]
     standby: Standby
     orders: Callable[[Job], dict[str, Any]]
-    take_over: Callable[[Path], Candidate]
+    take_over: Callable[[Path], Parcel]
     wall: Callable[[], datetime]
     plant: Callable[[], datetime]
     folder: Path
@@ -131,14 +131,14 @@ class Worker(Tireless):
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=self.folder, prefix=f"job-{job.number}-") as folder:
-                candidate = self._learned(job, Path(folder))
-            if candidate is None:
+                parcel = self._learned(job, Path(folder))
+            if parcel is None:
                 self.jobs.release(job, why="The service stopped; it goes on when that starts.")
                 return
             version = self._patiently(
-                lambda: self.updates.commit(job, candidate, now=self.wall(), plant_now=self.plant())
+                lambda: self.updates.commit(job, parcel, now=self.wall(), plant_now=self.plant())
             )
-            log.info("job %s: v%s %s", job.number, version, "serves" if candidate.passed else "was rejected")
+            log.info("job %s: v%s %s", job.number, version, "serves" if parcel.passed else "was rejected")
             self.learned()
         except LeaseLost:
             raise
@@ -154,7 +154,7 @@ class Worker(Tireless):
             log.exception("job %s broke", job.number)
             self._fail(job, f"This is a defect of the service, and its log says more: {error!r}.")
 
-    def _learned(self, job: Job, folder: Path) -> Candidate | None:
+    def _learned(self, job: Job, folder: Path) -> Parcel | None:
         """Return what was learned, or None if the service stops meanwhile."""
         apprentice = self.standby.take()
         apprentice.order(self.orders(job) | {"folder": str(folder)})

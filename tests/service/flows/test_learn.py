@@ -16,13 +16,13 @@ from service.bootstrap.configuration import time_policy
 from service.bootstrap.learning import learn_job
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
-from service.core.candidate import Candidate
 from service.core.catalogue import CatalogueEntry, parse_catalogue
 from service.core.job import Progress
 from service.errors import InputRejected, TrainingFailed
 from service.flows.load_history import LogFile, load_history
 from service.settings import Settings
 from service.store.handover import take_over
+from service.store.parcel import Parcel
 from service.worker.apprentice import HANDOVER
 from tests.service.conftest import NOW, enrolled, raise_alarms
 from wire.identity import MachineId
@@ -56,7 +56,7 @@ def fleet(small: Settings, stores: Stores, tmp_path: Path) -> list[MachineId]:
     return [ZERO, ONE, TWO]
 
 
-Learn = Callable[[MachineId], Candidate]
+Learn = Callable[[MachineId], Parcel]
 
 
 @pytest.fixture
@@ -65,21 +65,21 @@ def learn(small: Settings, tmp_path: Path) -> Learn:
 
     def learn_one(
         machine: MachineId, settings: Settings = small, told: Callable[[Progress], None] = lambda _: None
-    ) -> Candidate:
+    ) -> Parcel:
         learn_job(settings, machine=machine, now=NOW, folder=tmp_path, told=told)
         return take_over(tmp_path / HANDOVER)
 
     return learn_one
 
 
-def commit(stores: Stores, candidate: Candidate, *, at: datetime = NOW) -> int:
+def commit(stores: Stores, parcel: Parcel, *, at: datetime = NOW) -> int:
     for job in stores.jobs.collecting():
-        if str(job.machine) == candidate.machine:
+        if str(job.machine) == parcel.machine:
             stores.jobs.ready(job)
     claimed = stores.jobs.claim("test", now=NOW, lease=LEASE)
     assert claimed
-    assert str(claimed.machine) == candidate.machine
-    return stores.updates.commit(claimed, candidate, now=NOW, plant_now=at)
+    assert str(claimed.machine) == parcel.machine
+    return stores.updates.commit(claimed, parcel, now=NOW, plant_now=at)
 
 
 @pytest.mark.usefixtures("fleet")

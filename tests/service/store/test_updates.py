@@ -14,7 +14,7 @@ from service.core.exam import Exam, Marks
 from service.core.job import Job
 from service.core.memory import TaskMemory
 from service.core.windows import Windows
-from service.errors import ChampionChanged, Conflict, LeaseLost
+from service.errors import ChampionChanged, Conflict, LeaseLost, TrainingFailed
 from service.store.audit import AuditStore
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
@@ -23,6 +23,7 @@ from service.store.handover import hand_over, take_over
 from service.store.jobs import JobStore
 from service.store.machines import MachineStore
 from service.store.memories import MemoryStore
+from service.store.parcel import Parcel
 from service.store.tables import exams, marks, memories, model_versions, samples, tasks
 from service.store.updates import UpdateStore
 from service.store.versions import VersionStore
@@ -103,7 +104,10 @@ class Bench:
     def learn(self, machine: MachineId, *, seed: int, passed: bool = True) -> int:
         job = self.job(machine)
         return self.updates.commit(
-            job, self.candidate(machine, seed=seed, passed=passed), now=AT, plant_now=AT + timedelta(hours=seed)
+            job,
+            Parcel.of(self.candidate(machine, seed=seed, passed=passed)),
+            now=AT,
+            plant_now=AT + timedelta(hours=seed),
         )
 
     def counts(self) -> dict[str, int]:
@@ -200,9 +204,9 @@ def test_a_worker_that_lost_its_lease_commits_nothing(bench: Bench) -> None:
     assert taken
     before = bench.counts()
     with pytest.raises(LeaseLost):
-        bench.updates.commit(job, candidate, now=AT, plant_now=AT)
+        bench.updates.commit(job, Parcel.of(candidate), now=AT, plant_now=AT)
     assert bench.counts() == before
-    assert bench.updates.commit(taken, candidate, now=AT, plant_now=AT) == 1
+    assert bench.updates.commit(taken, Parcel.of(candidate), now=AT, plant_now=AT) == 1
 
 
 def test_what_was_learned_on_an_old_champion_is_not_committed(bench: Bench) -> None:
@@ -213,7 +217,7 @@ def test_what_was_learned_on_an_old_champion_is_not_committed(bench: Bench) -> N
     bench.versions.promote(bench.versions.get(1), at=AT + timedelta(days=1), who="me", reason="back")
     before = bench.counts()
     with pytest.raises(ChampionChanged):
-        bench.updates.commit(job, candidate, now=AT, plant_now=AT)
+        bench.updates.commit(job, Parcel.of(candidate), now=AT, plant_now=AT)
     assert bench.counts() == before
 
 
@@ -228,7 +232,7 @@ def test_what_was_learned_with_a_machine_that_is_gone_is_learned_again(bench: Be
         let_go(bench.machines.get(MachineId.parse(name)), who="me", at=AT, plant_at=AT, reason="gone")
         before = bench.counts()
         with pytest.raises(ChampionChanged, match=r"while this was learned with it"):
-            bench.updates.commit(job, candidate, now=AT, plant_now=AT)
+            bench.updates.commit(job, Parcel.of(candidate), now=AT, plant_now=AT)
         assert bench.counts() == before
         bench.jobs.release(job, why="again")
 
@@ -255,14 +259,13 @@ def test_a_commit_that_breaks_at_its_end_leaves_nothing_behind(bench: Bench) -> 
     bench.learn(A, seed=1)
     job = bench.job(B)
     candidate = bench.candidate(B, seed=2)
-    unwritable = replace(marked(2), by_code=[{"code": object()}])
-    broken = replace(candidate, marks={**candidate.marks, "padova/a": unwritable})
+    broken = replace(candidate, marks={**candidate.marks, "padova/nobody": marked(2)})
     before = bench.counts()
-    with pytest.raises(TypeError):
-        bench.updates.commit(job, broken, now=AT, plant_now=AT)
+    with pytest.raises(KeyError):
+        bench.updates.commit(job, Parcel.of(broken), now=AT, plant_now=AT)
     assert bench.counts() == before
     assert bench.jobs.get(job.number).state is JobState.RUNNING
-    number = bench.updates.commit(job, candidate, now=AT, plant_now=AT)
+    number = bench.updates.commit(job, Parcel.of(candidate), now=AT, plant_now=AT)
     assert list(MemoryStore(bench.database).of(number).tasks) == ["padova/a", "padova/b"]
 
 
@@ -314,9 +317,25 @@ def test_a_candidate_survives_the_way_between_processes(bench: Bench, tmp_path: 
     bench.learn(A, seed=1)
     candidate = bench.candidate(B, seed=2)
     hand_over(candidate, tmp_path / "candidate")
-    taken: Candidate = take_over(tmp_path / "candidate")
+    taken = take_over(tmp_path / "candidate")
     job = bench.job(B)
     assert bench.updates.commit(job, taken, now=AT, plant_now=AT) == 2
     same(MemoryStore(bench.database).of(2).tasks["padova/b"].windows, candidate.task.windows)
     assert taken.report == candidate.report
     assert (taken.passed, taken.reasons, taken.targets) == (True, (), TARGETS)
+    exam = ExamStore(bench.database).of(B)
+    assert exam
+    same(exam.windows, candidate.exam.windows)
+    answers = ExamStore(bench.database).answers(B)
+    assert candidate.before
+    assert np.array_equal(answers[2].probabilities, candidate.marks["padova/b"].probabilities)
+    assert np.array_equal(answers[1].probabilities, candidate.before.probabilities)
+
+
+@pytest.mark.parametrize("kept", [0, 10, 500, -1])
+def test_half_of_what_was_handed_over_is_refused_in_a_sentence(bench: Bench, tmp_path: Path, kept: int) -> None:
+    file = tmp_path / "candidate"
+    hand_over(bench.candidate(A, seed=1), file)
+    file.write_bytes(file.read_bytes()[:kept])
+    with pytest.raises(TrainingFailed, match="cannot be read"):
+        take_over(file)

@@ -1,0 +1,95 @@
+"""A candidate as the rows that it becomes: packed by the process that trained, so that who serves only writes."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from forecasting import history
+from service.core.candidate import Candidate, StillKept
+from service.core.exam import Exam, Marks
+from service.core.windows import Windows
+from service.store.arrays import FLOAT32, INT32, packed, squeezed, windows_to_bytes
+
+Cells = dict[str, Any]  # of a row, without those that only the database can know
+
+
+@dataclass(frozen=True, eq=False)
+class Parcel:
+    """What ``Candidate`` says, in cells: plain values and bytes."""
+
+    machine: str
+    parent: int | None
+    weights: str
+    targets: tuple[int, ...]
+    kept: Mapping[str, StillKept]
+    task: Cells
+    replayed: list[Cells]
+    held_out: list[Cells]
+    exam: Cells
+    marks: Mapping[str, Cells]
+    before: Cells | None
+    passed: bool
+    reasons: tuple[str, ...]
+    undecided: tuple[str, ...]
+    report: dict[str, Any]
+
+    @classmethod
+    def of(cls, candidate: Candidate) -> "Parcel":
+        """Pack a candidate."""
+        task = candidate.task
+        return cls(
+            machine=candidate.machine,
+            parent=candidate.parent,
+            weights=candidate.weights,
+            targets=candidate.targets,
+            kept=candidate.kept,
+            task={"offered": task.offered, "frequency": json.dumps(dict(task.frequency))},
+            replayed=_samples(task.windows),
+            held_out=_samples(task.held_out),
+            exam=_exam(candidate.exam),
+            marks={name: _marks(one) for name, one in candidate.marks.items()},
+            before=None if candidate.before is None else _marks(candidate.before),
+            passed=candidate.passed,
+            reasons=candidate.reasons,
+            undecided=candidate.undecided,
+            report=candidate.report,
+        )
+
+
+def _samples(windows: Windows) -> list[Cells]:
+    """Return a row for each window, with only the codes that left a trace in it."""
+    remembered = np.any(windows.history != 0, axis=2)
+    return [
+        {
+            "at_us": int(windows.at[place]),
+            "features": history.VERSION,
+            "codes": packed(windows.codes[seen], INT32),
+            "counts": packed(windows.counts[place][seen], INT32),
+            "outcomes": packed(windows.codes[windows.outcomes[place]], INT32),
+            "tracked": packed(windows.tracked[remembered[place]], INT32),
+            "history": packed(windows.history[place][remembered[place]], FLOAT32),
+            "context": packed(windows.context[place], FLOAT32),
+        }
+        for place, seen in enumerate(windows.counts > 0)
+    ]
+
+
+def _exam(exam: Exam) -> Cells:
+    return {
+        "features": history.VERSION,
+        "base_rate": json.dumps(dict(exam.base_rate)),
+        "windows": windows_to_bytes(exam.windows),
+    }
+
+
+def _marks(marks: Marks) -> Cells:
+    return {
+        "average_precision": marks.average_precision,
+        "brier_skill": marks.brier_skill,
+        "macro_f1": marks.macro_f1,
+        "by_code": json.dumps(marks.by_code),
+        "probabilities": squeezed(marks.probabilities),
+    }
