@@ -32,7 +32,6 @@ from service.flows.ports import Catalogue, Memories, Versions
 from service.flows.schooling import School, Schooling
 
 Told = Callable[[Progress], None]
-_BLOCK = 256  # windows
 
 
 class Trainer(Protocol):
@@ -223,10 +222,9 @@ def _summary(report: Report, vocabulary: Vocabulary) -> str:
 
 
 def _fingerprint(parts: Schooling) -> str:
-    """Return a digest of what was learned from: the same windows, the same fingerprint."""
+    """Return a digest of what was learned from: the same events and moments, the same fingerprint."""
     digest = sha256()
-    for part in (parts.train, parts.calibration, parts.exam):
-        for array in (part.at, part.codes, part.counts, part.outcomes, part.history):
-            for start in range(0, len(array), _BLOCK):  # histories are large, and a copy of one is not needed
-                digest.update(np.ascontiguousarray(array[start : start + _BLOCK]).tobytes())
+    for array in (parts.events.times, parts.events.codes, parts.train.at, parts.calibration.at, parts.exam.at):
+        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(len(array).to_bytes(8, "big"))
     return digest.hexdigest()

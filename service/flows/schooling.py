@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.history import HistorySpec
+from forecasting.series import AlarmSeries
 from forecasting.window import Span, WindowSpec, merged
 from service.core.dataset import Split, covered_moments, split, windows
 from service.core.enrolment import Curriculum
@@ -22,8 +23,9 @@ _QUIET = timedelta(days=7)
 
 @dataclass(frozen=True, eq=False)
 class Schooling:
-    """One machine's windows, cut in time."""
+    """One machine's windows, cut in time, and the events that they were cut from."""
 
+    events: AlarmSeries
     train: Windows
     calibration: Windows
     exam: Windows
@@ -49,7 +51,7 @@ class School:
         series = self.log.series(machine, start, now)
         whole = windows(series, self._moments(machine, heard), self.spec, since=start, history=history)
         parts = self._shared_out(whole.at)
-        return Schooling(whole.take(parts.train), whole.take(parts.calibration), whole.take(parts.exam))
+        return Schooling(series, whole.take(parts.train), whole.take(parts.calibration), whole.take(parts.exam))
 
     def _shared_out(self, at: NDArray[np.int64]) -> Split:
         exam = self.curriculum.exam
