@@ -68,10 +68,11 @@ def write_memory(connection: Connection, parcel: Parcel, *, version: int, rows: 
     Of older machines only the choice is written, of the new one its windows too.
     """
     links: list[dict[str, Any]] = []
+    known = _known(connection, parcel.parent)
     for machine, kept in parcel.kept.items():
-        known = _known(connection, parcel.parent, rows[machine])
         for moments, held_out in ((kept.replayed.tolist(), False), (kept.held_out.tolist(), True)):
-            chosen = [known[at, held_out] for at in moments if (at, held_out) in known]
+            keys = [(rows[machine], at, held_out) for at in moments]
+            chosen = [known[key] for key in keys if key in known]
             if len(chosen) < len(moments):
                 raise ChampionChanged(f"{machine} was erased while this was learned with it; it learns again.")
             links += [{"version_id": version, "sample_id": one, "held_out": held_out} for one in chosen]
@@ -94,13 +95,17 @@ def _write_tasks(connection: Connection, parcel: Parcel, *, version: int, rows: 
     )
 
 
-def _known(connection: Connection, version: int | None, machine: int) -> dict[tuple[int, bool], int]:
+def _known(connection: Connection, version: int | None) -> dict[tuple[int, int, bool], int]:
+    """Return the numbers of all that a version remembers, by machine, moment and purpose.
+
+    In one look: one for each machine would go through the whole memory every time.
+    """
     query = (
-        select(samples.c.id, samples.c.at_us, memories.c.held_out)
+        select(samples.c.machine_id, samples.c.at_us, memories.c.held_out, samples.c.id)
         .join(memories, memories.c.sample_id == samples.c.id)
-        .where(memories.c.version_id == version, samples.c.machine_id == machine)
+        .where(memories.c.version_id == version)
     )
-    return {(row.at_us, row.held_out): row.id for row in connection.execute(query)}
+    return {(machine, at, held_out): number for machine, at, held_out, number in connection.execute(query)}
 
 
 def _insert_samples(connection: Connection, new: list[Cells], machine: int) -> Sequence[int]:
