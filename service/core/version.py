@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.errors import Conflict
+from wire.identity import MachineId
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,14 @@ class Version:
     def name(self) -> str:
         """How people call it."""
         return f"v{self.number}"
+
+    def knows(self, machine: MachineId) -> bool:
+        """Say whether it has learned a machine."""
+        return str(machine) in self._known
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.learned)
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,9 +53,19 @@ class Champion:
         self._looked = float("-inf")
 
     def at(self, at: datetime) -> Serving | None:
-        """Return what served at a past moment, or None if nothing did or its weights have been let go."""
-        version = self._versions.serving_at(at)
-        if version is None or version.pruned:
+        """Return what served at a past moment, or None if nothing did or its weights have been let go.
+
+        What is loaded is not read again: of a large fleet's version there is much to read.
+        """
+        number = self._versions.number_at(at)
+        if number is None:
+            return None
+        with self._lock:
+            for kept in self._loaded.values():
+                if kept.version.number == number:
+                    return kept
+        version = self._versions.get(number)
+        if version.pruned:
             return None
         with self._lock:
             return self._load(version)

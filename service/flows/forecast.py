@@ -157,7 +157,7 @@ class ForecastDesk:
             events_seen=seen,
             coverage=round(covered, 4),
             model_version=serving.version.name,
-            learned=str(machine.id) in serving.version.learned,
+            learned=serving.version.knows(machine.id),
             hindsight=hindsight,
             status=status,
             alarms=wording.alarms(probabilities, self.base_rates.of(machine, at, serving.forecaster)),

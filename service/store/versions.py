@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,6 +30,8 @@ _PROMOTED = (
     .group_by(promotions.c.version_id)
     .subquery()
 )
+# By number, not by time: a plant clock that was set back must not bring an old version back with it.
+_NEWEST_PROMOTION = promotions.c.id.desc()
 _VERSION = select(model_versions, _PROMOTED.c.promoted_us).outerjoin(
     _PROMOTED, _PROMOTED.c.version_id == model_versions.c.id
 )
@@ -80,16 +81,19 @@ class VersionStore:
 
     def champion(self) -> Version | None:
         """Return the version promoted last."""
-        return self._one(_promoted_last())
+        query = _VERSION.join(promotions, promotions.c.version_id == model_versions.c.id)
+        return self._one(query.order_by(_NEWEST_PROMOTION).limit(1))
 
     def champion_number(self) -> int | None:
         """Return only the number of the version promoted last, which is asked for often."""
         with self.database.read() as connection:
             return champion_number(connection)
 
-    def serving_at(self, at: datetime) -> Version | None:
-        """Return the version that served at a moment, if any did."""
-        return self._one(_promoted_last(before_us=micros(at)))
+    def number_at(self, at: datetime) -> int | None:
+        """Return the number of the version that served at a moment, if any did."""
+        query = select(promotions.c.version_id).where(promotions.c.at_us <= micros(at))
+        with self.database.read() as connection:
+            return connection.execute(query.order_by(_NEWEST_PROMOTION).limit(1)).scalar()
 
     def get(self, number: int) -> Version:
         """Return a version, or raise :class:`NotFound`."""
@@ -163,16 +167,8 @@ def _revive(connection: Connection, version: int, *, at: datetime) -> None:
 def champion_number(connection: Connection) -> int | None:
     """Return which version serves, inside a transaction until whose end nobody promotes another."""
     write_alone(connection, promotions)
-    query = select(promotions.c.version_id).order_by(promotions.c.id.desc()).limit(1)
+    query = select(promotions.c.version_id).order_by(_NEWEST_PROMOTION).limit(1)
     return connection.execute(query).scalar()
-
-
-def _promoted_last(before_us: int | None = None) -> Select[Any]:
-    query = _VERSION.join(promotions, promotions.c.version_id == model_versions.c.id)
-    if before_us is not None:
-        query = query.where(promotions.c.at_us <= before_us)
-    # By number, not by time: a plant clock that was set back must not bring an old version back with it.
-    return query.order_by(promotions.c.id.desc()).limit(1)
 
 
 def _learned(connection: Connection, versions: Sequence[int]) -> dict[int, tuple[str, ...]]:
@@ -182,10 +178,10 @@ def _learned(connection: Connection, versions: Sequence[int]) -> dict[int, tuple
         .where(tasks.c.version_id.in_(versions))
         .order_by(tasks.c.version_id, tasks.c.place)
     )
-    learned: dict[int, tuple[str, ...]] = defaultdict(tuple)
+    learned: dict[int, list[str]] = {version: [] for version in versions}
     for version, site, machine in connection.execute(query):
-        learned[version] += (f"{site}/{machine}",)
-    return learned
+        learned[version].append(f"{site}/{machine}")
+    return {version: tuple(names) for version, names in learned.items()}
 
 
 def _version(row: Row[Any], learned: tuple[str, ...]) -> Version:

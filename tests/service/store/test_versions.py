@@ -55,8 +55,8 @@ def test_the_version_promoted_last_is_the_champion_and_the_past_keeps_its_own(
     first = versions.add_and_promote(small_model(seed=1), report={"n": 1}, at=AT)
     second = versions.add_and_promote(small_model(seed=2), report={"n": 2}, at=AT + timedelta(hours=1))
     assert versions.champion() == second
-    assert versions.serving_at(AT + timedelta(minutes=59)) == first
-    assert versions.serving_at(AT - timedelta(seconds=1)) is None
+    assert versions.number_at(AT + timedelta(minutes=59)) == first.number
+    assert versions.number_at(AT - timedelta(seconds=1)) is None
     assert [version.name for version in versions.all()] == ["v2", "v1"]
 
 
