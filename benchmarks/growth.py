@@ -25,7 +25,6 @@ AXES = {
     "codes": (50, CODES, 500, 2000),
 }
 _MACHINES = 100
-_MOST_LEARNED = 1000  # machines; what one more enrolment takes grows faster than the fleet, and this is minutes
 _FIGURES = REPOSITORY / "docs" / "growth" / "figures.json"
 
 
@@ -52,8 +51,7 @@ def main() -> None:
                 continue
             began = monotonic()
             plant = plant_at(axis, size)
-            learned = enrolment_point(plant) if plant.machines <= _MOST_LEARNED else None
-            point = serving_point(plant) | {"enrolment": learned}
+            point = serving_point(plant) | {"enrolment": enrolment_point(plant)}
             kept[name] = point | {"axis": axis, "size": size, "seconds": round(monotonic() - began, 1)}
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")

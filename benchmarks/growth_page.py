@@ -90,7 +90,7 @@ def write_page(kept: Kept, folder: Path) -> None:
 
 
 def _panel(kept: Kept, axis: str, path: _Path) -> Panel:
-    points = [one for one in _on(kept, axis) if one[path.key] is not None]
+    points = _on(kept, axis)
     lines = {name: [(one["size"], max(read(one), 1e-3)) for one in points] for name, read in path.lines.items()}
     return Panel(axis, lines)
 
@@ -119,7 +119,5 @@ def _row(one: Mapping[str, Any]) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def _learned(parts: Mapping[str, float] | None) -> str:
-    if parts is None:
-        return "not measured"
+def _learned(parts: Mapping[str, float]) -> str:
     return f"{parts['whole']:.1f} ({', '.join(f'{parts[stage]:.1f}' for stage in (*_STAGES, 'rest'))})"
