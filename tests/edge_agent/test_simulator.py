@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -349,20 +348,10 @@ def test_another_seed_is_another_fleet() -> None:
     assert list(alarms(personality(1, 0), START, week)) != list(alarms(personality(2, 0), START, week))
 
 
-def test_an_unbounded_stream_starts_at_once_and_goes_on() -> None:
-    started = time.process_time()
-    stream = alarms(personality(SEED, 3), START, FOREVER)
+def test_an_unbounded_stream_starts_and_goes_on() -> None:
+    stream = alarms(personality(SEED, 3), START, FOREVER)  # one that was drawn up before it is asked would not end
     assert next(stream).at >= START
-    assert time.process_time() - started < 0.2
     assert all(earlier.at < later.at for earlier, later in pairwise(next(stream) for _ in range(1000)))
-
-
-def test_ninety_days_of_six_machines_take_well_under_three_seconds() -> None:
-    started = time.process_time()
-    for index in range(6):
-        for _ in alarms(personality(SEED, index), START, START + timedelta(days=90)):
-            pass
-    assert time.process_time() - started < 2
 
 
 def test_the_catalogue_knows_every_code_that_can_come_and_exactly_the_fifteen_targets(fleet: Fleet) -> None:

@@ -31,8 +31,11 @@ class CountingStrips:
     strips_of: StripStore
     read: list[int] = field(default_factory=list)
 
+    slow: Callable[[], None] = lambda: None
+
     def strips(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, Strip]:
         self.read.append(len(machines))
+        self.slow()
         return self.strips_of.strips(machines, end, hours)
 
 
@@ -73,6 +76,20 @@ class Watch:
 @pytest.fixture
 def watch(service: Service) -> Watch:
     return Watch(service)
+
+
+def test_a_look_that_takes_long_is_taken_less_often(watch: Watch, stores: Stores, filler: Machine) -> None:
+    def slowly() -> None:
+        watch.seconds += 3
+
+    watch.strips.slow = slowly
+    watch.look()
+    watch.strips.slow = lambda: None
+    raise_alarms(stores, filler, (NOW - MINUTE, 139))
+    watch.service.touched([filler.id])
+    watch.seconds += 10
+    assert watch.look().cards[0].card.last_alarm is None, "three seconds of work, twelve of rest"
+    assert watch.look().cards[0].card.last_alarm
 
 
 def names(seen: Seen) -> list[str]:
