@@ -20,6 +20,7 @@ from service.core.job import Job, Progress
 from service.errors import ChampionChanged, LeaseLost, ServiceError, Unavailable
 from service.store.parcel import Parcel
 from service.worker.apprentice import HANDOVER, Interrupted
+from service.worker.courtesy import courteous
 from service.worker.standby import Standby
 from service.worker.tireless import Tireless
 
@@ -112,8 +113,9 @@ class Worker(Tireless):
 
     def work(self) -> bool:
         """Do what is to be done now; say whether there was a job."""
-        self.admit()
-        job = self.jobs.claim(self.owner, now=self.wall(), lease=self.lease)
+        with courteous():
+            self.admit()
+            job = self.jobs.claim(self.owner, now=self.wall(), lease=self.lease)
         if job is None:
             return False
         with bound_contextvars(job=job.number, machine=str(job.machine)):
@@ -131,15 +133,11 @@ class Worker(Tireless):
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=self.folder, prefix=f"job-{job.number}-") as folder:
-                parcel = self._learned(job, Path(folder))
-            if parcel is None:
-                self.jobs.release(job, why="The service stopped; it goes on when that starts.")
-                return
-            version = self._patiently(
-                lambda: self.updates.commit(job, parcel, now=self.wall(), plant_now=self.plant())
-            )
-            log.info("job %s: v%s %s", job.number, version, "serves" if parcel.passed else "was rejected")
-            self.learned()
+                if not self._learn(job, Path(folder)):
+                    self.jobs.release(job, why="The service stopped; it goes on when that starts.")
+                    return
+                with courteous():
+                    self._commit(job, self.take_over(Path(folder) / HANDOVER))
         except LeaseLost:
             raise
         except (ChampionChanged, Unavailable) as error:
@@ -154,15 +152,22 @@ class Worker(Tireless):
             log.exception("job %s broke", job.number)
             self._fail(job, f"This is a defect of the service, and its log says more: {error!r}.")
 
-    def _learned(self, job: Job, folder: Path) -> Parcel | None:
-        """Return what was learned, or None if the service stops meanwhile."""
+    def _commit(self, job: Job, parcel: Parcel) -> None:
+        version = self._patiently(
+            lambda: self.updates.commit(job, parcel, now=self.wall(), plant_now=self.plant())
+        )
+        log.info("job %s: v%s %s", job.number, version, "serves" if parcel.passed else "was rejected")
+        self.learned()
+
+    def _learn(self, job: Job, folder: Path) -> bool:
+        """Have a job learned, its result left in the folder; False if the service stops meanwhile."""
         apprentice = self.standby.take()
         apprentice.order(self.orders(job) | {"folder": str(folder)})
         progress, told, heard = Progress("starting"), float("-inf"), time.monotonic()
         try:
             for news in apprentice.progress(every=_PULSE):
                 if self._stopping.is_set():
-                    return None
+                    return False
                 if news is not None:
                     heard = time.monotonic()
                 elif time.monotonic() - heard > self.hung:
@@ -172,7 +177,7 @@ class Worker(Tireless):
                 if changed or time.monotonic() - told >= _PULSE:
                     self._renew(job, progress)
                     told = time.monotonic()
-            return self.take_over(folder / HANDOVER)
+            return True
         finally:
             apprentice.stop()
             self.standby.expect()
