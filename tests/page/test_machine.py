@@ -33,6 +33,16 @@ def chosen(page: Page) -> Locator:
     return page.locator(f'{LINE}[aria-pressed="true"]')
 
 
+def choose(page: Page, place: int) -> Locator:
+    """Press a line, and wait until what is beside it is about it: until then it is drawn anew under the hand."""
+    line = page.locator(LINE).nth(place)
+    line.click()
+    expect(line).to_have_attribute("aria-pressed", "true")
+    code = line.locator(".ac-what").inner_text().split()[-1]
+    expect(page.locator(".ac-why h3")).to_have_text(re.compile(rf"^{code} "))
+    return line
+
+
 def test_every_alarm_that_is_forecast_has_a_bar_most_likely_first(
     page_at: Callable[..., Page], stage: Stage
 ) -> None:
@@ -50,7 +60,7 @@ def test_the_why_of_an_alarm_is_what_the_api_says_and_sums_to_the_difference(
     page_at: Callable[..., Page], stage: Stage
 ) -> None:
     page = page_at(OTHER)
-    page.locator(LINE).nth(2).click()
+    choose(page, 2)
     code = forecast(stage, LEARNED[1])["alarms"][2]["code"]
     why = page.locator(".ac-why")
     expect(why.locator("h3")).to_have_text(re.compile(rf"^{code} "))
@@ -80,7 +90,7 @@ def test_an_alarm_that_arrives_over_mqtt_is_shown_without_losing_what_the_reader
 ) -> None:
     page = page_at(PATH)
     expect(page.locator(".ac-why h3")).to_be_visible()
-    page.locator(LINE).nth(3).click()
+    choose(page, 3)
     code = chosen(page).locator(".ac-what .small").inner_text()
     page.get_by_label("Span").select_option("8")
     page.evaluate("window.before = true")
@@ -99,8 +109,7 @@ def test_an_alarm_is_shelved_with_a_reason_and_taken_off_again_while_its_forecas
     page_at: Callable[..., Page], stage: Stage
 ) -> None:
     page = page_at(OTHER)
-    line = page.locator(LINE).nth(1)
-    line.click()
+    line = choose(page, 1)
     before = line.locator(".ac-share").inner_text()
     page.get_by_role("button", name="Shelve …").click()
     page.get_by_role("radio", name="8 hours").check()
