@@ -144,7 +144,7 @@ class _Asked:
         if not self.tracks.alone:
             return self.seen(days.starts, days.starts + horizon) > 0
         starts, place = days.distinct
-        return (self.tracks.before(self.track, starts + horizon) > self.tracks.before(self.track, starts))[place]
+        return (self.seen(starts, starts + horizon) > 0)[place]
 
 
 def own_history(series: AlarmSeries, past: Past, codes: NDArray[np.int64]) -> Figures:

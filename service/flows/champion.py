@@ -61,9 +61,9 @@ class Champion:
         if number is None:
             return None
         with self._lock:
-            for kept in self._loaded.values():
-                if kept.version.number == number:
-                    return kept
+            kept = next((one.version for one in self._loaded.values() if one.version.number == number), None)
+            if kept is not None:
+                return self._load(kept)
         version = self._versions.get(number)
         if version.pruned:
             return None

@@ -29,21 +29,13 @@ def unsqueezed(body: bytes) -> NDArray[np.float32]:
     return np.frombuffer(zlib.decompress(body), dtype=FLOAT32)
 
 
-def windows_to_arrays(windows: Windows, prefix: str = "") -> dict[str, NDArray[Any]]:
-    """Return a table of windows as named arrays."""
-    return {f"{prefix}{name}": np.ascontiguousarray(getattr(windows, name)) for name in _FIELDS}
-
-
-def windows_from_arrays(arrays: dict[str, NDArray[Any]], prefix: str = "") -> Windows:
-    """Return the table that was taken apart."""
-    return Windows(**{name: arrays[f"{prefix}{name}"] for name in _FIELDS})
-
-
 def windows_to_bytes(windows: Windows) -> bytes:
     """Return a table of windows as one compressed body."""
-    return zlib.compress(save(windows_to_arrays(windows)), _LEVEL)
+    arrays = {name: np.ascontiguousarray(getattr(windows, name)) for name in _FIELDS}
+    return zlib.compress(save(arrays), _LEVEL)
 
 
 def windows_from_bytes(body: bytes) -> Windows:
     """Return the table that was stored."""
-    return windows_from_arrays(load(zlib.decompress(body)))
+    arrays = load(zlib.decompress(body))
+    return Windows(**{name: arrays[name] for name in _FIELDS})

@@ -19,8 +19,6 @@ from service.store.parcel import Cells, Parcel
 from service.store.tables import machines, memories, samples, tasks
 from wire.words import MachineState
 
-_WIDTH_OF_NOTHING = 0
-
 
 @dataclass(frozen=True)
 class MemoryStore:
