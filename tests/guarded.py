@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -44,16 +45,29 @@ class GuardedMosquitto(Mosquitto):
     def memory(self) -> Path:
         return self.folder / "data" / "dynamic-security.json"
 
+    def remembered(self) -> dict[str, Any]:
+        """Return the plugin's memory; Mosquitto 2.0.11 writes it in place, so that a look may fall on half of it."""
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                found: dict[str, Any] = json.loads(self.memory.read_text())
+            except json.JSONDecodeError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            else:
+                return found
+
     def holders(self) -> dict[str, dict[str, Any]]:
         """Return the clients in the plugin's memory, by name."""
-        return {one["username"]: one for one in json.loads(self.memory.read_text())["clients"]}
+        return {one["username"]: one for one in self.remembered()["clients"]}
 
     def roles(self) -> set[str]:
-        return {one["rolename"] for one in json.loads(self.memory.read_text())["roles"]}
+        return {one["rolename"] for one in self.remembered()["roles"]}
 
     def forget(self, machine: str) -> None:
         """Let the plugin's memory be from before a machine was enrolled; the broker must not be running."""
-        memory = json.loads(self.memory.read_text())
+        memory = self.remembered()
         name = f"alarmcast-edge/{machine}"
         memory["clients"] = [one for one in memory["clients"] if one["username"] != name]
         memory["roles"] = [one for one in memory["roles"] if one["rolename"] != name]

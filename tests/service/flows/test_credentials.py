@@ -1,5 +1,6 @@
 """Credentials from the first issue to the last revocation, with a real store and a real, guarded Mosquitto."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -314,7 +315,7 @@ def test_the_reconciler_looks_at_the_start_and_after_every_reconnect(
     connections = 1
     wait_until(lambda: desk.guard is Guard.ON, "the broker was asked")
     issued = issued_to(desk, filler)
-    kept = guarded.memory.read_text()
+    kept = json.dumps(guarded.remembered())
     desk.revoke(FILLER, who="test", reason="stolen")
     guarded.kill()
     guarded.memory.write_text(kept)
