@@ -46,7 +46,7 @@ class GuardedMosquitto(Mosquitto):
         return self.folder / "data" / "dynamic-security.json"
 
     def remembered(self) -> dict[str, Any]:
-        """Return the plugin's memory; Mosquitto 2.0.11 writes it in place, so that a look may fall on half of it."""
+        """Return the plugin's memory, which Mosquitto 2.0.11 writes in place: a look may fall on half of it."""
         deadline = time.monotonic() + 20
         while True:
             try:
