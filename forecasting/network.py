@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,17 @@ class Layer:
 
     weight: Matrix
     bias: Matrix
+
+    def __call__(self, features: Matrix) -> Matrix:
+        """Return what the layer makes of the last axis of ``features``."""
+        values = features @ self._turned
+        values += self.bias
+        return values
+
+    @cached_property
+    def _turned(self) -> Matrix:
+        # BLAS reads it in order then: many rows take two thirds of the time that they take with torch's layout.
+        return np.ascontiguousarray(self.weight.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +82,9 @@ class Network:
 def _forward(layers: tuple[Layer, ...], features: Matrix) -> Matrix:
     hidden = features
     for layer in layers[:-1]:
-        hidden = np.maximum(hidden @ layer.weight.T + layer.bias, np.float32(0))
-    return hidden @ layers[-1].weight.T + layers[-1].bias
+        hidden = layer(hidden)
+        np.maximum(hidden, np.float32(0), out=hidden)
+    return layers[-1](hidden)
 
 
 def sigmoid(logits: Matrix) -> Matrix:

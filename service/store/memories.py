@@ -117,22 +117,19 @@ def _windows(rows: Sequence[Row[Any]]) -> Windows:
     """Return stored windows side by side, over every code that any of them knows."""
     if any(row.features != history.VERSION for row in rows):
         raise Unavailable("The memory was written by another version of Alarmcast; learn its machines anew.")
-    seen = [_ints(row.codes) for row in rows]
-    came = [_ints(row.outcomes) for row in rows]
-    followed = [_ints(row.tracked) for row in rows]
-    codes = _all([*seen, *came])
-    tracked = _all(followed)
-    figures = [np.frombuffer(row.history, dtype=FLOAT32) for row in rows]
-    width = next((len(part) // len(one) for part, one in zip(figures, followed, strict=True) if len(one)), 0)
+    seen, came, followed = (
+        _Ragged.of([getattr(row, name) for row in rows]) for name in ("codes", "outcomes", "tracked")
+    )
+    figures = np.frombuffer(b"".join(row.history for row in rows), dtype=FLOAT32)
+    codes = np.union1d(seen.values, came.values)
+    tracked = np.unique(followed.values)
+    width = len(figures) // max(len(followed.values), 1)
     counts = np.zeros((len(rows), len(codes)), dtype=np.int32)
     outcomes = np.zeros((len(rows), len(codes)), dtype=np.bool_)
     past = np.zeros((len(rows), len(tracked), width), dtype=np.float32)
-    for place, row in enumerate(rows):
-        counts[place, np.searchsorted(codes, seen[place])] = _ints(row.counts)
-        outcomes[place, np.searchsorted(codes, came[place])] = True
-        past[place, np.searchsorted(tracked, followed[place])] = figures[place].reshape(
-            len(followed[place]), width
-        )
+    counts[seen.rows, np.searchsorted(codes, seen.values)] = _ints(b"".join(row.counts for row in rows))
+    outcomes[came.rows, np.searchsorted(codes, came.values)] = True
+    past[followed.rows, np.searchsorted(tracked, followed.values)] = figures.reshape(len(followed.values), width)
     context = [np.frombuffer(row.context, dtype=FLOAT32) for row in rows]
     return Windows(
         at=np.array([row.at_us for row in rows], dtype=np.int64),
@@ -145,9 +142,18 @@ def _windows(rows: Sequence[Row[Any]]) -> Windows:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Ragged:
+    """Numbers of many rows end to end, and whose each of them is: one look at all instead of one at each."""
+
+    values: NDArray[np.int64]
+    rows: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, cells: Sequence[bytes]) -> "_Ragged":
+        lengths = [len(cell) // INT32.itemsize for cell in cells]
+        return cls(_ints(b"".join(cells)), np.repeat(np.arange(len(cells)), lengths))
+
+
 def _ints(body: bytes) -> NDArray[np.int64]:
     return np.frombuffer(body, dtype=INT32).astype(np.int64)
-
-
-def _all(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
