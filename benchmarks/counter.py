@@ -1,6 +1,6 @@
 """The limit of ingest: a program that is the service's subscriber without the service.
 
-The same client library, protocol, QoS, receive maximum and manual acks, but each message is only counted:
+The same client, protocol, QoS, receive maximum and manual acks, but each message is only counted:
 ``python -m benchmarks.counter PORT MESSAGES`` publishes a word when it is ready and another when it is done.
 """
 
@@ -9,11 +9,11 @@ from threading import Event
 from typing import Any
 
 import paho.mqtt.client as mqtt
-from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from benchmarks.servers import HOST
+from service.broker.address import BrokerAddress
 from service.settings import Settings
 from wire.topics import Channel, every_machine
 
@@ -37,12 +37,7 @@ def main(port: int, messages: int) -> None:
     def say_ready(client: mqtt.Client, *_told: Any) -> None:
         client.publish(TOPIC, "ready", qos=1)
 
-    client = mqtt.Client(
-        CallbackAPIVersion.VERSION2,
-        client_id="benchmark-counter",
-        protocol=MQTTProtocolVersion.MQTTv5,
-        manual_ack=True,
-    )
+    client = BrokerAddress(HOST, port).client("benchmark-counter", manual_ack=True)
     client.on_message = count
     client.on_subscribe = say_ready
     properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
