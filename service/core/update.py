@@ -6,7 +6,6 @@ memory, calibration and thresholds from windows that were not learned from. Trai
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
 from typing import Literal
 
 import numpy as np
@@ -19,7 +18,7 @@ from service.core.calibration import ONE_CURVE, SHRINKAGE, fit, thresholds
 from service.core.memory import Memory
 from service.core.samples import Samples, stacked
 from service.core.strategies.strategy import Strategy
-from service.core.weights import averaged
+from service.core.stride import settled
 from service.core.windows import Windows
 
 Train = Callable[[Network | None, Samples, Samples | None], Network]
@@ -35,8 +34,7 @@ class Recipe:
     the paper, probabilities are what training gave, and every code is announced from a half on.
 
     ``unbalancing`` weighs replayed labels towards how often they came (``TaskMemory.weights``), and
-    ``averaging`` moves the weights only 1 / sqrt(T) of the way after T machines: what one more machine
-    teaches may change a fleet's model less the more machines have taught it.
+    ``averaging`` goes only so far from the old weights to the new ones as windows held out say (``stride``).
     """
 
     strategy: Strategy
@@ -87,7 +85,7 @@ def learn(
     rng: Generator,
 ) -> tuple[Model, Memory]:
     """Return the model and the memory after one more machine; neither of those given is changed."""
-    network = _trained(lesson, network, memory, vocabulary, recipe, train)
+    trained = _trained(lesson, network, memory, vocabulary, recipe, train)
     targets = vocabulary.target_columns
     held_out = round(recipe.memory * recipe.held_out)
     updated = memory.updated(
@@ -98,24 +96,25 @@ def learn(
         targets=targets,
         rng=rng,
     ).holding_out(lesson.task, lesson.calibration, size=held_out, rng=rng)
-    plain = Model(
-        vocabulary,
-        network,
-        Calibration.identity(targets.size),
-        np.full(targets.size, 0.5, dtype=np.float32),
-    )
     checks = [task.held_out for name, task in updated.tasks.items() if name != lesson.task]
-    checks = [part for part in (*checks, lesson.calibration) if len(part)]
-    return (calibrated(plain, checks, recipe=recipe) if held_out and checks else plain), updated
+    unlearned = [
+        Samples.of(part, vocabulary, history=recipe.history)
+        for part in (*checks, lesson.calibration)
+        if held_out and len(part)
+    ]
+    if recipe.averaging and network is not None and unlearned and not recipe.strategy.from_scratch:
+        trained = settled(network, trained, unlearned)
+    even = np.full(targets.size, 0.5, dtype=np.float32)
+    plain = Model(vocabulary, trained, Calibration.identity(targets.size), even)
+    return (calibrated(plain, unlearned, recipe=recipe) if unlearned else plain), updated
 
 
-def calibrated(model: Model, checks: Sequence[Windows], *, recipe: Recipe) -> Model:
-    """Return the model with curves and thresholds fitted on windows of several machines, each as weighty."""
-    samples = [Samples.of(part, model.vocabulary, history=recipe.history) for part in checks]
-    logits = [model.logits(part) for part in samples]
-    mean = sum(map(len, samples)) / len(samples)
-    weights = np.concatenate([np.full((len(part), 1), mean / len(part)) for part in samples])
-    labels = [part.labels for part in samples]
+def calibrated(model: Model, checks: Sequence[Samples], *, recipe: Recipe) -> Model:
+    """Return the model with curves and thresholds fitted on samples of several machines, each as weighty."""
+    logits = [model.logits(part) for part in checks]
+    mean = sum(map(len, checks)) / len(checks)
+    weights = np.concatenate([np.full((len(part), 1), mean / len(part)) for part in checks])
+    labels = [part.labels for part in checks]
     if recipe.curves != "none":
         shrinkage = ONE_CURVE if recipe.curves == "shared" else SHRINKAGE
         curves = fit(np.concatenate(logits), np.concatenate(labels), weights=weights, shrinkage=shrinkage)
@@ -144,7 +143,4 @@ def _trained(
     if recipe.unbalancing:
         weights = [task.weights(vocabulary.target_columns, power=recipe.unbalancing) for task in kept]
         old = [replace(part, weights=weight) for part, weight in zip(old, weights, strict=True)]
-    trained = train(network, new, stacked(old) if old else None)
-    if network is None or not recipe.averaging:
-        return trained
-    return averaged(network, trained, share=1 / sqrt(max(len(memory.tasks), 1)))
+    return train(network, new, stacked(old) if old else None)

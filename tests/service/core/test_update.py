@@ -125,10 +125,29 @@ def test_curves_are_shared_or_of_each_code_and_thresholds_follow() -> None:
     assert not np.array_equal(own.thresholds, [0.5] * 3)
 
 
-def test_averaging_moves_less_the_more_machines_have_taught() -> None:
-    model, _ = learned(replace(RECIPE, averaging=True), 3, Training())
-    # Training gives 1, then 2, then 3; after one machine the whole way is gone, after two 1 / sqrt(2) of it.
-    assert np.allclose(model.network.layers[0].bias, 2 + (3 - 2) / np.sqrt(2))
+@pytest.mark.parametrize(("before", "trained", "goes"), [(-50, 0.01, "all"), (0.01, 50, "some")])
+def test_averaging_goes_as_far_as_windows_that_were_not_learned_from_say(
+    before: float, trained: float, goes: str
+) -> None:
+    recipe = replace(RECIPE, averaging=True)
+    first, memory = learned(recipe, 1, Training())
+    assert np.array_equal(first.network.layers[0].bias, [1.0] * 3), "the first machine has nothing to go back to"
+    model, _ = learn(
+        lesson("m1", 1),
+        network=constant(before),
+        memory=memory,
+        vocabulary=VOCABULARY,
+        recipe=recipe,
+        train=lambda *_: constant(trained),
+        rng=np.random.default_rng(1),
+    )
+    bias = float(model.network.layers[0].bias[0])
+    assert bias == pytest.approx(trained) if goes == "all" else before < bias < 0.1 * trained
+
+
+def test_what_is_trained_from_scratch_has_no_way_back() -> None:
+    model, _ = learned(replace(RECIPE, strategy=Cumulative(), averaging=True), 3, Training())
+    assert np.array_equal(model.network.layers[0].bias, [3.0] * 3)
 
 
 def test_averaged_weights_lie_between_old_and_new_ones_and_old_ones_grow_to_fit() -> None:
