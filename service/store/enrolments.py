@@ -10,7 +10,7 @@ from service.core.enrolment import Enrolled, NewMachine
 from service.core.machine import Machine
 from service.errors import Conflict
 from service.store.audit import note
-from service.store.catalogue import merge_into
+from service.store.catalogue import CHANGE, merge_into
 from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.jobs import cancel_jobs, latest_job, open_job
@@ -54,8 +54,9 @@ class EnrolmentStore:
             known = self._answered(connection, new, key)
             if known is not None:
                 return Enrolled(known, is_new=False)
-            if new.catalogue:
-                merge_into(connection, parse_catalogue(new.catalogue))
+            change = merge_into(connection, parse_catalogue(new.catalogue)) if new.catalogue else None
+            if change:
+                note(connection, at=plant_at, who=who, action=CHANGE, subject=str(change), reason=None)
             machine, is_new = _registered(connection, new, plant_at=plant_at)
             job = None if is_new else latest_job(connection, machine)
             if job is None or (not job.is_open and _may_try_again(connection, machine)):
