@@ -11,6 +11,7 @@ from service.core.machine import Machine
 from service.errors import Conflict
 from service.store.audit import note
 from service.store.catalogue import CHANGE, merge_into
+from service.store.credentials import revoke_within
 from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.jobs import cancel_jobs, latest_job, open_job
@@ -69,10 +70,14 @@ class EnrolmentStore:
         return Enrolled(job.number, is_new=is_new)
 
     def retire(self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str | None) -> None:
-        """Let a machine go: no forecasts, no replay, no exams; what it has told stays until it is erased."""
+        """Let a machine go: no forecasts, no replay, no exams; what it has told stays until it is erased.
+
+        With it goes the right to come in: cut off before the broker is told, it is told when the two are compared.
+        """
         with self.database.write() as connection:
             cancel_jobs(connection, machine.row, at=at, why="The machine was retired.")
             _set_state(connection, machine.row, MachineState.RETIRED)
+            revoke_within(connection, machine, at=plant_at, who=who, reason=reason)
             note(connection, at=plant_at, who=who, action="retire", subject=str(machine.id), reason=reason)
 
     def erase(self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str) -> list[str]:
@@ -88,6 +93,7 @@ class EnrolmentStore:
             versions = [f"v{number}" for number in connection.execute(query).scalars()]
             cancel_jobs(connection, chosen, at=at, why="The machine was erased.")
             _erase(connection, chosen)
+            revoke_within(connection, machine, at=plant_at, who=who, reason=reason)
             learned = f"learned by {', '.join(versions)}" if versions else "learned by no version"
             _set_state(connection, chosen, MachineState.RETIRED, reason=f"Erased; it had been {learned}.")
             note(

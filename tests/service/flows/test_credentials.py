@@ -138,6 +138,19 @@ def test_a_retired_machine_gets_no_new_password(desk: CredentialDesk, stores: St
         desk.rotate(FILLER, who="test")
 
 
+@pytest.mark.parametrize("deed", ["retire", "erase"])
+def test_who_was_let_go_is_thrown_out_though_the_service_was_killed_before_it_told_the_broker(
+    desk: CredentialDesk, stores: Stores, guarded: GuardedMosquitto, filler: Machine, deed: str
+) -> None:
+    issued = issued_to(desk, filler)
+    getattr(stores.enrolments, deed)(filler, who="test", at=NOW, plant_at=NOW, reason="sold")
+    assert lets_in(guarded, issued), "it has not been told yet"
+    desk.reconcile()
+    assert not lets_in(guarded, issued)
+    assert state_of(desk) is CredentialState.REVOKED
+    assert [one.action for one in stores.audit.newest(2)] == [deed, "revoke_credentials"]
+
+
 def test_for_an_agent_that_is_thrown_out_the_service_says_what_its_will_would(
     desk: CredentialDesk, stores: Stores, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
