@@ -166,7 +166,8 @@ class CredentialDesk:
                 farewell=self._farewell(machine),
             )
         except Unavailable:
-            self.credentials.settle(well=(), locked_out=[machine.id], newer={}, at=self.clock.now())
+            # The broker may have done it and only its answer was lost: then it takes a password that nobody has.
+            self.credentials.disown(machine, at=self.clock.now())
             raise
         self.credentials.settle(well=[machine.id], locked_out=(), newer={}, at=self.clock.now())
         name, zone = agent_name(machine.id), machine.time_zone

@@ -81,6 +81,12 @@ class CredentialStore:
                 return None
             return _of(connection, machine)
 
+    def disown(self, machine: Machine, *, at: datetime) -> None:
+        """Let what was issued last count as old already, and the machine as locked out until it gets new ones."""
+        values = {"generation": credentials.c.generation + 1, "locked_out_us": micros(at)}
+        with self.database.write() as connection:
+            connection.execute(update(credentials).where(credentials.c.machine_id == machine.row).values(**values))
+
     def settle(
         self,
         *,

@@ -249,6 +249,29 @@ def test_who_is_revoked_while_the_broker_answers_late_is_removed_later_and_that_
     assert not lets_in(guarded, issued)
 
 
+def test_a_password_that_reached_the_broker_and_nobody_else_lets_nobody_in(
+    desk: CredentialDesk, guarded: GuardedMosquitto, slow: DynamicSecurity, filler: Machine
+) -> None:
+    def lost() -> str:
+        desk.security = slow  # from here on answers come too late
+        return "secret"
+
+    issued_to(desk, filler)
+    usual, desk.password = desk.password, lost
+    with pytest.raises(Unavailable, match="has not answered"):
+        desk.rotate(FILLER, who="test")
+    wait_until(lambda: guarded.security.look().holders[NAME].generation == 2, "the broker has done it")
+    desk.security, desk.password = guarded.security, usual
+    desk.reconcile()
+    assert (state_of(desk), desk.locked_out) == (CredentialState.LOCKED_OUT, [FILLER])
+    with trying(guarded, NAME, "secret") as agent:
+        assert not agent.is_in
+    again = desk.rotate(FILLER, who="test")
+    desk.reconcile()
+    assert lets_in(guarded, again)
+    assert (state_of(desk), desk.locked_out) == (CredentialState.ACTIVE, [])
+
+
 @contextmanager
 def from_before(guarded: GuardedMosquitto) -> Iterator[None]:
     """Bring the broker back, at the end of the block, to what it was at its beginning."""
