@@ -74,6 +74,12 @@ def test_every_heading_says_what_it_means_how_to_confirm_and_what_to_do() -> Non
         assert re.findall(r"^- \*\*(\w+):\*\*", section, flags=re.MULTILINE) == ["Means", "Confirm", "Do"], name
 
 
+def test_who_asks_as_the_runbook_says_has_a_key_and_so_learns_what_is_wrong() -> None:
+    asked = re.findall(r"`curl ([^`]+)`", RUNBOOK.read_text(encoding="utf-8"))
+    assert [one for one in asked if "/readyz" in one]
+    assert not [one for one in asked if "/livez" not in one and "Authorization: Bearer" not in one]
+
+
 def test_the_runbook_names_only_alerts_settings_and_commands_that_there_are() -> None:
     text = RUNBOOK.read_text(encoding="utf-8")
     assert set(re.findall(r"\bAlarmcast[A-Z]\w+", text)) <= set(headings())
