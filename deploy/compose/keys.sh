@@ -2,10 +2,14 @@
 # Makes every key and password that the containers need, each in a volume that only its holder has: a private
 # authority, the broker's certificate and first memory, the service's password there, and the database's.
 # Run again, after success or after being cut off anywhere, it makes only what is missing.
+# Before the broker's certificate ends: sign a new one, hand it to the broker, let the broker read it.
+#   docker compose run --rm --entrypoint alarmcast keys admin tls-init /authority --renew
+#   docker compose run --rm keys
+#   docker compose restart mosquitto
 set -eu
 umask 077
 
-authority=${AUTHORITY:-/authority} # stays here; renewed with: alarmcast admin tls-init --renew
+authority=${AUTHORITY:-/authority} # stays here
 broker=${BROKER:-/broker}
 service=${SERVICE:-/service}
 fleet=${FLEET:-/fleet}
@@ -34,6 +38,14 @@ if [ ! -f "$service/broker-password" ]; then
   mv "$broker/service-password" "$service/broker-password.new"
   give "${SERVICE_USER:-10001}" "$service" "$service/ca.pem" "$service/broker-password.new"
   mv "$service/broker-password.new" "$service/broker-password"
+fi
+
+if ! cmp -s "$authority/broker.pem" "$broker/tls/broker.pem"; then # it was renewed; its key goes first
+  cp "$authority/broker.pem" "$broker/tls/broker.pem.new"
+  cp "$authority/broker.key" "$broker/tls/broker.key.new"
+  give "${BROKER_USER:-1883}" "$broker/tls/broker.pem.new" "$broker/tls/broker.key.new"
+  mv "$broker/tls/broker.key.new" "$broker/tls/broker.key"
+  mv "$broker/tls/broker.pem.new" "$broker/tls/broker.pem"
 fi
 
 give "${SERVICE_USER:-10001}" "$fleet" # for prepare.sh to fill

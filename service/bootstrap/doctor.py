@@ -8,17 +8,19 @@ import os
 import shutil
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from service.bootstrap.configuration import Configuration, broker_address, plant_clock, sqlite_url
-from service.bootstrap.listening import listen
+from service.bootstrap.exposure import insist_on_a_guarded_broker
+from service.bootstrap.listening import insist_on_privacy, is_loopback, listen
 from service.broker.probe import refusal
-from service.errors import DatabaseInUse, ServiceError
+from service.errors import DatabaseInUse, InputRejected, ServiceError
 from service.settings import Settings
 from service.store.engine import Database
 from service.store.lock import WriterLock
@@ -50,9 +52,11 @@ def examine(configured: Configuration) -> Iterator[Finding]:
     holder = _holder(settings) if folder.ok else None
     yield from _database(settings, holder)
     yield _port(settings, holder)
+    yield from _refused("encryption", insist_on_privacy, settings)
     yield from _tls_files(settings)
     yield _clock(settings)
     yield from _broker(settings)
+    yield from _refused("guard", partial(insist_on_a_guarded_broker, patience=0.0), settings)
 
 
 def _data_folder(folder: Path) -> Finding:
@@ -122,17 +126,18 @@ def _port(settings: Settings, holder: DatabaseInUse | None) -> Finding:
         return Finding("API", ok=False, words=str(error))
     except (OSError, UnicodeError) as error:
         return Finding("API", ok=False, words=f"no address is known for {settings.host}: {error}; correct --host")
-    if not _is_loopback(settings.host):
+    if not is_loopback(settings.host):
         words = f"{settings.host}:{settings.port} is free; whoever reaches this computer can reach it there"
         return Finding("API", ok=None, words=words)
     return Finding("API", ok=True, words=f"{settings.host}:{settings.port} is free, for this computer only")
 
 
-def _is_loopback(host: str) -> bool:
+def _refused(check: str, insist: Callable[[Settings], None], settings: Settings) -> Iterator[Finding]:
+    """Ask what ``serve`` asks before it listens, and say what it would refuse in its own words."""
     try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+        insist(settings)
+    except InputRejected as error:
+        yield Finding(check, ok=False, words=str(error))
 
 
 def _tls_files(settings: Settings) -> Iterator[Finding]:

@@ -27,7 +27,9 @@ from wire.topics import agent_name
 
 TOPIC = "$CONTROL/dynamic-security/v1"
 _ANSWERS = f"{TOPIC}/response"
+_NOBODY = f"{TOPIC}/nobody"  # nobody listens there: a message to it only makes the broker say that it has it
 _PAGE = 100  # clients or roles in an answer, so that it stays small
+_AT_ONCE = 0.2  # seconds after its receipt in which a command is answered, where anybody answers
 _REPEATED = ("already exists", "not found", "already in this role")
 _GENERATION = "generation "
 
@@ -35,7 +37,10 @@ Command = dict[str, Any]
 
 
 class NotGuarded(Exception):
-    """The broker takes no such commands, at least not from us; the message says which of the two."""
+    """The broker takes no such commands, at least not from us; the message says which of the two.
+
+    That is what a broker has shown, never what we make of its silence: one that is slow is :class:`Unavailable`.
+    """
 
 
 class DynamicSecurity:
@@ -160,7 +165,7 @@ class Conversation:
         self._trouble: str | None = None
         self._refused: str | None = None
         self._answers: list[dict[str, Any]] = []
-        self._published = 0
+        self._received: set[int] = set()  # what the broker has said to have
 
     def open(self, seconds: float) -> None:
         """Connect and listen, or raise :class:`Unavailable`, or :class:`NotGuarded` if we may not."""
@@ -187,12 +192,10 @@ class Conversation:
         token = secrets.token_hex(8)
         marked = [command | {"correlationData": token} for command in commands]
         self._answers.clear()
-        self._client.publish(TOPIC, json.dumps({"commands": marked}).encode(), qos=1)
-        self._wait(lambda: self._answered(token, len(commands)) or self._refused, self._seconds)
+        asked = self._client.publish(TOPIC, json.dumps({"commands": marked}).encode(), qos=1).mid
+        self._await_answer(asked, lambda: self._answered(token, len(commands)) or self._refused)
         answers = [one for one in self._answers if one.get("correlationData") == token]
         if len(answers) < len(commands):
-            if self._over:
-                raise Unavailable(f"The broker hung up: {self._trouble}.")
             raise NotGuarded(self._refused or "the broker has no dynamic-security plugin, or keeps it from us")
         for answer in answers:
             error = str(answer.get("error", ""))
@@ -212,9 +215,28 @@ class Conversation:
 
     def retain(self, topic: str, payload: bytes) -> None:
         """Let the broker keep a message, and wait until it has it."""
-        before = self._published
-        self._client.publish(topic, payload, qos=1, retain=True)
-        self._wait(lambda: self._published > before, self._seconds)
+        told = self._client.publish(topic, payload, qos=1, retain=True).mid
+        self._wait(lambda: told in self._received, self._seconds)
+
+    def _await_answer(self, asked: int, answered: Callable[[], object]) -> None:
+        """Return when there is an answer, or when there will be none because nobody is there to give it.
+
+        The plugin answers while the broker takes a command in, and the broker sends in order. So if it has said
+        to have the command, and then to have what was sent after that, there is no plugin, or not for us.
+        """
+        self._await_receipt(asked, answered)
+        self._wait(answered, _AT_ONCE)
+        if not answered():
+            self._await_receipt(self._client.publish(_NOBODY, b"", qos=1).mid, answered)
+
+    def _await_receipt(self, sent: int, answered: Callable[[], object]) -> None:
+        self._wait(lambda: answered() or sent in self._received, self._seconds)
+        if not answered() and sent not in self._received:
+            raise Unavailable(
+                f"The broker hung up: {self._trouble}."
+                if self._over
+                else f"The broker has not answered within {self._seconds:g} seconds."
+            )
 
     def _answered(self, token: str, count: int) -> bool:
         return len([one for one in self._answers if one.get("correlationData") == token]) >= count
@@ -243,8 +265,8 @@ class Conversation:
             self._ready = True
         self._changed.set()
 
-    def _on_publish(self, _c: mqtt.Client, _data: Any, _mid: int, reason: ReasonCode, _props: Any) -> None:
-        self._published += 1
+    def _on_publish(self, _c: mqtt.Client, _data: Any, mid: int, reason: ReasonCode, _props: Any) -> None:
+        self._received.add(mid)
         if reason.is_failure:
             self._refused = f"the broker does not let {self._address.username or 'anybody'} say that: {reason}"
         self._changed.set()

@@ -21,6 +21,7 @@ from wire.topics import SHARED_EVENTS, Channel, every_machine
 
 ADMIN, SERVICE = "admin", "alarmcast-service"
 MEMORY = "dynamic-security.json"
+ADMIN_PASSWORD, SERVICE_PASSWORD = "admin-password", "service-password"  # files
 PLUGIN = "mosquitto_dynamic_security.so"
 _CONTROL = f"{TOPIC.rpartition('/')[0]}/#"
 _ITERATIONS, _SALT, _HASH = 101, 12, 64  # as the plugin has them; what is hashed are 256 random bits
@@ -57,10 +58,10 @@ def write(folder: Path, listener: Listener, *, seen_as: Path, plugin: Path, owne
     memory = security(admin_password=admin_password, service_password=service_password)
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _put(folder / "mosquitto.conf", configuration(listener, data=seen_as / "data", plugin=plugin), 0o644)
-    _put(data / MEMORY, json.dumps(memory, indent=2) + "\n", 0o600)
-    _put(folder / "admin-password", admin_password + "\n", 0o600)
-    _put(folder / "service-password", service_password + "\n", 0o600)
+    put(folder / "mosquitto.conf", configuration(listener, data=seen_as / "data", plugin=plugin), 0o644)
+    put(data / MEMORY, json.dumps(memory, indent=2) + "\n", 0o600)
+    put(folder / ADMIN_PASSWORD, admin_password + "\n", 0o600)
+    put(folder / SERVICE_PASSWORD, service_password + "\n", 0o600)
     if owner is not None:
         for path in (data, data / MEMORY):
             shutil.chown(path, owner)
@@ -118,7 +119,10 @@ def _client(name: str, password: str) -> dict[str, Any]:
     }
 
 
-def _put(path: Path, text: str, mode: int) -> None:
+def put(path: Path, text: str, mode: int) -> None:
+    """Write a file that was not there, and see it to the disk."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(file, "w", encoding="utf-8") as opened:
         opened.write(text)
+        opened.flush()
+        os.fsync(file)

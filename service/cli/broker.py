@@ -1,11 +1,16 @@
-"""``alarmcast admin broker-init``: a guarded Mosquitto in two commands, this one and mosquitto itself."""
+"""``alarmcast admin broker-init``: a guarded Mosquitto in two commands, this one and mosquitto itself.
 
+And ``broker-mend``, for one that lets nobody in any more because its memory was damaged.
+"""
+
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from service.broker.initial import SERVICE, Listener, find_plugin, write
+from service.broker.initial import ADMIN_PASSWORD, MEMORY, SERVICE, SERVICE_PASSWORD, Listener, find_plugin, write
+from service.broker.mending import mend
 from service.cli.arguments import BrokerOwner, broker_owner
 from service.errors import Conflict, InputRejected
 
@@ -52,9 +57,26 @@ def broker_init(
     typer.echo(f"Start the broker: mosquitto -c {folder / 'mosquitto.conf'}")
     typer.echo(
         f"Give the service: ALARMCAST_BROKER_USERNAME={SERVICE} and ALARMCAST_BROKER_PASSWORD, which is in "
-        f"{folder / 'service-password'}"
+        f"{folder / SERVICE_PASSWORD}"
     )
     typer.echo(
-        f"The password of admin, for mosquitto_ctrl, is in {folder / 'admin-password'}; keep it in a safe place "
+        f"The password of admin, for mosquitto_ctrl, is in {folder / ADMIN_PASSWORD}; keep it in a safe place "
         "and delete it here."
+    )
+
+
+def broker_mend(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The broker's folder, made by broker-init.")],
+) -> None:
+    """Write a damaged memory of the plugin anew, for the passwords in FOLDER; first stop the broker."""
+    try:
+        aside = mend(folder, at=datetime.now(UTC))
+    except OSError as error:
+        raise InputRejected(f"{folder / 'data' / MEMORY} cannot be mended: {error}.") from None
+    if aside is not None:
+        typer.echo(f"The damaged memory is in {aside}.")
+    typer.echo(f"Start the broker: mosquitto -c {folder / 'mosquitto.conf'}")
+    typer.echo(
+        "It has forgotten every machine. The service says which are locked out, in warnings of GET /v1/status; "
+        "issue new credentials to each: alarmcast admin machine rotate SITE/MACHINE --edge-toml FILE"
     )

@@ -10,6 +10,7 @@ SEVERITIES = ("low", "medium", "high")
 _COLUMNS = ["code", "text", "severity", "target"]
 _TRUTH = {"yes": True, "no": False}
 _MAX_CODE, _MAX_TEXT, _DIGITS = 2**31 - 1, 200, 10
+_NAMED = 20  # codes that a change names; of a whole catalogue their number is enough
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,28 @@ class CatalogueEntry:
     text: str
     severity: str
     target: bool
+
+
+@dataclass(frozen=True)
+class CatalogueChange:
+    """What became of the catalogue when entries were added: codes that are new, and codes that changed."""
+
+    new: tuple[int, ...] = ()
+    changed: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed)
+
+    def __str__(self) -> str:
+        changed = f", {len(self.changed)} changed{_named(self.changed)}" if self.changed else ""
+        return f"{len(self.new)} new codes{_named(self.new)}{changed}"
+
+
+def _named(codes: tuple[int, ...]) -> str:
+    if not codes:
+        return ""
+    more = f" and {len(codes) - _NAMED} more" if len(codes) > _NAMED else ""
+    return f" ({', '.join(map(str, codes[:_NAMED]))}{more})"
 
 
 def unknown_code(code: int) -> CatalogueEntry:

@@ -77,15 +77,13 @@ class CredentialDesk:
         if self.security is None or (known is not None and (known.revoked_at is None or not is_new)):
             return None, self._advice(machine.id, known)
         try:
-            if self.guard is Guard.UNKNOWN:
-                self.find_out()
-            if self.guard is Guard.OFF:
+            if not self._is_guarded():
                 return None, None
             with self._alone():
                 claimed = self.credentials.claim(machine, again=is_new, at=self.clock.now(), who=who)
                 return (None, None) if claimed is None else (self._admit(machine, claimed), None)
         except Unavailable as error:
-            if self.guard is Guard.UNKNOWN:
+            if self.guard is not Guard.ON:
                 return (
                     None,
                     f"Whether the broker wants credentials is not known yet. {error} {_rotate(machine.id)}",
@@ -111,6 +109,8 @@ class CredentialDesk:
             self.credentials.revoke(known, at=self.clock.now(), who=who, reason=reason)
             held = self.credentials.of(known)
             note = self._expel(known) if held is not None else None
+        if note is not None:
+            log.warning("the credentials of %s are revoked, but not at the broker: %s", machine, note)
         return held, note
 
     def of(self, machine: MachineId) -> tuple[Credential | None, str | None]:
@@ -166,7 +166,8 @@ class CredentialDesk:
                 farewell=self._farewell(machine),
             )
         except Unavailable:
-            self.credentials.settle(well=(), locked_out=[machine.id], newer={}, at=self.clock.now())
+            # The broker may have done it and only its answer was lost: then it takes a password that nobody has.
+            self.credentials.disown(machine, at=self.clock.now())
             raise
         self.credentials.settle(well=[machine.id], locked_out=(), newer={}, at=self.clock.now())
         name, zone = agent_name(machine.id), machine.time_zone
@@ -176,16 +177,18 @@ class CredentialDesk:
 
     def _expel(self, machine: Machine) -> str | None:
         self.locked_out = [one for one in self.locked_out if one != machine.id]
-        if self.security is None:
-            return None
         try:
-            if self.guard is Guard.UNKNOWN:
-                self.find_out()
-            if self.guard is Guard.ON:
+            if self.security is not None and self._is_guarded():
                 self.security.remove([agent_name(machine.id)], farewell=self._farewell(machine))
+                return None
         except Unavailable as error:
             return f"{error} It is removed there as soon as the broker can be asked."
-        return None
+        name = agent_name(machine.id)
+        return f"The broker was not told: {self.why_not}. If it still lets {name} in, remove that user there."
+
+    def _is_guarded(self) -> bool:
+        """Say whether the broker is guarded, and ask it unless it was: it may have become so since."""
+        return self.guard is Guard.ON or self.find_out() is Guard.ON
 
     def _farewell(self, machine: Machine) -> tuple[str, bytes] | None:
         """Return what the will of an agent that is online would say: nobody publishes it for whom we throw out."""
@@ -204,9 +207,7 @@ class CredentialDesk:
 
     def _guarding(self) -> BrokerSecurity:
         """Return the broker's security, or say that there is none."""
-        if self.guard is Guard.UNKNOWN:
-            self.find_out()
-        if self.security is None or self.guard is not Guard.ON:
+        if self.security is None or not self._is_guarded():
             raise Conflict(f"There are no credentials to issue: {self.why_not}. See alarmcast admin broker-init.")
         return self.security
 

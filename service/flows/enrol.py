@@ -117,7 +117,10 @@ class Enrolment:
         return queued
 
     def _let_go(self, machine: MachineId, *, who: str, reason: str | None) -> None:
-        """Take away what a machine has at the broker: its forecast, and the right to come in."""
+        """Take away what a machine has at the broker: its forecast, and the right to come in.
+
+        In the database it has lost that already, in the transaction that let it go.
+        """
         self.announcer.retract(machine)
         if self.credentials is not None:
             self.credentials.revoke(machine, who=who, reason=reason)

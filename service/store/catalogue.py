@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, select, update
 
-from service.core.catalogue import CatalogueEntry
+from service.core.catalogue import CatalogueChange, CatalogueEntry
 from service.errors import Conflict
 from service.store.audit import note_asked
 from service.store.dialect import write_alone
 from service.store.engine import Database
 from service.store.tables import catalogue
 
+CHANGE = "add to catalogue"  # in the book of changes
 _REMEMBER = 1.0  # seconds: how soon a change by another process is seen
 
 
@@ -32,8 +33,7 @@ class CatalogueStore:
 
     def _read(self) -> dict[int, CatalogueEntry]:
         with self.database.read() as connection:
-            rows = connection.execute(select(catalogue).order_by(catalogue.c.code))
-            return {row.code: CatalogueEntry(row.code, row.text, row.severity, row.target) for row in rows}
+            return _entries(connection)
 
     def merge(self, entries: Iterable[CatalogueEntry]) -> int:
         """Add entries and return how many are new; a code that means something else already is a conflict.
@@ -41,29 +41,33 @@ class CatalogueStore:
         Severity and target may be changed; a text may not, or one code would mean two things in one fleet.
         """
         with self.database.write() as connection:
-            new = merge_into(connection, entries)
-            note_asked(connection, action="add to catalogue", subject=f"{new} new codes")
+            change = merge_into(connection, entries)
+            note_asked(connection, action=CHANGE, subject=str(change))
         self._known = None
-        return new
+        return len(change.new)
 
 
-def merge_into(connection: Connection, entries: Iterable[CatalogueEntry]) -> int:
-    """Add entries inside a transaction and return how many are new."""
+def merge_into(connection: Connection, entries: Iterable[CatalogueEntry]) -> CatalogueChange:
+    """Add entries inside a transaction and return what that changed for the whole fleet."""
     write_alone(connection, catalogue)
-    new = 0
-    known = {row.code: row.text for row in connection.execute(select(catalogue.c.code, catalogue.c.text))}
+    known = _entries(connection)
+    new, changed = [], []
     for entry in entries:
-        if entry.code not in known:
-            new += 1
+        before = known.get(entry.code)
+        if before is None:
+            new.append(entry.code)
             connection.execute(insert(catalogue).values(**_row(entry)))
-        elif known[entry.code] != entry.text:
-            raise Conflict(
-                f"Code {entry.code} already means {known[entry.code]!r} in this fleet, not {entry.text!r}."
-            )
-        else:
-            changed = {"severity": entry.severity, "target": entry.target}
-            connection.execute(update(catalogue).where(catalogue.c.code == entry.code).values(**changed))
-    return new
+        elif before.text != entry.text:
+            raise Conflict(f"Code {entry.code} already means {before.text!r} in this fleet, not {entry.text!r}.")
+        elif before != entry:
+            changed.append(entry.code)
+            connection.execute(update(catalogue).where(catalogue.c.code == entry.code).values(**_row(entry)))
+    return CatalogueChange(tuple(new), tuple(changed))
+
+
+def _entries(connection: Connection) -> dict[int, CatalogueEntry]:
+    rows = connection.execute(select(catalogue).order_by(catalogue.c.code))
+    return {row.code: CatalogueEntry(row.code, row.text, row.severity, row.target) for row in rows}
 
 
 def _row(entry: CatalogueEntry) -> dict[str, object]:

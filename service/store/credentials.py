@@ -77,12 +77,15 @@ class CredentialStore:
     def revoke(self, machine: Machine, *, at: datetime, who: str, reason: str | None) -> Credential | None:
         """Note that a machine may not come in any more; None if it has nothing to lose."""
         with self.database.write() as connection:
-            held = (credentials.c.machine_id == machine.row, credentials.c.revoked_us.is_(None))
-            values = {"revoked_us": micros(at), "locked_out_us": None}
-            if not connection.execute(update(credentials).where(*held).values(**values)).rowcount:
+            if not revoke_within(connection, machine, at=at, who=who, reason=reason):
                 return None
-            note(connection, at=at, who=who, action="revoke_credentials", subject=str(machine.id), reason=reason)
             return _of(connection, machine)
+
+    def disown(self, machine: Machine, *, at: datetime) -> None:
+        """Let what was issued last count as old already, and the machine as locked out until it gets new ones."""
+        values = {"generation": credentials.c.generation + 1, "locked_out_us": micros(at)}
+        with self.database.write() as connection:
+            connection.execute(update(credentials).where(credentials.c.machine_id == machine.row).values(**values))
 
     def settle(
         self,
@@ -115,6 +118,16 @@ class CredentialStore:
     def _renew(self, connection: Connection, machine: Machine, generation: int, at: datetime) -> None:
         values = {"generation": generation, "rotated_us": micros(at), "revoked_us": None, "locked_out_us": None}
         connection.execute(update(credentials).where(credentials.c.machine_id == machine.row).values(**values))
+
+
+def revoke_within(connection: Connection, machine: Machine, *, at: datetime, who: str, reason: str | None) -> bool:
+    """Revoke inside the transaction of what is the reason for it; return whether there was anything to revoke."""
+    held = (credentials.c.machine_id == machine.row, credentials.c.revoked_us.is_(None))
+    values = {"revoked_us": micros(at), "locked_out_us": None}
+    if not connection.execute(update(credentials).where(*held).values(**values)).rowcount:
+        return False
+    note(connection, at=at, who=who, action="revoke_credentials", subject=str(machine.id), reason=reason)
+    return True
 
 
 def _of(connection: Connection, machine: Machine) -> Credential | None:

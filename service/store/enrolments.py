@@ -10,7 +10,8 @@ from service.core.enrolment import Enrolled, NewMachine
 from service.core.machine import Machine
 from service.errors import Conflict
 from service.store.audit import note
-from service.store.catalogue import merge_into
+from service.store.catalogue import CHANGE, merge_into
+from service.store.credentials import revoke_within
 from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.jobs import cancel_jobs, latest_job, open_job
@@ -54,8 +55,9 @@ class EnrolmentStore:
             known = self._answered(connection, new, key)
             if known is not None:
                 return Enrolled(known, is_new=False)
-            if new.catalogue:
-                merge_into(connection, parse_catalogue(new.catalogue))
+            change = merge_into(connection, parse_catalogue(new.catalogue)) if new.catalogue else None
+            if change:
+                note(connection, at=plant_at, who=who, action=CHANGE, subject=str(change), reason=None)
             machine, is_new = _registered(connection, new, plant_at=plant_at)
             job = None if is_new else latest_job(connection, machine)
             if job is None or (not job.is_open and _may_try_again(connection, machine)):
@@ -68,10 +70,14 @@ class EnrolmentStore:
         return Enrolled(job.number, is_new=is_new)
 
     def retire(self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str | None) -> None:
-        """Let a machine go: no forecasts, no replay, no exams; what it has told stays until it is erased."""
+        """Let a machine go: no forecasts, no replay, no exams; what it has told stays until it is erased.
+
+        With it goes the right to come in: cut off before the broker is told, it is told when the two are compared.
+        """
         with self.database.write() as connection:
             cancel_jobs(connection, machine.row, at=at, why="The machine was retired.")
             _set_state(connection, machine.row, MachineState.RETIRED)
+            revoke_within(connection, machine, at=plant_at, who=who, reason=reason)
             note(connection, at=plant_at, who=who, action="retire", subject=str(machine.id), reason=reason)
 
     def erase(self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str) -> list[str]:
@@ -87,6 +93,7 @@ class EnrolmentStore:
             versions = [f"v{number}" for number in connection.execute(query).scalars()]
             cancel_jobs(connection, chosen, at=at, why="The machine was erased.")
             _erase(connection, chosen)
+            revoke_within(connection, machine, at=plant_at, who=who, reason=reason)
             learned = f"learned by {', '.join(versions)}" if versions else "learned by no version"
             _set_state(connection, chosen, MachineState.RETIRED, reason=f"Erased; it had been {learned}.")
             note(

@@ -41,6 +41,11 @@ class Keys:
             text = before.rpartition("\n")[0] + "\nkill -9 $$\nfi\n"
         return subprocess.run(["sh", "-c", text], env=self.environment(), cwd=self.folder, check=False).returncode
 
+    def alarmcast(self, *arguments: str) -> int:
+        """Run a command of ours where keys.sh would."""
+        command = [str(PROGRAMS / "alarmcast"), *arguments]
+        return subprocess.run(command, env=self.environment(), cwd=self.folder, check=False).returncode
+
     def environment(self) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ALARMCAST_")}
         places = {name.upper(): str(self.volume(name)) for name in (*VOLUMES, *OVERLAID)}

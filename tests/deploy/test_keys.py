@@ -68,6 +68,31 @@ def test_a_database_that_joins_later_gets_its_password_and_nothing_else_changes(
     assert before.items() <= later.files().items()
 
 
+RENEWED = {"authority/api.key", "authority/api.pem", "authority/broker.key", "authority/broker.pem"}
+HANDED_ON = {"broker/tls/broker.key", "broker/tls/broker.pem"}
+
+
+@pytest.mark.parametrize("step", [None, 'mv "$broker/tls/broker.key.new"', 'mv "$broker/tls/broker.pem.new"'])
+def test_a_certificate_that_was_renewed_reaches_the_broker_whatever_cuts_that_off(
+    keys: Keys, tmp_path: Path, step: str | None
+) -> None:
+    renewed = keys.copy(tmp_path / "renewed")
+    before = renewed.files()
+    assert renewed.alarmcast("admin", "tls-init", str(renewed.volume("authority")), "--renew") == 0
+    if step is not None:
+        assert renewed.make(until=step) != 0
+    assert renewed.make() == 0
+    after = renewed.files()
+    assert set(after) == set(before)
+    assert {name for name in after if after[name] != before[name]} == RENEWED | HANDED_ON
+    for name in HANDED_ON:
+        file = renewed.folder / name
+        assert after[name] == after[f"authority/{file.name}"]
+        assert file.stat().st_mode & 0o077 == 0
+        if os.getuid() == 0:
+            assert file.owner() == "mosquitto"
+
+
 @pytest.mark.parametrize("step", CUTS)
 def test_cut_off_anywhere_they_are_made_whole_the_next_time(keys: Keys, tmp_path: Path, step: str) -> None:
     cut = Keys(tmp_path / "cut", keys.volumes)

@@ -74,12 +74,18 @@ def test_every_heading_says_what_it_means_how_to_confirm_and_what_to_do() -> Non
         assert re.findall(r"^- \*\*(\w+):\*\*", section, flags=re.MULTILINE) == ["Means", "Confirm", "Do"], name
 
 
+def test_who_asks_as_the_runbook_says_has_a_key_and_so_learns_what_is_wrong() -> None:
+    asked = re.findall(r"`curl ([^`]+)`", RUNBOOK.read_text(encoding="utf-8"))
+    assert [one for one in asked if "/readyz" in one]
+    assert not [one for one in asked if "/livez" not in one and "Authorization: Bearer" not in one]
+
+
 def test_the_runbook_names_only_alerts_settings_and_commands_that_there_are() -> None:
     text = RUNBOOK.read_text(encoding="utf-8")
     assert set(re.findall(r"\bAlarmcast[A-Z]\w+", text)) <= set(headings())
     settings = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     assert set(re.findall(r"\bALARMCAST_[A-Z_]+[A-Z]\b", text)) - {"ALARMCAST_CLOCK"} <= settings
-    commands = {tuple(found.split()) for found in re.findall(r"alarmcast (admin(?: [a-z]+){1,2})", text)}
+    commands = {tuple(found.split()) for found in re.findall(r"alarmcast (admin(?: [a-z-]+){1,2})", text)}
     known = set(_commands(get_command(app)))
     assert len(commands) > 5
     assert commands <= known

@@ -58,6 +58,20 @@ def test_systemd_finds_little_exposed(path: Path, tmp_path: Path) -> None:
     assert float(found) <= MOST_EXPOSED
 
 
+def test_an_admins_command_as_it_is_shown_works_on_the_services_folder(tmp_path: Path) -> None:
+    shown = re.findall(rf"^#   sudo -u alarmcast {INSTALLED}/(.*)$", SERVICE.read_text("utf-8"), re.MULTILINE)
+    assert shown
+    home = read(SERVICE).words("StateDirectory")[0]
+    for command in shown:
+        assert f"--data-dir /var/lib/{home}" in command
+        program, *words = command.replace("/var/lib", str(tmp_path)).split()
+        done = subprocess.run(
+            [PROGRAMS / program, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert [folder.name for folder in tmp_path.iterdir()] == [home]
+
+
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
 def test_the_program_knows_the_command_it_is_started_with(path: Path) -> None:
     program, *words = read(path).words("ExecStart")

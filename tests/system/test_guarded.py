@@ -200,3 +200,16 @@ def test_a_broker_is_there_in_two_commands(tmp_path: Path) -> None:
     assert (folder / "data/dynamic-security.json").stat().st_mode & 0o777 == 0o600
     is_one_sentence(alarmcast("admin", "broker-init", folder), "not overwritten")
     is_one_sentence(alarmcast("admin", "broker-init", tmp_path / "x", "--client-certificates"), "--tls")
+
+
+def test_a_damaged_memory_is_mended_in_one_command(tmp_path: Path) -> None:
+    folder = tmp_path / "broker"
+    assert alarmcast("admin", "broker-init", folder).returncode == 0
+    memory = folder / "data/dynamic-security.json"
+    is_one_sentence(alarmcast("admin", "broker-mend", folder), "is whole and is left alone")
+    is_one_sentence(alarmcast("admin", "broker-mend", tmp_path / "x"), "broker-init")
+    memory.write_bytes(b"")
+    made = alarmcast("admin", "broker-mend", folder)
+    assert made.returncode == 0, made.stderr
+    assert f"The damaged memory is in {memory}.damaged-" in made.stdout
+    assert "alarmcast admin machine rotate" in made.stdout

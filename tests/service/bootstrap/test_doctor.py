@@ -13,6 +13,7 @@ from service.bootstrap.doctor import Finding, examine, shown_url
 from service.bootstrap.stores import open_stores
 from service.store.engine import Database
 from tests.conftest import Mosquitto, free_port
+from tests.guarded import GuardedMosquitto
 from tests.system.conftest import clean_environment
 
 
@@ -99,6 +100,32 @@ def test_an_address_beyond_this_computer_is_doubtful(tmp_path: Path) -> None:
     assert findings(tmp_path, host="no.such.host.invalid")["API"].ok is False
 
 
+def test_what_serve_refuses_beyond_this_computer_is_wrong(tmp_path: Path, mosquitto: Mosquitto) -> None:
+    there = {"broker_host": "127.0.0.1", "broker_port": mosquitto.port}
+    assert not findings(tmp_path, **there).keys() & {"encryption", "guard"}
+    for mode, why in (("auto", "no dynamic-security plugin"), ("off", "broker_dynamic_security is off")):
+        beyond = there | {"host": "0.0.0.0", "broker_dynamic_security": mode}  # noqa: S104
+        found = findings(tmp_path, **beyond)
+        assert (found["encryption"].ok, found["guard"].ok) == (False, False)
+        assert "ALARMCAST_ALLOW_PLAIN_HTTP=true" in found["encryption"].words
+        assert why in found["guard"].words
+        assert "ALARMCAST_ALLOW_OPEN_BROKER=true" in found["guard"].words
+        told = findings(tmp_path, **beyond, allow_plain_http=True, allow_open_broker=True)
+        assert not told.keys() & {"encryption", "guard"}
+
+
+def test_a_guarded_broker_may_be_stood_before_beyond_this_computer(
+    tmp_path: Path, guarded: GuardedMosquitto
+) -> None:
+    told = {"broker_username": guarded.address.username, "broker_password": guarded.password()}
+    there = {"host": "0.0.0.0", "broker_host": "127.0.0.1", "broker_port": guarded.port}  # noqa: S104
+    found = findings(tmp_path, **there, **told)
+    assert "guard" not in found, found["guard"]
+    assert found["credentials"].ok is True
+    refused = findings(tmp_path, **there)["guard"]
+    assert "nobody can tell whether the broker is guarded" in refused.words
+
+
 def test_clocks_that_cannot_be_are_wrong(tmp_path: Path) -> None:
     assert findings(tmp_path)["clock"].ok is True
     fast = {"clock_wall_origin": "2026-01-01T00:00:00Z", "clock_plant_origin": "2026-01-01T00:00:00Z"}
@@ -180,6 +207,19 @@ def test_the_command_is_content_where_everything_works(tmp_path: Path, mosquitto
     done = config("check", "--data-dir", tmp_path / "data", "--port", 0, "--broker-port", mosquitto.port)
     assert done.returncode == 0, done.stdout
     assert "WRONG" not in done.stdout
+
+
+def test_the_command_refuses_what_serve_refuses(tmp_path: Path) -> None:
+    exposed = {"ALARMCAST_HOST": "0.0.0.0", "ALARMCAST_BROKER_DYNAMIC_SECURITY": "off"}  # noqa: S104
+    checked = config("check", "--data-dir", tmp_path / "data", "--port", 0, **exposed)
+    assert checked.returncode == 1
+    serve = [sys.executable, "-m", "service", "serve", "--data-dir", str(tmp_path / "data"), "--port", "0"]
+    for check, more in (("encryption", {}), ("guard", {"ALARMCAST_ALLOW_PLAIN_HTTP": "true"})):
+        environment = clean_environment() | exposed | more
+        served = subprocess.run(serve, capture_output=True, text=True, env=environment, check=False)
+        assert served.returncode != 0
+        (line,) = [line for line in checked.stdout.splitlines() if line.startswith(f"WRONG  {check}: ")]
+        assert line.partition(": ")[2] in served.stderr
 
 
 def test_a_wrong_setting_ends_the_check_with_its_sentence() -> None:

@@ -14,6 +14,7 @@ import pytest
 from edge_agent import settings as edge_settings
 from service.bootstrap.configuration import agent_access, plant_clock
 from service.bootstrap.stores import Stores, open_stores
+from service.broker.dynamic_security import DynamicSecurity
 from service.core.credential import Guard, rights
 from service.core.machine import Agent, Machine
 from service.core.recording import Recording
@@ -23,6 +24,7 @@ from service.settings import Settings
 from service.store.credentials import CredentialStore
 from service.worker.reconciler import Reconciler
 from tests.conftest import Mosquitto, wait_until
+from tests.faults.proxy import Proxy
 from tests.guarded import GuardedMosquitto, trying
 from tests.service.conftest import FILLER, NOW, enrolled
 from wire.codec import decode
@@ -136,6 +138,19 @@ def test_a_retired_machine_gets_no_new_password(desk: CredentialDesk, stores: St
         desk.rotate(FILLER, who="test")
 
 
+@pytest.mark.parametrize("deed", ["retire", "erase"])
+def test_who_was_let_go_is_thrown_out_though_the_service_was_killed_before_it_told_the_broker(
+    desk: CredentialDesk, stores: Stores, guarded: GuardedMosquitto, filler: Machine, deed: str
+) -> None:
+    issued = issued_to(desk, filler)
+    getattr(stores.enrolments, deed)(filler, who="test", at=NOW, plant_at=NOW, reason="sold")
+    assert lets_in(guarded, issued), "it has not been told yet"
+    desk.reconcile()
+    assert not lets_in(guarded, issued)
+    assert state_of(desk) is CredentialState.REVOKED
+    assert [one.action for one in stores.audit.newest(2)] == [deed, "revoke_credentials"]
+
+
 def test_for_an_agent_that_is_thrown_out_the_service_says_what_its_will_would(
     desk: CredentialDesk, stores: Stores, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
@@ -193,6 +208,68 @@ def test_who_is_revoked_while_the_broker_is_away_is_removed_when_it_is_back(
     assert lets_in(guarded, issued), "it has not been told yet"
     desk.reconcile()
     assert not lets_in(guarded, issued)
+
+
+@pytest.fixture
+def slow(guarded: GuardedMosquitto) -> Iterator[DynamicSecurity]:
+    """The same broker, at the end of a link on which every answer comes too late."""
+    proxy = Proxy(guarded.port)
+    proxy.start()
+    proxy.delay = 0.2
+    address = replace(guarded.address, port=proxy.port)
+    yield DynamicSecurity(address, client_id="test", connect_seconds=20, answer_seconds=0.1)
+    proxy.stop()
+
+
+def test_a_broker_that_answers_late_is_still_a_guarded_one(
+    desk: CredentialDesk, slow: DynamicSecurity, filler: Machine
+) -> None:
+    desk.find_out()
+    desk.security = slow
+    for ask in (desk.find_out, desk.reconcile):
+        with pytest.raises(Unavailable, match=r"has not answered within 0\.1 seconds"):
+            ask()
+    assert desk.guard is Guard.ON
+    issued, note = desk.enrolled(filler, is_new=True, who="test")
+    assert issued is None
+    assert note
+    assert f"alarmcast admin machine rotate {FILLER}" in note
+
+
+def test_who_is_revoked_while_the_broker_answers_late_is_removed_later_and_that_is_said(
+    desk: CredentialDesk, guarded: GuardedMosquitto, slow: DynamicSecurity, filler: Machine
+) -> None:
+    issued = issued_to(desk, filler)
+    desk.security = slow
+    _, note = desk.revoke(FILLER, who="test", reason="stolen")
+    assert note
+    assert "as soon as the broker can be asked" in note
+    desk.security = guarded.security
+    desk.reconcile()
+    assert not lets_in(guarded, issued)
+
+
+def test_a_password_that_reached_the_broker_and_nobody_else_lets_nobody_in(
+    desk: CredentialDesk, guarded: GuardedMosquitto, slow: DynamicSecurity, filler: Machine
+) -> None:
+    def lost() -> str:
+        desk.security = slow  # from here on answers come too late
+        return "secret"
+
+    issued_to(desk, filler)
+    usual, desk.password = desk.password, lost
+    with pytest.raises(Unavailable, match="has not answered"):
+        desk.rotate(FILLER, who="test")
+    wait_until(lambda: guarded.security.look().holders[NAME].generation == 2, "the broker has done it")
+    desk.security, desk.password = guarded.security, usual
+    desk.reconcile()
+    assert (state_of(desk), desk.locked_out) == (CredentialState.LOCKED_OUT, [FILLER])
+    with trying(guarded, NAME, "secret") as agent:
+        assert not agent.is_in
+    again = desk.rotate(FILLER, who="test")
+    desk.reconcile()
+    assert lets_in(guarded, again)
+    assert (state_of(desk), desk.locked_out) == (CredentialState.ACTIVE, [])
 
 
 @contextmanager
@@ -331,10 +408,45 @@ def test_where_the_broker_is_open_nothing_is_issued_and_that_is_no_trouble(
     desk: CredentialDesk, mosquitto: Mosquitto, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     address = replace(guarded.address, port=mosquitto.port)
-    desk.security = type(guarded.security)(address, client_id="test", answer_seconds=1)
+    desk.security = DynamicSecurity(address, client_id="test")
     assert desk.enrolled(filler, is_new=True, who="test") == (None, None)
     assert desk.guard is Guard.OFF
     assert desk.reconcile() is None
     with pytest.raises(Conflict, match="broker-init"):
         desk.rotate(FILLER, who="test")
     assert desk.of(FILLER) == (None, None)
+
+
+@pytest.fixture
+def open_one(guarded: GuardedMosquitto, mosquitto: Mosquitto) -> DynamicSecurity:
+    return DynamicSecurity(replace(guarded.address, port=mosquitto.port), client_id="test")
+
+
+def test_a_broker_that_was_open_is_asked_again_before_anybody_is_let_in_or_thrown_out(
+    desk: CredentialDesk, guarded: GuardedMosquitto, open_one: DynamicSecurity, filler: Machine
+) -> None:
+    def was_open() -> None:
+        desk.security = open_one
+        assert desk.find_out() is Guard.OFF
+        desk.security = guarded.security
+
+    was_open()
+    issued = issued_to(desk, filler)
+    with trying(guarded, NAME, issued.password) as agent:
+        assert agent.is_in
+        was_open()
+        assert desk.revoke(FILLER, who="test", reason="stolen")[1] is None
+        assert agent.gone.wait(10)
+
+
+@pytest.mark.parametrize("setting", ["auto", "off"])
+def test_where_the_broker_cannot_be_told_of_a_revocation_that_is_said(
+    desk: CredentialDesk, open_one: DynamicSecurity, filler: Machine, setting: str
+) -> None:
+    issued_to(desk, filler)
+    told = replace(desk, security=open_one if setting == "auto" else None)
+    known, note = told.revoke(FILLER, who="test", reason="stolen")
+    assert known
+    assert known.state is CredentialState.REVOKED
+    assert note
+    assert f"If it still lets {NAME} in, remove that user there." in note

@@ -1,6 +1,7 @@
 """Enrolment in the store, on SQLite and on PostgreSQL alike: once, however often it is asked for."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -46,6 +47,26 @@ def test_enrolling_again_returns_the_same_job_and_changes_nothing(database: Data
     assert (machine.state, machine.name) == (MachineState.REGISTERED, "Filler")
     job = JobStore(database).get(first.job)
     assert (job.kind, job.state, job.machine) == (JobKind.ENROL, JobState.COLLECTING, ID)
+
+
+def test_what_an_enrolment_changes_for_the_whole_fleet_is_written_down(database: Database) -> None:
+    def deeds(*lines: str) -> list[tuple[str, str, str]]:
+        before = len(AuditStore(database).newest())
+        enrol(database, replace(WISH, catalogue="\n".join(["code,text,severity,target", *lines])))
+        found = AuditStore(database).newest()
+        return [(deed.who, deed.action, deed.subject) for deed in found[: len(found) - before]]
+
+    catalogue = "add to catalogue"
+    lines = ("139,Film torn,high,yes", "29,Strip missing,low,no")
+    enrolled = ("test", "enrol", "padova/filler-1")
+    assert deeds(*lines) == [enrolled, ("test", catalogue, "2 new codes (139, 29)")]
+    assert deeds(*lines) == []
+    assert deeds("139,Film torn,low,yes", lines[1]) == [
+        ("test", catalogue, "0 new codes, 1 changed (139)"),
+    ]
+    assert deeds("139,Film torn,low,no", "5,Door open,low,no") == [
+        ("test", catalogue, "1 new codes (5), 1 changed (139)"),
+    ]
 
 
 @pytest.mark.parametrize("key", [None, "the same key"])

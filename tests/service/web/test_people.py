@@ -282,6 +282,13 @@ def test_the_book_comes_in_pages_with_who_when_what_and_from_where(admin: Visito
     assert len(stores.audit.newest()) == 7
 
 
+def test_the_book_names_the_codes_whose_meaning_has_changed(admin: Visitor, stores: Stores) -> None:
+    admin.catalogue.add("code,text,severity,target\n7,Jaw cold,high,yes\n8,Jaw hot,low,no\n")
+    admin.catalogue.add("code,text,severity,target\n7,Jaw cold,low,no\n8,Jaw hot,low,no\n")
+    told = [one.subject for one in stores.audit.newest(2)]
+    assert told == ["0 new codes, 1 changed (7)", "2 new codes (7, 8)"]
+
+
 # What each changing route is asked, so that it really changes something; in an order in which it can.
 DEEDS: dict[str, dict[str, Any]] = {
     "POST /v1/users": {"json": {"name": "maria", "password": PASSWORD}},
