@@ -17,6 +17,15 @@ class Turn(StrEnum):
 
 
 @dataclass(frozen=True)
+class Member:
+    """Which process this is."""
+
+    name: str
+    roles: frozenset[ProcessRole]
+    since: datetime
+
+
+@dataclass(frozen=True)
 class Report:
     """How a process says that it is."""
 

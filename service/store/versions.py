@@ -32,6 +32,7 @@ _PROMOTED = (
 )
 # By number, not by time: a plant clock that was set back must not bring an old version back with it.
 _NEWEST_PROMOTION = promotions.c.id.desc()
+_CHAMPION_NUMBER = select(promotions.c.version_id).order_by(_NEWEST_PROMOTION).limit(1)
 _VERSION = select(model_versions, _PROMOTED.c.promoted_us).outerjoin(
     _PROMOTED, _PROMOTED.c.version_id == model_versions.c.id
 )
@@ -85,9 +86,9 @@ class VersionStore:
         return self._one(query.order_by(_NEWEST_PROMOTION).limit(1))
 
     def champion_number(self) -> int | None:
-        """Return only the number of the version promoted last, which is asked for often."""
+        """Return only the number of the version promoted last, which is asked for often and waits for nobody."""
         with self.database.read() as connection:
-            return champion_number(connection)
+            return connection.execute(_CHAMPION_NUMBER).scalar()
 
     def number_at(self, at: datetime) -> int | None:
         """Return the number of the version that served at a moment, if any did."""
@@ -167,8 +168,7 @@ def _revive(connection: Connection, version: int, *, at: datetime) -> None:
 def champion_number(connection: Connection) -> int | None:
     """Return which version serves, inside a transaction until whose end nobody promotes another."""
     write_alone(connection, promotions)
-    query = select(promotions.c.version_id).order_by(_NEWEST_PROMOTION).limit(1)
-    return connection.execute(query).scalar()
+    return connection.execute(_CHAMPION_NUMBER).scalar()
 
 
 def _learned(connection: Connection, versions: Sequence[int]) -> dict[int, tuple[str, ...]]:

@@ -56,8 +56,8 @@ def test_who_does_not_answer_requests_answers_how_it_is_and_nothing_else(
 @pytest.mark.parametrize(
     ("roles", "parts"),
     [
-        ("api", {"forecasts", "housekeeping", "turns", "signals", "database", "model"}),
-        ("ingest", {"broker", "broker_thread", "ingest", "turns", "signals", "database"}),
+        ("api", {"forecasts", "housekeeping", "turns", "roll", "signals", "database", "model"}),
+        ("ingest", {"broker", "broker_thread", "ingest", "turns", "roll", "signals", "database"}),
     ],
 )
 def test_a_process_is_judged_by_what_it_does(

@@ -25,7 +25,7 @@ from service.store.events import EventStore
 from service.store.machines import MachineStore
 from service.store.retention import RetentionStore
 from service.store.tables import agents, catalogue, epochs, events, gaps, knocks, promotions, quarantine
-from service.store.versions import VersionStore
+from service.store.versions import VersionStore, champion_number
 from service.store.weights import WeightsFolder
 from tests.conftest import wait_until
 from tests.service.conftest import NOW, enrolled, small_model
@@ -239,3 +239,13 @@ def test_of_two_who_promote_at_once_one_is_told_that_another_serves(
         ]
         assert sorted(at_once(deeds)) == [False, True]
     assert count(database, promotions) == 13
+
+
+def test_looking_for_the_champion_waits_for_nobody_who_is_about_to_promote_another(
+    database: Database, other: Database, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = WeightsFolder(tmp_path_factory.mktemp("weights"))
+    served = VersionStore(database, folder).add_and_promote(small_model(), report={}, at=NOW)
+    with ThreadPoolExecutor(1) as pool, database.write() as connection:
+        assert champion_number(connection) == served.number
+        assert pool.submit(VersionStore(other, folder).champion_number).result(10) == served.number
