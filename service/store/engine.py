@@ -12,6 +12,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoneFree
 
 from service.errors import DatabaseDamaged, InputRejected, Unavailable
 from service.store import schema as schemas
@@ -32,10 +33,10 @@ class Database:
 
     On SQLite all writers of the process queue for one connection, and every write transaction begins
     IMMEDIATE: it never has to be upgraded half-way, which is what "database is locked" is made of. A process
-    beside the writer opens the file ``read_only``. PostgreSQL may take ``patience`` seconds to let us in.
+    beside the writer opens the file ``read_only``. A database may take ``patience`` seconds to let us in.
     """
 
-    def __init__(self, url: str, *, read_only: bool = False, patience: int | None = None) -> None:
+    def __init__(self, url: str, *, read_only: bool = False, patience: int = BUSY_SECONDS) -> None:
         try:
             parsed = make_url(url)
         except ArgumentError:
@@ -49,16 +50,13 @@ class Database:
             # Such a connection never checkpoints, not even as the last one to close: that is the writer's to do.
             file = quote(str(parsed.database))
             self._writer = self._reader = _sqlite_engine(
-                f"sqlite:///file:{file}?mode=ro&uri=true", writes=False, connections=2
+                f"sqlite:///file:{file}?mode=ro&uri=true", writes=False, connections=2, patience=patience
             )
         elif self.is_sqlite:
-            self._writer = _sqlite_engine(url, writes=True, connections=1)
-            self._reader = _sqlite_engine(url, writes=False, connections=20)
+            self._writer = _sqlite_engine(url, writes=True, connections=1, patience=patience)
+            self._reader = _sqlite_engine(url, writes=False, connections=20, patience=patience)
         else:
-            waits = {} if patience is None else {"connect_timeout": patience}
-            self._writer = self._reader = create_engine(
-                url, pool_size=10, max_overflow=20, pool_pre_ping=True, hide_parameters=True, connect_args=waits
-            )
+            self._writer = self._reader = _postgresql_engine(url, patience=patience)
 
     @property
     def exists(self) -> bool:
@@ -171,6 +169,8 @@ def damaged(what: str) -> str:
 def _translated() -> Iterator[None]:
     try:
         yield
+    except NoneFree as error:
+        raise Unavailable("All connections to the database are in use; none was given back in time.") from error
     except OperationalError as error:
         raise Unavailable(f"The database does not answer as it should: {error.orig}.") from error
     except DBAPIError as error:
@@ -181,14 +181,26 @@ def _translated() -> Iterator[None]:
         raise
 
 
-def _sqlite_engine(url: str, *, writes: bool, connections: int) -> Engine:
+def _postgresql_engine(url: str, *, patience: int) -> Engine:
+    return create_engine(
+        url,
+        pool_size=10,
+        max_overflow=20,
+        pool_timeout=patience,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": patience},
+        hide_parameters=True,  # an error names the statement; what it carried may be secret
+    )
+
+
+def _sqlite_engine(url: str, *, writes: bool, connections: int, patience: int) -> Engine:
     engine = create_engine(
         url,
         pool_size=connections,
         max_overflow=0,
-        pool_timeout=BUSY_SECONDS,
-        connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
-        hide_parameters=True,  # an error names the statement; what it carried may be secret
+        pool_timeout=patience,
+        connect_args={"timeout": patience, "check_same_thread": False},
+        hide_parameters=True,
     )
 
     @event.listens_for(engine, "connect")
