@@ -15,6 +15,7 @@ from service.core.job import OPEN, Job, Progress
 from service.core.machine import Machine
 from service.core.principal import Sites
 from service.errors import LeaseLost, NotFound
+from service.store.advisory import Advisory
 from service.store.audit import note_asked
 from service.store.dialect import insert_rows
 from service.store.engine import Database
@@ -26,7 +27,6 @@ from wire.words import JobKind, JobState, MachineState
 _OPEN = jobs.c.state.in_([state.value for state in OPEN])
 _RUNNING = select(jobs.c.lease_us).where(jobs.c.state == JobState.RUNNING.value)
 _CHOOSE = text("SELECT pg_try_advisory_xact_lock(:key)")
-_ONE_CHOOSES = 7_311_643  # any number that nobody else locks by
 _COLUMNS = ("machine_id", "kind", "state", "created_us", "attempt", "cut_off", "progress")
 
 
@@ -169,7 +169,7 @@ def _alone(connection: Connection) -> bool:
     """Say whether nobody else chooses a job until the end of the transaction."""
     if connection.dialect.name == "sqlite":  # there every write transaction is alone already
         return True
-    return bool(connection.execute(_CHOOSE, {"key": _ONE_CHOOSES}).scalar_one())
+    return bool(connection.execute(_CHOOSE, {"key": Advisory.JOBS.value}).scalar_one())
 
 
 def open_job(connection: Connection, machine: int, kind: JobKind, state: JobState, *, at: datetime) -> Job:

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from service.core.recording import IN_TIME, EventRow
+from service.store.advisory import Advisory
 from service.store.engine import Database
 from wire.micros import micros, moment
 
-_ONE_AT_A_TIME = 7_311_642  # any number that nobody else locks by
 _DAY_US = micros(datetime(1970, 1, 2, tzinfo=UTC))
 _DECEMBER = 12
 _LOCK = text("SELECT pg_advisory_xact_lock(:key)")
@@ -99,7 +99,7 @@ def make(connection: Connection, months: Iterable[Month]) -> None:
     wanted = {one for month in months for one in (month, month.next)}
     if not wanted - set(made(connection)):
         return
-    connection.execute(_LOCK, {"key": _ONE_AT_A_TIME})
+    connection.execute(_LOCK, {"key": Advisory.MONTHS.value})
     for month in sorted(wanted - set(made(connection))):  # asked again: others may have made some meanwhile
         names = {"table": month.table, "start": micros(month.start), "end": micros(month.next.start)}
         for statement in _MAKE:

@@ -11,6 +11,7 @@ from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.jobs import JobStore, cancel_jobs, hold
 from service.store.machines import MachineStore
+from service.store.transfer.side import opened
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
 from wire.words import JobKind, JobState, MachineState
@@ -72,6 +73,16 @@ def test_nobody_waits_for_a_worker_that_is_just_heard_of(board: JobStore, databa
         hold(connection, job)
         assert board.claim("b", now=late, lease=LEASE) is None, "nor is another machine learned beside it"
     assert claimed(board, "b", later=2 * LEASE).number == job.number
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.usefixtures("board")
+def test_a_copy_of_the_database_keeps_nobody_from_choosing_a_job(database: Database) -> None:
+    database.close()  # a copy begins only where nobody else is
+    with opened(database.url) as side, side.held():
+        other = Database(database.url)
+        assert JobStore(other).claim("a", now=AT, lease=LEASE) is not None
+        other.close()
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
