@@ -36,6 +36,10 @@ _CHAMPION_NUMBER = select(promotions.c.version_id).order_by(_NEWEST_PROMOTION).l
 _VERSION = select(model_versions, _PROMOTED.c.promoted_us).outerjoin(
     _PROMOTED, _PROMOTED.c.version_id == model_versions.c.id
 )
+_NEWEST_FIRST = model_versions.c.id.desc()
+_LINEAGE = select(
+    model_versions.c.id, model_versions.c.parent_id, model_versions.c.weights, model_versions.c.pruned
+).order_by(_NEWEST_FIRST)
 
 
 @dataclass(frozen=True)
@@ -67,11 +71,13 @@ class VersionStore:
 
         If ``serving`` is given, only if that version serves until now.
         """
-        if version.pruned:
-            raise Conflict(f"The weights of {version.name} have been deleted; choose a version that has its own.")
+        _insist_on_weights(version, pruned=version.pruned)
         self.load(version)  # damaged weights must not begin to serve
         with self.database.write() as connection:
             champion = champion_number(connection)
+            # Asked again where nobody prunes: they may have gone since the version was read.
+            pruned = select(model_versions.c.pruned).where(model_versions.c.id == version.number)
+            _insist_on_weights(version, pruned=connection.execute(pruned).scalar_one())
             if champion == version.number:
                 raise Conflict(f"{version.name} serves already.")
             if serving not in {None, champion}:
@@ -105,7 +111,7 @@ class VersionStore:
 
     def all(self) -> list[Version]:
         """Return every version, newest first."""
-        return self._read(_VERSION.order_by(model_versions.c.id.desc()))
+        return self._read(_VERSION.order_by(_NEWEST_FIRST))
 
     def load(self, version: Version) -> Forecaster:
         """Return a version's model, its weights checked against their name."""
@@ -116,29 +122,29 @@ class VersionStore:
 
         Never those of the champion, of its parent, or of a version that a stored forecast was made with.
         """
-        versions = self.all()
-        champion = self.champion()
-        with self.database.read() as connection:
-            needed = set(connection.execute(select(forecasts.c.version_id).distinct()).scalars())
-        needed |= {champion.number, champion.parent} if champion else set()
-        old = [one for one in versions[keep:] if one.number not in needed and not one.pruned]
+        served = self.champion_number()  # it may make forecasts until another serves
+        with self.database.read() as connection:  # a long look, and so outside of what others wait for
+            needed = {served, *connection.execute(select(forecasts.c.version_id).distinct()).scalars()}
         with self.database.write() as connection:
+            champion = champion_number(connection)  # from here to the end nobody promotes another
+            versions = connection.execute(_LINEAGE).all()
+            needed |= {champion, *(one.parent_id for one in versions if one.id == champion)}
+            old = [one for one in versions[keep:] if one.id not in needed and not one.pruned]
             for version in old:
                 connection.execute(
-                    update(model_versions).where(model_versions.c.id == version.number).values(pruned=True)
+                    update(model_versions).where(model_versions.c.id == version.id).values(pruned=True)
                 )
-                connection.execute(delete(memories).where(memories.c.version_id == version.number))
-                forget_answers(connection, version.number)
+                connection.execute(delete(memories).where(memories.c.version_id == version.id))
+                forget_answers(connection, version.id)
             if old:
                 connection.execute(delete(samples).where(samples.c.id.not_in(select(memories.c.sample_id))))
                 forget(connection, [version.weights for version in old])
-        pruned = {one.number for one in old}
-        used = {one.weights for one in versions if one.number not in pruned and not one.pruned}
+        used = {one.weights for one in versions if one not in old and not one.pruned}
         for version in old:
             if version.weights not in used:
                 self.weights.delete(version.weights)
         self.weights.sweep(used, older_than=time.time() - _STRAY_SECONDS)
-        return [version.name for version in old]
+        return [f"v{version.id}" for version in old]
 
     def _one(self, query: Select[Any]) -> Version | None:
         found = self._read(query)
@@ -169,6 +175,11 @@ def champion_number(connection: Connection) -> int | None:
     """Return which version serves, inside a transaction until whose end nobody promotes another."""
     write_alone(connection, promotions)
     return connection.execute(_CHAMPION_NUMBER).scalar()
+
+
+def _insist_on_weights(version: Version, *, pruned: bool) -> None:
+    if pruned:
+        raise Conflict(f"The weights of {version.name} have been deleted; choose a version that has its own.")
 
 
 def _learned(connection: Connection, versions: Sequence[int]) -> dict[int, tuple[str, ...]]:
