@@ -35,7 +35,7 @@ class CredentialStore:
         if self.database.is_sqlite:
             yield
             return
-        with self.database.write() as connection:
+        with self.database.write(unhurried=True) as connection:  # a broker may take its time
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": Advisory.CREDENTIALS.value})
             yield
 

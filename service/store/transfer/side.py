@@ -82,7 +82,8 @@ def _locked(folder: Path) -> Iterator[None]:
 def opened(written: str, *, patience: float = 10.0) -> Iterator[Side]:
     """Open a database that a person named: by a URL, or SQLite by its folder or its file."""
     url = _url(written)
-    database = Database(url.render_as_string(hide_password=False), patience=_CONNECT_SECONDS)
+    whole = url.render_as_string(hide_password=False)
+    database = Database(whole, patience=_CONNECT_SECONDS, stalled=0)  # one end idles while the other one works
     try:
         folder = Path(str(url.database)).parent if database.is_sqlite else None
         yield Side(_shown(url), database, folder, patience)
