@@ -73,7 +73,7 @@ class Hooks:
     report: Callable[[tuple[str, ...]], Report]  # with the turns it holds
     heard: Callable[[Signal], None]
     deaf: Callable[[], None]
-    hear_states: Callable[[bool], None]
+    hear_for_all: Callable[[bool], None]
     wall: Callable[[], datetime]
 
 
@@ -153,4 +153,4 @@ class Cluster(Company):
 
     def _turned(self, turn: Turn, mine: bool) -> None:  # noqa: FBT001 - the steward's callback
         if turn is Turn.STATES:
-            self.hooks.hear_states(mine)
+            self.hooks.hear_for_all(mine)

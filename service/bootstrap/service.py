@@ -258,7 +258,7 @@ class Service:
             notify=self.notify,
             enrolment=self.enrolment,
         )
-        hooks = Hooks(self._report, hearsay.heard, hearsay.missed_some, self.link.hear_states, wall_now)
+        hooks = Hooks(self._report, hearsay.heard, hearsay.missed_some, self.link.hear_for_all, wall_now)
         self.company: Company = (
             Company() if stores.database.is_sqlite else Cluster(member, stores.database, self.feed, hooks)
         )
@@ -379,11 +379,12 @@ class Service:
         return health_of(self, sees)
 
     def _hearing(self) -> Hearing:
-        """Say what is listened to at the broker: alone, or, where there may be others, a share of it."""
+        """Say what is listened to at the broker: all, or, where there may be others, a share of it, or in turn."""
         if ProcessRole.INGEST not in self.roles:
             return Hearing.NOTHING
-        alone = self.stores.database.is_sqlite or self.settings.broker_mqtt_version is not MqttVersion.V5
-        return Hearing.ALL if alone else Hearing.SHARED
+        if self.stores.database.is_sqlite:
+            return Hearing.ALL
+        return Hearing.SHARED if self.settings.broker_mqtt_version is MqttVersion.V5 else Hearing.IN_TURN
 
     def _threads(self) -> list[Tireless]:
         """Return the threads of this process's roles, in the order in which they are stopped."""

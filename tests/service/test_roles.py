@@ -8,7 +8,7 @@ from service.bootstrap.configuration import load_settings
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 from service.errors import InputRejected
-from service.settings import Settings
+from service.settings import MqttVersion, Settings
 from service.store.engine import Database
 from wire.words import ProcessRole
 
@@ -35,6 +35,17 @@ def test_on_sqlite_one_process_does_it_all(url: str | None) -> None:
     assert load_settings(roles="ingest,api,worker", database_url=url)
     with pytest.raises(InputRejected, match=r"on SQLite one process does it all.*alarmcast admin copy-database"):
         load_settings(roles="ingest", database_url=url)
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("version", list(MqttVersion))
+def test_several_that_ingest_never_come_to_the_broker_by_one_name(
+    settings: Settings, database: Database, version: MqttVersion
+) -> None:
+    chosen = shared(settings, database, "ingest").model_copy(update={"broker_mqtt_version": version})
+    with open_stores(chosen) as stores:
+        names = {Service(chosen, stores).link.client_id for _ in range(2)}
+    assert len(names) == 2
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
