@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import inf
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
@@ -139,12 +140,25 @@ class VersionStore:
             if old:
                 connection.execute(delete(samples).where(samples.c.id.not_in(select(memories.c.sample_id))))
                 forget(connection, [version.weights for version in old])
+        self.clear_folder()
         used = {one.weights for one in versions if one not in old and not one.pruned}
-        for version in old:
-            if version.weights not in used:
-                self.weights.delete(version.weights)
         self.weights.sweep(used, older_than=time.time() - _STRAY_SECONDS)
         return [f"v{version.id}" for version in old]
+
+    def clear_folder(self, *, older_than: float = inf) -> int:
+        """Delete this host's files of versions that were pruned, here or elsewhere; return how many.
+
+        None that somebody has touched since (Unix time), nor any of which the database knows nothing: it may be
+        another database's.
+        """
+        with self.database.read() as connection:
+            versions = connection.execute(_LINEAGE).all()
+        used = {one.weights for one in versions if not one.pruned}
+        pruned = {one.weights for one in versions if one.pruned} - used
+        gone = pruned & self.weights.names(older_than=older_than)
+        for name in gone:
+            self.weights.delete(name)
+        return len(gone)
 
     def _one(self, query: Select[Any]) -> Version | None:
         found = self._read(query)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -17,6 +18,7 @@ from uuid import uuid4
 from structlog.contextvars import bound_contextvars
 
 from service.core.job import Job, Progress
+from service.core.leftovers import leftovers
 from service.errors import ChampionChanged, LeaseLost, ServiceError, Unavailable
 from service.store.parcel import Parcel
 from service.worker.apprentice import HANDOVER, Interrupted
@@ -85,9 +87,12 @@ class Worker(Tireless):
     def __post_init__(self) -> None:
         super().__init__("worker")
 
-    def sweep(self) -> None:
-        """Delete what learnings left that were cut off by a kill; only while no other worker shares the folder."""
-        for left in self.folder.glob("job-*"):
+    def sweep(self, *, older_than: float = inf) -> None:
+        """Delete what learnings left that were cut off by a kill, last written before a moment (Unix time).
+
+        All of it only while no other worker shares the folder.
+        """
+        for left in leftovers(self.folder, "job-*", older_than=older_than):
             shutil.rmtree(left, ignore_errors=True)
 
     def stop(self) -> None:
