@@ -74,7 +74,6 @@ class Hooks:
     heard: Callable[[Signal], None]
     deaf: Callable[[], None]
     hear_for_all: Callable[[bool], None]
-    wall: Callable[[], datetime]
 
 
 @dataclass
@@ -106,7 +105,6 @@ class Cluster(Company):
             self.member,
             processes=self._processes,
             report=lambda: self.hooks.report(self._steward.held),
-            wall=self.hooks.wall,
         )
         self._telegraph = Telegraph(signals.send, self.feed)
         self._ear = Ear(signals, heard=self.hooks.heard, deaf=self.hooks.deaf)
@@ -135,7 +133,7 @@ class Cluster(Company):
 
     @override
     def present(self) -> list[Process]:
-        return self._processes.since(self.hooks.wall() - SILENT_AFTER)
+        return self._processes.lately(SILENT_AFTER)
 
     @override
     def start(self) -> None:

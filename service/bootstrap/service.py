@@ -260,7 +260,7 @@ class Service:
             notify=self.notify,
             enrolment=self.enrolment,
         )
-        hooks = Hooks(self._report, hearsay.heard, hearsay.missed_some, self.link.hear_for_all, wall_now)
+        hooks = Hooks(self._report, hearsay.heard, hearsay.missed_some, self.link.hear_for_all)
         self.company: Company = (
             Company() if stores.database.is_sqlite else Cluster(member, stores.database, self.feed, hooks)
         )

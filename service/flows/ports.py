@@ -23,7 +23,7 @@ from service.core.notice import Changes, Notice, NoticeQuery
 from service.core.outcome import Due, Measure, Outcome, ScoredForecast
 from service.core.people import Key, Session, User
 from service.core.principal import Sites
-from service.core.process import Process, Turn
+from service.core.process import Member, Process, Report, Turn
 from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
 from service.core.recording import Recorded, Recording
 from service.core.scoring import Sheet
@@ -276,9 +276,9 @@ class Turns(Protocol):
 class Processes(Protocol):
     """Who is at work on the same database."""
 
-    def report(self, process: Process) -> None: ...
+    def report(self, member: Member, report: Report) -> None: ...
     def leave(self, name: str) -> None: ...
-    def since(self, seen: datetime) -> list[Process]: ...
+    def lately(self, within: timedelta) -> list[Process]: ...
 
 
 class Listening(Protocol):

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
 
-from service.core.process import Member, Process, Report
+from service.core.process import Member, Report
 from service.errors import Unavailable
 from service.flows.ports import Processes
 from service.worker.tireless import Tireless
@@ -18,21 +17,13 @@ class Presence(Tireless):
     A report asks every part how it is, and may wait long for one that is not well; nobody waits for the report.
     """
 
-    def __init__(
-        self,
-        member: Member,
-        *,
-        processes: Processes,
-        report: Callable[[], Report],
-        wall: Callable[[], datetime],
-    ) -> None:
+    def __init__(self, member: Member, *, processes: Processes, report: Callable[[], Report]) -> None:
         super().__init__("presence")
-        self._member, self._processes, self._report, self._wall = member, processes, report, wall
+        self._member, self._processes, self._report = member, processes, report
 
     def tell(self) -> None:
         """Say once how this process is."""
-        member, report = self._member, self._report()
-        self._processes.report(Process(member.name, member.roles, member.since, self._wall(), report))
+        self._processes.report(self._member, self._report())
 
     def stop(self) -> None:
         """End, and be missed by nobody."""

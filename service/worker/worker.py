@@ -44,7 +44,7 @@ class JobBoard(Protocol):
         """Take up the next job."""
         ...
 
-    def renew(self, job: Job, progress: Progress, *, now: datetime, lease: timedelta) -> None:
+    def renew(self, job: Job, progress: Progress, *, lease: timedelta) -> None:
         """Hold a job for longer."""
         ...
 
@@ -200,7 +200,7 @@ class Worker(Tireless):
 
     def _renew(self, job: Job, progress: Progress) -> None:
         try:
-            self.jobs.renew(job, progress, now=self.wall(), lease=self.lease)
+            self.jobs.renew(job, progress, lease=self.lease)
         except Unavailable as error:
             # Training needs no database; if another worker takes the job meanwhile, the commit will be refused.
             log.warning("job %s: %s", job.number, error)

@@ -7,7 +7,6 @@ from sqlalchemy import select
 
 from service.bootstrap.cluster import Cluster, Hooks
 from service.core.process import Member, Report, Turn
-from service.flows.enrol import wall_now
 from service.flows.feed import Feed
 from service.store.engine import Database
 from service.store.tables import turns
@@ -31,7 +30,7 @@ def test_a_turn_is_kept_while_a_report_waits_for_a_part_that_does_not_answer(dat
         answers.wait(60)
         return Report(ready=True, turns=held)
 
-    hooks = Hooks(report, lambda _signal: None, lambda: None, lambda _mine: None, wall_now)
+    hooks = Hooks(report, lambda _signal: None, lambda: None, lambda _mine: None)
     member = Member("host-1", frozenset({ProcessRole.WORKER}), NOW)
     cluster = Cluster(member, database, Feed(most_listeners=1), hooks)
     cluster.start()

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 from service.core.process import Member, Report
-from service.flows.enrol import wall_now
 from service.store.engine import Database
 from service.store.processes import ProcessStore
 from service.worker.presence import Presence
@@ -16,13 +15,12 @@ def presence(database: Database, name: str) -> Presence:
         Member(name, frozenset({ProcessRole.WORKER}), NOW),
         processes=ProcessStore(database),
         report=lambda: Report(ready=True, turns=("duties",)),
-        wall=wall_now,
     )
 
 
 def test_it_says_on_the_roll_how_the_process_is_and_what_it_does(database: Database) -> None:
     presence(database, "host-1").tell()
-    (one,) = ProcessStore(database).since(wall_now() - timedelta(minutes=1))
+    (one,) = ProcessStore(database).lately(timedelta(minutes=1))
     assert (one.name, one.roles, one.report.turns) == ("host-1", frozenset({ProcessRole.WORKER}), ("duties",))
 
 
@@ -31,4 +29,4 @@ def test_who_ends_is_struck_off_and_nobody_else(database: Database) -> None:
     first.tell()
     second.tell()
     first.stop()
-    assert [one.name for one in ProcessStore(database).since(wall_now() - timedelta(minutes=1))] == ["host-2"]
+    assert [one.name for one in ProcessStore(database).lately(timedelta(minutes=1))] == ["host-2"]
