@@ -173,7 +173,9 @@ class Settings(BaseSettings):
         default=400, ge=1, description="Events older than this are flagged on arrival and forgotten."
     )
     retention_gb: float | None = Field(
-        default=None, gt=0, description="If set, the oldest days go when the database holds more."
+        default=None,
+        gt=0,
+        description="If set, the oldest days go, events and forecasts, when the database holds more.",
     )
     quarantine_days: int = Field(default=90, ge=1, description="What was refused is kept this long.")
     notice_release: float = Field(

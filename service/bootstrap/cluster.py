@@ -10,7 +10,7 @@ from datetime import datetime
 from typing_extensions import override
 
 from service.core.machine import Machine
-from service.core.process import SILENT_AFTER, Process, Report, Turn
+from service.core.process import SILENT_AFTER, Member, Process, Report, Turn
 from service.core.signal import Signal
 from service.flows.feed import Feed
 from service.settings import Settings
@@ -18,7 +18,8 @@ from service.store.engine import Database
 from service.store.processes import ProcessStore
 from service.store.turns import TurnStore
 from service.worker.ear import Ear
-from service.worker.steward import Member, Steward
+from service.worker.presence import Presence
+from service.worker.steward import Steward
 from service.worker.telegraph import Telegraph
 from wire.identity import MachineId
 from wire.words import ProcessRole
@@ -72,8 +73,7 @@ class Hooks:
     report: Callable[[tuple[str, ...]], Report]  # with the turns it holds
     heard: Callable[[Signal], None]
     deaf: Callable[[], None]
-    hear_states: Callable[[bool], None]
-    wall: Callable[[], datetime]
+    hear_for_all: Callable[[bool], None]
 
 
 @dataclass
@@ -86,6 +86,7 @@ class Cluster(Company):
     hooks: Hooks
     _processes: ProcessStore = field(init=False)
     _steward: Steward = field(init=False)
+    _presence: Presence = field(init=False)
     _telegraph: Telegraph = field(init=False)
     _ear: Ear = field(init=False)
 
@@ -98,10 +99,12 @@ class Cluster(Company):
             self.member,
             {_WANTED[role] for role in self.member.roles if role in _WANTED},
             turns=TurnStore(self.database),
+            changed=self._turned,
+        )
+        self._presence = Presence(
+            self.member,
             processes=self._processes,
             report=lambda: self.hooks.report(self._steward.held),
-            wall=self.hooks.wall,
-            changed=self._turned,
         )
         self._telegraph = Telegraph(signals.send, self.feed)
         self._ear = Ear(signals, heard=self.hooks.heard, deaf=self.hooks.deaf)
@@ -109,7 +112,8 @@ class Cluster(Company):
     @property
     @override
     def troubles(self) -> dict[str, str | None]:
-        return {"turns": self._steward.trouble, "signals": self._ear.trouble or self._telegraph.trouble}
+        signals = self._ear.trouble or self._telegraph.trouble
+        return {"turns": self._steward.trouble, "roll": self._presence.trouble, "signals": signals}
 
     @override
     def holds(self, turn: Turn) -> bool:
@@ -129,20 +133,22 @@ class Cluster(Company):
 
     @override
     def present(self) -> list[Process]:
-        return self._processes.since(self.hooks.wall() - SILENT_AFTER)
+        return self._processes.lately(SILENT_AFTER)
 
     @override
     def start(self) -> None:
         self._ear.start()
         self._telegraph.start()
         self._steward.start()
+        self._presence.start()
 
     @override
     def stop(self) -> None:
-        self._steward.stop()
+        self._steward.stop()  # first, so that others take over at once
+        self._presence.stop()
         self._telegraph.stop()
         self._ear.stop()
 
     def _turned(self, turn: Turn, mine: bool) -> None:  # noqa: FBT001 - the steward's callback
         if turn is Turn.STATES:
-            self.hooks.hear_states(mine)
+            self.hooks.hear_for_all(mine)

@@ -87,6 +87,8 @@ from service.worker.worker import Worker
 from wire.identity import MachineId
 from wire.words import ProcessRole
 
+_LEFT_FOR_GOOD = timedelta(days=1)  # no learning and no upload leaves its files alone for so long
+
 
 def retention(settings: Settings, stores: "Stores") -> Retention:
     """Return what is kept for how long."""
@@ -224,7 +226,7 @@ class Service:
             news=self.enrolment.news,
         )
         self.housekeeping = Housekeeping(
-            own=[lambda: self.silence.look(self.clock.now())] if ProcessRole.API in self.roles else [],
+            own=[*([self._look_for_silence] if ProcessRole.API in self.roles else []), self._tidy],
             shared=[self.enrolment.schedule],
             retention=retention(settings, stores),
             clock=self.clock,
@@ -258,7 +260,7 @@ class Service:
             notify=self.notify,
             enrolment=self.enrolment,
         )
-        hooks = Hooks(self._report, hearsay.heard, hearsay.missed_some, self.link.hear_states, wall_now)
+        hooks = Hooks(self._report, hearsay.heard, hearsay.missed_some, self.link.hear_for_all)
         self.company: Company = (
             Company() if stores.database.is_sqlite else Cluster(member, stores.database, self.feed, hooks)
         )
@@ -379,17 +381,18 @@ class Service:
         return health_of(self, sees)
 
     def _hearing(self) -> Hearing:
-        """Say what is listened to at the broker: alone, or, where there may be others, a share of it."""
+        """Say what is listened to at the broker: all, or, where there may be others, a share of it, or in turn."""
         if ProcessRole.INGEST not in self.roles:
             return Hearing.NOTHING
-        alone = self.stores.database.is_sqlite or self.settings.broker_mqtt_version is not MqttVersion.V5
-        return Hearing.ALL if alone else Hearing.SHARED
+        if self.stores.database.is_sqlite:
+            return Hearing.ALL
+        return Hearing.SHARED if self.settings.broker_mqtt_version is MqttVersion.V5 else Hearing.IN_TURN
 
     def _threads(self) -> list[Tireless]:
         """Return the threads of this process's roles, in the order in which they are stopped."""
         api, worker = ProcessRole.API in self.roles, ProcessRole.WORKER in self.roles
         learning: list[Tireless] = [self.worker, self.scorekeeper] if worker else []
-        looking: list[Tireless] = [self.housekeeping, self.rhythm] if api or worker else []
+        looking: list[Tireless] = [self.housekeeping, *([self.rhythm] if api or worker else [])]
         telling: list[Tireless] = [self.lookout, self.courier] if worker else []
         return [*learning, *looking, *telling, *([self.reconciler] if api or worker else [])]
 
@@ -401,6 +404,16 @@ class Service:
     def _hushed(self, site: str, machine: str | None) -> None:
         self.notify.again(site, machine)
         self.company.tell(Signal(Kind.HUSHED, {"site": site, "machine": machine}))
+
+    def _look_for_silence(self) -> None:
+        self.silence.look(self.clock.now())
+
+    def _tidy(self) -> None:
+        """Delete from this host's folder what nobody needs: let go by another host, or left by who was killed."""
+        old = (wall_now() - _LEFT_FOR_GOOD).timestamp()
+        self.stores.versions.clear_folder(older_than=old)
+        self.worker.sweep(older_than=old)
+        self.history.sweep(older_than=old)
 
     def _admit(self) -> int:
         return self.enrolment.admit() if self.leads() else 0

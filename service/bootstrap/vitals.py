@@ -37,7 +37,7 @@ def health_of(service: "Service", sees: Callable[[str], bool]) -> Health:
 
 
 def _troubles(service: "Service") -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+    found = {"housekeeping": service.housekeeping.trouble}
     if service.roles & {ProcessRole.INGEST, ProcessRole.WORKER}:  # who only answers does not need the broker
         found["broker"] = service.link.complaint
         found["broker_thread"] = None if service.link.is_alive else "the network thread has ended"
@@ -46,7 +46,6 @@ def _troubles(service: "Service") -> dict[str, str | None]:
         found["ingest"] = ingester.complaint or (None if ingester.is_alive else "the ingester has ended")
     if service.roles & {ProcessRole.API, ProcessRole.WORKER}:
         found["forecasts"] = service.rhythm.trouble
-        found["housekeeping"] = service.housekeeping.trouble
     if ProcessRole.WORKER in service.roles:
         found["learning"] = service.worker.trouble
         found["scores"] = service.scorekeeper.trouble

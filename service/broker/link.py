@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 _SESSION_SECONDS = 7 * 24 * 3600  # how long the broker keeps our queue while we are away
 _KEEPALIVE = 15  # seconds; a connection that only looks open is given up after at most twice as long
-_STATES = every_machine(Channel.STATE)
+_EVENTS, _STATES = every_machine(Channel.EVENTS), every_machine(Channel.STATE)
 
 
 class Delivery(NamedTuple):
@@ -44,16 +44,21 @@ class Hearing(Enum):
     """What a process listens to at the broker."""
 
     ALL = "all"  # events and states, alone, in a session that outlives the process
-    SHARED = "shared"  # a share of the events; states only while it is told to
+    SHARED = "shared"  # a share of the events; states while it is its turn
+    IN_TURN = "in turn"  # events and states, while it is its turn: MQTT 3.1.1 has no shares
     NOTHING = "nothing"  # it only speaks
+
+
+_ALWAYS = {Hearing.ALL: (_EVENTS, _STATES), Hearing.SHARED: (SHARED_EVENTS,)}
+_IN_TURN = {Hearing.SHARED: (_STATES,), Hearing.IN_TURN: (_EVENTS, _STATES)}
 
 
 class Link:
     """One paho client, reconnecting for ever; ``connected`` and ``complaint`` tell how it is.
 
-    Who shares events has a session that ends with its connection: what it had not acked then goes to nobody else,
-    and its agent, which was not acked either, sends it again. A session that waited for a process which never
-    returns would swallow its share for days.
+    Who is one of several has a session that ends with its connection: what it had not acked then goes to nobody
+    else, and its agent, which was not acked either, sends it again. A session that waited for a process which
+    never returns would swallow its share for days.
     """
 
     def __init__(
@@ -67,8 +72,9 @@ class Link:
         hearing: Hearing = Hearing.ALL,
     ) -> None:
         self._address, self._deliver, self._watch = address, deliver, watch
+        self.client_id = client_id
         self._hearing = hearing
-        self._hears_states = hearing is Hearing.ALL
+        self._has_turn = False
         self._receive_maximum = receive_maximum
         self._lock = Lock()
         self._generation = 0
@@ -114,18 +120,22 @@ class Link:
             if delivery.generation == self._generation:
                 self._client.ack(delivery.mid, delivery.qos)
 
-    def hear_states(self, wanted: bool) -> None:  # noqa: FBT001 - it is all that is said
-        """Listen to the states of agents from now on, or no longer; the broker first tells those it has kept."""
+    def hear_for_all(self, mine: bool) -> None:  # noqa: FBT001 - it is all that is said
+        """Listen from now on to what one process hears for all, or no longer: the states of agents, at least.
+
+        The broker first tells the states that it has kept.
+        """
+        topics = _IN_TURN.get(self._hearing, ())
         with self._lock:
-            if wanted == self._hears_states:
+            if mine == self._has_turn:
                 return
-            self._hears_states = wanted
-            if not self._may_publish:
+            self._has_turn = mine
+            if not (topics and self._may_publish):
                 return  # what is wanted is subscribed to with the next connection
-            if wanted:
-                self._client.subscribe(_STATES, qos=1)
+            if mine:
+                self._client.subscribe([(topic, 1) for topic in topics])
             else:
-                self._client.unsubscribe(_STATES)
+                self._client.unsubscribe(list(topics))
 
     # --- paho's callbacks, on its network thread ---------------------------------------------------------
 
@@ -194,8 +204,8 @@ class Link:
     # --- small parts ---------------------------------------------------------------------------------
 
     def _wanted(self) -> list[str]:
-        events = {Hearing.ALL: [every_machine(Channel.EVENTS)], Hearing.SHARED: [SHARED_EVENTS]}
-        return events.get(self._hearing, []) + ([_STATES] if self._hears_states else [])
+        in_turn = _IN_TURN.get(self._hearing, ()) if self._has_turn else ()
+        return [*_ALWAYS.get(self._hearing, ()), *in_turn]
 
     def _build(self, client_id: str) -> mqtt.Client:
         lasting = {} if self._address.speaks_v5 else {"clean_session": self._hearing is not Hearing.ALL}

@@ -13,7 +13,16 @@ class Turn(StrEnum):
     """What one process at a time does for all of them."""
 
     DUTIES = "duties"  # forecasts on the grid, notices, scores, retention, the schedule, the broker's memory
-    STATES = "states"  # hearing whether agents are there
+    STATES = "states"  # hearing whether agents are there; by MQTT 3.1.1, which shares nothing out, all of them
+
+
+@dataclass(frozen=True)
+class Member:
+    """Which process this is."""
+
+    name: str
+    roles: frozenset[ProcessRole]
+    since: datetime
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from hashlib import sha256
 from itertools import islice
+from math import inf
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from threading import Condition
 from typing import IO, cast
 from uuid import UUID, uuid5
 
+from service.core.leftovers import leftovers
 from service.core.machine import Machine
 from service.core.recording import IN_TIME, EventRow, Quarantined, Recorded, Recording
 from service.errors import InputRejected, TooLarge, Unavailable
@@ -121,9 +123,12 @@ class HistoryLoader:
             self._stopping = True
             self._changed.wait_for(lambda: self._loading == 0)
 
-    def sweep(self) -> None:
-        """Delete what uploads left that were cut off by a kill; only while nobody uploads."""
-        for left in self.folder.glob("history-*"):
+    def sweep(self, *, older_than: float = inf) -> None:
+        """Delete what uploads left that were cut off by a kill, last written before a moment (Unix time).
+
+        All of it only while nobody uploads.
+        """
+        for left in leftovers(self.folder, "history-*", older_than=older_than):
             left.unlink(missing_ok=True)
 
 

@@ -1,7 +1,8 @@
 """The rhythm of forecasts: stored and announced on the grid, announced in between when something arrives."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from forecasting.window import grid_floor
@@ -9,6 +10,9 @@ from service.flows.forecast import ForecastDesk
 from service.flows.newest import Newest, NewestForecasts
 from service.flows.ports import Announcer, Machines, StoredForecasts
 from wire.clock import PlantClock
+from wire.identity import MachineId
+
+_UNTOLD = 60.0  # seconds before we lead, in which who led before may have been lost with something untold
 
 
 @dataclass
@@ -29,8 +33,11 @@ class Refresh:
     home: Announcer | None = None
     leads: Callable[[], bool] = lambda: True
     told: tuple[Callable[[Newest], None], ...] = ()
+    monotonic: Callable[[], float] = time.monotonic
     _done: tuple[datetime, bool] | None = None
     _spoken: int | None = None
+    _led: bool = False
+    _left: dict[MachineId, float] = field(default_factory=dict)  # what another was to tell, and since when
 
     @property
     def idle(self) -> bool:
@@ -63,9 +70,28 @@ class Refresh:
             self.newest.touch(machine.id for machine in self.machines.all())
             self._spoken = version
 
+    def on_turn(self) -> None:
+        """Once we lead, have forecasts made anew of what arrived lately: who led before may not have told them.
+
+        Of that alone, because a large fleet takes long.
+        """
+        leads = self.leads()
+        if leads and not self._led:
+            since = self.monotonic() - _UNTOLD
+            self.newest.touch([machine for machine, at in self._left.items() if at >= since])
+            self._left.clear()
+        self._led = leads
+
+    def stand_by(self) -> None:
+        """Leave to whoever leads what has arrived, and only note that it has."""
+        self._led = False
+        self._leave(self.newest.take_touched())
+
     def in_between(self) -> int:
         """Announce new forecasts of the machines that something arrived for; return how many."""
         touched, leads = self.newest.take_touched(), self.leads()
+        if not leads:
+            self._leave(touched)
         try:
             machines = [machine for machine in self.machines.all() if machine.id in touched] if touched else []
             forecasts = self.newest.of(machines)
@@ -75,6 +101,9 @@ class Refresh:
         for newest in forecasts:
             self._announce(newest, leads=leads)
         return len(machines)
+
+    def _leave(self, touched: Iterable[MachineId]) -> None:
+        self._left |= dict.fromkeys(touched, self.monotonic())
 
     def _announce(self, newest: Newest, *, leads: bool) -> None:
         if self.home is not None:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, select, text, update
 
 from service.core.credential import Credential
 from service.core.machine import Machine
+from service.store.advisory import Advisory
 from service.store.audit import note
 from service.store.dialect import insert_rows
 from service.store.engine import Database
@@ -19,7 +20,6 @@ from wire.micros import micros, moment
 from wire.topics import agent_name
 
 _ROWS = select(credentials, machines.c.site, machines.c.machine).join_from(credentials, machines)
-_ALONE = 0x4352_4544  # any number that nobody else locks
 _COLUMNS = ("machine_id", "username", "client_id", "generation", "issued_us")
 
 
@@ -35,8 +35,8 @@ class CredentialStore:
         if self.database.is_sqlite:
             yield
             return
-        with self.database.write() as connection:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ALONE})
+        with self.database.write(unhurried=True) as connection:  # a broker may take its time
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": Advisory.CREDENTIALS.value})
             yield
 
     def of(self, machine: Machine) -> Credential | None:

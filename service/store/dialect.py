@@ -10,8 +10,18 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DBAPIError
 
 Rows = Sequence[tuple[Any, ...]]
+# The database's own clock: hosts that share one need not agree on the time.
+NOW_US = {
+    "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
+    "postgresql": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+}
 # A few sizes, so that the driver keeps their prepared statements; seven columns times 500 stay below every limit.
 _ROWS_A_STATEMENT = (500, 100, 20, 5, 1)
+
+
+def now_us(connection: Connection) -> int:
+    """Return the time by the database's own clock."""
+    return int(connection.exec_driver_sql(f"SELECT {NOW_US[connection.dialect.name]}").scalar_one())
 
 
 def upsert(

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoneFree
 
 from service.errors import DatabaseDamaged, InputRejected, Unavailable
 from service.store import schema as schemas
@@ -23,6 +24,12 @@ if TYPE_CHECKING:  # a service on SQLite never loads it
 log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 30
+STALLED_SECONDS = 30
+# Silence of the other end's host, lost by power or by line, is noticed after 25 seconds, by us and by PostgreSQL.
+_KEEPALIVES = {"idle": 10, "interval": 5, "count": 3}
+_UNACKED_MS = 30_000
+_CONNECT_SECONDS = 10  # to one host; a URL may name several
+_UNHURRIED = text("SET LOCAL idle_in_transaction_session_timeout = 0")
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_URL = "The database URL cannot be used; write sqlite:////path/to/file or postgresql+psycopg://…"
 
@@ -32,10 +39,20 @@ class Database:
 
     On SQLite all writers of the process queue for one connection, and every write transaction begins
     IMMEDIATE: it never has to be upgraded half-way, which is what "database is locked" is made of. A process
-    beside the writer opens the file ``read_only``. PostgreSQL may take ``patience`` seconds to let us in.
+    beside the writer opens the file ``read_only``. A database may take ``patience`` seconds to let us in.
+
+    On PostgreSQL whoever says nothing for ``stalled`` seconds in the middle of a transaction is cut off, so that
+    others need not wait for a process that was stopped; 0 is for those who have reason to idle.
     """
 
-    def __init__(self, url: str, *, read_only: bool = False, patience: int | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        read_only: bool = False,
+        patience: int = BUSY_SECONDS,
+        stalled: int = STALLED_SECONDS,
+    ) -> None:
         try:
             parsed = make_url(url)
         except ArgumentError:
@@ -49,16 +66,13 @@ class Database:
             # Such a connection never checkpoints, not even as the last one to close: that is the writer's to do.
             file = quote(str(parsed.database))
             self._writer = self._reader = _sqlite_engine(
-                f"sqlite:///file:{file}?mode=ro&uri=true", writes=False, connections=2
+                f"sqlite:///file:{file}?mode=ro&uri=true", writes=False, connections=2, patience=patience
             )
         elif self.is_sqlite:
-            self._writer = _sqlite_engine(url, writes=True, connections=1)
-            self._reader = _sqlite_engine(url, writes=False, connections=20)
+            self._writer = _sqlite_engine(url, writes=True, connections=1, patience=patience)
+            self._reader = _sqlite_engine(url, writes=False, connections=20, patience=patience)
         else:
-            waits = {} if patience is None else {"connect_timeout": patience}
-            self._writer = self._reader = create_engine(
-                url, pool_size=10, max_overflow=20, pool_pre_ping=True, hide_parameters=True, connect_args=waits
-            )
+            self._writer = self._reader = _postgresql_engine(url, patience=patience, stalled=stalled)
 
     @property
     def exists(self) -> bool:
@@ -73,10 +87,15 @@ class Database:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """Yield a connection whose changes are committed together, durably, or not at all."""
+    def write(self, *, unhurried: bool = False) -> Iterator[Connection]:
+        """Yield a connection whose changes are committed together, durably, or not at all.
+
+        Who is ``unhurried`` may think for as long as they like between two statements.
+        """
         self._insist_on_being_open()
         with _translated(), self._writer.begin() as connection:
+            if unhurried and not self.is_sqlite:
+                connection.execute(_UNHURRIED)
             yield connection
 
     def schema(self, scripts: Path = schemas.SCRIPTS) -> schemas.Schema:
@@ -106,7 +125,7 @@ class Database:
         on; the switch works only outside of a transaction, so every key is checked before the end of this one.
         """
         if not self.is_sqlite:
-            with self.write() as connection:
+            with self.write(unhurried=True) as connection:
                 yield connection
             return
         with _translated(), self._writer.connect() as connection:
@@ -171,6 +190,8 @@ def damaged(what: str) -> str:
 def _translated() -> Iterator[None]:
     try:
         yield
+    except NoneFree as error:
+        raise Unavailable("All connections to the database are in use; none was given back in time.") from error
     except OperationalError as error:
         raise Unavailable(f"The database does not answer as it should: {error.orig}.") from error
     except DBAPIError as error:
@@ -181,14 +202,45 @@ def _translated() -> Iterator[None]:
         raise
 
 
-def _sqlite_engine(url: str, *, writes: bool, connections: int) -> Engine:
+def _postgresql_engine(url: str, *, patience: int, stalled: int) -> Engine:
+    ours = {
+        "connect_timeout": min(patience, _CONNECT_SECONDS),
+        "tcp_user_timeout": _UNACKED_MS,
+        **{f"keepalives_{name}": value for name, value in _KEEPALIVES.items()},
+    }
+    engine = create_engine(
+        url,
+        pool_size=10,
+        max_overflow=20,
+        pool_timeout=patience,
+        pool_pre_ping=True,
+        connect_args={name: value for name, value in ours.items() if name not in make_url(url).query},
+        hide_parameters=True,  # an error names the statement; what it carried may be secret
+    )
+    theirs = {
+        "idle_in_transaction_session_timeout": f"{stalled}s",
+        "tcp_user_timeout": f"{_UNACKED_MS}ms",
+        **{f"tcp_keepalives_{name}": str(value) for name, value in _KEEPALIVES.items()},
+    }
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: "psycopg.Connection[Any]", _record: object) -> None:
+        # Not as options of the connection, which a pooler in between may refuse.
+        connection.autocommit = True
+        connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in theirs.items()).encode())
+        connection.autocommit = False
+
+    return engine
+
+
+def _sqlite_engine(url: str, *, writes: bool, connections: int, patience: int) -> Engine:
     engine = create_engine(
         url,
         pool_size=connections,
         max_overflow=0,
-        pool_timeout=BUSY_SECONDS,
-        connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
-        hide_parameters=True,  # an error names the statement; what it carried may be secret
+        pool_timeout=patience,
+        connect_args={"timeout": patience, "check_same_thread": False},
+        hide_parameters=True,
     )
 
     @event.listens_for(engine, "connect")

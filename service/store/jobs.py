@@ -1,7 +1,8 @@
 """Jobs: one open job a machine, taken up by one worker at a time, and fenced.
 
-A worker holds a job by a lease that it renews. Whoever takes up a job after the lease has run out raises its
-``attempt``; a worker with an older one has lost the job, and everything it then tries to write is refused.
+A worker holds a job by a lease that it renews, measured by the database's clock alone. Whoever takes up a job
+after the lease has run out raises its ``attempt``; a worker with an older one has lost the job, and everything it
+then tries to write is refused.
 """
 
 import json
@@ -15,8 +16,9 @@ from service.core.job import OPEN, Job, Progress
 from service.core.machine import Machine
 from service.core.principal import Sites
 from service.errors import LeaseLost, NotFound
+from service.store.advisory import Advisory
 from service.store.audit import note_asked
-from service.store.dialect import insert_rows
+from service.store.dialect import insert_rows, now_us
 from service.store.engine import Database
 from service.store.tables import jobs, machines
 from wire.identity import MachineId
@@ -26,7 +28,6 @@ from wire.words import JobKind, JobState, MachineState
 _OPEN = jobs.c.state.in_([state.value for state in OPEN])
 _RUNNING = select(jobs.c.lease_us).where(jobs.c.state == JobState.RUNNING.value)
 _CHOOSE = text("SELECT pg_try_advisory_xact_lock(:key)")
-_ONE_CHOOSES = 7_311_643  # any number that nobody else locks by
 _COLUMNS = ("machine_id", "kind", "state", "created_us", "attempt", "cut_off", "progress")
 
 
@@ -94,16 +95,18 @@ class JobStore:
         """Take up the oldest job that nobody works at, if no other is being worked at; they learn in turn.
 
         Never waits: where another worker chooses at this very moment, or one is just heard of, there is None.
+        ``now`` is only written down.
         """
         with self.database.write() as connection:
             if not _alone(connection):
                 return None
+            clock_us = now_us(connection)
             running = connection.execute(_RUNNING).all()
-            if any(row.lease_us > micros(now) for row in running):
+            if any(row.lease_us > clock_us for row in running):
                 return None
             # Of those not heard of for long, or else of those that wait, the oldest that nobody just writes to.
             state = JobState.RUNNING if running else JobState.QUEUED
-            lapsed = or_(jobs.c.lease_us.is_(None), jobs.c.lease_us <= micros(now))
+            lapsed = or_(jobs.c.lease_us.is_(None), jobs.c.lease_us <= clock_us)
             free = select(jobs.c.id).where(jobs.c.state == state.value, lapsed).order_by(jobs.c.id).limit(1)
             number = connection.execute(free.with_for_update(skip_locked=True)).scalar()
             if number is None:
@@ -114,7 +117,7 @@ class JobStore:
                 .values(
                     state=JobState.RUNNING.value,
                     owner=owner,
-                    lease_us=micros(now + lease),
+                    lease_us=clock_us + _us(lease),
                     attempt=jobs.c.attempt + 1,
                     cut_off=jobs.c.cut_off + int(bool(running)),
                     started_us=func.coalesce(jobs.c.started_us, micros(now)),
@@ -126,14 +129,14 @@ class JobStore:
             _set_machine(connection, job, MachineState.LEARNING)
         return job
 
-    def renew(self, job: Job, progress: Progress, *, now: datetime, lease: timedelta) -> None:
+    def renew(self, job: Job, progress: Progress, *, lease: timedelta) -> None:
         """Tell how far a job is and hold it for longer, or raise :class:`LeaseLost`."""
         with self.database.write() as connection:
             hold(connection, job)
             connection.execute(
                 update(jobs)
                 .where(jobs.c.id == job.number)
-                .values(lease_us=micros(now + lease), progress=json.dumps(progress.as_json()))
+                .values(lease_us=now_us(connection) + _us(lease), progress=json.dumps(progress.as_json()))
             )
 
     def release(self, job: Job, *, why: str, cut_off: bool = False) -> None:
@@ -165,11 +168,15 @@ class JobStore:
         return int(found.rowcount)
 
 
+def _us(span: timedelta) -> int:
+    return span // timedelta(microseconds=1)
+
+
 def _alone(connection: Connection) -> bool:
     """Say whether nobody else chooses a job until the end of the transaction."""
     if connection.dialect.name == "sqlite":  # there every write transaction is alone already
         return True
-    return bool(connection.execute(_CHOOSE, {"key": _ONE_CHOOSES}).scalar_one())
+    return bool(connection.execute(_CHOOSE, {"key": Advisory.JOBS.value}).scalar_one())
 
 
 def open_job(connection: Connection, machine: int, kind: JobKind, state: JobState, *, at: datetime) -> Job:

@@ -12,9 +12,8 @@ from operator import attrgetter
 from sqlalchemy import Connection, text
 
 from service.core.recording import IN_TIME, Recording
+from service.store.advisory import Advisory
 
-# Commits hold it together, scoring holds it alone: a commit that has looked at the mark ends before scoring reads.
-_GATE = 0x414C_4152  # any number that nobody else locks
 _FURTHEST = text("SELECT max(through_us) FROM scored")
 _COUNT = text("UPDATE scored SET late = late + 1 WHERE machine_id = :machine AND through_us > :at")
 _MARK = text("UPDATE outcomes SET stale = 1 WHERE machine_id = :machine AND horizon_end_us > :at AND stale = 0")
@@ -72,5 +71,6 @@ def _reached(recording: Recording, before: int, *, stored: int) -> dict[int, int
 
 
 def _pass_gate(connection: Connection, lock: str) -> None:
+    """Let commits through together and scoring alone: who has looked at the mark ends before scoring reads."""
     if connection.dialect.name != "sqlite":  # there every write transaction is alone already
-        connection.execute(text(f"SELECT {lock}(:gate)"), {"gate": _GATE})
+        connection.execute(text(f"SELECT {lock}(:gate)"), {"gate": Advisory.SCORING.value})

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from service.core.recording import IN_TIME, EventRow
+from service.store.advisory import Advisory
 from service.store.engine import Database
 from wire.micros import micros, moment
 
-_ONE_AT_A_TIME = 7_311_642  # any number that nobody else locks by
 _DAY_US = micros(datetime(1970, 1, 2, tzinfo=UTC))
 _DECEMBER = 12
 _LOCK = text("SELECT pg_advisory_xact_lock(:key)")
@@ -32,13 +32,6 @@ _MAKE = (
 )
 # A drop waits for whoever reads events and lets all others wait behind itself; better to try again another time.
 _PATIENCE = text("SET LOCAL lock_timeout = '100ms'")
-_BYTES_AN_EVENT = 185  # a row with its entries in the indexes, as measured over a month of 800,000
-_ROWS = text("SELECT reltuples FROM pg_class WHERE oid = to_regclass(:table)")
-# Negative where PostgreSQL has not counted yet.
-_COUNTED = text(
-    "SELECT relname, reltuples FROM pg_partition_tree('events') JOIN pg_class ON pg_class.oid = relid"
-    " WHERE isleaf ORDER BY relname"
-)
 
 
 class Month(NamedTuple):
@@ -99,7 +92,7 @@ def make(connection: Connection, months: Iterable[Month]) -> None:
     wanted = {one for month in months for one in (month, month.next)}
     if not wanted - set(made(connection)):
         return
-    connection.execute(_LOCK, {"key": _ONE_AT_A_TIME})
+    connection.execute(_LOCK, {"key": Advisory.MONTHS.value})
     for month in sorted(wanted - set(made(connection))):  # asked again: others may have made some meanwhile
         names = {"table": month.table, "start": micros(month.start), "end": micros(month.next.start)}
         for statement in _MAKE:
@@ -126,22 +119,3 @@ def drop(connection: Connection, month: Month) -> int:
     connection.execute(_PATIENCE)
     connection.exec_driver_sql(f"DROP TABLE {month.table}")
     return int(held)
-
-
-def bytes_in_use(connection: Connection) -> int:
-    """Return how much the events take, without what deleted ones have left free; inside a transaction.
-
-    Files do not shrink when rows go, and counting all rows would take long. PostgreSQL knows about how many each
-    table has; the oldest month, from which rows go, is asked for a new sample, and so is what was never counted.
-    """
-    rows, oldest = 0.0, True
-    for table, counted in connection.execute(_COUNTED).all():
-        now = _sampled(connection, table) if counted < 0 or (oldest and counted) else counted
-        oldest = oldest and not now
-        rows += now
-    return int(rows * _BYTES_AN_EVENT)
-
-
-def _sampled(connection: Connection, table: str) -> float:
-    connection.exec_driver_sql(f"ANALYZE {table}")
-    return float(connection.execute(_ROWS, {"table": table}).scalar_one())

@@ -1,13 +1,13 @@
-"""Who is at work on this database: every process writes itself down, again and again."""
+"""Who is at work on this database: every process writes itself down, again and again, by the database's clock."""
 
 import json
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from sqlalchemy import delete, select
+from sqlalchemy import Connection, delete, select
 
-from service.core.process import Process, Report
-from service.store.dialect import upsert
+from service.core.process import Member, Process, Report
+from service.store.dialect import now_us, upsert
 from service.store.engine import Database
 from service.store.tables import processes
 from wire.micros import micros, moment
@@ -22,30 +22,29 @@ class ProcessStore:
 
     database: Database
 
-    def report(self, process: Process) -> None:
+    def report(self, member: Member, report: Report) -> None:
         """Write down that a process is there, and how it is; forget those that left long ago."""
-        row = {
-            "name": process.name,
-            "roles": ",".join(sorted(process.roles)),
-            "since_us": micros(process.since),
-            "seen_us": micros(process.seen),
-            "report": json.dumps(asdict(process.report)),
-        }
         with self.database.write() as connection:
+            row = {
+                "name": member.name,
+                "roles": ",".join(sorted(member.roles)),
+                "since_us": micros(member.since),
+                "seen_us": now_us(connection),
+                "report": json.dumps(asdict(report)),
+            }
             connection.execute(upsert(connection, processes, row, keys=["name"]))
-            gone = micros(process.seen - _FORGET_AFTER)
-            connection.execute(delete(processes).where(processes.c.seen_us < gone))
+            connection.execute(delete(processes).where(processes.c.seen_us < _ago(connection, _FORGET_AFTER)))
 
     def leave(self, name: str) -> None:
         """Strike a process off, because it ends."""
         with self.database.write() as connection:
             connection.execute(delete(processes).where(processes.c.name == name))
 
-    def since(self, seen: datetime) -> list[Process]:
-        """Return the processes that were seen at or after a moment of wall time, by name."""
-        query = select(processes).where(processes.c.seen_us >= micros(seen)).order_by(processes.c.name)
+    def lately(self, within: timedelta) -> list[Process]:
+        """Return the processes that were seen within a while until now, by name."""
+        query = select(processes).order_by(processes.c.name)
         with self.database.read() as connection:
-            rows = connection.execute(query).all()
+            rows = connection.execute(query.where(processes.c.seen_us >= _ago(connection, within))).all()
         return [
             Process(
                 row.name,
@@ -56,6 +55,10 @@ class ProcessStore:
             )
             for row in rows
         ]
+
+
+def _ago(connection: Connection, span: timedelta) -> int:
+    return now_us(connection) - span // timedelta(microseconds=1)
 
 
 def _report(body: str) -> Report:

@@ -1,17 +1,17 @@
 """Forgetting: by the month where months have tables, the rest in pieces that nobody waits long behind."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, select, text
+from sqlalchemy import TextClause, delete, select, text
 
 from service.errors import Unavailable
-from service.store import partitions
+from service.store import partitions, size
 from service.store.engine import Database
 from service.store.tables import (
     acknowledgements,
-    forecasts,
     gaps,
     machines,
     maintenance,
@@ -32,9 +32,15 @@ _OLD_FLAGGED = text(
     "DELETE FROM events WHERE flag <> 0 AND (epoch_id, seq) IN (SELECT epoch_id, seq"
     " FROM events WHERE machine_id = :machine AND flag <> 0 AND received_us < :before LIMIT :most)"
 )
+# Outcomes go with their forecast.
+_OLD_FORECASTS = text(
+    "DELETE FROM forecasts WHERE machine_id = :machine AND as_of_us < :before AND as_of_us IN (SELECT as_of_us"
+    " FROM forecasts WHERE machine_id = :machine AND as_of_us < :before LIMIT :most)"
+)
 # Machine by machine, one look at the index's beginning for each.
-_OLDEST = text(
-    "SELECT min((SELECT min(at_us) FROM events WHERE machine_id = machines.id AND flag = 0)) FROM machines"
+_OLDEST = (
+    text("SELECT min((SELECT min(at_us) FROM events WHERE machine_id = machines.id AND flag = 0)) FROM machines"),
+    text("SELECT min((SELECT min(as_of_us) FROM forecasts WHERE machine_id = machines.id)) FROM machines"),
 )
 
 
@@ -48,34 +54,33 @@ class RetentionStore:
         """Return the bytes that are in use, without what deleted rows have left free."""
         if not self.database.is_sqlite:
             with self.database.write() as connection:
-                return partitions.bytes_in_use(connection)
+                return size.bytes_in_use(connection)
         with self.database.read() as connection:
-            pages, free, size = (
+            pages, free, bytes_a_page = (
                 int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
                 for name in ("page_count", "freelist_count", "page_size")
             )
-        return (pages - free) * size
+        return (pages - free) * bytes_a_page
 
     def oldest(self) -> datetime | None:
-        """Return the time of the oldest trustworthy event."""
+        """Return the time of the oldest trustworthy event, or of the oldest forecast if that is older."""
         with self.database.read() as connection:
-            first = connection.execute(_OLDEST).scalar()
-        return moment(first) if first is not None else None
+            found = [connection.execute(statement).scalar() for statement in _OLDEST]
+        return min((moment(first) for first in found if first is not None), default=None)
 
     def forget_events(self, before: datetime, most: int) -> int:
         """Delete a month that is over, or up to ``most`` older events of each machine; return how many went."""
         gone = self._forget_a_month(before)
         if gone:
             return gone
-        for machine in self._machines():
-            for statement in (_OLD, _OLD_FLAGGED):
-                with self.database.write() as connection:
-                    values = {"machine": machine, "before": micros(before), "most": most}
-                    gone += connection.execute(statement, values).rowcount
-        return gone
+        return self._forget_rows((_OLD, _OLD_FLAGGED), before, most)
+
+    def forget_forecasts(self, before: datetime, most: int) -> int:
+        """Delete up to ``most`` older forecasts of each machine, with their outcomes; return how many went."""
+        return self._forget_rows((_OLD_FORECASTS,), before, most)
 
     def forget_beside(self, before: datetime, quarantined_before: datetime) -> int:
-        """Delete gaps, stored forecasts and notices of that time, and what has been quarantined for long.
+        """Delete gaps and notices of that time, and what has been quarantined for long.
 
         Deliveries go with their notice. What is open, or holds, is of the present however old it is.
         """
@@ -83,7 +88,6 @@ class RetentionStore:
         with self.database.write() as connection:
             statements = (
                 delete(gaps).where(gaps.c.last_us < micros(before)),
-                delete(forecasts).where(forecasts.c.as_of_us < micros(before)),
                 delete(shelves).where(shelves.c.until_us < then),
                 delete(maintenance).where(maintenance.c.until_us < then),
                 delete(acknowledgements).where(acknowledgements.c.ended_us < then),
@@ -91,6 +95,16 @@ class RetentionStore:
                 delete(quarantine).where(quarantine.c.received_us < micros(quarantined_before)),
             )
             return sum(connection.execute(statement).rowcount for statement in statements)
+
+    def _forget_rows(self, statements: Sequence[TextClause], before: datetime, most: int) -> int:
+        """Delete a piece of each machine's, each in a transaction of its own."""
+        gone = 0
+        for machine in self._machines():
+            for statement in statements:
+                with self.database.write() as connection:
+                    values = {"machine": machine, "before": micros(before), "most": most}
+                    gone += connection.execute(statement, values).rowcount
+        return gone
 
     def _forget_a_month(self, before: datetime) -> int:
         """Drop the months that are over up to the first with events in it; return how many went with that."""

@@ -7,11 +7,11 @@ from sqlalchemy import Connection, inspect, text
 
 from service import __version__
 from service.errors import WrongSchema
+from service.store.advisory import Advisory
 
 SCRIPTS = Path(__file__).parent / "migrations"
 UNFINISHED_COPY = "unfinished_copy"  # a table that is there while somebody copies into the database
 _VERSION_TABLE = "alembic_version"
-_ONE_AT_A_TIME = 7_311_641  # any number that nobody else locks by
 _SHOWN = 3
 
 
@@ -70,7 +70,7 @@ def known_revisions(scripts: Path = SCRIPTS) -> tuple[str, ...]:
 def migrate(connection: Connection, to: str = "head", scripts: Path = SCRIPTS) -> None:
     """Step forwards inside the connection's transaction, which both databases extend to tables and columns."""
     if connection.dialect.name == "postgresql":  # processes that start together take turns
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ONE_AT_A_TIME})
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": Advisory.SCHEMA.value})
     from alembic import command  # noqa: PLC0415 - most starts find nothing to do
     from alembic.config import Config  # noqa: PLC0415
 

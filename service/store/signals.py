@@ -24,7 +24,9 @@ from service.store.notify import CHANNEL, notify
 log = logging.getLogger(__name__)
 
 _LISTEN = 0.5  # seconds between two looks whether to stop
-_PROVE = 10.0  # seconds of silence after which the connection must show that it still lives
+# Seconds of silence after which the connection must show that it still lives; what was sent to a host that is
+# lost goes unanswered only for as long as the connection itself allows.
+_PROVE = 10.0
 _RETRY = 1.0
 
 

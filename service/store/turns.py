@@ -10,13 +10,10 @@ from datetime import timedelta
 from sqlalchemy import Connection, TextClause, delete, text
 
 from service.core.process import Turn
+from service.store.dialect import NOW_US
 from service.store.engine import Database
 from service.store.tables import turns
 
-_NOW = {
-    "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
-    "postgresql": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
-}
 _HOLD = (
     "INSERT INTO turns (name, owner, until_us) VALUES (:name, :owner, {now} + :lease_us)"
     " ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until_us = excluded.until_us"
@@ -47,4 +44,4 @@ class TurnStore:
 
 
 def _hold(connection: Connection) -> TextClause:
-    return text(_HOLD.format(now=_NOW[connection.dialect.name]))
+    return text(_HOLD.format(now=NOW_US[connection.dialect.name]))

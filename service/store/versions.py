@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import inf
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
@@ -32,9 +33,14 @@ _PROMOTED = (
 )
 # By number, not by time: a plant clock that was set back must not bring an old version back with it.
 _NEWEST_PROMOTION = promotions.c.id.desc()
+_CHAMPION_NUMBER = select(promotions.c.version_id).order_by(_NEWEST_PROMOTION).limit(1)
 _VERSION = select(model_versions, _PROMOTED.c.promoted_us).outerjoin(
     _PROMOTED, _PROMOTED.c.version_id == model_versions.c.id
 )
+_NEWEST_FIRST = model_versions.c.id.desc()
+_LINEAGE = select(
+    model_versions.c.id, model_versions.c.parent_id, model_versions.c.weights, model_versions.c.pruned
+).order_by(_NEWEST_FIRST)
 
 
 @dataclass(frozen=True)
@@ -66,11 +72,13 @@ class VersionStore:
 
         If ``serving`` is given, only if that version serves until now.
         """
-        if version.pruned:
-            raise Conflict(f"The weights of {version.name} have been deleted; choose a version that has its own.")
+        _insist_on_weights(version, pruned=version.pruned)
         self.load(version)  # damaged weights must not begin to serve
         with self.database.write() as connection:
             champion = champion_number(connection)
+            # Asked again where nobody prunes: they may have gone since the version was read.
+            pruned = select(model_versions.c.pruned).where(model_versions.c.id == version.number)
+            _insist_on_weights(version, pruned=connection.execute(pruned).scalar_one())
             if champion == version.number:
                 raise Conflict(f"{version.name} serves already.")
             if serving not in {None, champion}:
@@ -85,9 +93,9 @@ class VersionStore:
         return self._one(query.order_by(_NEWEST_PROMOTION).limit(1))
 
     def champion_number(self) -> int | None:
-        """Return only the number of the version promoted last, which is asked for often."""
+        """Return only the number of the version promoted last, which is asked for often and waits for nobody."""
         with self.database.read() as connection:
-            return champion_number(connection)
+            return connection.execute(_CHAMPION_NUMBER).scalar()
 
     def number_at(self, at: datetime) -> int | None:
         """Return the number of the version that served at a moment, if any did."""
@@ -104,7 +112,7 @@ class VersionStore:
 
     def all(self) -> list[Version]:
         """Return every version, newest first."""
-        return self._read(_VERSION.order_by(model_versions.c.id.desc()))
+        return self._read(_VERSION.order_by(_NEWEST_FIRST))
 
     def load(self, version: Version) -> Forecaster:
         """Return a version's model, its weights checked against their name."""
@@ -115,29 +123,42 @@ class VersionStore:
 
         Never those of the champion, of its parent, or of a version that a stored forecast was made with.
         """
-        versions = self.all()
-        champion = self.champion()
-        with self.database.read() as connection:
-            needed = set(connection.execute(select(forecasts.c.version_id).distinct()).scalars())
-        needed |= {champion.number, champion.parent} if champion else set()
-        old = [one for one in versions[keep:] if one.number not in needed and not one.pruned]
+        served = self.champion_number()  # it may make forecasts until another serves
+        with self.database.read() as connection:  # a long look, and so outside of what others wait for
+            needed = {served, *connection.execute(select(forecasts.c.version_id).distinct()).scalars()}
         with self.database.write() as connection:
+            champion = champion_number(connection)  # from here to the end nobody promotes another
+            versions = connection.execute(_LINEAGE).all()
+            needed |= {champion, *(one.parent_id for one in versions if one.id == champion)}
+            old = [one for one in versions[keep:] if one.id not in needed and not one.pruned]
             for version in old:
                 connection.execute(
-                    update(model_versions).where(model_versions.c.id == version.number).values(pruned=True)
+                    update(model_versions).where(model_versions.c.id == version.id).values(pruned=True)
                 )
-                connection.execute(delete(memories).where(memories.c.version_id == version.number))
-                forget_answers(connection, version.number)
+                connection.execute(delete(memories).where(memories.c.version_id == version.id))
+                forget_answers(connection, version.id)
             if old:
                 connection.execute(delete(samples).where(samples.c.id.not_in(select(memories.c.sample_id))))
                 forget(connection, [version.weights for version in old])
-        pruned = {one.number for one in old}
-        used = {one.weights for one in versions if one.number not in pruned and not one.pruned}
-        for version in old:
-            if version.weights not in used:
-                self.weights.delete(version.weights)
+        self.clear_folder()
+        used = {one.weights for one in versions if one not in old and not one.pruned}
         self.weights.sweep(used, older_than=time.time() - _STRAY_SECONDS)
-        return [version.name for version in old]
+        return [f"v{version.id}" for version in old]
+
+    def clear_folder(self, *, older_than: float = inf) -> int:
+        """Delete this host's files of versions that were pruned, here or elsewhere; return how many.
+
+        None that somebody has touched since (Unix time), nor any of which the database knows nothing: it may be
+        another database's.
+        """
+        with self.database.read() as connection:
+            versions = connection.execute(_LINEAGE).all()
+        used = {one.weights for one in versions if not one.pruned}
+        pruned = {one.weights for one in versions if one.pruned} - used
+        gone = pruned & self.weights.names(older_than=older_than)
+        for name in gone:
+            self.weights.delete(name)
+        return len(gone)
 
     def _one(self, query: Select[Any]) -> Version | None:
         found = self._read(query)
@@ -167,8 +188,12 @@ def _revive(connection: Connection, version: int, *, at: datetime) -> None:
 def champion_number(connection: Connection) -> int | None:
     """Return which version serves, inside a transaction until whose end nobody promotes another."""
     write_alone(connection, promotions)
-    query = select(promotions.c.version_id).order_by(_NEWEST_PROMOTION).limit(1)
-    return connection.execute(query).scalar()
+    return connection.execute(_CHAMPION_NUMBER).scalar()
+
+
+def _insist_on_weights(version: Version, *, pruned: bool) -> None:
+    if pruned:
+        raise Conflict(f"The weights of {version.name} have been deleted; choose a version that has its own.")
 
 
 def _learned(connection: Connection, versions: Sequence[int]) -> dict[int, tuple[str, ...]]:

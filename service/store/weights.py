@@ -23,6 +23,7 @@ from forecasting.history import HistorySpec
 from forecasting.network import Network
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
+from service.core.leftovers import leftovers
 from service.errors import Unavailable
 
 _FORMAT = "alarmcast-2"
@@ -80,11 +81,14 @@ class WeightsFolder:
         """Delete a file that no version needs any more; harmless if it is gone."""
         self._file(name).unlink(missing_ok=True)
 
+    def names(self, *, older_than: float) -> set[str]:
+        """Return the names of the files here that nobody has touched since (Unix time)."""
+        return {file.stem for file in leftovers(self.path, "*.safetensors", older_than=older_than)}
+
     def sweep(self, used: Collection[str], *, older_than: float) -> int:
         """Delete what no version needs and nobody has touched since (Unix time): left by who was killed."""
         needed = {self._file(name).name for name in used}
-        stray = [file for file in self.path.glob("*") if file.name not in needed]
-        stray = [file for file in stray if file.stat().st_mtime < older_than]
+        stray = [file for file in leftovers(self.path, "*", older_than=older_than) if file.name not in needed]
         for file in stray:
             file.unlink(missing_ok=True)
         return len(stray)

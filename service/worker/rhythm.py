@@ -24,10 +24,11 @@ class Rhythm(Tireless):
             arrived = self.refresh.newest.arrived.wait(_PULSE)
             pause = 0.0
             if self.refresh.idle:
-                self.refresh.newest.take_touched()  # whoever leads has heard of them too
+                self.refresh.stand_by()  # whoever leads has heard of it too
                 self._stopping.wait(_PULSE)
                 continue
             try:
+                self.refresh.on_turn()
                 self.refresh.on_promotion()
                 self.made += self.refresh.on_the_grid()
                 if arrived and time.monotonic() >= rested:

@@ -1,17 +1,15 @@
-"""The thread that keeps this process's turns, and tells the others that it is there and how it is."""
+"""The thread that keeps this process's turns, and does nothing else: whatever kept it waiting would cost them."""
 
 import logging
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from service.core.process import Process, Report, Turn
+from service.core.process import Member, Turn
 from service.errors import Unavailable
-from service.flows.ports import Processes, Turns
+from service.flows.ports import Turns
 from service.worker.tireless import Tireless
-from wire.words import ProcessRole
 
 log = logging.getLogger(__name__)
 
@@ -20,35 +18,22 @@ _PULSE = 2.0  # seconds between two renewals
 _MARGIN = 2.0  # seconds before the database lets another in, in which what is under way may end
 
 
-@dataclass(frozen=True)
-class Member:
-    """Which process this is."""
-
-    name: str
-    roles: frozenset[ProcessRole]
-    since: datetime
-
-
 class Steward(Tireless):
     """Holds turns by the clock of this process: one that was stopped for long finds them lost when it wakes."""
 
-    def __init__(  # noqa: PLR0913 - it speaks for a whole process
+    def __init__(
         self,
         member: Member,
         wanted: Collection[Turn],
         *,
         turns: Turns,
-        processes: Processes,
-        report: Callable[[], Report],
-        wall: Callable[[], datetime],
         changed: Callable[[Turn, bool], None] = lambda _turn, _mine: None,
         lease: timedelta = LEASE,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__("steward")
         self._member, self._wanted, self._lease = member, frozenset(wanted), lease
-        self._turns, self._processes = turns, processes
-        self._report, self._wall, self._changed, self._monotonic = report, wall, changed, monotonic
+        self._turns, self._changed, self._monotonic = turns, changed, monotonic
         self._until: dict[Turn, float] = {}
         self._told: set[Turn] = set()
 
@@ -67,17 +52,14 @@ class Steward(Tireless):
         self._until = {}
         with suppress(Unavailable):
             self._turns.let_go(self._member.name)
-            self._processes.leave(self._member.name)
 
     def renew(self) -> None:
-        """Keep what is held, take what is free, and report."""
+        """Keep what is held, and take what is free."""
         began = self._monotonic()
         held = self._turns.hold(self._wanted, self._member.name, self._lease)
         good_until = began + self._lease.total_seconds() - _MARGIN
         self._until = dict.fromkeys(held, good_until)
         self._tell()
-        member = self._member
-        self._processes.report(Process(member.name, member.roles, member.since, self._wall(), self._report()))
 
     def _run(self) -> None:
         while not self._stopping.is_set():

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -17,6 +18,7 @@ from uuid import uuid4
 from structlog.contextvars import bound_contextvars
 
 from service.core.job import Job, Progress
+from service.core.leftovers import leftovers
 from service.errors import ChampionChanged, LeaseLost, ServiceError, Unavailable
 from service.store.parcel import Parcel
 from service.worker.apprentice import HANDOVER, Interrupted
@@ -42,7 +44,7 @@ class JobBoard(Protocol):
         """Take up the next job."""
         ...
 
-    def renew(self, job: Job, progress: Progress, *, now: datetime, lease: timedelta) -> None:
+    def renew(self, job: Job, progress: Progress, *, lease: timedelta) -> None:
         """Hold a job for longer."""
         ...
 
@@ -85,9 +87,12 @@ class Worker(Tireless):
     def __post_init__(self) -> None:
         super().__init__("worker")
 
-    def sweep(self) -> None:
-        """Delete what learnings left that were cut off by a kill; only while no other worker shares the folder."""
-        for left in self.folder.glob("job-*"):
+    def sweep(self, *, older_than: float = inf) -> None:
+        """Delete what learnings left that were cut off by a kill, last written before a moment (Unix time).
+
+        All of it only while no other worker shares the folder.
+        """
+        for left in leftovers(self.folder, "job-*", older_than=older_than):
             shutil.rmtree(left, ignore_errors=True)
 
     def stop(self) -> None:
@@ -195,7 +200,7 @@ class Worker(Tireless):
 
     def _renew(self, job: Job, progress: Progress) -> None:
         try:
-            self.jobs.renew(job, progress, now=self.wall(), lease=self.lease)
+            self.jobs.renew(job, progress, lease=self.lease)
         except Unavailable as error:
             # Training needs no database; if another worker takes the job meanwhile, the commit will be refused.
             log.warning("job %s: %s", job.number, error)

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 from starlette.types import Receive, Scope, Send
 
 from forecasting.calibration import Calibration
@@ -23,8 +24,10 @@ from service.core.enrolment import NewMachine
 from service.core.machine import Agent, Machine
 from service.core.recording import EventRow, Recording
 from service.settings import Settings
+from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.machines import MachineStore
+from service.store.tables import jobs
 from tests.conftest import require
 from tests.guarded import GuardedMosquitto, guarded_in, has_plugin
 from wire.identity import MachineId
@@ -132,6 +135,12 @@ def raise_alarms(
         EventRow(machine.row, used, seq, code, micros(at), 0) for seq, (at, code) in enumerate(alarms, start=1)
     ]
     stores.events.commit(Recording(micros(NOW), events=rows))
+
+
+def lapse(database: Database, lease: timedelta) -> None:
+    """Let whoever holds a job not have been heard of for as long as its lease."""
+    with database.write() as connection:
+        connection.execute(update(jobs).values(lease_us=jobs.c.lease_us - lease // timedelta(microseconds=1)))
 
 
 def heard(stores: Stores, machine: Machine, *, at: datetime = NOW, online: bool = True) -> None:

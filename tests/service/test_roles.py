@@ -1,5 +1,8 @@
 """What a process does by its roles, and that SQLite cannot be shared out."""
 
+import os
+import time
+
 import httpx
 import pytest
 
@@ -8,8 +11,9 @@ from service.bootstrap.configuration import load_settings
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 from service.errors import InputRejected
-from service.settings import Settings
+from service.settings import MqttVersion, Settings
 from service.store.engine import Database
+from tests.conftest import wait_until
 from wire.words import ProcessRole
 
 
@@ -38,6 +42,17 @@ def test_on_sqlite_one_process_does_it_all(url: str | None) -> None:
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("version", list(MqttVersion))
+def test_several_that_ingest_never_come_to_the_broker_by_one_name(
+    settings: Settings, database: Database, version: MqttVersion
+) -> None:
+    chosen = shared(settings, database, "ingest").model_copy(update={"broker_mqtt_version": version})
+    with open_stores(chosen) as stores:
+        names = {Service(chosen, stores).link.client_id for _ in range(2)}
+    assert len(names) == 2
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("roles", ["ingest", "worker", "ingest,worker"])
 def test_who_does_not_answer_requests_answers_how_it_is_and_nothing_else(
     settings: Settings, database: Database, roles: str
@@ -56,8 +71,8 @@ def test_who_does_not_answer_requests_answers_how_it_is_and_nothing_else(
 @pytest.mark.parametrize(
     ("roles", "parts"),
     [
-        ("api", {"forecasts", "housekeeping", "turns", "signals", "database", "model"}),
-        ("ingest", {"broker", "broker_thread", "ingest", "turns", "signals", "database"}),
+        ("api", {"forecasts", "housekeeping", "turns", "roll", "signals", "database", "model"}),
+        ("ingest", {"broker", "broker_thread", "ingest", "housekeeping", "turns", "roll", "signals", "database"}),
     ],
 )
 def test_a_process_is_judged_by_what_it_does(
@@ -66,3 +81,23 @@ def test_a_process_is_judged_by_what_it_does(
     chosen = shared(settings, database, roles)
     with open_stores(chosen) as stores:
         assert set(Service(chosen, stores).health().parts) == parts
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("roles", ["api", "ingest", "worker"])
+def test_every_host_sweeps_away_what_was_left_for_a_day_by_who_was_killed(
+    settings: Settings, database: Database, roles: str
+) -> None:
+    chosen = shared(settings, database, roles)
+    places = [chosen.data_dir / name for name in ("learning/job-1-a", "uploads/history-a")]
+    with open_stores(chosen) as stores:
+        service = Service(chosen, stores)
+        for left in (*places, *(place.with_name(f"{place.name}-young") for place in places)):
+            left.parent.mkdir(exist_ok=True)
+            left.mkdir() if "job" in left.name else left.touch()
+        for place in places:
+            os.utime(place, times=(0, time.time() - 25 * 3600))
+        service.housekeeping.start()
+        wait_until(lambda: not any(place.exists() for place in places), "what is old is gone")
+        service.housekeeping.stop()
+    assert all(place.with_name(f"{place.name}-young").exists() for place in places)

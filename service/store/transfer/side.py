@@ -10,11 +10,11 @@ from sqlalchemy import URL, make_url, text
 from sqlalchemy.exc import ArgumentError
 
 from service.errors import DatabaseInUse, InputRejected, Unavailable
+from service.store.advisory import Advisory
 from service.store.backup import DATABASE
 from service.store.engine import Database
 from service.store.lock import WriterLock
 
-_ONE_COPY_AT_A_TIME = 7_311_643  # any number that nobody else locks by
 _CONNECT_SECONDS = 10
 _ENDINGS = {".sqlite3", ".sqlite", ".db"}  # of a file that may not be there yet
 _OTHERS = text(
@@ -44,7 +44,7 @@ class Side:
         self._insist_on_an_answer()
         with self.database.read() as connection:
             deadline = time.monotonic() + self.patience
-            lock = {"key": _ONE_COPY_AT_A_TIME}
+            lock = {"key": Advisory.COPY.value}
             while not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), lock).scalar_one():
                 self._wait(deadline, "is being copied already, or is FROM and TO at once")
             while others := connection.execute(_OTHERS).scalar_one():
@@ -82,7 +82,8 @@ def _locked(folder: Path) -> Iterator[None]:
 def opened(written: str, *, patience: float = 10.0) -> Iterator[Side]:
     """Open a database that a person named: by a URL, or SQLite by its folder or its file."""
     url = _url(written)
-    database = Database(url.render_as_string(hide_password=False), patience=_CONNECT_SECONDS)
+    whole = url.render_as_string(hide_password=False)
+    database = Database(whole, patience=_CONNECT_SECONDS, stalled=0)  # one end idles while the other one works
     try:
         folder = Path(str(url.database)).parent if database.is_sqlite else None
         yield Side(_shown(url), database, folder, patience)

@@ -16,7 +16,7 @@ from service.core.machine import Machine
 from service.errors import InputRejected, NoChampion, NotFound
 from service.flows.forecast import ForecastDesk, urgency
 from service.flows.refresh import Refresh
-from tests.service.conftest import FILLER, NOW, heard, raise_alarms, small_model
+from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.forecasts import Forecast, ForecastStatus
 from wire.identity import MachineId
 
@@ -191,6 +191,42 @@ def test_who_does_not_lead_makes_forecasts_for_its_own_listeners_and_stores_none
     leading[0] = False
     assert rhythm.on_the_grid() == 0
     assert (home.machines, abroad.machines) == ([FILLER, FILLER], [FILLER])
+
+
+@pytest.mark.usefixtures("champion")
+@pytest.mark.parametrize("listened", [True, False])
+def test_who_takes_over_tells_what_arrived_shortly_before_and_nothing_else(
+    service: Service, stores: Stores, filler: Machine, *, listened: bool
+) -> None:
+    others = [enrolled(stores.enrolments, MachineId("padova", f"filler-{number}")).id for number in (2, 3)]
+    abroad, leading, seconds = Announced(), [False], [0.0]
+    home = Announced() if listened else None
+    rhythm = refresh(service, stores, abroad, home=home, leads=lambda: leading[0], monotonic=lambda: seconds[0])
+
+    def arrives(machine: MachineId) -> None:
+        rhythm.on_turn()
+        service.newest.touch([machine])
+        if rhythm.idle:
+            rhythm.stand_by()
+        else:
+            rhythm.in_between()
+
+    arrives(others[0])
+    seconds[0] += 100  # long enough for whoever leads to have told it
+    arrives(filler.id)
+    seconds[0] += 10
+    assert abroad.machines == []
+    leading[0] = True
+    rhythm.on_turn()
+    assert (rhythm.in_between(), abroad.machines) == (1, [FILLER])
+    rhythm.on_turn()
+    assert rhythm.in_between() == 0, "it is told once"
+    leading[0] = False
+    arrives(others[1])
+    leading[0] = True
+    rhythm.on_turn()
+    rhythm.in_between()
+    assert abroad.machines == [FILLER, others[1]], "and so whenever it takes over"
 
 
 def test_who_neither_leads_nor_has_listeners_is_idle(service: Service, stores: Stores) -> None:

@@ -11,7 +11,8 @@ from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.jobs import JobStore, cancel_jobs, hold
 from service.store.machines import MachineStore
-from tests.service.conftest import enrolled
+from service.store.transfer.side import opened
+from tests.service.conftest import enrolled, lapse
 from wire.identity import MachineId
 from wire.words import JobKind, JobState, MachineState
 
@@ -31,8 +32,8 @@ def board(database: Database) -> JobStore:
     return store
 
 
-def claimed(board: JobStore, owner: str = "a", *, later: timedelta = timedelta(0)) -> Job:
-    job = board.claim(owner, now=AT + later, lease=LEASE)
+def claimed(board: JobStore, owner: str = "a") -> Job:
+    job = board.claim(owner, now=AT, lease=LEASE)
     assert job is not None
     return job
 
@@ -56,9 +57,9 @@ def test_workers_of_two_processes_that_choose_at_once_get_one_job(board: JobStor
     other = Database(database.url)
     boards = [board, JobStore(other)] * 3
     for turn in range(10):
-        later = AT + turn * 2 * LEASE
+        lapse(database, LEASE)
         with ThreadPoolExecutor(6) as pool:
-            got = list(pool.map(lambda one, now=later: one.claim("w", now=now, lease=LEASE), boards))
+            got = list(pool.map(lambda one: one.claim("w", now=AT, lease=LEASE), boards))
         taken = [job for job in got if job is not None]
         assert [(job.machine, job.attempt) for job in taken] == [(FIRST, turn + 1)]
     other.close()
@@ -67,11 +68,21 @@ def test_workers_of_two_processes_that_choose_at_once_get_one_job(board: JobStor
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 def test_nobody_waits_for_a_worker_that_is_just_heard_of(board: JobStore, database: Database) -> None:
     job = claimed(board)
-    late = AT + 2 * LEASE
+    lapse(database, LEASE)
     with database.write() as connection:
         hold(connection, job)
-        assert board.claim("b", now=late, lease=LEASE) is None, "nor is another machine learned beside it"
-    assert claimed(board, "b", later=2 * LEASE).number == job.number
+        assert board.claim("b", now=AT, lease=LEASE) is None, "nor is another machine learned beside it"
+    assert claimed(board, "b").number == job.number
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.usefixtures("board")
+def test_a_copy_of_the_database_keeps_nobody_from_choosing_a_job(database: Database) -> None:
+    database.close()  # a copy begins only where nobody else is
+    with opened(database.url) as side, side.held():
+        other = Database(database.url)
+        assert JobStore(other).claim("a", now=AT, lease=LEASE) is not None
+        other.close()
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
@@ -83,13 +94,17 @@ def test_a_job_that_somebody_writes_to_is_passed_over(board: JobStore, database:
     assert board.get(oldest.number).state is JobState.CANCELLED
 
 
-def test_a_worker_that_is_not_heard_of_loses_its_job_and_can_write_nothing_more(board: JobStore) -> None:
+def test_a_worker_that_is_not_heard_of_loses_its_job_and_can_write_nothing_more(
+    board: JobStore, database: Database
+) -> None:
     lost = claimed(board, "a")
-    assert board.claim("b", now=AT + LEASE - timedelta(seconds=1), lease=LEASE) is None
-    taken = claimed(board, "b", later=LEASE + timedelta(seconds=1))
+    lapse(database, LEASE / 3)
+    assert board.claim("b", now=AT, lease=LEASE) is None
+    lapse(database, LEASE)
+    taken = claimed(board, "b")
     assert (taken.number, taken.attempt) == (lost.number, 2)
     with pytest.raises(LeaseLost):
-        board.renew(lost, Progress("training"), now=AT, lease=LEASE)
+        board.renew(lost, Progress("training"), lease=LEASE)
     with pytest.raises(LeaseLost):
         board.release(lost, why="stop")
     with pytest.raises(LeaseLost):
@@ -97,12 +112,26 @@ def test_a_worker_that_is_not_heard_of_loses_its_job_and_can_write_nothing_more(
     assert board.get(lost.number).owner == "b"
 
 
-def test_a_worker_that_is_heard_of_keeps_its_job_and_tells_how_far_it_is(board: JobStore) -> None:
+def test_a_worker_that_is_heard_of_keeps_its_job_and_tells_how_far_it_is(
+    board: JobStore, database: Database
+) -> None:
     job = claimed(board, "a")
     progress = Progress("training", done=2, total=3, loss=0.25, seconds_left=1.5)
-    board.renew(job, progress, now=AT + timedelta(seconds=20), lease=LEASE)
-    assert board.claim("b", now=AT + timedelta(seconds=40), lease=LEASE) is None
+    lapse(database, LEASE)
+    board.renew(job, progress, lease=LEASE)
+    assert board.claim("b", now=AT, lease=LEASE) is None
     assert board.get(job.number).progress == progress
+
+
+@pytest.mark.parametrize("wrong", [-400 * LEASE, 400 * LEASE])
+def test_a_worker_whose_clock_is_wrong_neither_takes_a_job_from_another_nor_loses_its_own(
+    board: JobStore, wrong: timedelta
+) -> None:
+    assert board.claim("a", now=AT, lease=LEASE)
+    assert board.claim("b", now=AT + wrong, lease=LEASE) is None
+    board.release(board.newest(machine=FIRST)[0], why="The service stopped.")
+    assert board.claim("b", now=AT + wrong, lease=LEASE)
+    assert board.claim("a", now=AT, lease=LEASE) is None
 
 
 def test_a_job_given_back_is_taken_up_at_once(board: JobStore) -> None:
@@ -141,7 +170,7 @@ def test_a_retired_machines_job_is_lost_to_its_worker(board: JobStore, database:
     machine = MachineStore(database).get(FIRST)
     EnrolmentStore(database).retire(machine, who="me", at=AT, plant_at=AT, reason=None)
     with pytest.raises(LeaseLost):
-        board.renew(job, Progress("training"), now=AT, lease=LEASE)
+        board.renew(job, Progress("training"), lease=LEASE)
     assert MachineStore(database).get(FIRST).state is MachineState.RETIRED
 
 

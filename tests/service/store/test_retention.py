@@ -1,20 +1,27 @@
 """Retention: by age and by size, in pieces, on both databases; what is young stays whatever happens."""
 
 from datetime import timedelta
+from pathlib import Path
 from uuid import uuid4
 
-from sqlalchemy import func, select
+import numpy as np
+import pytest
+from sqlalchemy import Table, func, select
 
 from service.core.machine import Machine
 from service.core.recording import EventRow, GapRow, Quarantined, Recording
+from service.core.version import StoredForecast
 from service.flows.retention import Retention
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
+from service.store.forecasts import ForecastStore
 from service.store.retention import RetentionStore
-from service.store.tables import events, gaps, quarantine
-from tests.service.conftest import FILLER, NOW, enrolled
-from wire.micros import micros
+from service.store.tables import events, forecasts, gaps, outcomes, quarantine
+from service.store.versions import VersionStore
+from service.store.weights import WeightsFolder
+from tests.service.conftest import FILLER, NOW, enrolled, small_model
+from wire.micros import micros, moment
 
 DAY = timedelta(days=1)
 EPOCH = uuid4()
@@ -35,9 +42,44 @@ def fill(database: Database, *, days: int, a_day: int) -> None:
     EventStore(database).commit(Recording(micros(NOW), events=rows))
 
 
-def count(database: Database, table: object = events) -> int:
+def fill_forecasts(database: Database, folder: Path, *, days: int, a_day: int = 96, codes: int = 15) -> None:
+    """Store forecasts as they are made on the grid, each with its outcome: most of what a store holds."""
+    row = registered(database).row
+    version = VersionStore(database, WeightsFolder(folder)).add_and_promote(small_model(), report={}, at=NOW)
+    said = np.full(codes, 0.25, dtype=np.float32)
+    moments = [NOW - DAY * number / a_day for number in range(days * a_day)]
+    ForecastStore(database).add(
+        [StoredForecast(row, at, version.number, "ok", 9, 1.0, said) for at in moments],
+    )
+    scored = [
+        {
+            "machine_id": row,
+            "as_of_us": micros(at),
+            "horizon_end_us": micros(at),
+            "events_came": 1,
+            "unheard": False,
+            "marks": bytes(codes),
+            "base_rates": said.tobytes(),
+            "scored_us": micros(NOW),
+            "revised": 0,
+            "stale": 0,
+        }
+        for at in moments
+    ]
+    with database.write() as connection:
+        connection.execute(outcomes.insert(), scored)
+
+
+def count(database: Database, table: Table = events) -> int:
     with database.read() as connection:
-        return int(connection.execute(select(func.count()).select_from(table)).scalar_one())  # type: ignore[arg-type]
+        return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+
+
+def days_of(database: Database, table: Table, column: str) -> float:
+    """Return how many days a table reaches back."""
+    with database.read() as connection:
+        first = connection.execute(select(func.min(table.c[column]))).scalar_one()
+    return (NOW - moment(first)) / DAY
 
 
 def test_events_beyond_their_age_are_forgotten_and_no_others(database: Database) -> None:
@@ -61,6 +103,65 @@ def test_a_size_that_is_exceeded_costs_the_oldest_days_and_never_the_present(dat
     assert NOW - 12 * DAY < oldest < NOW - 5 * DAY
     Retention(store, keep=400 * DAY, keep_quarantined=90 * DAY, most_bytes=1).apply(NOW)
     assert 2000 <= count(database) <= 6000, "forecasts need the last two days"
+
+
+def test_a_size_that_is_exceeded_costs_whole_days_forecasts_and_outcomes_among_them(
+    database: Database, tmp_path: Path
+) -> None:
+    fill(database, days=60, a_day=46)
+    fill_forecasts(database, tmp_path / "weights", days=60)
+    store = RetentionStore(database)
+    most = int(store.size() * 0.6)
+    Retention(store, keep=400 * DAY, keep_quarantined=90 * DAY, most_bytes=most).apply(NOW)
+    assert store.size() <= most
+    reach = [days_of(database, *of) for of in ((events, "at_us"), (forecasts, "as_of_us"), (outcomes, "as_of_us"))]
+    assert max(reach) - min(reach) < 1, "a day goes whole"
+    assert 20 < min(reach) < 45, "as many days as need be, and no more"
+
+
+def test_a_size_that_no_day_helps_to_keep_costs_the_forecasts_up_to_the_present_and_is_told(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill_forecasts(database, tmp_path / "weights", days=10)
+    Retention(RetentionStore(database), keep=400 * DAY, keep_quarantined=90 * DAY, most_bytes=1).apply(NOW)
+    assert 96 <= count(database, forecasts) == count(database, outcomes) <= 3 * 96
+    assert "allow more" in caplog.text
+
+
+def test_days_that_make_no_room_are_kept(database: Database) -> None:
+    fill(database, days=60, a_day=1)
+    store = RetentionStore(database)
+
+    class Crowded(RetentionStore):
+        """A database full of something else."""
+
+        def size(self) -> int:
+            return 2_000_000_000
+
+    Retention(Crowded(database), keep=400 * DAY, keep_quarantined=90 * DAY, most_bytes=1_000_000_000).apply(NOW)
+    oldest = store.oldest()
+    assert oldest
+    assert NOW - oldest > 50 * DAY
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("codes", [2, 40])
+def test_the_size_is_about_what_the_tables_of_the_days_take(
+    database: Database, tmp_path: Path, codes: int
+) -> None:
+    fill(database, days=20, a_day=1000)
+    fill_forecasts(database, tmp_path / "weights", days=200, codes=codes)
+    tables = "SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree('events')"
+    beside = "SELECT pg_total_relation_size('forecasts') + pg_total_relation_size('outcomes')"
+    with database.read() as connection:
+        taken = sum(int(connection.exec_driver_sql(query).scalar_one()) for query in (tables, beside))
+    assert 0.75 * taken < RetentionStore(database).size() < 1.25 * taken
+
+
+def test_forecasts_beyond_their_age_go_with_their_outcomes(database: Database, tmp_path: Path) -> None:
+    fill_forecasts(database, tmp_path / "weights", days=20)
+    Retention(RetentionStore(database), keep=10 * DAY, keep_quarantined=90 * DAY).apply(NOW)
+    assert count(database, forecasts) == count(database, outcomes) == 10 * 96 + 1
 
 
 def test_flagged_events_gaps_and_quarantine_grow_old_too(database: Database) -> None:

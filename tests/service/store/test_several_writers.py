@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from threading import Barrier
@@ -10,7 +10,7 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import Table, func, select
+from sqlalchemy import Table, func, select, update
 
 from service.core.catalogue import CatalogueEntry
 from service.core.machine import Agent, Machine
@@ -24,8 +24,18 @@ from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
 from service.store.machines import MachineStore
 from service.store.retention import RetentionStore
-from service.store.tables import agents, catalogue, epochs, events, gaps, knocks, promotions, quarantine
-from service.store.versions import VersionStore
+from service.store.tables import (
+    agents,
+    catalogue,
+    epochs,
+    events,
+    gaps,
+    knocks,
+    model_versions,
+    promotions,
+    quarantine,
+)
+from service.store.versions import VersionStore, champion_number, promote
 from service.store.weights import WeightsFolder
 from tests.conftest import wait_until
 from tests.service.conftest import NOW, enrolled, small_model
@@ -65,6 +75,17 @@ def at_once(deeds: Sequence[Callable[[], Answer]]) -> list[Answer]:
 def count(database: Database, table: Table) -> int:
     with database.read() as connection:
         return connection.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+def wait_for_a_lock(database: Database, somebody: Future[Answer]) -> None:
+    """Go on once somebody waits for what another has locked, or has ended without."""
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+
+    def waits() -> bool:
+        with database.read() as connection:
+            return somebody.done() or connection.exec_driver_sql(waiting).first() is not None
+
+    wait_until(waits, "somebody waits for a lock")
 
 
 def row(machine: Machine, epoch: UUID, seq: int, *, days: int = 0) -> EventRow:
@@ -239,3 +260,49 @@ def test_of_two_who_promote_at_once_one_is_told_that_another_serves(
         ]
         assert sorted(at_once(deeds)) == [False, True]
     assert count(database, promotions) == 13
+
+
+def test_looking_for_the_champion_waits_for_nobody_who_is_about_to_promote_another(
+    database: Database, other: Database, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = WeightsFolder(tmp_path_factory.mktemp("weights"))
+    served = VersionStore(database, folder).add_and_promote(small_model(), report={}, at=NOW)
+    with ThreadPoolExecutor(1) as pool, database.write() as connection:
+        assert champion_number(connection) == served.number
+        assert pool.submit(VersionStore(other, folder).champion_number).result(10) == served.number
+
+
+def test_weights_of_a_version_that_is_promoted_while_others_are_let_go_stay(
+    database: Database, other: Database, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    versions = VersionStore(database, WeightsFolder(tmp_path_factory.mktemp("weights")))
+    old, *_ = (versions.add_and_promote(small_model(seed=seed), report={}, at=NOW) for seed in (1, 2, 3, 4))
+    with ThreadPoolExecutor(1) as pool:
+        with database.write() as connection:
+            assert champion_number(connection) == 4
+            pruning = pool.submit(VersionStore(other, versions.weights).prune, keep=1)
+            wait_for_a_lock(database, pruning)
+            promote(connection, old.number, at=NOW, reason="better")
+        assert pruning.result(30) == ["v3", "v2"]
+    served = versions.champion()
+    assert served
+    assert served.number == old.number
+    assert versions.load(served)
+
+
+def test_a_version_whose_weights_are_let_go_while_it_is_promoted_does_not_begin_to_serve(
+    database: Database, other: Database, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    versions = VersionStore(database, WeightsFolder(tmp_path_factory.mktemp("weights")))
+    old, *_ = (versions.add_and_promote(small_model(seed=seed), report={}, at=NOW) for seed in (1, 2))
+    promoting = partial(VersionStore(other, versions.weights).promote, old, at=NOW, who="anna", reason="better")
+    with ThreadPoolExecutor(1) as pool:
+        with database.write() as connection:
+            champion_number(connection)
+            promoted = pool.submit(promoting)
+            wait_for_a_lock(database, promoted)
+            gone = update(model_versions).where(model_versions.c.id == old.number).values(pruned=True)
+            connection.execute(gone)
+        with pytest.raises(Conflict, match="The weights of v1 have been deleted"):
+            promoted.result(30)
+    assert versions.champion_number() == 2

@@ -1,6 +1,8 @@
 """Weights that hosts share through PostgreSQL: each host's folder is a cache, which heals itself."""
 
+import time
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -105,3 +107,19 @@ def test_on_sqlite_weights_are_files_alone(database: Database, tmp_path: Path) -
     version = versions.add_and_promote(small_model(), report={}, at=AT)
     versions.load(version)
     assert kept(database) == []
+
+
+@on_postgresql
+def test_a_host_clears_its_folder_of_what_another_one_has_pruned_and_of_nothing_else(
+    database: Database, tmp_path: Path
+) -> None:
+    first, second = host(database, tmp_path / "a"), host(database, tmp_path / "b")
+    made = [first.add_and_promote(small_model(seed=seed), report={}, at=AT) for seed in (1, 2, 3)]
+    for version in made:
+        second.load(version)
+    foreign = second.weights.save(small_model(seed=9))
+    first.prune(keep=1)
+    assert second.clear_folder(older_than=time.time() - 3600) == 0, "somebody may just have written it"
+    assert second.clear_folder() == 2
+    assert second.weights.names(older_than=inf) == {made[2].weights, foreign}
+    assert second.clear_folder() == 0

@@ -5,10 +5,12 @@ from datetime import timedelta
 from threading import Barrier, Thread
 
 import pytest
+from sqlalchemy import update
 
-from service.core.process import Process, Report, Turn
+from service.core.process import Member, Report, Turn
 from service.store.engine import Database
 from service.store.processes import ProcessStore
+from service.store.tables import processes
 from service.store.turns import TurnStore
 from tests.service.conftest import NOW
 from wire.words import ProcessRole
@@ -62,22 +64,32 @@ def test_of_many_that_want_it_at_once_one_gets_it(turns: TurnStore) -> None:
     assert len(got) == 1
 
 
+def grow_old(database: Database, name: str, span: timedelta) -> None:
+    """Let a process have been silent for a while."""
+    earlier = processes.c.seen_us - span // timedelta(microseconds=1)
+    with database.write() as connection:
+        connection.execute(update(processes).where(processes.c.name == name).values(seen_us=earlier))
+
+
 def test_processes_are_on_the_roll_while_they_are_seen(database: Database) -> None:
     roll = ProcessStore(database)
     report = Report(ready=False, troubles={"broker": "away"}, turns=("duties",), events_per_second=2.5)
-    first = Process("host-1", frozenset({ProcessRole.WORKER}), NOW, NOW + timedelta(minutes=5), report)
-    second = Process("host-2", frozenset(ProcessRole), NOW, NOW, Report(ready=True))
-    for one in (first, second):
-        roll.report(one)
-    assert roll.since(NOW) == [first, second]
-    assert roll.since(NOW + timedelta(minutes=1)) == [first]
+    first = Member("host-1", frozenset({ProcessRole.WORKER}), NOW)
+    roll.report(first, report)
+    roll.report(Member("host-2", frozenset(ProcessRole), NOW), Report(ready=True))
+    grow_old(database, "host-2", timedelta(minutes=5))
+    one, two = roll.lately(timedelta(minutes=10))
+    assert (one.name, one.roles, one.since, one.report) == (first.name, first.roles, first.since, report)
+    assert two.name == "host-2"
+    assert one.seen - two.seen > timedelta(minutes=4)
+    assert roll.lately(timedelta(minutes=1)) == [one]
     roll.leave("host-1")
-    assert roll.since(NOW) == [second]
+    assert roll.lately(timedelta(minutes=10)) == [two]
 
 
 def test_who_left_without_a_word_is_struck_off_in_time(database: Database) -> None:
     roll = ProcessStore(database)
-    roll.report(Process("gone", frozenset(ProcessRole), NOW, NOW, Report(ready=True)))
-    later = NOW + timedelta(hours=2)
-    roll.report(Process("here", frozenset(ProcessRole), NOW, later, Report(ready=True)))
-    assert [one.name for one in roll.since(NOW)] == ["here"]
+    roll.report(Member("gone", frozenset(ProcessRole), NOW), Report(ready=True))
+    grow_old(database, "gone", timedelta(hours=2))
+    roll.report(Member("here", frozenset(ProcessRole), NOW), Report(ready=True))
+    assert [one.name for one in roll.lately(timedelta(days=1))] == ["here"]

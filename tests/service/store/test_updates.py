@@ -28,7 +28,7 @@ from service.store.tables import exams, marks, memories, model_versions, samples
 from service.store.updates import UpdateStore
 from service.store.versions import VersionStore
 from service.store.weights import WeightsFolder
-from tests.service.conftest import enrolled, small_model
+from tests.service.conftest import enrolled, lapse, small_model
 from wire.identity import MachineId
 from wire.words import JobKind, JobState, MachineState
 
@@ -200,7 +200,8 @@ def test_the_first_machine_rejected_has_nothing_to_live_on(bench: Bench) -> None
 def test_a_worker_that_lost_its_lease_commits_nothing(bench: Bench) -> None:
     job = bench.job(A)
     candidate = bench.candidate(A, seed=1)
-    taken = bench.jobs.claim("another", now=AT + 2 * LEASE, lease=LEASE)
+    lapse(bench.database, LEASE)
+    taken = bench.jobs.claim("another", now=AT, lease=LEASE)
     assert taken
     before = bench.counts()
     with pytest.raises(LeaseLost):

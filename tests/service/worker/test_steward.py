@@ -4,13 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from service.core.process import Report, Turn
+from service.core.process import Member, Turn
 from service.errors import Unavailable
-from service.flows.enrol import wall_now
 from service.store.engine import Database
-from service.store.processes import ProcessStore
 from service.store.turns import TurnStore
-from service.worker.steward import Member, Steward
+from service.worker.steward import Steward
 from tests.service.conftest import NOW
 from wire.words import ProcessRole
 
@@ -32,14 +30,11 @@ class House:
 
     def __init__(self, database: Database, name: str = "host-1") -> None:
         self.clock, self.changes = Clock(), list[tuple[Turn, bool]]()
-        self.turns, self.roll = TurnStore(database), ProcessStore(database)
+        self.turns = TurnStore(database)
         self.steward = Steward(
             Member(name, frozenset({ProcessRole.WORKER}), NOW),
             {Turn.DUTIES},
             turns=self.turns,
-            processes=self.roll,
-            report=lambda: Report(ready=True, turns=self.steward.held),
-            wall=wall_now,
             changed=lambda turn, mine: self.changes.append((turn, mine)),
             lease=LEASE,
             monotonic=self.clock,
@@ -64,12 +59,6 @@ def test_a_process_that_was_stopped_for_long_finds_its_turn_lost_before_anybody_
     assert not house.steward.holds(Turn.DUTIES)
 
 
-def test_it_says_on_the_roll_how_it_is_and_what_it_does(house: House) -> None:
-    house.steward.renew()
-    (one,) = house.roll.since(wall_now() - timedelta(minutes=1))
-    assert (one.name, one.roles, one.report.turns) == ("host-1", frozenset({ProcessRole.WORKER}), ("duties",))
-
-
 def test_another_takes_over_at_once_when_it_ends(database: Database, house: House) -> None:
     other = House(database, "host-2")
     house.steward.renew()
@@ -78,7 +67,6 @@ def test_another_takes_over_at_once_when_it_ends(database: Database, house: Hous
     house.steward.stop()
     other.steward.renew()
     assert other.steward.holds(Turn.DUTIES)
-    assert [one.name for one in other.roll.since(wall_now() - timedelta(minutes=1))] == ["host-2"]
     assert not house.steward.holds(Turn.DUTIES)
 
 

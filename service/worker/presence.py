@@ -1,0 +1,41 @@
+"""The thread that tells the other processes that this one is there, and how it is."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from service.core.process import Member, Report
+from service.errors import Unavailable
+from service.flows.ports import Processes
+from service.worker.tireless import Tireless
+
+_PULSE = 2.0  # seconds between two reports
+
+
+class Presence(Tireless):
+    """Writes this process down on the roll, again and again, and strikes it off at the end.
+
+    A report asks every part how it is, and may wait long for one that is not well; nobody waits for the report.
+    """
+
+    def __init__(self, member: Member, *, processes: Processes, report: Callable[[], Report]) -> None:
+        super().__init__("presence")
+        self._member, self._processes, self._report = member, processes, report
+
+    def tell(self) -> None:
+        """Say once how this process is."""
+        self._processes.report(self._member, self._report())
+
+    def stop(self) -> None:
+        """End, and be missed by nobody."""
+        super().stop()
+        with suppress(Unavailable):
+            self._processes.leave(self._member.name)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self.tell()
+                self.complaint = None
+            except Exception as error:  # noqa: BLE001 - told, and tried again
+                self._troubled(error)
+            self._stopping.wait(_PULSE)

@@ -1,0 +1,43 @@
+"""A process among others: what it holds it keeps, however one of its parts is."""
+
+from threading import Event
+
+import pytest
+from sqlalchemy import select
+
+from service.bootstrap.cluster import Cluster, Hooks
+from service.core.process import Member, Report, Turn
+from service.flows.feed import Feed
+from service.store.engine import Database
+from service.store.tables import turns
+from tests.conftest import wait_until
+from tests.service.conftest import NOW
+from wire.words import ProcessRole
+
+pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+
+
+def held_until(database: Database) -> int:
+    with database.read() as connection:
+        return connection.execute(select(turns.c.until_us)).scalar() or 0
+
+
+def test_a_turn_is_kept_while_a_report_waits_for_a_part_that_does_not_answer(database: Database) -> None:
+    asked, answers = Event(), Event()
+
+    def report(held: tuple[str, ...]) -> Report:
+        asked.set()
+        answers.wait(60)
+        return Report(ready=True, turns=held)
+
+    hooks = Hooks(report, lambda _signal: None, lambda: None, lambda _mine: None)
+    member = Member("host-1", frozenset({ProcessRole.WORKER}), NOW)
+    cluster = Cluster(member, database, Feed(most_listeners=1), hooks)
+    cluster.start()
+    try:
+        wait_until(lambda: asked.is_set() and cluster.holds(Turn.DUTIES), "it holds its turn and is asked")
+        first = held_until(database)
+        wait_until(lambda: held_until(database) > first, "it has renewed its turn")
+    finally:
+        answers.set()
+        cluster.stop()

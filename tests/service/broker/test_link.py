@@ -1,0 +1,87 @@
+"""What a process hears at a real broker: by itself, by its share, or in turn."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from paho.mqtt.enums import MQTTProtocolVersion
+
+from service.broker.address import BrokerAddress
+from service.broker.link import Delivery, Hearing, Link
+from service.broker.watch import BrokerWatch
+from tests.conftest import Mosquitto, wait_until
+
+EVENTS, STATE = "alarmcast/v1/padova/filler-1/events", "alarmcast/v1/padova/filler-1/state"
+
+
+class Listener:
+    """A link, and the topics of all that it heard."""
+
+    def __init__(self, broker: Mosquitto, name: str, hearing: Hearing, protocol: MQTTProtocolVersion) -> None:
+        self.heard: list[str] = []
+        self.link = Link(
+            BrokerAddress("127.0.0.1", broker.port, protocol=protocol),
+            client_id=name,
+            receive_maximum=10,
+            deliver=self._take,
+            watch=BrokerWatch(queue_alarm=1),
+            hearing=hearing,
+        )
+
+    def _take(self, delivery: Delivery) -> bool:
+        self.heard.append(delivery.topic)
+        return False
+
+
+@contextmanager
+def listening(broker: Mosquitto, hearing: Hearing, protocol: MQTTProtocolVersion) -> Iterator[list[Listener]]:
+    both = [Listener(broker, name, hearing, protocol) for name in ("alarmcast/a", "alarmcast/b")]
+    for one in both:
+        one.link.start()
+    try:
+        wait_until(lambda: all(one.link.connected for one in both), "both are connected")
+        yield both
+    finally:
+        for one in both:
+            one.link.stop()
+
+
+def count(listeners: list[Listener], topic: str) -> list[int]:
+    return [one.heard.count(topic) for one in listeners]
+
+
+def test_by_mqtt_3_whoever_has_the_turn_hears_everything_and_the_others_wait(mosquitto: Mosquitto) -> None:
+    with listening(mosquitto, Hearing.IN_TURN, MQTTProtocolVersion.MQTTv311) as both:
+        first, second = both
+        first.link.publish(STATE, b"{}", retain=True)
+        first.link.hear_for_all(True)  # noqa: FBT003 - it is all that is said
+        wait_until(lambda: count(both, STATE) == [1, 0], "the first hears what the broker has kept")
+        second.link.publish(EVENTS, b"1")
+        wait_until(lambda: count(both, EVENTS) == [1, 0], "the first hears an event")
+        first.link.hear_for_all(False)  # noqa: FBT003
+        second.link.hear_for_all(True)  # noqa: FBT003
+        wait_until(lambda: count(both, STATE) == [1, 1], "the second hears what the broker has kept")
+        second.link.publish(EVENTS, b"2")
+        wait_until(lambda: count(both, EVENTS) == [1, 1], "the second hears an event")
+        assert [one.link.connections for one in both] == [1, 1], "nobody was driven out"
+
+
+def test_what_was_heard_in_turn_is_heard_again_after_the_broker_was_away(mosquitto: Mosquitto) -> None:
+    with listening(mosquitto, Hearing.IN_TURN, MQTTProtocolVersion.MQTTv311) as both:
+        both[0].link.hear_for_all(True)  # noqa: FBT003
+        mosquitto.kill()
+        wait_until(lambda: not any(one.link.connected for one in both), "both have lost it")
+        mosquitto.start()
+        wait_until(lambda: all(one.link.connected for one in both), "both are back")
+        both[1].link.publish(EVENTS, b"1")
+        wait_until(lambda: count(both, EVENTS) == [1, 0], "the first hears an event")
+
+
+@pytest.mark.parametrize("topic", [EVENTS, STATE])
+def test_by_mqtt_5_events_are_shared_out_and_states_are_heard_in_turn(mosquitto: Mosquitto, topic: str) -> None:
+    with listening(mosquitto, Hearing.SHARED, MQTTProtocolVersion.MQTTv5) as both:
+        both[1].link.hear_for_all(True)  # noqa: FBT003
+        for number in range(6):
+            both[0].link.publish(topic, b"%d" % number)
+        wait_until(lambda: sum(count(both, topic)) == 6, "each message was heard")
+        assert all(count(both, EVENTS)) if topic == EVENTS else count(both, STATE) == [0, 6]

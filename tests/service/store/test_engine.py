@@ -1,0 +1,115 @@
+"""The doors to a database: who cannot be let in is told so, and may come again."""
+
+import os
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Connection
+
+from service.errors import Unavailable
+from service.store.credentials import CredentialStore
+from service.store.dialect import copy_rows, write_alone
+from service.store.engine import Database
+from service.store.tables import catalogue
+from service.store.transfer.side import opened
+from tests.conftest import wait_until
+
+on_postgresql = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+
+
+def ask(connection: Connection) -> None:
+    connection.exec_driver_sql("SELECT 1")
+
+
+def store(connection: Connection) -> None:
+    columns = tuple(catalogue.columns.keys())
+    copy_rows(connection, catalogue, columns, [(1, "Film torn", "low", True)])
+
+
+def take_all(database: Database) -> None:
+    with ExitStack() as held:
+        for _ in range(100):
+            held.enter_context(database.write())
+
+
+def test_a_database_all_of_whose_connections_are_in_use_is_worth_another_try(database: Database) -> None:
+    hasty = Database(database.url, patience=1)
+    with pytest.raises(Unavailable, match="All connections to the database are in use"):
+        take_all(hasty)
+    with hasty.write():
+        hasty.ping()
+    hasty.close()
+
+
+@on_postgresql
+def test_both_ends_notice_within_half_a_minute_that_the_other_ones_host_is_lost(database: Database) -> None:
+    driver = database.detached()
+    with psycopg.connect(database.url.replace("+psycopg", "")) as usual:
+        assert _theirs(usual)["tcp_user_timeout"] == "0", "or this proves nothing"
+    names = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_USER_TIMEOUT")
+    with driver, socket.socket(fileno=os.dup(driver.fileno())) as ours:
+        assert [ours.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) for name in names] == [10, 5, 3, 30_000]
+        assert _theirs(driver) == {
+            "tcp_keepalives_idle": "10",
+            "tcp_keepalives_interval": "5",
+            "tcp_keepalives_count": "3",
+            "tcp_user_timeout": "30000",
+        }
+
+
+def _theirs(driver: "psycopg.Connection[Any]") -> dict[str, str]:
+    shown = driver.execute("SELECT name, current_setting(name) FROM pg_settings WHERE name LIKE 'tcp\\_%'")
+    return dict(shown.fetchall())
+
+
+@on_postgresql
+@pytest.mark.parametrize("next_step", [ask, store])
+def test_who_stalls_in_the_middle_of_a_transaction_is_cut_off_and_may_try_again(
+    database: Database, next_step: Callable[[Connection], None]
+) -> None:
+    stopped = Database(database.url, stalled=1)
+
+    def stall() -> None:
+        with stopped.write() as connection:
+            write_alone(connection, catalogue)
+            with database.write() as other:
+                write_alone(other, catalogue)  # had to wait for the first, but not for ever
+            next_step(connection)
+
+    with pytest.raises(Unavailable):
+        stall()
+    with stopped.write() as connection:
+        write_alone(connection, catalogue)
+        store(connection)
+    stopped.close()
+
+
+@on_postgresql
+def test_who_has_reason_to_idle_is_left_alone(database: Database) -> None:
+    stalling = Database(database.url, stalled=1)
+    with stalling.write(unhurried=True) as connection:
+        assert _idles(connection) == "0"
+    with stalling.write() as connection:
+        assert _idles(connection) == "1s", "it was for that transaction alone"
+    with CredentialStore(stalling).alone():
+        wait_until(lambda: _idle_seconds(database) > 1.5, "somebody has idled for longer than is usual")
+    stalling.close()
+    with opened(database.url) as side, side.database.read() as connection:
+        assert _idles(connection) == "0", "a copy reads for as long as the other end writes"
+
+
+def _idles(connection: Connection) -> str:
+    return str(connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar_one())
+
+
+def _idle_seconds(database: Database) -> float:
+    idle = (
+        "SELECT coalesce(max(extract(epoch FROM clock_timestamp() - state_change)), 0) FROM pg_stat_activity"
+        " WHERE state = 'idle in transaction'"
+    )
+    with database.read() as connection:
+        return float(connection.exec_driver_sql(idle).scalar_one())

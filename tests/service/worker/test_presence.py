@@ -1,0 +1,32 @@
+"""Presence: a process says on the roll that it is there and how it is, and is struck off when it ends."""
+
+from datetime import timedelta
+
+from service.core.process import Member, Report
+from service.store.engine import Database
+from service.store.processes import ProcessStore
+from service.worker.presence import Presence
+from tests.service.conftest import NOW
+from wire.words import ProcessRole
+
+
+def presence(database: Database, name: str) -> Presence:
+    return Presence(
+        Member(name, frozenset({ProcessRole.WORKER}), NOW),
+        processes=ProcessStore(database),
+        report=lambda: Report(ready=True, turns=("duties",)),
+    )
+
+
+def test_it_says_on_the_roll_how_the_process_is_and_what_it_does(database: Database) -> None:
+    presence(database, "host-1").tell()
+    (one,) = ProcessStore(database).lately(timedelta(minutes=1))
+    assert (one.name, one.roles, one.report.turns) == ("host-1", frozenset({ProcessRole.WORKER}), ("duties",))
+
+
+def test_who_ends_is_struck_off_and_nobody_else(database: Database) -> None:
+    first, second = presence(database, "host-1"), presence(database, "host-2")
+    first.tell()
+    second.tell()
+    first.stop()
+    assert [one.name for one in ProcessStore(database).lately(timedelta(minutes=1))] == ["host-2"]
