@@ -19,6 +19,7 @@ from service.core.memory import Memory
 from service.core.samples import Samples, stacked
 from service.core.strategies.strategy import Strategy
 from service.core.stride import settled
+from service.core.weights import averaged
 from service.core.windows import Windows
 
 Train = Callable[[Network | None, Samples, Samples | None], Network]
@@ -96,17 +97,35 @@ def learn(
         targets=targets,
         rng=rng,
     ).holding_out(lesson.task, lesson.calibration, size=held_out, rng=rng)
-    checks = [task.held_out for name, task in updated.tasks.items() if name != lesson.task]
-    unlearned = [
-        Samples.of(part, vocabulary, history=recipe.history)
-        for part in (*checks, lesson.calibration)
-        if held_out and len(part)
-    ]
+    unlearned = _unlearned(lesson, updated, vocabulary, recipe)
     if recipe.averaging and network is not None and unlearned and not recipe.strategy.from_scratch:
         trained = settled(network, trained, unlearned)
-    even = np.full(targets.size, 0.5, dtype=np.float32)
-    plain = Model(vocabulary, trained, Calibration.identity(targets.size), even)
-    return (calibrated(plain, unlearned, recipe=recipe) if unlearned else plain), updated
+    return _model(trained, vocabulary, unlearned, recipe), updated
+
+
+def nearer(model: Model, before: Network, *, lesson: Lesson, memory: Memory, recipe: Recipe) -> Model:
+    """Return the model half the way back to the weights before, made honest anew.
+
+    ``memory`` is the one that was learned with it.
+    """
+    halfway = averaged(before, model.network, share=0.5)
+    return _model(halfway, model.vocabulary, _unlearned(lesson, memory, model.vocabulary, recipe), recipe)
+
+
+def _unlearned(lesson: Lesson, memory: Memory, vocabulary: Vocabulary, recipe: Recipe) -> list[Samples]:
+    """Return what no weights have learned from, of each machine that has any; the newest comes last."""
+    if not round(recipe.memory * recipe.held_out):
+        return []
+    checks = [task.held_out for name, task in memory.tasks.items() if name != lesson.task]
+    parts = [part for part in (*checks, lesson.calibration) if len(part)]
+    return [Samples.of(part, vocabulary, history=recipe.history) for part in parts]
+
+
+def _model(network: Network, vocabulary: Vocabulary, unlearned: list[Samples], recipe: Recipe) -> Model:
+    targets = vocabulary.target_columns.size
+    even = np.full(targets, 0.5, dtype=np.float32)
+    plain = Model(vocabulary, network, Calibration.identity(targets), even)
+    return calibrated(plain, unlearned, recipe=recipe) if unlearned else plain
 
 
 def calibrated(model: Model, checks: Sequence[Samples], *, recipe: Recipe) -> Model:
