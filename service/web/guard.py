@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRouter
+from starlette.requests import cookie_parser
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -226,12 +226,9 @@ def _token(headers: Headings) -> tuple[str | None, bool]:
     scheme, _, bearer = headers.get(b"authorization", "").partition(" ")
     if scheme.lower() == "bearer" and bearer.strip():
         return bearer.strip(), False
-    brought = headers.get(b"cookie", "")
-    try:
-        cookie = SimpleCookie(brought).get(SESSION_COOKIE) if SESSION_COOKIE in brought else None
-    except CookieError:
-        cookie = None
-    return (cookie.value, True) if cookie is not None and cookie.value else (None, False)
+    # The stdlib's parser gives up at the first odd cookie, and whoever serves another port of this host sets some.
+    cookie = cookie_parser(headers.get(b"cookie", "")).get(SESSION_COOKIE)
+    return (cookie, True) if cookie else (None, False)
 
 
 def _insist_on_same_origin(headers: Headings) -> None:

@@ -104,6 +104,16 @@ def test_signing_out_ends_the_session_everywhere(service: Service, maria: Visito
         Visitor(service, token).session.me()
 
 
+@pytest.mark.parametrize("odd", ['x={"a":1}', "a b=c", "=", "x;y", 'x="unfinished', "käse=1", "a[0]=,;"])
+def test_odd_cookies_of_other_services_on_the_same_host_sign_nobody_out(
+    service: Service, maria: Visitor, odd: str
+) -> None:
+    own = f"{SESSION_COOKIE}={maria.http.cookies[SESSION_COOKIE]}"
+    for brought in (f"{odd}; {own}", f"{own}; {odd}"):
+        answer = asked(service, "GET", "http://here/v1/me", headers={"Cookie": brought.encode()})
+        assert (answer.status_code, answer.json().get("name")) == (200, "maria")
+
+
 def test_a_one_time_password_opens_nothing_until_it_is_changed(admin: Visitor, stranger: Visitor) -> None:
     told = admin.users.add("maria").password
     assert told
