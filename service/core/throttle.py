@@ -52,6 +52,15 @@ class Throttle:
         with self._lock:
             self._tries.pop(key, None)
 
+    def refund(self, key: str) -> None:
+        """Take back one try, because it was right or nobody judged it; the others stay counted."""
+        with self._lock:
+            count, last = self._tries.get(key, (0, 0.0))
+            if count > 1:
+                self._tries[key] = (count - 1, last)
+            else:
+                self._tries.pop(key, None)
+
     def _known(self, key: str, now: float) -> tuple[int, float]:
         count, last = self._tries.get(key, (0, now))
         return (0, now) if now - last > self.patience.forgets else (count, last)

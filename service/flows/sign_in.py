@@ -85,20 +85,34 @@ class SignInDesk:
     def _judged(self, name: str, password: str, origin: str | None) -> User:
         """Return the user of this name if the password is theirs."""
         address = origin or "?"
-        wait = max(self.names.wait(name), self.addresses.wait(address))
-        if wait <= 0:
-            wait = max(self.names.attempt(name), self.addresses.attempt(address))
-        if wait > 0:
-            raise TooMany("There were too many wrong passwords; wait before the next try.", wait=wait)
-        if not self._doors.acquire(blocking=False):
+        _insist_on_patience(self.names.wait(name), self.addresses.wait(address))
+        if not self._doors.acquire(blocking=False):  # before it is counted, because nobody judges this one
             raise TooMany("Too many people sign in at this moment; try again in a second.", wait=1)
         try:
-            user = self.users.find(name)
-            right = self.hasher.verify(user.password if user else None, prepared(password))
+            _insist_on_patience(self.names.attempt(name), self.addresses.attempt(address))
+            user = self._found(name, password, address)
         finally:
             self._doors.release()
-        if user is None or not right:
+        if user is None:
             log.warning("a wrong name or password from %s", address)
             raise NotSignedIn("The name or the password is wrong.")
         self.names.forgive(name)
+        # Many people may share an address, so a right password takes back its own try and no others.
+        self.addresses.refund(address)
         return user
+
+    def _found(self, name: str, password: str, address: str) -> User | None:
+        """Return whose name and password these are; a try that cannot be judged is taken back."""
+        try:
+            user = self.users.find(name)
+            right = self.hasher.verify(user.password if user else None, prepared(password))
+        except Exception:
+            self.names.refund(name)
+            self.addresses.refund(address)
+            raise
+        return user if right else None
+
+
+def _insist_on_patience(*waits: float) -> None:
+    if max(waits) > 0:
+        raise TooMany("There were too many wrong passwords; wait before the next try.", wait=max(waits))

@@ -1,14 +1,16 @@
 """Signing in: what is right, what is wrong, what waits, what ends; with clocks that the test moves."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from threading import Event, Semaphore
 
 import pytest
 
 from service.bootstrap.stores import Stores
 from service.core.hashing import Argon2, Cost
 from service.core.principal import Principal
-from service.errors import Conflict, Forbidden, InputRejected, NotFound, NotSignedIn, TooMany
+from service.errors import Conflict, Forbidden, InputRejected, NotFound, NotSignedIn, TooMany, Unavailable
 from service.flows.access import LOCAL, Access
 from service.flows.people import Change, PeopleDesk
 from service.flows.sign_in import SignInDesk
@@ -137,6 +139,54 @@ def test_one_address_that_tries_many_names_waits_too_and_others_do_not(house: Ho
     with pytest.raises(TooMany):
         house.sign_in(origin="198.51.100.1")
     house.sign_in(origin="192.0.2.7")
+
+
+def test_many_people_at_one_address_wait_for_nobodys_right_password(house: House) -> None:
+    for _ in range(60):
+        house.sign_in(origin="198.51.100.1")
+    for number in range(20):
+        house.sign_in(origin="198.51.100.1")  # takes back its own try, and none of the wrong ones
+        with pytest.raises(NotSignedIn):
+            house.sign_in(f"user-{number}", "wrong", origin="198.51.100.1")
+    with pytest.raises(TooMany):
+        house.sign_in(origin="198.51.100.1")
+
+
+def test_a_try_that_nobody_judged_is_not_counted(house: House) -> None:
+    class Away(Counting):
+        """A hasher that breaks, as a database may that is away."""
+
+        def verify(self, kept: str | None, password: str) -> bool:
+            raise Unavailable(f"gone: {kept} {len(password)}")
+
+    house.desk.hasher = Away()
+    for _ in range(30):
+        with pytest.raises(Unavailable):
+            house.sign_in()
+    house.desk.hasher = house.hasher
+    house.sign_in()
+
+
+def test_a_try_that_finds_all_doors_taken_is_not_counted(house: House) -> None:
+    class Slow(Counting):
+        """A hasher that does not end before the test lets it."""
+
+        def verify(self, kept: str | None, password: str) -> bool:
+            begun.release()
+            assert ending.wait(30)
+            return super().verify(kept, password)
+
+    begun, ending, house.desk.hasher = Semaphore(0), Event(), Slow()
+    with ThreadPoolExecutor() as pool:
+        under_way = [pool.submit(house.sign_in, origin=f"192.0.2.{number}") for number in range(4)]
+        for _ in under_way:
+            assert begun.acquire(timeout=30)
+        for _ in range(30):
+            with pytest.raises(TooMany, match="at this moment"):
+                house.sign_in()
+        ending.set()
+        assert all(one.result() for one in under_way)
+    house.sign_in()
 
 
 def test_a_session_ends_when_it_is_not_used_and_in_the_end_even_if_it_is(house: House) -> None:
