@@ -6,12 +6,13 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exception_handlers import http_exception_handler
-from fastapi.responses import RedirectResponse
+from fastapi.responses import PlainTextResponse, RedirectResponse
 from nicegui import Client, html, ui
 from nicegui import app as nicegui
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
+from alarmcast import Unavailable
 from service.page.alarms import alarms
 from service.page.fleet import fleet
 from service.page.frame import Told, bare_frame
@@ -88,6 +89,11 @@ def _wrong_doors() -> None:
             with html.div().classes("ac-tools ac-middle"):
                 html.a("All machines", href="/").classes("ac-button")
         return client.build_response(request, 404)
+
+    @nicegui.exception_handler(Unavailable)
+    async def _not_now(_request: Request, error: Unavailable) -> Response:
+        headers = {} if error.retry_after is None else {"Retry-After": f"{error.retry_after:.0f}"}
+        return PlainTextResponse(str(error), error.status, headers)
 
     complain = nicegui.exception_handlers[Exception]
 
