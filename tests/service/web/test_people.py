@@ -96,6 +96,14 @@ def test_after_five_wrong_passwords_the_next_must_wait(admin: Visitor, stranger:
     assert caught.value.retry_after == 1
 
 
+def test_an_admin_who_gives_another_password_ends_the_wait(admin: Visitor, stranger: Visitor) -> None:
+    admin.users.add("maria", password=PASSWORD)
+    for _ in range(5):
+        with pytest.raises(NotSignedIn):
+            stranger.session.begin("maria", "wrong")
+    stranger.session.begin("maria", admin.users.reset_password("maria").password)
+
+
 def test_signing_out_ends_the_session_everywhere(service: Service, maria: Visitor) -> None:
     token = maria.http.cookies[SESSION_COOKIE]
     maria.session.end()
