@@ -325,7 +325,7 @@ class Service:
             from service.page.reception import Reception  # noqa: PLC0415
 
         reception = Reception(self.asker, lambda sites: self.asker(self.gatehouse.page_key(sites), "127.0.0.1"))
-        return Observed(with_pages(self.app, reception), self.traffic)
+        return Observed(with_pages(self.app, reception, self.gatehouse.door.charge), self.traffic)
 
     def asker(self, key: str, address: str) -> AsyncClient:
         """Return a client that asks the app in this process as whoever has the key, from where they are."""

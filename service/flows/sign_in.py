@@ -61,6 +61,7 @@ class SignInDesk:
             self.users.rehash(user, self.hasher.hash(prepared(password)))
         token = new_token(SESSION, self.random)
         session = self.sessions.begin(user, token, at=now, expires=now + self.lasts, origin=origin)
+        self.access.note(str(token), is_good=True)
         return SignedIn(session, str(token))
 
     def sign_out(self, principal: Principal) -> None:

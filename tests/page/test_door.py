@@ -26,7 +26,7 @@ STALE = {SESSION_COOKIE: "acs_000000000000_forged"}
 def plant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plant]:
     """A service that believes what is forwarded, lets strangers ask little, and has no broker to talk to."""
     folder: Path = tmp_path_factory.mktemp("door")
-    limits = {"ALARMCAST_RATE_PER_SECOND": "1", "ALARMCAST_RATE_BURST": "100"}
+    limits = {"ALARMCAST_RATE_PER_SECOND": "1", "ALARMCAST_RATE_BURST": "200"}
     plant = Plant(folder, Mosquitto(folder), environment={"ALARMCAST_TRUSTED_PROXIES": "127.0.0.1", **limits})
     plant.start_service()
     yield plant
@@ -39,13 +39,31 @@ def knock(plant: Plant, path: str, origin: str, **more: dict[str, str]) -> httpx
 
 
 def test_who_knocks_too_often_with_a_session_that_is_over_is_told_to_wait_and_nobody_else_is(plant: Plant) -> None:
-    answers = [knock(plant, "/", "203.0.113.7", cookies=STALE) for _ in range(12)]
+    answers = [knock(plant, "/", "203.0.113.7", cookies=STALE) for _ in range(25)]
     assert (answers[0].status_code, answers[-1].status_code) == (303, 429)
     assert answers[-1].text == "You ask more often than this service allows; wait and go on more slowly."
     assert int(answers[-1].headers["Retry-After"]) > 0
     assert knock(plant, "/", "203.0.113.8", cookies=STALE).status_code == 303
     assert knock(plant, "/livez", "127.0.0.1").status_code == 200
     assert "Traceback" not in plant.service.words()
+
+
+def test_pages_are_drawn_for_strangers_at_their_pace_and_for_those_who_are_known_at_any(plant: Plant) -> None:
+    known = {SESSION_COOKIE: viewer(plant, "carla")}
+    answers = [knock(plant, "/sign-in", "203.0.113.20").status_code for _ in range(25)]
+    assert (answers[0], answers[-1]) == (200, 429)
+    refused = knock(plant, "/no/such/page", "203.0.113.20")
+    assert (refused.status_code, refused.headers["x-frame-options"]) == (429, "DENY")
+    assert int(refused.headers["Retry-After"]) > 0
+    for _ in range(3):
+        assert knock(plant, "/alarms", "203.0.113.20", cookies=known).status_code == 200
+        assert knock(plant, "/static/alarmcast.css", "203.0.113.20").status_code == 200
+        assert knock(plant, "/livez", "203.0.113.20").status_code == 200
+    missing = knock(plant, "/_nicegui/nothing.js", "203.0.113.20")
+    assert (missing.status_code, missing.headers["content-type"]) == (
+        404,
+        "application/json",
+    )  # and no page is drawn
 
 
 @dataclass

@@ -92,6 +92,17 @@ def test_who_waits_as_told_is_let_through() -> None:
         assert buckets.take("maria") == 0
 
 
+def test_what_is_put_back_can_be_taken_again_and_no_bucket_overflows() -> None:
+    buckets = Buckets(rate=1, burst=2, clock=Clock())
+    for _ in range(10):
+        assert buckets.take("maria") == 0
+        buckets.put_back("maria")
+    buckets.put_back("maria")
+    buckets.put_back("nobody")
+    for who in ("maria", "nobody"):
+        assert [buckets.take(who) for _ in range(3)] == [0, 0, 1]
+
+
 def test_a_rate_of_nought_limits_nobody() -> None:
     buckets = Buckets(rate=0, burst=10, clock=Clock())
     assert not any(buckets.take("maria") for _ in range(1000))
