@@ -26,7 +26,7 @@ STALE = {SESSION_COOKIE: "acs_000000000000_forged"}
 def plant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plant]:
     """A service that believes what is forwarded, lets strangers ask little, and has no broker to talk to."""
     folder: Path = tmp_path_factory.mktemp("door")
-    limits = {"ALARMCAST_RATE_PER_SECOND": "1", "ALARMCAST_RATE_BURST": "200"}
+    limits = {"ALARMCAST_RATE_PER_SECOND": "0.02", "ALARMCAST_RATE_BURST": "200"}
     plant = Plant(folder, Mosquitto(folder), environment={"ALARMCAST_TRUSTED_PROXIES": "127.0.0.1", **limits})
     plant.start_service()
     yield plant
@@ -151,3 +151,23 @@ def test_who_may_not_see_a_page_any_more_is_told_nothing_even_if_their_browser_s
 
     asyncio.run(watch())
     assert "Traceback" not in plant.service.words()
+
+
+def test_nobody_keeps_a_page_by_asking_so_often_that_it_cannot_be_looked_whether_they_may(plant: Plant) -> None:
+    name = f"maria-{uuid4().hex[:6]}"
+
+    async def ask(token: str) -> None:
+        async with httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http:
+            while True:
+                answer = await http.get(f"{plant.address}/v1/me")
+                await asyncio.sleep(0.2 if answer.status_code == 429 else 0)
+
+    async def watch() -> None:
+        page, token = Stubborn(), await asyncio.to_thread(viewer, plant, name)
+        await page.open(plant, token)
+        asking = asyncio.create_task(ask(token))
+        await page.hears("location.reload()")
+        asking.cancel()
+        await page.connection.disconnect()
+
+    asyncio.run(watch())
