@@ -82,7 +82,9 @@ class Settings(BaseSettings):
         default=False, description="Listen beyond loopback without TLS; passwords and keys can then be overheard."
     )
     trusted_proxies: str = Field(
-        default="", description="Addresses of proxies, by commas, whose word is taken for where a request is from."
+        default="",
+        description="Addresses or networks of proxies, by commas, whose word is taken for where a request is from "
+        "and whether it came over TLS.",
     )
     open_docs: bool = Field(default=False, description="Show the API's documentation to strangers too.")
     session_days: int = Field(default=30, ge=1, le=365, description="Whoever signed in must again after this.")

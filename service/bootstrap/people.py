@@ -57,7 +57,9 @@ class Gatehouse:
         self.sign_in = SignInDesk(
             users, sessions, self.hasher, self.access, wall_now, lasts=timedelta(days=settings.session_days)
         )
-        self.people = PeopleDesk(users, keys, self.hasher, self.access, wall_now)
+        self.people = PeopleDesk(
+            users, keys, self.hasher, self.access, wall_now, forgive=self.sign_in.tries.forgive
+        )
         rate, burst = settings.rate_per_second, settings.rate_burst
         self.door = Door(
             access=self.access,

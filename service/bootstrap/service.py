@@ -326,11 +326,12 @@ class Service:
             from service.page.install import with_pages  # noqa: PLC0415 - whoever asks one thing needs no page
             from service.page.reception import Reception  # noqa: PLC0415
 
-        def client_of(key: str) -> AsyncClient:
-            return AsyncClient("http://here", key=key, transport=httpx.ASGITransport(self.app))
+        reception = Reception(self.asker, lambda sites: self.asker(self.gatehouse.page_key(sites), "127.0.0.1"))
+        return Observed(with_pages(self.app, reception, self.gatehouse.door.charge), self.traffic)
 
-        reception = Reception(client_of, lambda sites: client_of(self.gatehouse.page_key(sites)))
-        return Observed(with_pages(self.app, reception), self.traffic)
+    def asker(self, key: str, address: str) -> AsyncClient:
+        """Return a client that asks the app in this process as whoever has the key, from where they are."""
+        return AsyncClient("http://here", key=key, transport=httpx.ASGITransport(self.app, client=(address, 0)))
 
     def start(self) -> None:
         """Start what runs beside the web app, as the roles say."""

@@ -69,7 +69,7 @@ def _counts(service: "Service") -> dict[str, int]:
 
 
 def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
-    told = service.watch.warnings() | _credential_warnings(service) | _cluster_warnings(service)
+    told = service.watch.warnings() | _credential_warnings(service, sees) | _cluster_warnings(service)
     twins = [one for one in service.ingester.twins.seen(service.clock.now()) if sees(one.site)]
     if twins:
         names = ", ".join(str(machine) for machine in twins)
@@ -116,7 +116,7 @@ def _credential_trouble(service: "Service") -> str | None:
     return service.reconciler.trouble if service.link.connected else None
 
 
-def _credential_warnings(service: "Service") -> dict[str, str]:
+def _credential_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
     told: dict[str, str] = {}
     desk = service.credentials
     if desk.guard is Guard.OFF:
@@ -124,10 +124,11 @@ def _credential_warnings(service: "Service") -> dict[str, str]:
             f"Anybody who reaches the broker may speak as any machine, as far as this service can tell: "
             f"{desk.why_not}. To have it guarded: alarmcast admin broker-init"
         )
-    if desk.locked_out:
-        names = ", ".join(str(machine) for machine in desk.locked_out[:10])
+    locked_out = [machine for machine in desk.locked_out if sees(machine.site)]
+    if locked_out:
+        names = ", ".join(str(machine) for machine in locked_out[:10])
         told["locked_out"] = (
-            f"The broker does not let in {len(desk.locked_out)} machines: {names}. It has lost "
+            f"The broker does not let in {len(locked_out)} machines: {names}. It has lost "
             "their passwords or keeps them out; issue new ones: alarmcast admin machine rotate SITE/MACHINE"
         )
     return told | service.expiry.warnings()

@@ -32,3 +32,10 @@ class Buckets:
             while len(self._levels) > _MOST_KNOWN:
                 self._levels.popitem(last=False)
         return 0.0 if allowed else (1 - level) / self.rate
+
+    def put_back(self, who: str) -> None:
+        """Put a request back that need not have been taken."""
+        with self._lock:
+            if who in self._levels:
+                level, filled = self._levels[who]
+                self._levels[who] = (min(self.burst, level + 1), filled)

@@ -1,9 +1,10 @@
 """Wrong passwords make the next try wait, longer each time; whoever asks politely is not kept."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import Any
 
 _MOST_KNOWN = 10_000  # names and addresses; the longest quiet are forgotten first
 
@@ -19,19 +20,19 @@ class Patience:
 
 @dataclass
 class Throttle:
-    """Counts tries that have not succeeded, under any key: a name, an address."""
+    """Counts tries that have not succeeded, under any key: a name, an address, both."""
 
     patience: Patience
     clock: Callable[[], float]
-    _tries: "OrderedDict[str, tuple[int, float]]" = field(default_factory=OrderedDict)
+    _tries: "OrderedDict[Hashable, tuple[int, float]]" = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def wait(self, key: str) -> float:
+    def wait(self, key: Hashable) -> float:
         """Return for how many seconds the next try must wait; nought if it may come now."""
         with self._lock:
             return self._wait(key, self.clock())
 
-    def attempt(self, key: str) -> float:
+    def attempt(self, key: Hashable) -> float:
         """Count a try that has just begun, unless it must wait; return how long it must.
 
         Counted before it is judged, so that a thousand at once are a thousand and not one.
@@ -47,16 +48,31 @@ class Throttle:
                     self._tries.popitem(last=False)
             return wait
 
-    def forgive(self, key: str) -> None:
+    def forgive(self, key: Hashable) -> None:
         """Forget the tries of a key, because one of them was right."""
         with self._lock:
             self._tries.pop(key, None)
 
-    def _known(self, key: str, now: float) -> tuple[int, float]:
+    def forgive_where(self, applies: Callable[[Any], bool]) -> None:
+        """Forget the tries of all keys of which ``applies`` says so."""
+        with self._lock:
+            for key in [one for one in self._tries if applies(one)]:
+                del self._tries[key]
+
+    def refund(self, key: Hashable) -> None:
+        """Take back one try, because it was right or nobody judged it; the others stay counted."""
+        with self._lock:
+            count, last = self._tries.get(key, (0, 0.0))
+            if count > 1:
+                self._tries[key] = (count - 1, last)
+            else:
+                self._tries.pop(key, None)
+
+    def _known(self, key: Hashable, now: float) -> tuple[int, float]:
         count, last = self._tries.get(key, (0, now))
         return (0, now) if now - last > self.patience.forgets else (count, last)
 
-    def _wait(self, key: str, now: float) -> float:
+    def _wait(self, key: Hashable, now: float) -> float:
         count, last = self._known(key, now)
         over = count - self.patience.free
         if over < 0:

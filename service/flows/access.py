@@ -38,6 +38,7 @@ class Access:
     monotonic: Callable[[], float] = time.monotonic
     told: Callable[[], None] = lambda: None  # lets other processes know of a change
     _kept: "OrderedDict[str, tuple[float, Principal]]" = field(default_factory=OrderedDict)
+    _familiar: "OrderedDict[str, None]" = field(default_factory=OrderedDict)
     _changes: int = 0
     _lock: Lock = field(default_factory=Lock)
 
@@ -46,6 +47,14 @@ class Access:
         with self._lock:
             kept = self._kept.get(digest(text))
             return kept[1] if kept and self.monotonic() - kept[0] < self.remember else None
+
+    def is_familiar(self, text: str) -> bool:
+        """Say whether a token is this process's own, or was good when it was last looked up; asks nobody."""
+        with self._lock:
+            if digest(text) in self._familiar:
+                return True
+        token = read_token(text)
+        return token is not None and self._own(token) is not None
 
     def who(self, text: str) -> Principal | None:
         """Return whom a token is of, or None for one that is not known, or not any more."""
@@ -57,9 +66,20 @@ class Access:
             return None
         changes = self._changes
         found = self._own(token) or self._found(token)
+        self.note(text, is_good=found is not None)
         if found is not None:
             self._keep(digest(text), found, changes)
         return found
+
+    def note(self, text: str, *, is_good: bool) -> None:
+        """Remember that a token is good, for longer than whose it is: it is no stranger's when it comes again."""
+        key = digest(text)
+        with self._lock:
+            self._familiar.pop(key, None)
+            if is_good:
+                self._familiar[key] = None
+            while len(self._familiar) > _MOST_KEPT:
+                self._familiar.popitem(last=False)
 
     def forget(self) -> None:
         """Look again at every token, here and elsewhere: somebody's rights have changed."""

@@ -13,7 +13,8 @@ from service.core.password import checked, prepared
 from service.core.people import Session, User
 from service.core.principal import Principal
 from service.core.secret import SESSION, new_token
-from service.core.throttle import Patience, Throttle
+from service.core.throttle import Throttle
+from service.core.tries import OF_ONE, Tries, Try
 from service.errors import Conflict, InputRejected, NotSignedIn, TooMany
 from service.flows.access import Access
 from service.flows.ports import Hasher, Sessions, Users
@@ -21,7 +22,6 @@ from wire.words import PrincipalKind
 
 log = logging.getLogger(__name__)
 _AT_ONCE = 4  # passwords judged at a time: each takes a core and 32 MB
-OF_A_NAME, OF_AN_ADDRESS = Patience(free=5), Patience(free=20)
 
 
 class SignedIn(NamedTuple):
@@ -43,22 +43,25 @@ class SignInDesk:
     lasts: timedelta
     monotonic: Callable[[], float] = time.monotonic
     random: Callable[[int], bytes] = secrets.token_bytes
-    names: Throttle = field(init=False)
-    addresses: Throttle = field(init=False)
+    tries: Tries = field(init=False)
+    changes: Throttle = field(init=False)  # tries to change a password, by session
     _doors: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_AT_ONCE))
 
     def __post_init__(self) -> None:
-        self.names = Throttle(OF_A_NAME, self.monotonic)
-        self.addresses = Throttle(OF_AN_ADDRESS, self.monotonic)
+        self.tries = Tries(self.monotonic)
+        self.changes = Throttle(OF_ONE, self.monotonic)
 
     def sign_in(self, name: str, password: str, *, origin: str | None) -> SignedIn:
         """Begin a session, or raise: the same, after the same work, for a wrong password and an unknown name."""
-        user = self._judged(name, password, origin)
+        address = origin or "?"
+        user = self._judged(name, password, self.tries.of(name, address), address)
+        self.tries.know(name, address)
         now = self.wall()
         if self.hasher.is_outdated(user.password):
             self.users.rehash(user, self.hasher.hash(prepared(password)))
         token = new_token(SESSION, self.random)
         session = self.sessions.begin(user, token, at=now, expires=now + self.lasts, origin=origin)
+        self.access.note(str(token), is_good=True)
         return SignedIn(session, str(token))
 
     def sign_out(self, principal: Principal) -> None:
@@ -72,7 +75,8 @@ class SignInDesk:
         """Give whoever asks another password; their other sessions end."""
         if principal.user is None:
             raise Conflict("You ask with a key, and a key has no password.")
-        user = self._judged(principal.name, old, origin)
+        # Counted by session, so that nobody who only knows the name can keep its owner from another password.
+        user = self._judged(principal.name, old, Try((self.changes, principal.number)), origin or "?")
         ready = checked(new, name=user.name)
         if self.hasher.verify(user.password, ready):
             raise InputRejected("The new password is the old one; choose another.", pointer="body/new")
@@ -82,23 +86,33 @@ class SignInDesk:
         )
         self.access.forget()
 
-    def _judged(self, name: str, password: str, origin: str | None) -> User:
+    def _judged(self, name: str, password: str, attempt: Try, address: str) -> User:
         """Return the user of this name if the password is theirs."""
-        address = origin or "?"
-        wait = max(self.names.wait(name), self.addresses.wait(address))
-        if wait <= 0:
-            wait = max(self.names.attempt(name), self.addresses.attempt(address))
-        if wait > 0:
-            raise TooMany("There were too many wrong passwords; wait before the next try.", wait=wait)
-        if not self._doors.acquire(blocking=False):
+        _insist_on_patience(attempt.wait)
+        if not self._doors.acquire(blocking=False):  # before it is counted, because nobody judges this one
             raise TooMany("Too many people sign in at this moment; try again in a second.", wait=1)
+        try:
+            _insist_on_patience(attempt.begin())
+            user = self._found(name, password, attempt)
+        finally:
+            self._doors.release()
+        if user is None:
+            log.warning("a wrong name or password from %s", address)
+            raise NotSignedIn("The name or the password is wrong.")
+        attempt.was_right()
+        return user
+
+    def _found(self, name: str, password: str, attempt: Try) -> User | None:
+        """Return whose name and password these are; a try that cannot be judged is taken back."""
         try:
             user = self.users.find(name)
             right = self.hasher.verify(user.password if user else None, prepared(password))
-        finally:
-            self._doors.release()
-        if user is None or not right:
-            log.warning("a wrong name or password from %s", address)
-            raise NotSignedIn("The name or the password is wrong.")
-        self.names.forgive(name)
-        return user
+        except Exception:
+            attempt.take_back()
+            raise
+        return user if right else None
+
+
+def _insist_on_patience(wait: float) -> None:
+    if wait > 0:
+        raise TooMany("There were too many wrong passwords; wait before the next try.", wait=wait)

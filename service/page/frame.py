@@ -11,6 +11,7 @@ from nicegui import html, ui
 
 from alarmcast import AlarmcastError, AsyncClient, NotSignedIn
 from service.page.kept import Kept
+from service.page.leaving import LOOKS, Vigil, lead_out
 from service.page.live import Live
 from service.page.parts.elements import PlantClock, ThemeSwitch, Visitor
 from service.page.pulse import Pulse
@@ -19,7 +20,6 @@ from wire.words import Role
 
 log = logging.getLogger(__name__)
 _PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "Learning"), ("/health", "Health"))
-_STILL_THERE = 20.0  # seconds between two looks at whether the visitor is still signed in
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def frame(told: Told, title: str, *, path: str, look: str | None = None) -> Iter
             Visitor(told.me)
             ThemeSwitch()
     follow(told, clock.tell)
-    ui.timer(_STILL_THERE, lambda: _insist_on_session(told.client), immediate=False)
+    ui.timer(LOOKS, Vigil(told.client, told.me).look, immediate=False)
     with html.main(id="main").classes("ac-main"):
         yield
 
@@ -89,6 +89,7 @@ def follow(told: Told, watcher: Callable[[dict[str, Any]], None]) -> None:
 
     client.on_connect(lambda: told.live.watch(key, within_the_page))
     client.on_disconnect(lambda: told.live.unwatch(key))
+    client.on_delete(lambda: told.live.unwatch(key))  # which may be while it is connected
 
 
 @contextmanager
@@ -101,7 +102,7 @@ def complaining(say: Callable[[str], None] | None = None) -> Iterator[None]:
     try:
         yield
     except NotSignedIn:
-        _lead_out()
+        lead_out()
     except AlarmcastError as error:
         say(str(error))
     except (ValueError, OverflowError):
@@ -117,19 +118,3 @@ def _head(title: str, *sheets: str | None) -> None:
     ui.page_title(f"{title} · Alarmcast")
     for sheet in filter(None, sheets):
         ui.add_head_html(f'<link rel="stylesheet" href="/static/{sheet}.css">')
-
-
-async def _insist_on_session(client: AsyncClient) -> None:
-    """Close a page whose visitor was signed out elsewhere, or may not come in any more."""
-    try:
-        await client.session.me()
-    except NotSignedIn:
-        _lead_out()
-    except AlarmcastError:
-        pass  # the bar says by itself that nothing is told any more
-
-
-def _lead_out() -> None:
-    ui.run_javascript(
-        "location.assign('/sign-in?next=' + encodeURIComponent(location.pathname + location.search))"
-    )

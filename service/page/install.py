@@ -6,12 +6,13 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exception_handlers import http_exception_handler
-from fastapi.responses import RedirectResponse
+from fastapi.responses import PlainTextResponse, RedirectResponse
 from nicegui import Client, html, ui
 from nicegui import app as nicegui
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
+from alarmcast import Unavailable
 from service.page.alarms import alarms
 from service.page.fleet import fleet
 from service.page.frame import Told, bare_frame
@@ -20,6 +21,7 @@ from service.page.headers import Dressed
 from service.page.health import health
 from service.page.learning.page import learning
 from service.page.machine.page import machine
+from service.page.paced import ASSETS, Paced
 from service.page.parts.blocks import teach
 from service.page.reception import PASSWORD, SIGN_IN, Reception
 from service.page.sign_in.page import own_path, password, sign_in
@@ -27,8 +29,11 @@ from service.page.sign_in.page import own_path, password, sign_in
 _STATIC = Path(__file__).parent / "static"
 
 
-def with_pages(api: FastAPI, reception: Reception) -> ASGIApp:
-    """Return the API with the pages around it. Once a process: NiceGUI is one."""
+def with_pages(api: FastAPI, reception: Reception, insist: Callable[[str | None, str], object]) -> ASGIApp:
+    """Return the API with the pages around it, drawn as often as ``insist`` lets them.
+
+    Once a process: NiceGUI is one.
+    """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -51,7 +56,7 @@ def with_pages(api: FastAPI, reception: Reception) -> ASGIApp:
         binding_refresh_interval=None,
         show_welcome_message=False,
     )
-    return Front(api, Dressed(pages))
+    return Front(api, Dressed(Paced(pages, insist)))
 
 
 def _doors(reception: Reception) -> None:
@@ -80,7 +85,8 @@ def _wrong_doors() -> None:
     @nicegui.exception_handler(404)
     async def _nowhere(request: Request, error: Exception) -> Response:
         endpoint = request.scope.get("endpoint")
-        is_file = endpoint not in (None, nicegui) and not request.scope.get("nicegui_page_path")
+        is_page = endpoint in (None, nicegui) or request.scope.get("nicegui_page_path")
+        is_file = request.url.path.startswith(ASSETS) or not is_page
         if is_file and isinstance(error, HTTPException):
             return await http_exception_handler(request, error)
         with Client(ui.page(""), request=request) as client, bare_frame("No such page"):
@@ -88,6 +94,11 @@ def _wrong_doors() -> None:
             with html.div().classes("ac-tools ac-middle"):
                 html.a("All machines", href="/").classes("ac-button")
         return client.build_response(request, 404)
+
+    @nicegui.exception_handler(Unavailable)
+    async def _not_now(_request: Request, error: Unavailable) -> Response:
+        headers = {} if error.retry_after is None else {"Retry-After": f"{error.retry_after:.0f}"}
+        return PlainTextResponse(str(error), error.status, headers)
 
     complain = nicegui.exception_handlers[Exception]
 

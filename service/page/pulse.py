@@ -74,3 +74,4 @@ class Pulse:
 
         client.on_connect(lambda: self._listeners.update({key: within_the_page}))
         client.on_disconnect(lambda: self._listeners.pop(key, None))
+        client.on_delete(lambda: self._listeners.pop(key, None))  # which may be while it is connected

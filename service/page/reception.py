@@ -43,11 +43,12 @@ class Room:
 class Reception:
     """Lets visitors in by their session's cookie.
 
-    ``client_of`` is how a visitor asks, with their own token; ``client_for`` how a room does, in the service's
-    name but with no more rights than its sites give.
+    ``client_of`` is how a visitor asks, with their own token and from their own address, which is what the book
+    of changes names and what their limits go by; ``client_for`` how a room does, in the service's name but with
+    no more rights than its sites give.
     """
 
-    client_of: Callable[[str], AsyncClient]
+    client_of: Callable[[str, str], AsyncClient]
     client_for: Callable[[Sites], AsyncClient]
     _rooms: dict[tuple[Role, Sites], Room] = field(default_factory=dict)
 
@@ -68,7 +69,7 @@ class Reception:
         token = request.cookies.get(SESSION_COOKIE)
         if not token:
             return None
-        client = self.client_of(token)
+        client = self.client_of(token, request.client.host if request.client else "?")
         try:
             return client, await client.session.me()
         except NotSignedIn:

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRouter
+from starlette.requests import cookie_parser
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,6 +27,7 @@ Headings = dict[bytes, str]
 JUDGED: Final = "alarmcast.judged"
 _STRANGERS_BODY = 16 * 1024  # bytes; enough for a name and a password
 _LOOK_AGAIN = 5.0  # seconds after which a stream asks whether its reader may still read
+_PROBES = frozenset({"/livez", "/readyz"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_PEOPLE = frozenset({PrincipalKind.LOCAL, PrincipalKind.SYSTEM})  # nobody limits how often we ask ourselves
 _HEADERS: Final = (
@@ -60,6 +61,17 @@ class Door:
     open_docs: bool = False
     monotonic: Callable[[], float] = time.monotonic
     table: Table = field(default_factory=Table)
+
+    def charge(self, token: str | None, bucket: str) -> bool:
+        """Take a request out of a stranger's bucket and return True; False for a token that was good lately.
+
+        Before anybody is asked whose a token is, because that takes a thread and a query. Raises
+        :class:`TooMany` if there is nothing to take.
+        """
+        if token is not None and self.access.is_familiar(token):
+            return False
+        _insist_on_pace(self.strangers.take(bucket))
+        return True
 
 
 class Guard:
@@ -119,9 +131,7 @@ class _Visit:
         client = self.scope.get("client")
         origin = str(client[0]) if client else None
         self.token, by_cookie = _token(headers)
-        if self.token is not None:
-            self.principal = await self._who(self.token)
-        self._insist_on_pace(origin)
+        self.principal = await self._known(_bucket(origin, found))
         if found is None or not self._is_open(found):
             if self.principal is None:
                 raise NotSignedIn(_STRANGER if self.token is None else _NO_LONGER)
@@ -140,15 +150,20 @@ class _Visit:
         known = self.door.access.remembered(token)
         return known or await run_in_threadpool(self.door.access.who, token)
 
-    def _insist_on_pace(self, origin: str | None) -> None:
-        if self.principal is None:
-            wait = self.door.strangers.take(origin or "?")
-        elif self.principal.kind in _OWN_PEOPLE:
-            return
-        else:
-            wait = self.door.known.take(self.principal.name)
-        if wait > 0:
-            raise TooMany("You ask more often than this service allows; wait and go on more slowly.", wait=wait)
+    async def _known(self, bucket: str) -> Principal | None:
+        """Return who asks, None for a stranger, or raise :class:`TooMany`."""
+        door = self.door
+        charged = door.charge(self.token, bucket)
+        principal = await self._who(self.token) if self.token is not None else None
+        if principal is None:
+            if not charged:  # the token was good until now
+                _insist_on_pace(door.strangers.take(bucket))
+            return None
+        if charged:
+            door.strangers.put_back(bucket)
+        if principal.kind not in _OWN_PEOPLE:
+            _insist_on_pace(door.known.take(principal.name))
+        return principal
 
     def _bound(self, found: Found | None, headers: Headings) -> None:
         """Refuse a body that says it is too large, and remember the limit for one that does not say."""
@@ -217,6 +232,17 @@ _NO_LONGER: Final = "This key or session is not known, or not any more. Sign in 
 _DOCUMENTATION: Final = frozenset({"/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"})
 
 
+def _bucket(origin: str | None, found: Found | None) -> str:
+    """Return the bucket of a stranger at an address; probes have their own, so that nothing else starves them."""
+    own = f" {found.route}" if found is not None and found.route in _PROBES else ""
+    return f"{origin or '?'}{own}"
+
+
+def _insist_on_pace(wait: float) -> None:
+    if wait > 0:
+        raise TooMany("You ask more often than this service allows; wait and go on more slowly.", wait=wait)
+
+
 def _too_large(most: int) -> str:
     return f"A request may bring at most {most:,} bytes here; send less."
 
@@ -226,12 +252,9 @@ def _token(headers: Headings) -> tuple[str | None, bool]:
     scheme, _, bearer = headers.get(b"authorization", "").partition(" ")
     if scheme.lower() == "bearer" and bearer.strip():
         return bearer.strip(), False
-    brought = headers.get(b"cookie", "")
-    try:
-        cookie = SimpleCookie(brought).get(SESSION_COOKIE) if SESSION_COOKIE in brought else None
-    except CookieError:
-        cookie = None
-    return (cookie.value, True) if cookie is not None and cookie.value else (None, False)
+    # The stdlib's parser gives up at the first odd cookie, and whoever serves another port of this host sets some.
+    cookie = cookie_parser(headers.get(b"cookie", "")).get(SESSION_COOKIE)
+    return (cookie, True) if cookie else (None, False)
 
 
 def _insist_on_same_origin(headers: Headings) -> None:

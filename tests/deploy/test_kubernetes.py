@@ -1,5 +1,6 @@
 """What Kubernetes is told: valid by its own schemas, confined, and understood by our programs."""
 
+import asyncio
 import json
 import os
 import re
@@ -12,8 +13,10 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
+from starlette.types import Receive, Scope, Send
 
 from service import __version__
+from service.bootstrap.listening import server_config
 from service.settings import Settings
 from tests.deploy.confined import USER
 from tests.deploy.conftest import REPOSITORY
@@ -107,6 +110,33 @@ def test_every_variable_is_a_setting_and_its_value_is_understood(things: list[Th
         assert stray(given, agent=False) == []
         plain = {name: value for name, value in given.items() if not name.endswith("_FILE")}
         Settings.model_validate({name.removeprefix("ALARMCAST_").lower(): value for name, value in plain.items()})
+
+
+def test_an_ingress_is_believed_about_who_asks_and_how_and_nobody_else_is(things: list[Thing]) -> None:
+    for container in (one for one in containers(things) if one["args"][0] == "serve"):
+        trusted = variables(things, container)["ALARMCAST_TRUSTED_PROXIES"]
+        asked = forwarded(trusted, sender="10.244.3.7")
+        assert (asked["client"][0], asked["scheme"]) == ("203.0.113.7", "https")
+        other = forwarded(trusted, sender="192.168.3.7")
+        assert (other["client"][0], other["scheme"]) == ("192.168.3.7", "http")
+
+
+def forwarded(trusted: str, *, sender: str) -> Scope:
+    """Return a request as our server sees it, with what its sender says of who asks."""
+    seen: list[Scope] = []
+
+    async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
+        seen.append(scope)
+
+    async def nothing(*_: Any) -> Any:
+        return None
+
+    config = server_config(app, Settings(trusted_proxies=trusted))
+    config.load()
+    said = [(b"x-forwarded-for", b"203.0.113.7"), (b"x-forwarded-proto", b"https")]
+    scope = {"type": "http", "scheme": "http", "client": (sender, 5), "headers": said}
+    asyncio.run(config.loaded_app(scope, nothing, nothing))
+    return seen[0]
 
 
 def test_no_variable_comes_from_the_cluster_itself(things: list[Thing]) -> None:

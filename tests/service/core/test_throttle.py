@@ -39,6 +39,19 @@ def test_a_try_that_must_wait_is_not_counted_and_a_right_one_forgives() -> None:
     assert throttle.attempt("maria") == 0
 
 
+def test_a_try_that_is_taken_back_leaves_the_others_counted() -> None:
+    throttle = Throttle(Patience(free=2), Clock())
+    for _ in range(10):
+        assert throttle.attempt("maria") == 0
+        throttle.refund("maria")
+    throttle.attempt("maria")
+    throttle.attempt("maria")
+    throttle.refund("maria")
+    assert [throttle.attempt("maria"), throttle.attempt("maria")] == [0, 1]
+    throttle.refund("nobody")
+    assert throttle.wait("nobody") == 0
+
+
 def test_an_hour_without_a_try_forgives_too() -> None:
     clock = Clock()
     throttle = Throttle(Patience(free=0, longest=7200), clock)
@@ -77,6 +90,17 @@ def test_who_waits_as_told_is_let_through() -> None:
     for _ in range(5):
         clock.now += buckets.take("maria")
         assert buckets.take("maria") == 0
+
+
+def test_what_is_put_back_can_be_taken_again_and_no_bucket_overflows() -> None:
+    buckets = Buckets(rate=1, burst=2, clock=Clock())
+    for _ in range(10):
+        assert buckets.take("maria") == 0
+        buckets.put_back("maria")
+    buckets.put_back("maria")
+    buckets.put_back("nobody")
+    for who in ("maria", "nobody"):
+        assert [buckets.take(who) for _ in range(3)] == [0, 0, 1]
 
 
 def test_a_rate_of_nought_limits_nobody() -> None:

@@ -1,14 +1,16 @@
 """Signing in: what is right, what is wrong, what waits, what ends; with clocks that the test moves."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from threading import Event, Semaphore
 
 import pytest
 
 from service.bootstrap.stores import Stores
 from service.core.hashing import Argon2, Cost
 from service.core.principal import Principal
-from service.errors import Conflict, Forbidden, InputRejected, NotFound, NotSignedIn, TooMany
+from service.errors import Conflict, Forbidden, InputRejected, NotFound, NotSignedIn, TooMany, Unavailable
 from service.flows.access import LOCAL, Access
 from service.flows.people import Change, PeopleDesk
 from service.flows.sign_in import SignInDesk
@@ -56,7 +58,9 @@ class House:
             lasts=30 * DAY,
             monotonic=self._monotonic,
         )
-        self.people = PeopleDesk(self.users, self.keys, self.hasher, self.access, self._wall)
+        self.people = PeopleDesk(
+            self.users, self.keys, self.hasher, self.access, self._wall, forgive=self.desk.tries.forgive
+        )
 
     def pass_time(self, time: timedelta) -> None:
         self.wall += time
@@ -112,11 +116,11 @@ def test_a_wrong_password_and_an_unknown_name_get_the_same_answer_after_the_same
 
 def test_wrong_passwords_wait_ever_longer_for_names_that_exist_and_for_those_that_do_not(house: House) -> None:
     for name in ("maria", "nobody"):
-        for attempt in range(5):
+        for _ in range(5):
             with pytest.raises(NotSignedIn):
-                house.sign_in(name, "wrong", origin=f"192.0.2.{attempt}")
+                house.sign_in(name, "wrong")
         with pytest.raises(TooMany) as caught:
-            house.sign_in(name, PASSWORD, origin="192.0.2.99")
+            house.sign_in(name, PASSWORD)
         assert caught.value.retry_after == 1
     house.pass_time(timedelta(seconds=1))
     with pytest.raises(NotSignedIn):
@@ -130,6 +134,59 @@ def test_wrong_passwords_wait_ever_longer_for_names_that_exist_and_for_those_tha
         house.sign_in("maria", "wrong")
 
 
+def test_who_guesses_a_password_keeps_its_owner_out_of_nothing(house: House) -> None:
+    maria = house.who(house.sign_in())
+    for _ in range(500):  # as often as one address may, for days
+        try:
+            house.sign_in("maria", "wrong", origin="198.51.100.1")
+        except TooMany as wait:
+            house.pass_time(timedelta(seconds=float(wait.retry_after or 0)))
+        except NotSignedIn:
+            pass
+        else:
+            pytest.fail("a wrong password was right")
+    house.sign_in(origin="192.0.2.8")  # where she has never been
+    house.desk.change_password(maria, PASSWORD, OTHER, origin="198.51.100.1")
+
+
+def test_many_addresses_that_guess_one_name_make_it_wait_a_minute_and_not_where_its_owner_comes_from(
+    house: House,
+) -> None:
+    house.sign_in()
+    for address in range(200):
+        house.pass_time(timedelta(minutes=1) if address >= 100 else timedelta())
+        with pytest.raises(NotSignedIn):
+            house.sign_in("maria", "wrong", origin=f"198.51.100.{address}")
+    with pytest.raises(TooMany) as caught:
+        house.sign_in(origin="192.0.2.8")
+    assert caught.value.retry_after == 60
+    house.sign_in()
+    with pytest.raises(TooMany):  # the right password took back its own try, and none of the others'
+        house.sign_in("maria", "wrong", origin="198.51.100.200")
+
+
+def test_another_password_forgives_the_wrong_ones_before_it(house: House) -> None:
+    for number in range(100):
+        with pytest.raises(NotSignedIn):
+            house.sign_in("maria", "wrong", origin=f"192.0.2.{number // 5}")
+    for address in ("192.0.2.0", "192.0.2.99"):
+        with pytest.raises(TooMany):
+            house.sign_in(origin=address)
+    told = house.people.reset_password("maria", by=LOCAL)
+    for address in ("192.0.2.0", "192.0.2.99"):
+        house.sign_in(password=told, origin=address)
+
+
+def test_whoever_holds_a_session_and_not_its_password_waits_too(house: House) -> None:
+    maria = house.who(house.sign_in())
+    for _ in range(5):
+        with pytest.raises(NotSignedIn):
+            house.desk.change_password(maria, "wrong", OTHER, origin=None)
+    with pytest.raises(TooMany):
+        house.desk.change_password(maria, PASSWORD, OTHER, origin=None)
+    house.sign_in()
+
+
 def test_one_address_that_tries_many_names_waits_too_and_others_do_not(house: House) -> None:
     for number in range(20):
         with pytest.raises(NotSignedIn):
@@ -137,6 +194,54 @@ def test_one_address_that_tries_many_names_waits_too_and_others_do_not(house: Ho
     with pytest.raises(TooMany):
         house.sign_in(origin="198.51.100.1")
     house.sign_in(origin="192.0.2.7")
+
+
+def test_many_people_at_one_address_wait_for_nobodys_right_password(house: House) -> None:
+    for _ in range(60):
+        house.sign_in(origin="198.51.100.1")
+    for number in range(20):
+        house.sign_in(origin="198.51.100.1")  # takes back its own try, and none of the wrong ones
+        with pytest.raises(NotSignedIn):
+            house.sign_in(f"user-{number}", "wrong", origin="198.51.100.1")
+    with pytest.raises(TooMany):
+        house.sign_in(origin="198.51.100.1")
+
+
+def test_a_try_that_nobody_judged_is_not_counted(house: House) -> None:
+    class Away(Counting):
+        """A hasher that breaks, as a database may that is away."""
+
+        def verify(self, kept: str | None, password: str) -> bool:
+            raise Unavailable(f"gone: {kept} {len(password)}")
+
+    house.desk.hasher = Away()
+    for _ in range(30):
+        with pytest.raises(Unavailable):
+            house.sign_in()
+    house.desk.hasher = house.hasher
+    house.sign_in()
+
+
+def test_a_try_that_finds_all_doors_taken_is_not_counted(house: House) -> None:
+    class Slow(Counting):
+        """A hasher that does not end before the test lets it."""
+
+        def verify(self, kept: str | None, password: str) -> bool:
+            begun.release()
+            assert ending.wait(30)
+            return super().verify(kept, password)
+
+    begun, ending, house.desk.hasher = Semaphore(0), Event(), Slow()
+    with ThreadPoolExecutor() as pool:
+        under_way = [pool.submit(house.sign_in, origin=f"192.0.2.{number}") for number in range(4)]
+        for _ in under_way:
+            assert begun.acquire(timeout=30)
+        for _ in range(30):
+            with pytest.raises(TooMany, match="at this moment"):
+                house.sign_in()
+        ending.set()
+        assert all(one.result() for one in under_way)
+    house.sign_in()
 
 
 def test_a_session_ends_when_it_is_not_used_and_in_the_end_even_if_it_is(house: House) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -13,8 +14,11 @@ from alarmcast import Conflict, Forbidden, NotFound, NotSignedIn, Rejected, TooL
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.hashing import Argon2, Cost
+from service.core.people import Session
+from service.flows.access import LOCAL
 from service.settings import Settings
 from service.store.credentials import CredentialStore
+from service.store.people import SessionStore
 from service.web.permissions import PERMISSIONS, Table
 from tests.service.conftest import NOW
 from tests.service.web.test_api import problem
@@ -96,12 +100,30 @@ def test_after_five_wrong_passwords_the_next_must_wait(admin: Visitor, stranger:
     assert caught.value.retry_after == 1
 
 
+def test_an_admin_who_gives_another_password_ends_the_wait(admin: Visitor, stranger: Visitor) -> None:
+    admin.users.add("maria", password=PASSWORD)
+    for _ in range(5):
+        with pytest.raises(NotSignedIn):
+            stranger.session.begin("maria", "wrong")
+    stranger.session.begin("maria", admin.users.reset_password("maria").password)
+
+
 def test_signing_out_ends_the_session_everywhere(service: Service, maria: Visitor) -> None:
     token = maria.http.cookies[SESSION_COOKIE]
     maria.session.end()
     assert SESSION_COOKIE not in maria.http.cookies
     with pytest.raises(NotSignedIn):
         Visitor(service, token).session.me()
+
+
+@pytest.mark.parametrize("odd", ['x={"a":1}', "a b=c", "=", "x;y", 'x="unfinished', "käse=1", "a[0]=,;"])
+def test_odd_cookies_of_other_services_on_the_same_host_sign_nobody_out(
+    service: Service, maria: Visitor, odd: str
+) -> None:
+    own = f"{SESSION_COOKIE}={maria.http.cookies[SESSION_COOKIE]}"
+    for brought in (f"{odd}; {own}", f"{own}; {odd}"):
+        answer = asked(service, "GET", "http://here/v1/me", headers={"Cookie": brought.encode()})
+        assert (answer.status_code, answer.json().get("name")) == (200, "maria")
 
 
 def test_a_one_time_password_opens_nothing_until_it_is_changed(admin: Visitor, stranger: Visitor) -> None:
@@ -187,6 +209,52 @@ def test_who_asks_too_often_is_told_when_to_go_on_and_others_are_not_kept(
     assert [nobody.ask("GET", "/v1/fleet").status_code for _ in range(2)] == [401, 429]
     for _ in range(30):
         Visitor(slow, slow.key).session.me()  # the service's own people are not limited
+
+
+@dataclass(frozen=True)
+class CountedSessions(SessionStore):
+    """The real sessions, with a note of every one that was looked for."""
+
+    wanted: list[str] = field(default_factory=list)
+
+    def find(self, prefix: str) -> Session | None:
+        self.wanted.append(prefix)
+        return super().find(prefix)
+
+
+@pytest.fixture
+def slow(settings: Settings, stores: Stores) -> Service:
+    """A service that lets a stranger ask once, and then hardly ever again."""
+    made = Service(settings.model_copy(update={"rate_per_second": 0.01, "rate_burst": 10}), stores)
+    made.gatehouse.access.sessions = CountedSessions(stores.database)
+    return made
+
+
+def test_strangers_who_ask_too_often_cost_no_look_at_the_database(slow: Service) -> None:
+    sessions = slow.gatehouse.access.sessions
+    assert isinstance(sessions, CountedSessions)
+    forged = [Visitor(slow, f"acs_{number:012x}_forged").ask("GET", "/v1/me").status_code for number in range(5)]
+    assert (forged, len(sessions.wanted)) == ([401, 429, 429, 429, 429], 1)
+
+
+def test_strangers_at_an_address_starve_neither_probes_nor_those_who_are_known_there(slow: Service) -> None:
+    slow.gatehouse.sign_in.hasher = Argon2(Cost(rounds=1, kilobytes=64))
+    slow.gatehouse.people.add_user("maria", Role.VIEWER, None, password=PASSWORD, by=LOCAL)
+    token = slow.gatehouse.sign_in.sign_in("maria", PASSWORD, origin=None).token
+    keys = [visitor(slow, Role.VIEWER) for _ in range(3)]
+    assert [key.ask("GET", "/v1/me").status_code for key in keys] == [200, 200, 200]  # they took from no stranger
+    nobody = Visitor(slow, None)
+    assert [nobody.ask("GET", "/v1/me").status_code for _ in range(2)] == [401, 429]
+    assert [nobody.ask("GET", path).status_code for path in ("/livez", "/readyz")] == [200, 503]
+    maria = Visitor(slow, token)
+    slow.gatehouse.access.forget()
+    assert [one.ask("GET", "/v1/me").status_code for one in (maria, *keys)] == [200] * 4
+    Visitor(slow, slow.key).users.remove("maria")
+    sessions = slow.gatehouse.access.sessions
+    assert isinstance(sessions, CountedSessions)
+    before = len(sessions.wanted)
+    assert [maria.ask("GET", "/v1/me").status_code for _ in range(3)] == [429] * 3
+    assert len(sessions.wanted) == before + 1  # a session that was good until now is looked for once more
 
 
 def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(settings: Settings, stores: Stores) -> None:

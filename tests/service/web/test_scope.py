@@ -75,6 +75,15 @@ def test_the_seeds_are_there_for_those_of_all_sites(service: Service, padovas: V
     assert "padova" in padovas.ask("GET", path).text
 
 
+def test_machines_that_the_broker_keeps_out_are_counted_and_named_for_those_whose_they_are(
+    service: Service, padovas: Visitor
+) -> None:
+    told = padovas.health.status().warnings["locked_out"]
+    assert "let in 1 machines: padova/filler-1." in told
+    assert "locked_out" not in visitor(service, Role.VIEWER, ["graz"]).health.status().warnings
+    assert "let in 2 machines" in Visitor(service, service.key).health.status().warnings["locked_out"]
+
+
 def test_another_sites_machine_is_as_one_that_does_not_exist(padovas: Visitor) -> None:
     foreign = padovas.ask("GET", "/v1/machines/lyon/filler-1")
     missing = padovas.ask("GET", "/v1/machines/lyon/nothing")

@@ -65,6 +65,7 @@ def seed(service: Service, stores: Stores) -> dict[str, Machine]:
         _things_of(service, stores, machine)
         machines[site] = machine
     service.silence.found = [Silence(machine.id, NOW - HOUR, 3.0, 2.0) for machine in machines.values()]
+    service.credentials.locked_out = [machine.id for machine in machines.values()]
     for site in SITES:
         service.ingester.sent_back[f"alarmcast/v1/{site}/filler-1"] += 5
     return machines

@@ -1,0 +1,85 @@
+"""Tries to sign in, counted so that whoever guesses waits soon, and whose name it is only while many guess."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from threading import Lock
+
+from service.core.throttle import Patience, Throttle
+
+OF_ONE, OF_AN_ADDRESS = Patience(free=5), Patience(free=20)
+# Anybody can try any name, so a name alone stays open to its owner: many tries are free, and no wait is long.
+OF_A_NAME = Patience(free=100, longest=60.0)
+_MOST_FAMILIAR = 10_000  # names with an address; those who came longest ago are forgotten first
+Count = tuple[Throttle, Hashable]
+
+
+@dataclass(frozen=True)
+class Try:
+    """One try and where it is counted: under a key of its own, and under some that others share."""
+
+    own: Count
+    shared: tuple[Count, ...] = ()
+
+    @property
+    def wait(self) -> float:
+        """For how many seconds it must wait; nought if it may begin."""
+        return max(throttle.wait(key) for throttle, key in (self.own, *self.shared))
+
+    def begin(self) -> float:
+        """Count it, unless it must wait; return for how many seconds it must."""
+        counts = (self.own, *self.shared)
+        waits = [throttle.attempt(key) for throttle, key in counts]
+        if max(waits) > 0:
+            for (throttle, key), wait in zip(counts, waits, strict=True):
+                if wait <= 0:  # it was counted there, but it does not begin
+                    throttle.refund(key)
+        return max(waits)
+
+    def take_back(self) -> None:
+        """Count it no more, because nobody has judged it."""
+        for throttle, key in (self.own, *self.shared):
+            throttle.refund(key)
+
+    def was_right(self) -> None:
+        """Forgive those before it; of what is shared, where some may have been others', only itself."""
+        self.own[0].forgive(self.own[1])
+        for throttle, key in self.shared:
+            throttle.refund(key)
+
+
+@dataclass
+class Tries:
+    """Counts by name and address, by address, and, where a name has not signed in before, by name alone."""
+
+    clock: Callable[[], float]
+    pairs: Throttle = field(init=False)
+    addresses: Throttle = field(init=False)
+    names: Throttle = field(init=False)
+    _familiar: "OrderedDict[tuple[str, str], None]" = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.pairs = Throttle(OF_ONE, self.clock)
+        self.addresses = Throttle(OF_AN_ADDRESS, self.clock)
+        self.names = Throttle(OF_A_NAME, self.clock)
+
+    def of(self, name: str, address: str) -> Try:
+        """Return a try to sign in that is yet to begin."""
+        with self._lock:
+            is_familiar = (name, address) in self._familiar
+        there, anywhere = (self.addresses, address), (self.names, name)
+        return Try((self.pairs, (name, address)), (there,) if is_familiar else (there, anywhere))
+
+    def know(self, name: str, address: str) -> None:
+        """Remember where somebody signed in, so that no guesses from elsewhere keep them out there."""
+        with self._lock:
+            self._familiar[name, address] = None
+            self._familiar.move_to_end((name, address))
+            while len(self._familiar) > _MOST_FAMILIAR:
+                self._familiar.popitem(last=False)
+
+    def forgive(self, name: str) -> None:
+        """Forget every try of a name, because it has another password now."""
+        self.names.forgive(name)
+        self.pairs.forgive_where(lambda pair: pair[0] == name)

@@ -1,0 +1,42 @@
+"""At the door of the pages: whoever comes in by it asks as themselves and from where they are."""
+
+import asyncio
+
+from fastapi import Request
+
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
+from service.core.machine import Machine
+from service.flows.access import LOCAL
+from service.page.frame import Told
+from service.page.reception import Reception
+from tests.service.conftest import FILLER
+from wire.rest.people import SESSION_COOKIE
+from wire.words import Role
+
+PASSWORD = "four unrelated plain words"  # noqa: S105
+
+
+def visit(token: str, address: str) -> Request:
+    cookie = (b"cookie", f"{SESSION_COOKIE}={token}".encode())
+    return Request({"type": "http", "path": "/", "query_string": b"", "headers": [cookie], "client": (address, 5)})
+
+
+def test_what_is_done_on_a_page_is_in_the_book_with_where_its_visitor_is(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    service.gatehouse.people.add_user("maria", Role.OPERATOR, None, password=PASSWORD, by=LOCAL)
+    token = service.gatehouse.sign_in.sign_in("maria", PASSWORD, origin="203.0.113.7").token
+
+    async def acknowledge() -> None:
+        reception = Reception(
+            service.asker, lambda sites: service.asker(service.gatehouse.page_key(sites), "here")
+        )
+        told = await reception.welcome(visit(token, "203.0.113.7"))
+        assert isinstance(told, Told)
+        await told.client.acknowledgements.acknowledge(FILLER, code=139, note=None)
+        reception.close()
+
+    asyncio.run(acknowledge())
+    (deed,) = stores.audit.newest(1)
+    assert (deed.who, deed.origin, str(filler.id) in deed.subject) == ("maria", "203.0.113.7", True)
