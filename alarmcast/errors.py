@@ -21,7 +21,7 @@ from contextlib import contextmanager
 import httpx
 from pydantic import ValidationError
 
-from wire.rest.problems import FieldError, Problem
+from wire.rest.problems import FieldError, Problem, in_words
 
 
 class AlarmcastError(Exception):
@@ -115,7 +115,7 @@ def refused(error: ValueError, path: str) -> Rejected:
     errors = []
     if isinstance(error, ValidationError):
         errors = [
-            FieldError(pointer="/".join(("body", *map(str, one["loc"]))), detail=one["msg"])
+            FieldError(pointer="/".join(("body", *map(str, one["loc"]))), detail=in_words(one))
             for one in error.errors()
         ]
     detail = f"{errors[0].pointer}: {errors[0].detail}." if errors else str(error)

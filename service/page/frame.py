@@ -20,6 +20,7 @@ from wire.words import Role
 
 log = logging.getLogger(__name__)
 _PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "Learning"), ("/health", "Health"))
+_OF_ADMINS = (("/access", "Access"),)
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def frame(told: Told, title: str, *, path: str, look: str | None = None) -> Iter
             html.img(src="/static/icon.svg", alt="")
             html.span("Alarmcast")
         with html.nav().classes("ac-nav").props('aria-label="Pages"'):
-            for address, name in _PAGES:
+            for address, name in _PAGES + (_OF_ADMINS if told.may(Role.ADMIN) else ()):
                 link = html.a(name, href=address)
                 if address == path:
                     link.props('aria-current="page"')

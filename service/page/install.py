@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from alarmcast import Unavailable
+from service.page.access import access
 from service.page.alarms import alarms
 from service.page.fleet import fleet
 from service.page.frame import Told, bare_frame
@@ -139,6 +140,11 @@ def _rooms(reception: Reception) -> None:
     @page("/health")
     async def _health(told: Told, _request: Request) -> None:
         await health(told)
+
+    @page("/access")
+    async def _access(told: Told, request: Request) -> Response | None:
+        let_in = await access(told)
+        return None if let_in else ui.context.client.build_response(request, 403)
 
     @page("/learning")
     async def _learning(told: Told, request: Request) -> None:

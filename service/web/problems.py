@@ -10,10 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from service.errors import InputRejected, NotSignedIn, ServiceError, Unavailable
-from wire.identity import ID_PATTERN
-from wire.rest.people import NAME_PATTERN
-from wire.rest.problems import FieldError, Problem
-from wire.rest.texts import PRINTABLE
+from wire.rest.problems import FieldError, Problem, in_words
 
 log = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
@@ -46,7 +43,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid_request(request: Request, error: RequestValidationError) -> JSONResponse:
         errors = [
-            FieldError(pointer="/".join(str(part) for part in one["loc"]), detail=_in_words(one))
+            FieldError(pointer="/".join(str(part) for part in one["loc"]), detail=in_words(one))
             for one in error.errors()
         ]
         detail = f"{errors[0].pointer}: {errors[0].detail}." if errors else "The request cannot be read."
@@ -74,18 +71,6 @@ def problem_of(path: str, error: ServiceError) -> JSONResponse:
     pointer = error.pointer if isinstance(error, InputRejected) else None
     errors = [FieldError(pointer=pointer, detail=str(error))] if pointer else None
     return _answer(path, error.status, error.title, str(error), errors=errors, headers=headers)
-
-
-def _in_words(error: dict[str, Any]) -> str:
-    """Return what is wrong with a field, without a pattern that only programmers read."""
-    pattern = error.get("ctx", {}).get("pattern")
-    if pattern == ID_PATTERN:
-        return "An id has 1 to 63 lower-case letters, digits, - and _, and begins with a letter or a digit"
-    if pattern == NAME_PATTERN:
-        return "A name has 1 to 63 lower-case letters, digits, ., - and _, and begins with a letter or a digit"
-    if pattern == PRINTABLE:
-        return "It may hold no line ends and no other characters that cannot be printed"
-    return str(error["msg"])
 
 
 def _answer(

@@ -205,6 +205,14 @@ def test_parameters_are_written_as_the_api_reads_them() -> None:
     assert asked[1].url.raw_path == b"/behind/a/proxy/v1/models/v1%2F..%2Fx"
 
 
+def test_what_cannot_even_be_asked_is_refused_in_the_words_of_the_api() -> None:
+    network, asked = answering()
+    with Client("http://plant", transport=network) as client, pytest.raises(Rejected) as refused:
+        client.users.add("Maria Rossi")
+    assert str(refused.value).startswith("body/name: A name has 1 to 63 lower-case letters, digits,")
+    assert asked == []
+
+
 @pytest.mark.parametrize("failure", [AWAY, httpx.ConnectError("refused")])
 def test_a_question_is_asked_again_as_often_as_wanted(failure: httpx.Response | Exception) -> None:
     network, asked = answering(failure, failure, ALIVE)

@@ -11,7 +11,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from alarmcast import Client
-from tests.conftest import broker_in, require
+from tests.conftest import broker_in, require, wait_until
+from tests.guarded import GuardedMosquitto, guarded_in, has_plugin
+from tests.page.access import MACHINES
 from tests.system.conftest import Plant, Process
 from tests.system.school import LEARNING, ended, enrol, load_catalogue, write_history
 from wire.rest.people import SESSION_COOKIE
@@ -159,3 +161,41 @@ def page_at(stage: Stage, browser: Browser) -> Iterator[Callable[..., Page]]:
     for context in tabs.contexts:
         context.close()
     assert tabs.complaints == []
+
+
+@pytest.fixture(scope="session")
+def guarded_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedMosquitto]:
+    require(has_plugin(), "mosquitto with its dynamic-security plugin")
+    broker = guarded_in(tmp_path_factory.mktemp("guarded") / "mosquitto")
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture(scope="session")
+def guarded_plant(tmp_path_factory: pytest.TempPathFactory, guarded_broker: GuardedMosquitto) -> Iterator[Plant]:
+    """A plant whose broker asks machines who they are, with machines at two sites and nothing learned."""
+    plant = Plant(tmp_path_factory.mktemp("guarded-plant"), guarded_broker, environment=guarded_broker.environment)
+    plant.start_service()
+    wait_until(lambda: plant.api.health.status().broker.guarded, "the service knows that the broker is guarded")
+    for machine in MACHINES:
+        plant.api.enrolment.enrol(machine, time_zone="Europe/Rome")
+    yield plant
+    plant.service.kill()
+
+
+@pytest.fixture
+def access_at(guarded_plant: Plant, browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens the access page as whoever has a session's token, by default as an admin of all sites."""
+    admin = signed_in(guarded_plant, Role.ADMIN)
+    opened: list[Tabs] = []
+
+    def open_page(token: str = admin, *, width: int = 1400, dark: bool = False) -> Page:
+        opened.append(Tabs(browser, guarded_plant.address, {Role.ADMIN: token}))
+        return opened[-1]("/access", width=width, dark=dark)
+
+    yield open_page
+    for tabs in opened:
+        for context in tabs.contexts:
+            context.close()
+        assert tabs.complaints == []

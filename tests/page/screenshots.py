@@ -20,6 +20,7 @@ PAGES = {
     "alarms": ("/alarms", "main .ac-chart svg"),
     "learning": ("/learning", "main .ac-chart svg"),
     "health": ("/health", "main .ac-figures"),
+    "access": ("/access", "main .ac-table tbody tr"),
 }
 SIZE = {"width": 1440, "height": 1000}
 SETTLE = 3000  # milliseconds for what comes with the second look

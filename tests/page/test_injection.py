@@ -76,8 +76,11 @@ def fill(stores: Stores) -> None:
         connection.execute(insert(tables.webhooks).values(url="javascript:alert(4)//", trouble=trouble, **hook))
         sent = {"notice_id": 1, "webhook_id": 1, "key": uuid4(), "created_us": at, "attempts": 1, "status": 500}
         connection.execute(insert(tables.deliveries).values(**sent, answer=f"answer {EVIL}", given_up_us=at))
-        deed = {"at_us": at, "who": f"who {EVIL}", "action": "promote", "subject": EVIL, "reason": EVIL}
+        deed = {"at_us": at, "who": f"who {EVIL}", "action": f"action {EVIL}"}
+        deed |= {"subject": f"subject {EVIL}", "reason": f"why {EVIL}", "origin": f"origin {EVIL}"}
         connection.execute(insert(tables.audit).values(**deed))
+        key = {"name": f"key {EVIL}", "prefix": "0" * 12, "digest": "0" * 64, "role": "viewer", "created_us": at}
+        connection.execute(insert(tables.keys).values(**key, created_by=f"maker {EVIL}"))
 
 
 @pytest.fixture(scope="module")
@@ -167,6 +170,13 @@ def test_the_learning_page_shows_reports_and_failures_as_text(opened: Callable[.
     is_shown(page, "name", "summary", "failure")
 
 
+def test_the_access_page_shows_keys_and_the_book_of_changes_as_text(opened: Callable[..., Page]) -> None:
+    page = opened("/access")
+    is_shown(page, "key", "maker", "who", "action", "subject", "why", "origin")
+    page.get_by_role("button", name="Revoke the key of").click()
+    expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text(f"Revoke the key of key {EVIL}?")
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -174,6 +184,7 @@ def test_the_learning_page_shows_reports_and_failures_as_text(opened: Callable[.
         f"/alarms?site={quote(EVIL)}&machine={quote(EVIL)}&shift={quote(EVIL)}&span={quote(EVIL)}&by={quote(EVIL)}",
         f"/learning?site={quote(EVIL)}&machine={quote(EVIL)}",
         f"/health?{quote(EVIL)}",
+        f"/access?{quote(EVIL)}",
         f"/{quote(EVIL)}",
     ],
 )

@@ -10,7 +10,7 @@ from tests.page.conftest import LEARNED, PASSWORD, Stage
 from wire.rest.people import SESSION_COOKIE
 from wire.words import Role
 
-PAGES = ("/", f"/machines/{LEARNED[0]}", "/alarms?span=24h", "/learning", "/health")
+PAGES = ("/", f"/machines/{LEARNED[0]}", "/alarms?span=24h", "/learning", "/health", "/access")
 
 
 @pytest.mark.parametrize("path", PAGES)

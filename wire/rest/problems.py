@@ -1,6 +1,13 @@
 """What went wrong, after RFC 9457."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field
+
+from wire.identity import ID_PATTERN
+from wire.rest.people import NAME_PATTERN
+from wire.rest.texts import PRINTABLE
 
 
 class FieldError(BaseModel):
@@ -34,3 +41,15 @@ class Problem(BaseModel):
     detail: str
     instance: str
     errors: list[FieldError] = []
+
+
+def in_words(error: Mapping[str, Any]) -> str:
+    """Return what pydantic says is wrong with a field, without a pattern that only programmers read."""
+    pattern = error.get("ctx", {}).get("pattern")
+    if pattern == ID_PATTERN:
+        return "An id has 1 to 63 lower-case letters, digits, - and _, and begins with a letter or a digit"
+    if pattern == NAME_PATTERN:
+        return "A name has 1 to 63 lower-case letters, digits, ., - and _, and begins with a letter or a digit"
+    if pattern == PRINTABLE:
+        return "It may hold no line ends and no other characters that cannot be printed"
+    return str(error["msg"])

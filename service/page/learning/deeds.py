@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from nicegui import events, ui
 
 from alarmcast import AlarmcastError, AsyncClient
-from service.page.learning.elements import DeedDialog
+from service.page.parts.deed_dialog import DeedDialog
 from wire.rest.models import ModelDetail, ModelView
 from wire.words import Standing
 

@@ -1,7 +1,8 @@
 // A table of many rows as plain data: it sorts by itself, shows the first rows and the rest when asked for.
-// A cell is a text, a number, or an object with any of text, href, title, at (a moment), sort, sign, tone, tag,
+// A cell is a text, a number, or an object with any of text, href, title, at (a moment; year
+// shows its year, until says whether it is over), sort, sign, tone, tag,
 // bar (a share) and deeds; texts are text, never markup.
-import { plantTime, utc } from "alarmcast-words";
+import { plantDate, plantTime, utc } from "alarmcast-words";
 
 const value = (cell) => (cell && typeof cell === "object" ? (cell.sort ?? cell.at ?? cell.text ?? null) : cell);
 
@@ -27,10 +28,10 @@ export default {
           </thead>
           <tbody>
             <tr v-for="row in visible" :key="row.key" :class="{ 'is-chosen': row.key === chosen }">
-              <td v-for="(cell, place) in row.cells.map(whole)" :key="place" :data-title="place ? columns[place].title : null" :class="{ number: columns[place].number, 'ac-barred': cell.bar !== undefined, 'ac-doing': cell.deeds }">
+              <td v-for="(cell, place) in row.cells.map(whole)" :key="place" :data-title="place && cell.text !== '' ? columns[place].title : null" :class="{ number: columns[place].number, 'ac-barred': cell.bar !== undefined, 'ac-doing': cell.deeds }">
                 <span v-if="cell.bar !== undefined" class="ac-meter" aria-hidden="true"><i :style="{ width: 100 * cell.bar + '%' }"></i></span>
                 <a v-if="cell.href" :href="cell.href" :title="cell.title">{{ cell.text }}</a>
-                <time v-else-if="cell.at" :datetime="cell.at" :title="utc(cell.at)">{{ plantTime(cell.at, cell.zone || zone) }}</time>
+                <time v-else-if="cell.at" :datetime="cell.at" :title="utc(cell.at)">{{ (cell.year ? plantDate : plantTime)(cell.at, cell.zone || zone) }}<span v-if="cell.until && isOver(cell.at)" class="ac-bad-word"> over</span></time>
                 <span v-else-if="cell.deeds" class="ac-deeds"><button v-for="deed in cell.deeds" :key="deed.name" type="button" class="ac-button ac-small" :aria-label="deed.label" @click="$emit('deed', { name: deed.name, key: row.key })">{{ deed.text }}</button></span>
                 <span v-else-if="cell.tag" :class="['ac-tag', cell.tone]" :title="cell.title"><span aria-hidden="true">{{ cell.sign }}</span>{{ cell.text }}</span>
                 <span v-else :title="cell.title"><span v-if="cell.sign" :class="cell.tone" aria-hidden="true">{{ cell.sign }}&nbsp;</span>{{ cell.text }}</span>
@@ -63,7 +64,10 @@ export default {
     },
   },
   methods: {
-    plantTime, utc,
+    plantDate, plantTime, utc,
+    isOver(at) {
+      return new Date(at) < new Date();
+    },
     whole(cell) {
       if (cell === null || cell === undefined) return { text: "–" };
       return typeof cell === "object" ? { ...cell, text: cell.text ?? "–" } : { text: typeof cell === "number" ? cell.toLocaleString("en-GB") : cell };

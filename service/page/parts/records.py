@@ -45,6 +45,7 @@ class Records(ui.element, component="records.js", esm=_WORDS):
         zone: str = "UTC",
         first: int = 20,
         order: tuple[int, bool] | None = None,
+        sortable: bool = True,
     ) -> None:
         super().__init__()
         self._props["columns"] = [asdict(column) for column in columns]
@@ -52,6 +53,7 @@ class Records(ui.element, component="records.js", esm=_WORDS):
         self._props["label"] = label
         self._props["zone"] = zone
         self._props["first"] = first
+        self._props["sortable"] = sortable
         if order is not None:
             self._props["order"] = {"place": order[0], "down": order[1]}
 
@@ -86,6 +88,12 @@ def moment(at: datetime | None, zone: str | None = None) -> dict[str, Any] | Non
     if at is None:
         return None
     return {"at": isoformat(at)} | ({"zone": zone} if zone else {})
+
+
+def dated(at: datetime | None, zone: str | None = None, *, until: bool = False) -> dict[str, Any] | None:
+    """Return a cell with a moment and its year; ``until`` lets it say whether it is over."""
+    cell = moment(at, zone)
+    return None if cell is None else cell | {"year": True} | ({"until": True} if until else {})
 
 
 def figure(value: float | None, text: str) -> dict[str, Any] | None:

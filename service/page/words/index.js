@@ -14,6 +14,11 @@ export function plantTime(moment, zone) {
   );
 }
 
+// For what may be years ago or to come.
+export function plantDate(moment, zone) {
+  return format(zone, { day: "2-digit", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" }).format(new Date(moment));
+}
+
 export function plantClock(moment, zone) {
   return format(zone, { hour: "2-digit", minute: "2-digit" }).format(new Date(moment));
 }

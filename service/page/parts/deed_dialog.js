@@ -1,14 +1,18 @@
-// Asks for the reason of a deed and says what will happen; the reason is required, because it is kept with the change.
+// Asks before a deed is done and says what will happen; a reason, where there must be one, is kept with the change.
+import { DeedFields, begun, placed, sent } from "alarmcast-fields";
+
 const PATIENCE = 30000; // milliseconds; a version is looked at before it serves
 const NO_ANSWER = "Nothing has answered for 30 seconds. It may have been done all the same: look at the page again, then try again.";
 
 export default {
+  components: { DeedFields },
   template: `
     <dialog ref="dialog" class="ac-ask" :aria-labelledby="id + '-title'" @close="closed" @cancel="busy && $event.preventDefault()">
       <form v-if="deed" @submit.prevent="submit">
         <h2 :id="id + '-title'">{{ deed.title }}</h2>
         <p v-for="line in deed.lines" :key="line">{{ line }}</p>
         <ul v-if="deed.reasons?.length" class="ac-reasons"><li v-for="line in deed.reasons" :key="line">{{ line }}</li></ul>
+        <deed-fields :fields="deed.fields" :typed="typed" :errors="errors" :id="id + '-'" />
         <label v-if="deed.force" class="ac-check"><input type="checkbox" v-model="force" required /> {{ deed.force }}</label>
         <label v-if="deed.needs_reason" class="ac-labelled">Reason
           <textarea class="ac-field" v-model.trim="reason" rows="3" maxlength="1000" required autofocus :aria-describedby="id + '-why'"></textarea>
@@ -22,24 +26,27 @@ export default {
       </form>
     </dialog>`,
   data() {
-    return { deed: null, reason: "", force: false, refusal: "", busy: false, waiting: null, id: `deed-${Math.random().toString(36).slice(2)}` };
+    return { deed: null, typed: {}, errors: {}, reason: "", force: false, refusal: "", busy: false, waiting: null, id: `deed-${Math.random().toString(36).slice(2)}` };
   },
   methods: {
     async ask(deed) {
-      Object.assign(this, { deed, reason: "", force: false, refusal: "", busy: false });
+      Object.assign(this, { deed, typed: begun(deed.fields), errors: {}, reason: "", force: false, refusal: "", busy: false });
       await this.$nextTick();
       this.$refs.dialog.showModal();
     },
     submit() {
-      this.busy = true;
-      this.refusal = "";
+      Object.assign(this, { busy: true, refusal: "", errors: {} });
       this.waiting = setTimeout(() => this.refuse(NO_ANSWER), PATIENCE);
-      this.$emit("deed", { key: this.deed.key, about: this.deed.about, reason: this.reason, force: this.force });
+      const { key, about, fields } = this.deed;
+      this.$emit("deed", { key, about, reason: this.reason, force: this.force, typed: sent(fields, this.typed) });
     },
-    refuse(detail) {
+    refuse(detail, errors = []) {
       clearTimeout(this.waiting);
       this.busy = false;
-      this.refusal = detail;
+      const found = placed(this.deed?.fields ?? [], errors);
+      this.errors = found.at;
+      this.refusal = found.whole ? detail : "";
+      this.$nextTick(() => this.$el.querySelector("[aria-invalid]")?.focus());
     },
     close() {
       this.$refs.dialog.close();
