@@ -16,7 +16,7 @@ from service.core.memory import Memory
 from service.core.samples import Samples
 from service.core.strategies.bat_ocdm import BatOcdm
 from service.core.strategies.bounds import Cumulative
-from service.core.update import Lesson, Model, Recipe, learn
+from service.core.update import Lesson, Model, Recipe, learn, nearer
 from service.core.weights import averaged
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -143,6 +143,15 @@ def test_averaging_goes_as_far_as_windows_that_were_not_learned_from_say(
     )
     bias = float(model.network.layers[0].bias[0])
     assert bias == pytest.approx(trained) if goes == "all" else before < bias < 0.1 * trained
+
+
+def test_half_the_way_back_is_half_the_way_and_calibrated_anew() -> None:
+    recipe = replace(RECIPE, averaging=True)
+    whole, memory = learned(recipe, 2, Training())
+    half = nearer(whole, constant(-1), lesson=lesson("m1", 1), memory=memory, recipe=recipe)
+    assert np.allclose(half.network.layers[0].bias, (whole.network.layers[0].bias - 1) / 2)
+    assert not np.allclose(half.calibration.shift, whole.calibration.shift)
+    assert np.array_equal(half.vocabulary.targets, whole.vocabulary.targets)
 
 
 def test_what_is_trained_from_scratch_has_no_way_back() -> None:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +13,20 @@ import pytest
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 from forecasting.forecaster import Record
+from service.bootstrap import learning
 from service.bootstrap.configuration import time_policy
 from service.bootstrap.learning import learn_job
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.catalogue import CatalogueEntry, parse_catalogue
+from service.core.gate import Limits
 from service.core.job import Progress
 from service.errors import InputRejected, TrainingFailed
 from service.flows.load_history import LogFile, load_history
 from service.settings import Settings
 from service.store.handover import take_over
 from service.store.parcel import Parcel
+from service.store.weights import WeightsFolder
 from service.worker.apprentice import HANDOVER
 from tests.service.conftest import NOW, enrolled, raise_alarms
 from wire.identity import MachineId
@@ -129,6 +133,28 @@ def test_two_machines_are_learned_one_on_top_of_the_other_and_served_as_they_wer
 @pytest.mark.usefixtures("fleet")
 def test_the_same_champion_and_history_give_the_same_bits(learn: Learn) -> None:
     assert learn(ZERO).weights == learn(ZERO).weights
+
+
+@pytest.mark.usefixtures("fleet")
+def test_where_the_gate_finds_the_way_too_far_it_is_halved_until_hardly_any_is_left(
+    stores: Stores, small: Settings, learn: Learn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(stores, learn(ZERO))
+    champion = stores.versions.champion()
+    assert champion
+    weights = WeightsFolder(small.data_dir / "weights")
+    before = weights.load(champion.weights).network.layers[1].bias
+    halved, moved = {}, {}
+    # One gate lets everything pass, the other asks for more than anybody can give.
+    for passes, allowed in ((True, 1.0), (False, -1.0)):
+        monkeypatch.setattr(learning, "Limits", partial(Limits, mean_loss=allowed, gross_loss=allowed))
+        parcel = learn(ONE)
+        assert parcel.passed is passes
+        halved[passes] = parcel.report["halved"]
+        moved[passes] = weights.load(parcel.weights).network.layers[1].bias - before
+    assert halved == {True: 0, False: 3}
+    assert np.any(moved[True])
+    assert np.allclose(moved[False], moved[True] / 8, atol=1e-6)
 
 
 @pytest.mark.usefixtures("fleet")
