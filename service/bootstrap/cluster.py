@@ -150,5 +150,6 @@ class Cluster(Company):
         self._ear.stop()
 
     def _turned(self, turn: Turn, mine: bool) -> None:  # noqa: FBT001 - the steward's callback
+        self._presence.tell_soon()
         if turn is Turn.STATES:
             self.hooks.hear_for_all(mine)

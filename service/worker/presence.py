@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from threading import Event
 
 from service.core.process import Member, Report
 from service.errors import Unavailable
@@ -17,9 +18,16 @@ class Presence(Tireless):
     A report asks every part how it is, and may wait long for one that is not well; nobody waits for the report.
     """
 
-    def __init__(self, member: Member, *, processes: Processes, report: Callable[[], Report]) -> None:
+    def __init__(
+        self, member: Member, *, processes: Processes, report: Callable[[], Report], pulse: float = _PULSE
+    ) -> None:
         super().__init__("presence")
-        self._member, self._processes, self._report = member, processes, report
+        self._member, self._processes, self._report, self._pulse = member, processes, report, pulse
+        self._news = Event()
+
+    def tell_soon(self) -> None:
+        """Say it again without waiting for the next time: something has changed."""
+        self._news.set()
 
     def tell(self) -> None:
         """Say once how this process is."""
@@ -27,15 +35,19 @@ class Presence(Tireless):
 
     def stop(self) -> None:
         """End, and be missed by nobody."""
+        self._stopping.set()
+        self._news.set()
         super().stop()
         with suppress(Unavailable):
             self._processes.leave(self._member.name)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
+            self._news.clear()
             try:
                 self.tell()
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again
                 self._troubled(error)
-            self._stopping.wait(_PULSE)
+            if not self._stopping.is_set():
+                self._news.wait(self._pulse)

@@ -60,12 +60,15 @@ def learned_elsewhere(url: str, weights: Path, seed: int) -> None:
 
 
 def test_every_process_is_on_the_roll_and_each_turn_is_one_processs(cluster: ClusterPlant) -> None:
+    def turns() -> list[str]:
+        return sorted(turn for one in cluster.api.health.status().processes or () for turn in one.turns)
+
+    wait_until(lambda: turns() == ["duties", "states"], "each turn is somebody's")
     found = cluster.api.health.status().processes
     assert found is not None
     assert sorted(role for one in found for role in one.roles) == sorted(
         role for role, number in USUAL.items() for _ in range(number)
     )
-    assert sorted(turn for one in found for turn in one.turns) == ["duties", "states"]
 
 
 def test_a_new_champion_serves_in_every_process_within_a_second(cluster: ClusterPlant) -> None:

@@ -6,6 +6,7 @@ from service.core.process import Member, Report
 from service.store.engine import Database
 from service.store.processes import ProcessStore
 from service.worker.presence import Presence
+from tests.conftest import wait_until
 from tests.service.conftest import NOW
 from wire.words import ProcessRole
 
@@ -30,3 +31,25 @@ def test_who_ends_is_struck_off_and_nobody_else(database: Database) -> None:
     second.tell()
     first.stop()
     assert [one.name for one in ProcessStore(database).lately(timedelta(minutes=1))] == ["host-2"]
+
+
+def test_what_has_changed_is_told_at_once(database: Database) -> None:
+    turns: tuple[str, ...] = ()
+    store = ProcessStore(database)
+    one = Presence(
+        Member("host-1", frozenset({ProcessRole.WORKER}), NOW),
+        processes=store,
+        report=lambda: Report(ready=True, turns=turns),
+        pulse=3600,
+    )
+
+    def told() -> list[tuple[str, ...]]:
+        return [found.report.turns for found in store.lately(timedelta(minutes=1))]
+
+    one.start()
+    wait_until(lambda: told() == [()], "it is on the roll")
+    turns = ("duties",)
+    one.tell_soon()
+    wait_until(lambda: told() == [("duties",)], "its turn is on the roll")
+    one.stop()
+    assert told() == []
