@@ -2,7 +2,8 @@
 
 Eight keep-alive connections ask ``alarmcast serve`` (guard, metrics, pages and all, with a key) and a FastAPI with
 one route and nothing else, in turns, each a real uvicorn. The asker knows how long an answer is and reads no more
-of it than that, so that it is never what is measured. A plant of six machines with sixty days of alarms each.
+of it than that, so that it is never what is measured; a spell in which the forecast was made anew with another
+length is measured again. A plant of six machines with sixty days of alarms each.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from benchmarks.servers import HOST, alarmcast, free_port, listens, mosquitto, p
 
 _MACHINES, _DAYS = 6, 60
 _CONNECTIONS, _SECONDS = 8, 4.0
+_TRIES = 5
 _MACHINE = machine_ids(_MACHINES)[0]
 _PATH = f"/v1/machines/{_MACHINE.site}/{_MACHINE.machine}/forecast"
 
@@ -55,17 +57,27 @@ def _plain(body: Path, log: Path) -> Iterator[int]:
         yield port
 
 
+class _MadeAnew(Exception):  # noqa: N818 - it is no error
+    """The answer is not as long as it was."""
+
+
 def requests_a_second(port: int, key: str) -> float:
     """Return how many requests were answered a second, after a moment to warm up."""
-    asyncio.run(_asked(port, key, _SECONDS / 4))
-    started = time.monotonic()
-    return asyncio.run(_asked(port, key, _SECONDS)) / (time.monotonic() - started)
+    for _ in range(_TRIES):
+        try:
+            asyncio.run(_asked(port, key, _SECONDS / 4))
+            started = time.monotonic()
+            return asyncio.run(_asked(port, key, _SECONDS)) / (time.monotonic() - started)
+        except (_MadeAnew, TimeoutError):  # a shorter one leaves the asker waiting
+            continue
+    raise RuntimeError(f"{_PATH} never stayed the same for {_SECONDS:.0f} seconds")
 
 
 async def _asked(port: int, key: str, seconds: float) -> int:
     size = len(await _answer(port, key))
     until = time.monotonic() + seconds
-    return sum(await asyncio.gather(*(_keep_asking(port, key, size, until) for _ in range(_CONNECTIONS))))
+    async with asyncio.timeout(2 * seconds):
+        return sum(await asyncio.gather(*(_keep_asking(port, key, size, until) for _ in range(_CONNECTIONS))))
 
 
 async def _keep_asking(port: int, key: str, size: int, until: float) -> int:
@@ -74,6 +86,8 @@ async def _keep_asking(port: int, key: str, size: int, until: float) -> int:
     while time.monotonic() < until:
         writer.write(request)
         answer = await reader.readexactly(size)
+        if not answer.startswith(b"HTTP/1.1 "):
+            raise _MadeAnew
         if not answer.startswith(b"HTTP/1.1 200"):
             raise RuntimeError(f"{_PATH} answered {answer[:200]!r}")
         answers += 1
