@@ -1,7 +1,8 @@
 """The limit of ingest: a program that is the service's subscriber without the service.
 
 The same client, protocol, QoS, receive maximum and manual acks, but each message is only counted:
-``python -m benchmarks.counter PORT MESSAGES`` publishes a word when it is ready and another when it is done.
+``python -m benchmarks.counter PORT MESSAGES`` publishes a word when it is ready and another when it is done. With
+``stock`` behind it, it is paho's own client, which does not read ahead.
 """
 
 import sys
@@ -9,6 +10,7 @@ from threading import Event
 from typing import Any
 
 import paho.mqtt.client as mqtt
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
@@ -18,10 +20,11 @@ from service.settings import Settings
 from wire.topics import Channel, every_machine
 
 TOPIC = "benchmark/counter"
+_NAME = "benchmark-counter"
 _AT_MOST = 300  # seconds
 
 
-def main(port: int, messages: int) -> None:
+def main(port: int, messages: int, *, stock: bool) -> None:
     """Count so many messages, then end."""
     done = Event()
     counted = 0
@@ -37,7 +40,7 @@ def main(port: int, messages: int) -> None:
     def say_ready(client: mqtt.Client, *_told: Any) -> None:
         client.publish(TOPIC, "ready", qos=1)
 
-    client = BrokerAddress(HOST, port).client("benchmark-counter", manual_ack=True)
+    client = _stock() if stock else BrokerAddress(HOST, port).client(_NAME, manual_ack=True)
     client.on_message = count
     client.on_subscribe = say_ready
     properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
@@ -50,5 +53,10 @@ def main(port: int, messages: int) -> None:
     client.loop_stop()
 
 
+def _stock() -> mqtt.Client:
+    version, protocol = CallbackAPIVersion.VERSION2, MQTTProtocolVersion.MQTTv5
+    return mqtt.Client(version, client_id=_NAME, protocol=protocol, manual_ack=True)
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), int(sys.argv[2]), stock="stock" in sys.argv[3:])

@@ -62,9 +62,12 @@ def _measured(size: int, rounds: int) -> Figure:
         agents: Load(messages=_MESSAGES[size], events_per_message=size, machines=agents) for agents in _AGENTS
     }
     limits: list[float] = []
+    stock: list[float] = []
     ours: dict[int, list[Drained]] = {agents: [] for agents in _AGENTS}
     for _ in range(rounds):
         limits.append(_limit(loads[_PLANT]))
+        if size == 1:
+            stock.append(loads[_PLANT].events / counting(loads[_PLANT], "stock"))
         for agents, load in loads.items():
             ours[agents].append(ingesting(load))
     events = "1 event" if size == 1 else f"{size} events"
@@ -76,6 +79,10 @@ def _measured(size: int, rounds: int) -> Figure:
         if agents != _PLANT
     }
     drained = ours[_PLANT]
+    if stock:
+        beside["against paho's own client"] = [
+            one.events_per_second / limit for one, limit in zip(drained, stock, strict=True)
+        ]
     beside["CPU µs an event"] = [1e6 * one.cpu_seconds / loads[_PLANT].events for one in drained]
     beside["RSS MB"] = [one.megabytes for one in drained]
     name = f"ingest, committed and acked, {events} a message, {_PLANT} agents"
@@ -88,10 +95,10 @@ def _limit(load: Load) -> float:
     return load.events / (counting(load) if alone else inserting(load.rows(), batch=_BATCH))
 
 
-def counting(load: Load) -> float:
+def counting(load: Load, *how: str) -> float:
     """Return the seconds in which the counter drains the load."""
     with TemporaryDirectory() as folder, mosquitto() as port, listening(port, TOPIC) as listener:
-        command = [sys.executable, "-m", "benchmarks.counter", port, load.messages]
+        command = [sys.executable, "-m", "benchmarks.counter", port, load.messages, *how]
         with process(command, Path(folder) / "log") as counter:
             listener.next(20)
             started = _queue_then_go(counter.pid, load, port)

@@ -57,7 +57,7 @@ def _plain(body: Path, log: Path) -> Iterator[int]:
         yield port
 
 
-class _MadeAnew(Exception):  # noqa: N818 - it is no error
+class _MadeAnew(Exception):
     """The answer is not as long as it was."""
 
 
