@@ -22,6 +22,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
+from wire.codec import exceeds_limit
+
 log = logging.getLogger(__name__)
 
 KEEPALIVE = 15  # seconds; a link that only looks open is given up after at most twice as long
@@ -86,6 +88,7 @@ class Link:
         self.why: str | None = None
         self.refused: str | None = None  # a subscription or a publish that the broker does not allow
         self.nobody_listens = False
+        self.oversize = 0  # messages that were refused because they are above the broker's limit
         self.ready_at: float | None = None
         self._client = self._build(client_id, will)
 
@@ -103,7 +106,14 @@ class Link:
                 self.close(f"the broker at {self._broker} does not answer")
 
     def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> mqtt.MQTTMessageInfo:
-        """Hand a message to the broker."""
+        """Hand a message to the broker; one above its limit is refused and counted, never queued."""
+        if exceeds_limit(payload):
+            self.oversize += 1
+            self.refused = f"not published: {len(payload)} bytes to {topic} are above the broker's limit"
+            log.error(self.refused)
+            refused = mqtt.MQTTMessageInfo(0)
+            refused.rc = mqtt.MQTT_ERR_PAYLOAD_SIZE
+            return refused
         return self._client.publish(topic, payload, qos=1, retain=retain)
 
     def disconnect(self) -> None:

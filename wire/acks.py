@@ -1,12 +1,16 @@
 """The service's word that events are committed: the only thing that lets an agent forget them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from uuid import UUID
 
 from pydantic import Field
 
 from wire.events import SeqRange, WireModel
 from wire.moment import Moment
+
+# Of any size a sequence number may have, so many ranges stay below the contract's 64,000 bytes.
+MAX_RANGES = 1500
 
 
 class Ack(WireModel):
@@ -36,3 +40,10 @@ def fold(seqs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             folded.append((first, last))
     return folded
+
+
+def acks(epoch: UUID, seqs: Iterable[tuple[int, int]], now: datetime) -> Iterator[Ack]:
+    """Yield as few acks as name all of these ranges, each small enough for one message."""
+    folded = fold(seqs)
+    for first in range(0, max(len(folded), 1), MAX_RANGES):
+        yield Ack(epoch=epoch, seqs=folded[first : first + MAX_RANGES], now=now)

@@ -43,6 +43,15 @@ def encode(model: BaseModel) -> bytes:
     return model.model_dump_json().encode()
 
 
+def exceeds_limit(payload: bytes) -> bool:
+    """Say whether a payload is larger than the contract allows.
+
+    It must not be queued: a broker disconnects whoever sends a packet above its limit, and a client sends an
+    unconfirmed QoS 1 message again after every reconnect.
+    """
+    return len(payload) > MAX_BYTES
+
+
 def decode(model: type[Model], payload: bytes) -> Model:
     """Read a whole message, or raise :class:`PayloadRejected` saying what is wrong with it."""
     _refuse_oversize(payload)
@@ -66,7 +75,7 @@ def decode_batch(payload: bytes) -> DecodedBatch:
 
 
 def _refuse_oversize(payload: bytes) -> None:
-    if len(payload) > MAX_BYTES:
+    if exceeds_limit(payload):
         raise PayloadRejected("oversize", f"{len(payload)} bytes; the contract allows {MAX_BYTES}")
 
 

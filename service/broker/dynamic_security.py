@@ -22,6 +22,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from service.broker.address import BrokerAddress
 from service.core.credential import Guard, Guarded, Holder, Right, is_ours, rights
 from service.errors import Unavailable
+from wire.codec import exceeds_limit
 from wire.identity import MachineId
 from wire.topics import agent_name
 
@@ -192,7 +193,7 @@ class Conversation:
         token = secrets.token_hex(8)
         marked = [command | {"correlationData": token} for command in commands]
         self._answers.clear()
-        asked = self._client.publish(TOPIC, json.dumps({"commands": marked}).encode(), qos=1).mid
+        asked = self._publish(TOPIC, json.dumps({"commands": marked}).encode())
         self._await_answer(asked, lambda: self._answered(token, len(commands)) or self._refused)
         answers = [one for one in self._answers if one.get("correlationData") == token]
         if len(answers) < len(commands):
@@ -215,7 +216,7 @@ class Conversation:
 
     def retain(self, topic: str, payload: bytes) -> None:
         """Let the broker keep a message, and wait until it has it."""
-        told = self._client.publish(topic, payload, qos=1, retain=True).mid
+        told = self._publish(topic, payload, retain=True)
         self._wait(lambda: told in self._received, self._seconds)
 
     def _await_answer(self, asked: int, answered: Callable[[], object]) -> None:
@@ -227,7 +228,13 @@ class Conversation:
         self._await_receipt(asked, answered)
         self._wait(answered, _AT_ONCE)
         if not answered():
-            self._await_receipt(self._client.publish(_NOBODY, b"", qos=1).mid, answered)
+            self._await_receipt(self._publish(_NOBODY, b""), answered)
+
+    def _publish(self, topic: str, payload: bytes, *, retain: bool = False) -> int:
+        """Send a message and return its id; what is above the broker's limit is refused, not queued."""
+        if exceeds_limit(payload):
+            raise Unavailable(f"Not sent to the broker: {len(payload)} bytes to {topic} are above its limit.")
+        return self._client.publish(topic, payload, qos=1, retain=retain).mid
 
     def _await_receipt(self, sent: int, answered: Callable[[], object]) -> None:
         self._wait(lambda: answered() or sent in self._received, self._seconds)

@@ -19,7 +19,7 @@ from service.flows.ports import Recorder
 from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
 from service.flows.registry import Registry
 from service.flows.twins import Twins
-from wire.acks import Ack, fold
+from wire.acks import acks
 from wire.clock import PlantClock
 from wire.codec import encode
 from wire.identity import MachineId
@@ -147,8 +147,9 @@ class Ingester:
         owed, self._owed, self._paid_at = self._owed, {}, time.monotonic()
         now = self._clock.now()
         for (machine, epoch), seqs in owed.items():
-            if self.link is not None:
-                self.link.publish(topic(machine, Channel.ACKS), encode(Ack(epoch=epoch, seqs=fold(seqs), now=now)))
+            for ack in acks(epoch, seqs, now):
+                if self.link is not None:
+                    self.link.publish(topic(machine, Channel.ACKS), encode(ack))
 
     def _committed(self, deliveries: list[Delivery]) -> Receipt | None:
         """Judge and commit, waiting for a store that is away; the broker holds back while nothing is acked."""

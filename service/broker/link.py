@@ -20,12 +20,15 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from service.broker.address import BrokerAddress
 from service.broker.watch import TOPICS, BrokerWatch
+from wire.codec import exceeds_limit
 from wire.topics import SHARED_EVENTS, Channel, every_machine
 
 log = logging.getLogger(__name__)
 
 _SESSION_SECONDS = 7 * 24 * 3600  # how long the broker keeps our queue while we are away
 _KEEPALIVE = 15  # seconds; a connection that only looks open is given up after at most twice as long
+_PUBLISH_OVERHEAD = 10  # bytes of a packet beside topic and payload, at most
+_NO_LIMIT = 1 << 28  # MQTT's own
 _EVENTS, _STATES = every_machine(Channel.EVENTS), every_machine(Channel.STATE)
 
 
@@ -80,6 +83,7 @@ class Link:
         self._generation = 0
         self._subscribing: int | None = None
         self._had_session = False
+        self._packet_limit = _NO_LIMIT  # bytes; MQTT 5 brokers state theirs when we connect
         self.connections = 0  # how often we were connected; whoever must look again after each can count
         self.connected = self._may_publish = False
         self.complaint: str | None = f"not connected yet to the broker at {address.host}:{address.port}"
@@ -111,8 +115,13 @@ class Link:
         Nothing is queued while the broker is away: agents resend what was not acked, and the next forecast
         replaces the last.
         """
-        if self._may_publish:
-            self._client.publish(topic, payload, qos=1, retain=retain)
+        if not self._may_publish:
+            return
+        if exceeds_limit(payload) or len(payload) + len(topic) + _PUBLISH_OVERHEAD > self._packet_limit:
+            log.error("not published: %d bytes to %s are above the broker's limit", len(payload), topic)
+            self._watch.refused_oversize(topic)
+            return
+        self._client.publish(topic, payload, qos=1, retain=retain)
 
     def ack(self, delivery: Delivery) -> None:
         """Ack a message to the broker, unless it came over a connection that is gone."""
@@ -139,12 +148,13 @@ class Link:
 
     # --- paho's callbacks, on its network thread ---------------------------------------------------------
 
-    def _on_connect(self, client: mqtt.Client, _data: Any, flags: Any, reason: ReasonCode, _props: Any) -> None:
+    def _on_connect(self, client: mqtt.Client, _data: Any, flags: Any, reason: ReasonCode, props: Any) -> None:
         if reason.is_failure:
             self.complaint = f"the broker at {self._address.host}:{self._address.port} refused: {reason}"
             log.error(self.complaint)
             return
         self.certificate_ends = _ends(client)
+        self._packet_limit = getattr(props, "MaximumPacketSize", _NO_LIMIT)
         # A resumed session delivers what it kept before it answers our subscription; acks must flow by then.
         self._may_publish = True
         if self._had_session and not flags.session_present and self._hearing is Hearing.ALL:

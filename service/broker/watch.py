@@ -19,6 +19,8 @@ class BrokerWatch:
         self._figures: dict[str, int] = {}
         self._dropped, self._dropped_at = 0, -_REMEMBERS
         self._forgot_at = -_REMEMBERS
+        self.oversize = 0  # messages that were not published because they are above the limit
+        self._oversize_topic, self._oversize_at = "", -_REMEMBERS
 
     def figure(self, topic: str, payload: bytes) -> None:
         """Take one figure; what is no number is none."""
@@ -36,10 +38,16 @@ class BrokerWatch:
         """Note that the broker has forgotten who we are, and with it what it kept for us."""
         self._forgot_at = self._monotonic()
 
+    def refused_oversize(self, topic: str) -> None:
+        """Count a message of ours that was not published because it is too large for the broker."""
+        self.oversize += 1
+        self._oversize_topic, self._oversize_at = topic, self._monotonic()
+
     @property
     def counts(self) -> dict[str, int]:
         """The figures by name."""
-        return {_NAMES[topic]: value for topic, value in self._figures.items()}
+        figures = {_NAMES[topic]: value for topic, value in self._figures.items()}
+        return figures | ({"oversize_publishes": self.oversize} if self.oversize else {})
 
     def warnings(self) -> dict[str, str]:
         """Say what a person should look at."""
@@ -56,5 +64,11 @@ class BrokerWatch:
             told["broker_session"] = (
                 "The broker has forgotten our session within the hour, and what it kept for us; agents send it "
                 "again. See whether its disk or its memory file was damaged, or persistence is off."
+            )
+        if now - self._oversize_at < _REMEMBERS:
+            told["oversize_publish"] = (
+                f"{self.oversize} messages were not published because they are too large for the broker, the last "
+                f"to {self._oversize_topic}. Raise max_packet_size in the broker's configuration to 70000 or "
+                "more; if it is that large, report this as a defect."
             )
         return told

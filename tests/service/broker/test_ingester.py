@@ -1,5 +1,6 @@
 """The ingester: no message is left without an end, whatever the store or our own code does."""
 
+import json
 from collections.abc import Iterable
 
 import pytest
@@ -18,6 +19,7 @@ from service.store.tables import quarantine
 from tests.conftest import wait_until
 from tests.service.conftest import EPOCH, NOW
 from wire.clock import PlantClock
+from wire.codec import MAX_BYTES
 from wire.identity import MachineId
 from wire.moment import isoformat
 
@@ -30,11 +32,13 @@ class RecordingLink:
     def __init__(self) -> None:
         self.acked: list[int] = []
         self.published: list[str] = []
+        self.payloads: list[bytes] = []
 
     def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
         assert payload
         assert not retain
         self.published.append(topic)
+        self.payloads.append(payload)
 
     def ack(self, delivery: Delivery) -> None:
         self.acked.append(delivery.mid)
@@ -122,3 +126,19 @@ def test_not_knowing_who_is_registered_is_waited_out_too(stores: Stores, filler:
     ingest(stores, AwayAtFirst(stores.machines), BreakingStore(stores), event(1, 5), event(2, 6))
     assert stores.events.first_at(filler) == NOW
     assert stores.machines.knocks() == []
+
+
+@pytest.mark.usefixtures("filler")
+def test_acks_of_scattered_numbers_are_split_below_the_limit_of_a_message(stores: Stores) -> None:
+    top, at = 2**63 - 1, isoformat(NOW)
+    numbers = [[top - 2 * (500 * part + event) for event in range(500)] for part in range(4)]
+    messages = [
+        Delivery(0, mid, 1, TOPIC, json.dumps({"epoch": str(EPOCH), "events": events}).encode(), retained=False)
+        for mid, events in enumerate(
+            ([{"seq": seq, "code": 1, "at": at} for seq in part] for part in numbers), start=1
+        )
+    ]
+    link = ingest(stores, Registry(stores.machines), BreakingStore(stores), *messages)
+    assert max(len(payload) for payload in link.payloads) <= MAX_BYTES
+    acked = {seq for payload in link.payloads for first, seq in json.loads(payload)["seqs"] if first == seq}
+    assert acked == {seq for part in numbers for seq in part}

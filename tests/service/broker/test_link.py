@@ -19,12 +19,13 @@ class Listener:
 
     def __init__(self, broker: Mosquitto, name: str, hearing: Hearing, protocol: MQTTProtocolVersion) -> None:
         self.heard: list[str] = []
+        self.watch = BrokerWatch(queue_alarm=1)
         self.link = Link(
             BrokerAddress("127.0.0.1", broker.port, protocol=protocol),
             client_id=name,
             receive_maximum=10,
             deliver=self._take,
-            watch=BrokerWatch(queue_alarm=1),
+            watch=self.watch,
             hearing=hearing,
         )
 
@@ -85,3 +86,21 @@ def test_by_mqtt_5_events_are_shared_out_and_states_are_heard_in_turn(mosquitto:
             both[0].link.publish(topic, b"%d" % number)
         wait_until(lambda: sum(count(both, topic)) == 6, "each message was heard")
         assert all(count(both, EVENTS)) if topic == EVENTS else count(both, STATE) == [0, 6]
+
+
+@pytest.mark.parametrize(
+    ("extra", "size"), [("max_packet_size 70000\n", 70_001), ("max_packet_size 30000\n", 30_000)]
+)
+def test_a_message_above_the_brokers_limit_is_refused_and_counted_and_the_connection_stays(
+    mosquitto: Mosquitto, extra: str, size: int
+) -> None:
+    mosquitto.kill()
+    mosquitto.extra += extra
+    mosquitto.start()
+    with listening(mosquitto, Hearing.ALL, MQTTProtocolVersion.MQTTv5) as (first, second):
+        first.link.publish(EVENTS, b"x" * size)
+        first.link.publish(STATE, b"1")
+        wait_until(lambda: count([second], STATE) == [1], "what is sent after it arrives")
+        assert (count([second], EVENTS), first.link.connections) == ([0], 1)
+        assert first.watch.counts["oversize_publishes"] == 1
+        assert EVENTS in first.watch.warnings()["oversize_publish"]
