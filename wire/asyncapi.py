@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from wire.acks import Ack
 from wire.codec import MAX_BYTES
 from wire.events import EventBatch
-from wire.forecasts import Forecast
+from wire.forecasts import PublishedForecast
 from wire.identity import ID_PATTERN
 from wire.state import AgentState
 from wire.topics import PREFIX, Channel
@@ -19,7 +19,12 @@ _SPOKEN: dict[Channel, tuple[type[BaseModel], str, bool, str]] = {
     Channel.EVENTS: (EventBatch, "agent", False, "Events and gaps, resent until an ack names them."),
     Channel.ACKS: (Ack, "service", False, "What is committed; only this lets an agent forget."),
     Channel.STATE: (AgentState, "agent", True, "How the agent is; also its last will."),
-    Channel.FORECAST: (Forecast, "service", True, "The newest forecast, as REST gives it."),
+    Channel.FORECAST: (
+        PublishedForecast,
+        "service",
+        True,
+        "The newest forecast; what exceeds a message is left out.",
+    ),
 }
 
 

@@ -20,8 +20,10 @@ from service.bootstrap.configuration import Configuration, broker_address, plant
 from service.bootstrap.exposure import insist_on_a_guarded_broker
 from service.bootstrap.listening import insist_on_privacy, is_loopback, listen
 from service.broker.probe import refusal
+from service.core.catalogue import size_warning
 from service.errors import DatabaseInUse, InputRejected, ServiceError
 from service.settings import Settings
+from service.store.catalogue import CatalogueStore
 from service.store.engine import Database
 from service.store.lock import WriterLock
 from wire.moment import EARLIEST, LATEST
@@ -103,6 +105,7 @@ def _database(settings: Settings, holder: DatabaseInUse | None) -> Iterator[Find
             yield Finding("database", ok=True, words=f"{where} will be made at the first start")
             return
         schema = database.schema()
+        large = size_warning(CatalogueStore(database).entries().values()) if schema.is_current else None
     except ServiceError as error:
         yield Finding("database", ok=False, words=f"{where}: {error}")
         return
@@ -110,6 +113,8 @@ def _database(settings: Settings, holder: DatabaseInUse | None) -> Iterator[Find
         database.close()
     if schema.is_current:
         yield Finding("database", ok=True, words=f"{where} has schema {schema.found}, the one of this version")
+        if large is not None:
+            yield Finding("catalogue", ok=None, words=large)
     elif schema.found is None:
         yield Finding("database", ok=True, words=f"{where} is empty; its tables will be made at the first start")
     else:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from service.bootstrap.cluster import EVERYTHING
+from service.core.catalogue import size_warning
 from service.core.credential import Guard
 from service.core.health import Health
 from service.errors import NoChampion, Unavailable
@@ -70,6 +71,7 @@ def _counts(service: "Service") -> dict[str, int]:
 
 def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
     told = service.watch.warnings() | _credential_warnings(service, sees) | _cluster_warnings(service)
+    told |= _catalogue_warnings(service)
     twins = [one for one in service.ingester.twins.seen(service.clock.now()) if sees(one.site)]
     if twins:
         names = ", ".join(str(machine) for machine in twins)
@@ -83,6 +85,14 @@ def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]
     if flooding:
         told["flood"] = f"More came than fits at a time, most of it from {', '.join(flooding)}; it is sent again."
     return told
+
+
+def _catalogue_warnings(service: "Service") -> dict[str, str]:
+    try:
+        warning = size_warning(service.stores.catalogue.entries().values())
+    except Unavailable:
+        return {}  # that the database is away is said elsewhere
+    return {"catalogue_size": warning} if warning else {}
 
 
 def _cluster_warnings(service: "Service") -> dict[str, str]:

@@ -52,3 +52,5 @@ def catalogue_load(file: File, data_dir: DataDir = None) -> None:
     with api(load_settings(data_dir=data_dir)) as client:
         merged = client.catalogue.add(codes)
     typer.echo(f"{merged.entries} codes read, {merged.new} of them new.")
+    if merged.warning:
+        typer.echo(f"Note: {merged.warning}", err=True)

@@ -2,14 +2,18 @@
 
 import csv
 import io
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from service.errors import InputRejected
+from wire.codec import MAX_BYTES
 
 SEVERITIES = ("low", "medium", "high")
 _COLUMNS = ["code", "text", "severity", "target"]
 _TRUTH = {"yes": True, "no": False}
 _MAX_CODE, _MAX_TEXT, _DIGITS = 2**31 - 1, 200, 10
+_FORECAST_BYTES, _ALARM_BYTES = 600, 140  # of a forecast's JSON, without its alarms and without their texts
 _NAMED = 20  # codes that a change names; of a whole catalogue their number is enough
 
 
@@ -43,6 +47,20 @@ def _named(codes: tuple[int, ...]) -> str:
         return ""
     more = f" and {len(codes) - _NAMED} more" if len(codes) > _NAMED else ""
     return f" ({', '.join(map(str, codes[:_NAMED]))}{more})"
+
+
+def size_warning(entries: Iterable[CatalogueEntry]) -> str | None:
+    """Say what follows if a forecast of all these targets is too large for one MQTT message; None if it fits."""
+    targets = [entry for entry in entries if entry.target]
+    sizes = [_ALARM_BYTES + len(json.dumps(entry.text, ensure_ascii=False).encode()) for entry in targets]
+    whole = _FORECAST_BYTES + sum(sizes)
+    if whole <= MAX_BYTES:
+        return None
+    return (
+        f"A forecast of {len(targets)} target codes has about {whole:,} bytes, and an MQTT message at most "
+        f"{MAX_BYTES:,}. Over MQTT the less likely alarms are left out and counted in the field omitted; REST has "
+        "them all. To publish every alarm, mark fewer codes as targets."
+    )
 
 
 def unknown_code(code: int) -> CatalogueEntry:

@@ -3,23 +3,44 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from threading import Event, Lock
 
 from service.core.machine import Machine
 from service.flows.forecast import ForecastDesk, Made
 from wire.clock import PlantClock
-from wire.codec import encode
-from wire.forecasts import Forecast
+from wire.codec import MAX_BYTES, encode, exceeds_limit
+from wire.forecasts import Forecast, PublishedForecast
 from wire.identity import MachineId
 
 
 @dataclass(frozen=True)
 class Newest:
-    """A forecast and the bytes that REST and MQTT send for it."""
+    """A forecast and the bytes that REST and, as far as they fit into a message, MQTT send for it."""
 
     machine: MachineId
     forecast: Forecast
     encoded: bytes
+
+    @cached_property
+    def published(self) -> bytes:
+        """The bytes for MQTT: where the whole is too large for a message, as many alarms as fit, and how many do not.
+
+        Alarms that are expected come first, then the likeliest.
+        """
+        if not exceeds_limit(self.encoded):
+            return self.encoded
+        alarms = self.forecast.alarms
+        frame = PublishedForecast(**self.forecast.model_dump(exclude={"alarms"}), alarms=[], omitted=len(alarms))
+        room = MAX_BYTES - len(encode(frame))
+        kept = []
+        for place in sorted(range(len(alarms)), key=lambda place: not alarms[place].expected):
+            room -= len(encode(alarms[place])) + 1  # and a comma
+            if room < 0:
+                break
+            kept.append(place)
+        fitting = {"alarms": [alarms[place] for place in sorted(kept)], "omitted": len(alarms) - len(kept)}
+        return encode(frame.model_copy(update=fitting))
 
 
 class NewestForecasts:

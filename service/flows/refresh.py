@@ -109,6 +109,6 @@ class Refresh:
         if self.home is not None:
             self.home.announce(newest.machine, newest.encoded)
         if leads:
-            self.abroad.announce(newest.machine, newest.encoded)
+            self.abroad.announce(newest.machine, newest.published)
             for tell in self.told:
                 tell(newest)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body
 
-from service.core.catalogue import parse_catalogue
+from service.core.catalogue import parse_catalogue, size_warning
 from service.web.parts import Parts
 from service.web.problems import responses
 from wire.rest.catalogue import CatalogueView, EntryView, Merged
@@ -35,6 +35,7 @@ def router(parts: Parts) -> APIRouter:
     ) -> Merged:
         """Add a CSV with the columns code, text, severity and target; a code keeps the text it has."""
         entries = parse_catalogue(body)
-        return Merged(entries=len(entries), new=parts.catalogue.merge(entries))
+        new = parts.catalogue.merge(entries)
+        return Merged(entries=len(entries), new=new, warning=size_warning(parts.catalogue.entries().values()))
 
     return routes

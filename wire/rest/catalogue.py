@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 _EXAMPLE: Final[dict[str, Any]] = {"code": 139, "text": "Film torn", "severity": "high", "target": True}
 
@@ -31,3 +31,4 @@ class Merged(BaseModel):
 
     entries: int
     new: int
+    warning: str | None = Field(default=None, description="What the whole catalogue now makes worth knowing.")

@@ -11,6 +11,7 @@ import pytest
 from service.bootstrap.configuration import configuration
 from service.bootstrap.doctor import Finding, examine, shown_url
 from service.bootstrap.stores import open_stores
+from service.core.catalogue import CatalogueEntry
 from service.store.engine import Database
 from tests.conftest import Mosquitto, free_port
 from tests.guarded import GuardedMosquitto
@@ -47,6 +48,17 @@ def test_the_schema_of_a_database_is_told_without_changing_it(tmp_path: Path) ->
         found = findings(tmp_path)["database"]
         assert (found.ok, words in found.words) == (ok, True), found
     database.close()
+
+
+def test_a_catalogue_with_too_many_targets_for_a_message_is_told(tmp_path: Path) -> None:
+    codes = [CatalogueEntry(code, "Position not reached in time", "medium", target=True) for code in range(500)]
+    with open_stores(configuration(data_dir=tmp_path / "data").settings) as stores:
+        stores.catalogue.merge(codes[:100])
+    assert "catalogue" not in findings(tmp_path)
+    with open_stores(configuration(data_dir=tmp_path / "data").settings) as stores:
+        stores.catalogue.merge(codes[100:])
+    found = findings(tmp_path)["catalogue"]
+    assert (found.ok, "mark fewer codes" in found.words) == (None, True)
 
 
 def test_a_file_that_is_no_database_is_wrong(tmp_path: Path) -> None:

@@ -287,6 +287,14 @@ def test_a_wrong_question_about_history_is_refused(client: Client, query: dict[s
     problem(client.get(f"{BASE}/alarms", **query), 422)
 
 
+def test_a_catalogue_whose_forecast_fits_no_message_is_taken_with_a_warning(
+    client: Client, service: Service
+) -> None:
+    rows = "".join(f"{code},Position not reached in time,medium,yes\n" for code in range(500))
+    merged = client.catalogue.add("code,text,severity,target\n" + rows)
+    assert (merged.new, merged.warning) == (500, service.health().warnings["catalogue_size"])
+
+
 def test_the_catalogue_is_given_as_csv_and_a_conflict_changes_nothing(client: Client) -> None:
     head = "code,text,severity,target\n"
     assert client.catalogue.add(head + "7,Jaw cold,high,yes\n") == Merged(entries=1, new=1)
