@@ -23,7 +23,7 @@ _SPOKEN: dict[Channel, tuple[type[BaseModel], str, bool, str]] = {
         PublishedForecast,
         "service",
         True,
-        "The newest forecast; what exceeds a message is left out.",
+        "The newest forecast, as far as it fits.",
     ),
 }
 

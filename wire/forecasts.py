@@ -90,6 +90,4 @@ class Forecast(WireModel):
 class PublishedForecast(Forecast):
     """A forecast as MQTT has it: where the whole is too large for a message, the most relevant alarms of it."""
 
-    omitted: int = Field(
-        default=0, ge=0, description="Less relevant alarms that were left out; REST has them all."
-    )
+    omitted: int = Field(default=0, ge=0, description="Less relevant alarms left out; REST has them all.")

@@ -1,12 +1,10 @@
 """A look at the broker before anything is started: a client that comes, asks to be let in, and goes."""
 
-import ssl
 from threading import Event
 from typing import Any
 from uuid import uuid4
 
 import paho.mqtt.client as mqtt
-from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.reasoncodes import ReasonCode
 
 from service.broker.address import BrokerAddress
@@ -18,17 +16,8 @@ def refusal(address: BrokerAddress, *, client_id: str, seconds: float) -> str | 
 
     Under a name of its own and without a session, because of two clients of one name the broker drops the first.
     """
-    v5 = address.protocol == MQTTProtocolVersion.MQTTv5
-    client = mqtt.Client(
-        CallbackAPIVersion.VERSION2,
-        client_id=f"{client_id}-check-{uuid4().hex[:8]}",
-        protocol=address.protocol,
-        **({} if v5 else {"clean_session": True}),  # type: ignore[arg-type]
-    )
-    if address.username is not None:
-        client.username_pw_set(address.username, address.password)
-    if address.tls:
-        client.tls_set_context(ssl.create_default_context(cafile=address.tls_ca))
+    session = {} if address.speaks_v5 else {"clean_session": True}
+    client = address.client(f"{client_id}-check-{uuid4().hex[:8]}", **session)
     answered, words = Event(), ["it does not answer in this version of MQTT"]
 
     def connected(client: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _properties: Any) -> None:

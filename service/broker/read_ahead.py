@@ -7,7 +7,7 @@ import socket
 import ssl
 from typing import Any
 
-import paho.mqtt.client as mqtt
+from service.broker.polling import PollingClient
 
 _AHEAD = 1 << 16  # bytes
 
@@ -36,7 +36,7 @@ class ReadAhead:
         return getattr(self._plain, name)
 
 
-class Client(mqtt.Client):
+class Client(PollingClient):
     """Paho's client over such a socket; TLS reads ahead by itself."""
 
     def _create_socket(self) -> Any:

@@ -24,7 +24,7 @@ class Newest:
 
     @cached_property
     def published(self) -> bytes:
-        """The bytes for MQTT: where the whole is too large for a message, as many alarms as fit, and how many do not.
+        """The bytes for MQTT: the whole, or as many alarms as fit into a message and how many were left out.
 
         Alarms that are expected come first, then the likeliest.
         """

@@ -1,13 +1,16 @@
 """What a process hears at a real broker: by itself, by its share, or in turn."""
 
+import os
+import resource
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from paho.mqtt.enums import MQTTProtocolVersion
 
 from service.broker.address import BrokerAddress
 from service.broker.link import Delivery, Hearing, Link
+from service.broker.probe import refusal
 from service.broker.watch import BrokerWatch
 from tests.conftest import Mosquitto, wait_until
 
@@ -104,3 +107,24 @@ def test_a_message_above_the_brokers_limit_is_refused_and_counted_and_the_connec
         assert (count([second], EVENTS), first.link.connections) == ([0], 1)
         assert first.watch.counts["oversize_publishes"] == 1
         assert EVENTS in first.watch.warnings()["oversize_publish"]
+
+
+def test_the_broker_is_reached_again_with_more_files_open_than_select_can_watch(mosquitto: Mosquitto) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, limits[1]), limits[1]))
+    try:
+        with (
+            ExitStack() as files,
+            listening(mosquitto, Hearing.ALL, MQTTProtocolVersion.MQTTv5) as (first, second),
+        ):
+            mosquitto.kill()
+            wait_until(lambda: not (first.link.connected or second.link.connected), "both have lost it")
+            for _ in range(1100):
+                files.enter_context(open(os.devnull))  # noqa: PTH123
+            mosquitto.start()
+            wait_until(lambda: first.link.connected and second.link.connected, "both are back")
+            first.link.publish(EVENTS, b"1")
+            wait_until(lambda: count([first, second], EVENTS) == [1, 1], "both hear an event")
+            assert refusal(BrokerAddress("127.0.0.1", mosquitto.port), client_id="x", seconds=20) is None
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
