@@ -134,6 +134,8 @@ def _credential_warnings(service: "Service", sees: Callable[[str], bool]) -> dic
             f"Anybody who reaches the broker may speak as any machine, as far as this service can tell: "
             f"{desk.why_not}. To have it guarded: alarmcast admin broker-init"
         )
+    if desk.foreign is not None:
+        told["broker_foreign"] = desk.foreign
     locked_out = [machine for machine in desk.locked_out if sees(machine.site)]
     if locked_out:
         names = ", ".join(str(machine) for machine in locked_out[:10])

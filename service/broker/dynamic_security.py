@@ -32,7 +32,8 @@ _NOBODY = f"{TOPIC}/nobody"  # nobody listens there: a message to it only makes 
 _PAGE = 100  # clients or roles in an answer, so that it stays small
 _AT_ONCE = 0.2  # seconds after its receipt in which a command is answered, where anybody answers
 _REPEATED = ("already exists", "not found", "already in this role")
-_GENERATION = "generation "
+_GENERATION, _SET_ASIDE = "generation ", ", disabled: no database knew it"
+_INSTALLATION = "alarmcast-installation"  # a role
 
 Command = dict[str, Any]
 
@@ -71,7 +72,55 @@ class DynamicSecurity:
         return Guarded(
             {one.name: one for one in holders},
             {one["rolename"]: _rights(one) for one in roles if is_ours(one["rolename"])},
+            next((one.get("textdescription") for one in roles if one["rolename"] == _INSTALLATION), None),
         )
+
+    def installation(self) -> str | None:
+        """Return the identity of the installation that has claimed the broker, if one has."""
+        with self._guarded() as talk:
+            (answer,) = talk.ask([{"command": "getRole", "rolename": _INSTALLATION}])
+        role = answer.get("data", {}).get("role", {})
+        identity: str | None = role.get("textdescription")
+        return identity
+
+    def claim(self, identity: str) -> None:
+        """Write an installation's identity into the broker, whoever had claimed it before.
+
+        It is the description of a role that allows nothing and that nobody has.
+        """
+        named = {"textname": "Installation that manages these agents", "textdescription": identity}
+        with self._guarded() as talk:
+            talk.ask(
+                [
+                    {"command": "createRole", "rolename": _INSTALLATION},
+                    {"command": "modifyRole", "rolename": _INSTALLATION} | named,
+                ]
+            )
+
+    def set_aside(self, names: Iterable[str]) -> None:
+        """Disable clients that no database knows; they keep their password, and a mark that says why."""
+        ours = [name for name in names if is_ours(name)]
+        with self._guarded() as talk:
+            found = {one["username"]: one for one in talk.listed("listClients", "clients")}
+            for name in ours:
+                told = str(found.get(name, {}).get("textdescription", "")).removesuffix(_SET_ASIDE)
+                talk.ask(
+                    [
+                        {"command": "modifyClient", "username": name, "textdescription": f"{told}{_SET_ASIDE}"},
+                        {"command": "disableClient", "username": name},
+                    ]
+                )
+
+    def let_back(self, machine: MachineId, *, generation: int) -> None:
+        """Enable a client that was set aside, with the password it has."""
+        name = agent_name(machine)
+        with self._guarded() as talk:
+            talk.ask(
+                [
+                    {"command": "modifyClient", "username": name, "textdescription": f"{_GENERATION}{generation}"},
+                    {"command": "enableClient", "username": name},
+                ]
+            )
 
     def admit(
         self, machine: MachineId, *, generation: int, password: str, farewell: tuple[str, bytes] | None = None
@@ -320,11 +369,13 @@ def _rights(role: dict[str, Any]) -> frozenset[Right]:
 
 
 def _holder(client: dict[str, Any]) -> Holder:
-    told = str(client.get("textdescription", "")).removeprefix(_GENERATION)
+    description = str(client.get("textdescription", ""))
+    told = description.removesuffix(_SET_ASIDE).removeprefix(_GENERATION)
     return Holder(
         name=client["username"],
         client_id=client.get("clientid"),
         generation=int(told) if told.isdecimal() else None,
         enabled=not client.get("disabled", False),
         roles=tuple(role["rolename"] for role in client.get("roles", [])),
+        set_aside=description.endswith(_SET_ASIDE),
     )

@@ -9,10 +9,14 @@ from typing import Annotated
 
 import typer
 
+from service.bootstrap.configuration import dynamic_security, load_settings, sqlite_url
 from service.broker.initial import ADMIN_PASSWORD, MEMORY, SERVICE, SERVICE_PASSWORD, Listener, find_plugin, write
 from service.broker.mending import mend
-from service.cli.arguments import BrokerOwner, broker_owner
+from service.cli.arguments import BrokerOwner, DataDir, broker_owner
 from service.errors import Conflict, InputRejected
+from service.flows.credentials import adopt
+from service.store.credentials import CredentialStore
+from service.store.engine import Database
 
 _PLAIN, _SECURED = 1883, 8883
 
@@ -80,3 +84,36 @@ def broker_mend(
         "It has forgotten every machine. The service says which are locked out, in warnings of GET /v1/status; "
         "issue new credentials to each: alarmcast admin machine rotate SITE/MACHINE --edge-toml FILE"
     )
+
+
+def broker_adopt(
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; otherwise only say what would be done.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Let this database manage a broker that belonged to another; machines it does not know are disabled there."""
+    settings = load_settings(data_dir=data_dir)
+    security = dynamic_security(settings)
+    if security is None:
+        raise InputRejected("The setting broker_dynamic_security is off, so there is nothing to adopt.")
+    database = Database(settings.database_url or sqlite_url(settings.data_dir), read_only=True)
+    try:
+        if (database.is_sqlite and not database.exists) or not database.schema().is_current:
+            raise InputRejected("The database is empty or of another version. Start the service on it first.")
+        credentials, guarded = CredentialStore(database), security.look()
+        if credentials.known_installation() is None:
+            raise InputRejected("The database has not met a guarded broker yet. Start the service on it first.")
+        known = {one.name for one in credentials.all()}
+        admitted = {name for name, holder in guarded.holders.items() if holder.enabled}
+        typer.echo(
+            f"The broker lets in {len(admitted)} machines; the database knows {len(admitted & known)} of them."
+        )
+        if not yes:
+            typer.echo("The others would be disabled; they keep their passwords. To do it: add --yes")
+            return
+        strangers = adopt(credentials, security)
+    finally:
+        database.close()
+    typer.echo(f"The database manages the broker now. {len(strangers)} machines were disabled there.")
+    for name in strangers:
+        typer.echo(f"  {name}")

@@ -7,7 +7,7 @@ generation, which grows whenever a new one is issued; so each can tell whether t
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import NamedTuple
 
 from wire.identity import MachineId
@@ -74,6 +74,7 @@ class Holder:
     generation: int | None
     enabled: bool
     roles: tuple[str, ...]
+    set_aside: bool = False  # disabled because no database knew it, not because somebody wanted it out
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,41 @@ class Guarded:
 
     holders: Mapping[str, Holder]
     roles: Mapping[str, frozenset[Right]]
+    installation: str | None = None  # whose agents these are; None while no installation has claimed the broker
+
+
+class Ownership(Enum):
+    """Whether the agents that a broker knows are those of a database."""
+
+    OWN = "own"
+    UNCLAIMED = "unclaimed"  # nobody's yet, and nothing speaks against claiming it
+    FOREIGN = "foreign"  # another installation has claimed it
+    DOUBTFUL = "doubtful"  # it lets in machines, and the database knows none of them
+
+
+def ownership(identity: str, issued: Iterable[Credential], found: Guarded) -> Ownership:
+    """Say whether a broker belongs to the installation of this identity.
+
+    Whoever starts on an empty or a wrong database must not change passwords that only the broker has.
+    """
+    if found.installation not in (None, identity):
+        return Ownership.FOREIGN
+    known = {one.name for one in issued}
+    admitted = {name for name, holder in found.holders.items() if holder.enabled}
+    is_related = bool(known) if found.installation else bool(known & found.holders.keys())
+    if admitted and not is_related:
+        return Ownership.DOUBTFUL
+    return Ownership.OWN if found.installation else Ownership.UNCLAIMED
 
 
 @dataclass
 class Differences:
     """What it takes for broker and database to agree; machines by id, strangers by the name they have there."""
 
-    strangers: list[str] = field(default_factory=list)  # nobody should hold these: removed
+    strangers: list[str] = field(default_factory=list)  # in no database, and let in: disabled
+    withdrawn: list[str] = field(default_factory=list)  # revoked: removed
     stray_roles: list[str] = field(default_factory=list)  # roles of nobody: removed
+    returned: dict[MachineId, int] = field(default_factory=dict)  # were disabled as strangers, and are none
     missing: list[MachineId] = field(default_factory=list)  # made, but kept out: their password is lost
     outdated: list[MachineId] = field(default_factory=list)  # the broker takes an old password: kept out
     kept_out: list[MachineId] = field(default_factory=list)  # the broker lets them not in; a person must look
@@ -106,21 +134,27 @@ class Differences:
     @property
     def is_empty(self) -> bool:
         """Whether broker and database agree, but for who is known to be kept out."""
-        changes = (self.strangers, self.stray_roles, self.missing, self.outdated, self.bent, self.wrong_roles)
-        return not (any(changes) or self.newer)
+        changes = (self.strangers, self.withdrawn, self.stray_roles, self.missing, self.outdated, self.bent)
+        return not (any(changes) or self.wrong_roles or self.newer or self.returned)
 
 
 def differences(issued: Iterable[Credential], found: Guarded) -> Differences:
     """Hold the database against the broker.
 
-    Nobody is ever let in by this: where the two disagree about a password, or one of them was restored from a
-    time before it was changed or revoked, the machine stays out until a person issues a new one. Only where the
-    database alone is behind, and the broker holds a newer password, is that believed.
+    Nobody is let in by this whom a person did not let in before: where the two disagree about a password, or one
+    of them was restored from a time before it was changed or revoked, the machine stays out until a person issues
+    a new one. Only where the database alone is behind, and the broker holds a newer password, is that believed.
+    Whom the database does not know at all is disabled and keeps its password: the database may be an old one, and
+    a newer one that knows it lets it back in.
     """
     told = Differences()
-    wanted = {one.name: one for one in issued if one.revoked_at is None}
-    told.strangers = sorted(name for name in found.holders if name not in wanted)
-    told.stray_roles = sorted(name for name in found.roles if name not in wanted)
+    known = {one.name: one for one in issued}
+    wanted = {name: one for name, one in known.items() if one.revoked_at is None}
+    told.strangers = sorted(name for name, one in found.holders.items() if name not in known and one.enabled)
+    told.withdrawn = sorted(name for name in found.holders if name in known and name not in wanted)
+    told.stray_roles = sorted(
+        name for name in found.roles if name not in wanted and (name in known or name not in found.holders)
+    )
     for name, one in sorted(wanted.items()):
         _compare(one, found.holders.get(name), told)
         if name in found.holders and found.roles.get(name) != rights(one.machine):
@@ -134,12 +168,14 @@ def _compare(one: Credential, holder: Holder | None, told: Differences) -> None:
         return
     if (holder.client_id, holder.roles) != (one.name, (one.name,)):
         told.bent.append(one.machine)
-    if not holder.enabled:
+    if not holder.enabled and not (holder.set_aside and (holder.generation or 0) >= one.generation):
         told.kept_out.append(one.machine)
     elif holder.generation is None or holder.generation < one.generation:
         told.outdated.append(one.machine)
     else:
         told.well.append(one.machine)
+        if not holder.enabled:
+            told.returned[one.machine] = holder.generation
         if holder.generation > one.generation:
             told.newer[one.machine] = holder.generation
 

@@ -11,7 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
-from service.core.credential import Credential, Differences, Guard, differences
+from service.core.credential import (
+    Credential,
+    Differences,
+    Guard,
+    Guarded,
+    Ownership,
+    differences,
+    ownership,
+)
 from service.core.edge_toml import AgentAccess, edge_toml
 from service.core.machine import Machine
 from service.errors import Conflict, Unavailable
@@ -51,6 +59,7 @@ class CredentialDesk:
     password: Callable[[], str] = field(default=_password, repr=False)
     guard: Guard = field(default=Guard.UNKNOWN, init=False)
     why_not: str | None = field(default=None, init=False)  # the broker is not guarded
+    foreign: str | None = field(default=None, init=False)  # why the broker is not this installation's to change
     locked_out: list[MachineId] = field(default_factory=list, init=False)
     _one: Lock = field(default_factory=Lock, init=False, repr=False)  # changes to the broker, one after another
 
@@ -80,6 +89,8 @@ class CredentialDesk:
             if not self._is_guarded():
                 return None, None
             with self._alone():
+                if not self._owns(self.security):
+                    return None, f"No credentials were issued. {self.foreign}"
                 claimed = self.credentials.claim(machine, again=is_new, at=self.clock.now(), who=who)
                 return (None, None) if claimed is None else (self._admit(machine, claimed), None)
         except Unavailable as error:
@@ -96,7 +107,8 @@ class CredentialDesk:
         known.insist_on_presence()
         with self._alone():
             self.find_out()  # a broker that is away must not cost the machine the password it has
-            self._guarding()
+            if not self._owns(self._guarding()):
+                raise Conflict(f"No credentials were issued. {self.foreign}")
             return self._admit(known, self.credentials.rotate(known, at=self.clock.now(), who=who))
 
     def revoke(self, machine: MachineId, *, who: str, reason: str | None) -> tuple[Credential | None, str | None]:
@@ -119,11 +131,16 @@ class CredentialDesk:
         return known, self._advice(machine, known)
 
     def reconcile(self) -> Differences | None:
-        """Make broker and database agree; None while the broker is not guarded."""
+        """Make broker and database agree; None while the broker is not guarded, or belongs to another database."""
         if self.security is None or self.find_out() is not Guard.ON:
             return None
         with self._alone():
-            found = differences(self.credentials.all(), self.security.look())
+            self.credentials.disown_unconfirmed(at=self.clock.now())
+            issued, guarded = self.credentials.all(), self.security.look()
+            if not self._claims(self.security, issued, guarded):
+                log.warning(self.foreign)
+                return None
+            found = differences(issued, guarded)
             self._mend(self.security, found)
             self.credentials.settle(
                 well=found.well, locked_out=found.locked_out, newer=found.newer, at=self.clock.now()
@@ -135,10 +152,11 @@ class CredentialDesk:
 
     def look(self) -> None:
         """Find out what the process that reconciles has found."""
-        self.find_out()
-        self.locked_out = sorted(
-            one.machine for one in self.credentials.all() if one.state is CredentialState.LOCKED_OUT
-        )
+        guard, issued = self.find_out(), self.credentials.all()
+        self.locked_out = sorted(one.machine for one in issued if one.state is CredentialState.LOCKED_OUT)
+        if self.security is not None and guard is Guard.ON:
+            guarded = self.security.look()
+            self.foreign = _foreign(ownership(self.credentials.installation(), issued, guarded), guarded)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -147,8 +165,12 @@ class CredentialDesk:
             yield
 
     def _mend(self, security: BrokerSecurity, found: Differences) -> None:
-        if found.strangers or found.stray_roles:
-            security.remove(dict.fromkeys([*found.strangers, *found.stray_roles]))
+        if found.strangers:
+            security.set_aside(found.strangers)
+        if found.withdrawn or found.stray_roles:
+            security.remove(dict.fromkeys([*found.withdrawn, *found.stray_roles]))
+        for machine, generation in found.returned.items():
+            security.let_back(machine, generation=generation)
         for machine in found.missing:
             security.hold(machine)
         for machine in found.outdated:
@@ -179,12 +201,28 @@ class CredentialDesk:
         self.locked_out = [one for one in self.locked_out if one != machine.id]
         try:
             if self.security is not None and self._is_guarded():
+                if not self._owns(self.security):
+                    return f"The broker was not told. {self.foreign}"
                 self.security.remove([agent_name(machine.id)], farewell=self._farewell(machine))
                 return None
         except Unavailable as error:
             return f"{error} It is removed there as soon as the broker can be asked."
         name = agent_name(machine.id)
         return f"The broker was not told: {self.why_not}. If it still lets {name} in, remove that user there."
+
+    def _owns(self, security: BrokerSecurity) -> bool:
+        """Say whether the broker is this installation's, and claim it if it is nobody's."""
+        if self.foreign is None and security.installation() == self.credentials.installation():
+            return True
+        return self._claims(security, self.credentials.all(), security.look())
+
+    def _claims(self, security: BrokerSecurity, issued: list[Credential], guarded: Guarded) -> bool:
+        identity = self.credentials.installation()
+        found = ownership(identity, issued, guarded)
+        self.foreign = _foreign(found, guarded)
+        if found is Ownership.UNCLAIMED:
+            security.claim(identity)
+        return self.foreign is None
 
     def _is_guarded(self) -> bool:
         """Say whether the broker is guarded, and ask it unless it was: it may have become so since."""
@@ -221,3 +259,33 @@ class CredentialDesk:
 
 def _rotate(machine: MachineId) -> str:
     return f"To issue some: alarmcast admin machine rotate {machine}"
+
+
+def adopt(credentials: Credentials, security: BrokerSecurity) -> list[str]:
+    """Give the broker to this database, whosever it was; return whom it lets in no more: the unknown.
+
+    They are disabled and keep their passwords, so that the database that knows them can take the broker back.
+    """
+    identity, known = credentials.installation(), {one.name for one in credentials.all()}
+    found = security.look()
+    strangers = sorted(name for name, one in found.holders.items() if one.enabled and name not in known)
+    if strangers:
+        security.set_aside(strangers)
+    security.claim(identity)
+    return strangers
+
+
+def _foreign(found: Ownership, guarded: Guarded) -> str | None:
+    if found in (Ownership.OWN, Ownership.UNCLAIMED):
+        return None
+    admitted = sum(holder.enabled for holder in guarded.holders.values())
+    why = (
+        "The broker belongs to another installation than this database"
+        if found is Ownership.FOREIGN
+        else f"The broker lets in {admitted} machines and this database knows none of them"
+    )
+    return (
+        f"{why}, so its credentials are left as they are. Check that ALARMCAST_DATA_DIR or ALARMCAST_DATABASE_URL "
+        "names the right database, and that its disk is mounted. If this database is to manage the broker from "
+        "now on: alarmcast admin broker-adopt"
+    )

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import uuid4
 
-from sqlalchemy import Connection, Row, select, text, update
+from sqlalchemy import ColumnElement, Connection, Row, or_, select, text, update
 
 from service.core.credential import Credential
 from service.core.machine import Machine
@@ -14,13 +15,13 @@ from service.store.advisory import Advisory
 from service.store.audit import note
 from service.store.dialect import insert_rows
 from service.store.engine import Database
-from service.store.tables import credentials, machines
+from service.store.tables import credentials, installation, machines
 from wire.identity import MachineId
 from wire.micros import micros, moment
 from wire.topics import agent_name
 
 _ROWS = select(credentials, machines.c.site, machines.c.machine).join_from(credentials, machines)
-_COLUMNS = ("machine_id", "username", "client_id", "generation", "issued_us")
+_COLUMNS = ("machine_id", "username", "client_id", "generation", "issued_us", "unconfirmed_us")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,21 @@ class CredentialStore:
         with self.database.write(unhurried=True) as connection:  # a broker may take its time
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": Advisory.CREDENTIALS.value})
             yield
+
+    def installation(self) -> str:
+        """Return the identity of this installation, which the first to ask makes."""
+        identity = self.known_installation()
+        if identity is not None:
+            return identity
+        with self.database.write() as connection:
+            insert_rows(connection, installation, ("id", "identity"), [(1, str(uuid4()))])
+            return str(connection.execute(select(installation.c.identity)).scalar_one())
+
+    def known_installation(self) -> str | None:
+        """Return the identity of this installation, if it has one yet."""
+        with self.database.read() as connection:
+            identity = connection.execute(select(installation.c.identity)).scalar_one_or_none()
+        return None if identity is None else str(identity)
 
     def of(self, machine: Machine) -> Credential | None:
         """Return a machine's credentials, if some were ever issued."""
@@ -83,9 +99,16 @@ class CredentialStore:
 
     def disown(self, machine: Machine, *, at: datetime) -> None:
         """Let what was issued last count as old already, and the machine as locked out until it gets new ones."""
-        values = {"generation": credentials.c.generation + 1, "locked_out_us": micros(at)}
         with self.database.write() as connection:
-            connection.execute(update(credentials).where(credentials.c.machine_id == machine.row).values(**values))
+            _disown(connection, credentials.c.machine_id == machine.row, at)
+
+    def disown_unconfirmed(self, *, at: datetime) -> None:
+        """Do the same for whom a process was killed while it issued a password: nobody may have it.
+
+        Only for whoever is ``alone``: another process may be about to confirm what it has issued.
+        """
+        with self.database.write() as connection:
+            _disown(connection, credentials.c.unconfirmed_us.is_not(None), at)
 
     def settle(
         self,
@@ -101,8 +124,12 @@ class CredentialStore:
                 behind = (credentials.c.username == agent_name(machine), credentials.c.generation < generation)
                 connection.execute(update(credentials).where(*behind).values(generation=generation))
             for machine in well:
-                marked = (credentials.c.username == agent_name(machine), credentials.c.locked_out_us.is_not(None))
-                connection.execute(update(credentials).where(*marked).values(locked_out_us=None))
+                marked = (
+                    credentials.c.username == agent_name(machine),
+                    or_(credentials.c.locked_out_us.is_not(None), credentials.c.unconfirmed_us.is_not(None)),
+                )
+                clear = {"locked_out_us": None, "unconfirmed_us": None}
+                connection.execute(update(credentials).where(*marked).values(**clear))
             for machine in locked_out:
                 unmarked = (
                     credentials.c.username == agent_name(machine),
@@ -113,21 +140,33 @@ class CredentialStore:
 
     def _insert(self, connection: Connection, machine: Machine, at: datetime) -> bool:
         name = agent_name(machine.id)
-        return insert_rows(connection, credentials, _COLUMNS, [(machine.row, name, name, 1, micros(at))]) > 0
+        row = (machine.row, name, name, 1, micros(at), micros(at))
+        return insert_rows(connection, credentials, _COLUMNS, [row]) > 0
 
     def _renew(self, connection: Connection, machine: Machine, generation: int, at: datetime) -> None:
-        values = {"generation": generation, "rotated_us": micros(at), "revoked_us": None, "locked_out_us": None}
+        values = {
+            "generation": generation,
+            "rotated_us": micros(at),
+            "revoked_us": None,
+            "locked_out_us": None,
+            "unconfirmed_us": micros(at),
+        }
         connection.execute(update(credentials).where(credentials.c.machine_id == machine.row).values(**values))
 
 
 def revoke_within(connection: Connection, machine: Machine, *, at: datetime, who: str, reason: str | None) -> bool:
     """Revoke inside the transaction of what is the reason for it; return whether there was anything to revoke."""
     held = (credentials.c.machine_id == machine.row, credentials.c.revoked_us.is_(None))
-    values = {"revoked_us": micros(at), "locked_out_us": None}
+    values = {"revoked_us": micros(at), "locked_out_us": None, "unconfirmed_us": None}
     if not connection.execute(update(credentials).where(*held).values(**values)).rowcount:
         return False
     note(connection, at=at, who=who, action="revoke_credentials", subject=str(machine.id), reason=reason)
     return True
+
+
+def _disown(connection: Connection, which: ColumnElement[bool], at: datetime) -> None:
+    values = {"generation": credentials.c.generation + 1, "locked_out_us": micros(at), "unconfirmed_us": None}
+    connection.execute(update(credentials).where(which).values(**values))
 
 
 def _of(connection: Connection, machine: Machine) -> Credential | None:

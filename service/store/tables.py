@@ -550,7 +550,16 @@ credentials = Table(
     Column("rotated_us", BigInteger, nullable=True),
     Column("revoked_us", BigInteger, nullable=True),
     Column("locked_out_us", BigInteger, nullable=True),  # when the broker was found to keep it out
+    Column("unconfirmed_us", BigInteger, nullable=True),  # a password is being issued since then
     UniqueConstraint("username"),
+)
+
+# Which installation this is; the broker has the same identity, and both travel with backups and copies.
+installation = Table(
+    "installation",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),  # always 1
+    Column("identity", Text, nullable=False),
 )
 
 # Whose turn it is to do what is done once in the whole cluster; times are the database's own.

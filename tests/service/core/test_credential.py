@@ -5,7 +5,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from service.core.credential import Credential, Differences, Guarded, Holder, differences, rights
+from service.core.credential import (
+    Credential,
+    Differences,
+    Guarded,
+    Holder,
+    Ownership,
+    differences,
+    ownership,
+    rights,
+)
 from service.core.edge_toml import AgentAccess, edge_toml
 from wire.identity import MachineId
 from wire.topics import agent_name
@@ -60,13 +69,50 @@ def test_whom_the_broker_keeps_out_stays_out() -> None:
 @pytest.mark.parametrize("enabled", [True, False])
 def test_who_was_revoked_is_removed(enabled: bool) -> None:  # noqa: FBT001
     told = compared(replace(ISSUED, revoked_at=AT), replace(HOLDER, enabled=enabled))
-    assert told.strangers == told.stray_roles == [NAME]
-    assert told.locked_out == []
+    assert told.withdrawn == told.stray_roles == [NAME]
+    assert (told.strangers, told.locked_out) == ([], [])
 
 
-def test_who_is_in_no_database_is_removed() -> None:
-    assert compared(None, HOLDER).strangers == [NAME]
+def test_who_is_in_no_database_is_disabled_and_not_removed() -> None:
+    told = compared(None, HOLDER)
+    assert told.strangers == [NAME]
+    assert told.withdrawn == told.stray_roles == []
+    assert compared(None, replace(HOLDER, enabled=False)).is_empty
     assert compared(None, None).stray_roles == [NAME]
+
+
+def test_who_was_disabled_as_unknown_is_let_back_in_with_its_own_password_and_with_no_older_one() -> None:
+    aside = replace(HOLDER, enabled=False, set_aside=True)
+    told = compared(ISSUED, aside)
+    assert (told.returned, told.well, told.locked_out) == ({FILLER: 2}, [FILLER], [])
+    assert compared(ISSUED, replace(aside, generation=1)).locked_out == [FILLER]
+    assert compared(replace(ISSUED, revoked_at=AT), aside).withdrawn == [NAME]
+
+
+OTHER = replace(HOLDER, name="alarmcast-edge/padova/other")
+
+
+@pytest.mark.parametrize(
+    ("issued", "holders", "claimed_by", "found"),
+    [
+        ([], [], None, Ownership.UNCLAIMED),
+        ([ISSUED], [], None, Ownership.UNCLAIMED),
+        ([ISSUED], [HOLDER, OTHER], None, Ownership.UNCLAIMED),
+        ([], [HOLDER], None, Ownership.DOUBTFUL),
+        ([ISSUED], [OTHER], None, Ownership.DOUBTFUL),
+        ([], [replace(HOLDER, enabled=False)], None, Ownership.UNCLAIMED),
+        ([], [], "other", Ownership.FOREIGN),
+        ([ISSUED], [HOLDER], "other", Ownership.FOREIGN),
+        ([ISSUED], [HOLDER], "own", Ownership.OWN),
+        ([ISSUED], [OTHER], "own", Ownership.OWN),
+        ([], [HOLDER], "own", Ownership.DOUBTFUL),
+    ],
+)
+def test_a_broker_is_an_installations_own_only_if_nothing_speaks_against_it(
+    issued: list[Credential], holders: list[Holder], claimed_by: str | None, found: Ownership
+) -> None:
+    guarded = Guarded({one.name: one for one in holders}, {}, claimed_by)
+    assert ownership("own", issued, guarded) is found
 
 
 @pytest.mark.parametrize(

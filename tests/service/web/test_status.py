@@ -121,3 +121,8 @@ def test_while_the_database_is_away_status_answers_with_what_it_knows(service: S
     assert not found.ready
     assert (found.database, found.agents, found.quarantine, found.jobs) == (None, None, None, None)
     assert found.broker.address
+
+
+def test_a_broker_of_another_installation_is_warned_of(service: Service) -> None:
+    service.credentials.foreign = "The broker belongs to another installation."
+    assert status(service).warnings["broker_foreign"] == service.credentials.foreign
