@@ -189,6 +189,11 @@ class Settings(BaseSettings):
     notice_quiet_minutes: int = Field(
         default=60, ge=0, description="No new notice of the same alarm for this long after that, in plant time."
     )
+    backup_max_age_hours: float = Field(
+        default=48,
+        ge=0,
+        description="Status warns when the last backup is older than this, or failed; 0 never warns.",
+    )
     shelf_max_hours: int = Field(default=168, ge=1, description="Longest time an alarm may be shelved for.")
     integrity_check: IntegrityCheck = Field(
         default=IntegrityCheck.QUICK,

@@ -70,6 +70,7 @@ def _counts(service: "Service") -> dict[str, int]:
 
 def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
     told = service.watch.warnings() | _credential_warnings(service, sees) | _cluster_warnings(service)
+    told |= service.backups.warnings()
     twins = [one for one in service.ingester.twins.seen(service.clock.now()) if sees(one.site)]
     if twins:
         names = ", ".join(str(machine) for machine in twins)
