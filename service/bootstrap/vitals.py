@@ -75,6 +75,7 @@ def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]
     if twins:
         names = ", ".join(str(machine) for machine in twins)
         told["two_agents"] = f"Two agents take turns to speak as {names}; stop one, or give it its own name."
+    told |= _code_warnings(service, sees)
     silent = [one for one in service.silence.found if sees(one.machine.site)]
     if silent:
         names = ", ".join(str(one.machine) for one in silent[:10])
@@ -84,6 +85,21 @@ def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]
     if flooding:
         told["flood"] = f"More came than fits at a time, most of it from {', '.join(flooding)}; it is sent again."
     return told
+
+
+def _code_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
+    """Name the machines of which the model has not learned all codes."""
+    try:
+        left_out = service.desk.champion.current().version.report.get("left_out", {})
+    except (NoChampion, Unavailable):
+        return {}
+    found = [f"{name} ({count})" for name, count in left_out.items() if sees(name.partition("/")[0])]
+    if not found:
+        return {}
+    return {
+        "codes": f"More codes outside of the catalogue than are learned: {', '.join(found[:10])}. They count as "
+        "unknown. Look at what these machines send, and put codes that matter into the catalogue."
+    }
 
 
 def _cluster_warnings(service: "Service") -> dict[str, str]:
