@@ -34,8 +34,7 @@ def counts_between(
     For many windows at once what is counted above for one: a run that began before its window opens there.
     """
     first, last = np.searchsorted(series.times, start), np.searchsorted(series.times, end)
-    opens = np.ones(len(series), dtype=np.bool_)
-    np.not_equal(series.codes[1:], series.codes[:-1], out=opens[1:])
+    opens = _opens(series)
     cut = first[first < last]
     counts = np.zeros((len(start), len(codes)), dtype=np.int32)
     for column, code in enumerate(codes):
@@ -43,3 +42,20 @@ def counts_between(
         counts[:, column] = np.searchsorted(runs, last) - np.searchsorted(runs, first)
         counts[first < last, column] += (series.codes[cut] == code) & ~opens[cut]
     return counts
+
+
+def runs_between(series: AlarmSeries, start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return how many runs of any code open in ``[start, end)`` of each span: the above, of all codes."""
+    first, last = np.searchsorted(series.times, start), np.searchsorted(series.times, end)
+    opens = _opens(series)
+    before = np.concatenate([[0], np.cumsum(opens)])
+    counts = before[last] - before[first]
+    some = first < last
+    counts[some] += ~opens[first[some]]
+    return counts.astype(np.int32)
+
+
+def _opens(series: AlarmSeries) -> NDArray[np.bool_]:
+    opens = np.ones(len(series), dtype=np.bool_)
+    np.not_equal(series.codes[1:], series.codes[:-1], out=opens[1:])
+    return opens

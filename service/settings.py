@@ -161,6 +161,19 @@ class Settings(BaseSettings):
     min_training_windows: int = Field(
         default=336, ge=1, description="Hourly windows a machine needs to learn from before it is learned."
     )
+    learn_codes_per_machine: int = Field(
+        default=500,
+        ge=0,
+        description="Codes outside of the catalogue that are learned of one machine; the rest count as unknown.",
+    )
+    learn_codes_in_model: int = Field(
+        default=5000, ge=0, description="Codes outside of the catalogue that a model reads in all."
+    )
+    learn_code_days: int = Field(
+        default=3,
+        ge=1,
+        description="Of a machine with more codes than that, those count that came on this many days.",
+    )
     max_forgetting: float = Field(
         default=0.05, gt=0, le=1, description="What one machine may lose since its best before the gate closes."
     )
@@ -188,6 +201,11 @@ class Settings(BaseSettings):
     )
     notice_quiet_minutes: int = Field(
         default=60, ge=0, description="No new notice of the same alarm for this long after that, in plant time."
+    )
+    backup_max_age_hours: float = Field(
+        default=48,
+        ge=0,
+        description="Status warns when the last backup is older than this, or failed; 0 never warns.",
     )
     shelf_max_hours: int = Field(default=168, ge=1, description="Longest time an alarm may be shelved for.")
     integrity_check: IntegrityCheck = Field(

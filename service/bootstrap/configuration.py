@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from forecasting.window import WindowSpec
 from service.broker.address import BrokerAddress
 from service.broker.dynamic_security import DynamicSecurity
+from service.core.code_limits import CodeLimits
 from service.core.edge_toml import AgentAccess
 from service.core.enrolment import Curriculum
 from service.errors import InputRejected
@@ -111,7 +112,9 @@ def window_spec(settings: Settings) -> WindowSpec:
 
 def curriculum(settings: Settings) -> Curriculum:
     """Return how a machine's windows are shared out, and how many there must be."""
-    return Curriculum(fewest=settings.min_training_windows, keep=timedelta(days=settings.retention_days))
+    codes = CodeLimits(settings.learn_codes_per_machine, settings.learn_codes_in_model, settings.learn_code_days)
+    keep = timedelta(days=settings.retention_days)
+    return Curriculum(fewest=settings.min_training_windows, keep=keep, codes=codes)
 
 
 def time_policy(settings: Settings) -> TimePolicy:

@@ -19,13 +19,17 @@ from urllib.parse import urlsplit
 from service.bootstrap.configuration import Configuration, broker_address, plant_clock, sqlite_url
 from service.bootstrap.exposure import insist_on_a_guarded_broker
 from service.bootstrap.listening import insist_on_privacy, is_loopback, listen
+from service.bootstrap.window_check import window_conflict
 from service.broker.probe import refusal
 from service.core.catalogue import size_warning
-from service.errors import DatabaseInUse, InputRejected, ServiceError
+from service.errors import DatabaseInUse, InputRejected, ServiceError, Unavailable
 from service.settings import Settings
+from service.store.backup import RESTORE_MARKER
 from service.store.catalogue import CatalogueStore
 from service.store.engine import Database
 from service.store.lock import WriterLock
+from service.store.versions import VersionStore
+from service.store.weights import WeightsFolder
 from wire.moment import EARLIEST, LATEST
 
 _SECONDS = 5  # that each step may take
@@ -100,12 +104,17 @@ def _database(settings: Settings, holder: DatabaseInUse | None) -> Iterator[Find
     except ServiceError as error:
         yield Finding("database", ok=False, words=str(error))
         return
+    if settings.database_url is None and (settings.data_dir / RESTORE_MARKER).exists():
+        yield Finding("restore", ok=None, words="a restore was interrupted; the next start finishes it")
+    conflict = None
     try:
         if database.is_sqlite and not database.exists:
             yield Finding("database", ok=True, words=f"{where} will be made at the first start")
             return
         schema = database.schema()
         large = size_warning(CatalogueStore(database).entries().values()) if schema.is_current else None
+        if schema.is_current:
+            conflict = _window_conflict(settings, database)
     except ServiceError as error:
         yield Finding("database", ok=False, words=f"{where}: {error}")
         return
@@ -120,6 +129,20 @@ def _database(settings: Settings, holder: DatabaseInUse | None) -> Iterator[Find
     else:
         words = f"{where} has schema {schema.found} and will be upgraded to {schema.wanted} at the next start"
         yield Finding("database", ok=None, words=f"{words}; make a backup first: alarmcast admin backup FOLDER")
+    if conflict:
+        yield Finding("windows", ok=None, words=conflict)
+
+
+def _window_conflict(settings: Settings, database: Database) -> str | None:
+    """Say how the settings differ from the model that serves, if its weights are here to be read."""
+    weights = WeightsFolder(settings.data_dir / "weights")
+    champion = VersionStore(database, weights).champion()
+    if champion is None:
+        return None
+    try:
+        return window_conflict(settings, champion.name, weights.load(champion.weights).spec)
+    except Unavailable:
+        return None  # other hosts may have them; where they are lost, status says so
 
 
 def _port(settings: Settings, holder: DatabaseInUse | None) -> Finding:

@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from service import __version__
+from service.bootstrap.backups import BackupWatch
 from service.bootstrap.families import counter, gauge, histogram
 from service.bootstrap.stores import Stores
 from service.broker.ingester import Ingester
@@ -25,7 +26,6 @@ from service.flows.forecast import ForecastDesk
 from service.flows.newest import NewestForecasts
 from service.flows.silence import SilenceWatch
 from service.settings import Settings
-from service.store.backup import last_backup
 from service.store.deliveries import DeliveryStore
 from service.store.webhooks import WebhookStore
 from service.web.observed import Traffic
@@ -59,6 +59,7 @@ class Metrics(Collector):
     silence: SilenceWatch
     traffic: Traffic
     attempts: Callable[[], Mapping[str, int]]  # to deliver notices, by what came of them
+    backups: BackupWatch
     certificates: Callable[[], Mapping[str, datetime]] = dict  # when each of them ends, by what it is for
 
     def text(self) -> bytes:
@@ -206,10 +207,17 @@ class Metrics(Collector):
         yield gauge("disk_free_bytes", "Room on the disk of the data folder.", free)
         yield gauge("disk_size_bytes", "Size of the disk of the data folder.", total)
         yield counter("events_forgotten", "Events let go by retention.", counts["events_forgotten"])
-        made = last_backup(self.settings.data_dir)
-        at = (made.timestamp() if made else 0) if self.stores.database.is_sqlite else None
+        yield from self._backups()
+
+    def _backups(self) -> Iterator[Metric]:
+        """Yield how backups went, where they are made by us."""
+        known, record, most = self.backups.applies, self.backups.record, self.backups.max_age
+        at = record.made_at.timestamp() if record.made_at else 0
         meaning = "When the last backup was made, 0 if never; nobody tells us of PostgreSQL's."
-        yield gauge("last_backup_timestamp_seconds", meaning, at)
+        yield gauge("last_backup_timestamp_seconds", meaning, at if known else None)
+        yield gauge("backup_failed", "Whether the last backup failed.", record.failed if known else None)
+        meaning = "Age from which on a backup is too old, as backup_max_age_hours says; 0 is never."
+        yield gauge("backup_max_age_seconds", meaning, (most.total_seconds() if most else 0) if known else None)
 
     def _age(self, since: datetime | None) -> float:
         return max(0.0, (self.wall() - since).total_seconds()) if since else 0.0

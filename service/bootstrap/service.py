@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from alarmcast import AsyncClient
 from service import __version__
+from service.bootstrap.backups import BackupWatch
 from service.bootstrap.cluster import Cluster, Company, Hooks, member_of
 from service.bootstrap.collector import settle, undisturbed
 from service.bootstrap.condition import ConditionDesk
@@ -201,6 +202,7 @@ class Service:
         )
         self.reconciler = Reconciler(self.credentials, connections=lambda: self.link.connections, leads=self.leads)
         self.expiry = Expiry(settings, broker=lambda: self.link.certificate_ends, now=wall_now)
+        self.backups = BackupWatch(settings, now=wall_now)
         self.enrolment = Enrolment(
             machines=stores.machines,
             enrolments=stores.enrolments,
@@ -292,6 +294,7 @@ class Service:
             silence=self.silence,
             traffic=self.traffic,
             certificates=self.expiry.ends,
+            backups=self.backups,
             attempts=lambda: {"delivered": self.courier.delivered, "failed": self.courier.failed},
         )
         nouns = NOUNS if ProcessRole.API in self.roles else VITALS
@@ -341,6 +344,7 @@ class Service:
         self.link.start()
         if self.stores.database.is_sqlite:  # nobody else can be at work here
             self.stores.jobs.recover()
+            self.backups.begin()
             self.history.sweep()
             self.worker.sweep()
         for thread in self._threads():

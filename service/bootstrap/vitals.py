@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from service.bootstrap.cluster import EVERYTHING
+from service.bootstrap.window_check import window_conflict
 from service.core.catalogue import size_warning
 from service.core.credential import Guard
 from service.core.health import Health
@@ -72,10 +73,12 @@ def _counts(service: "Service") -> dict[str, int]:
 def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
     told = service.watch.warnings() | _credential_warnings(service, sees) | _cluster_warnings(service)
     told |= _catalogue_warnings(service)
+    told |= service.backups.warnings()
     twins = [one for one in service.ingester.twins.seen(service.clock.now()) if sees(one.site)]
     if twins:
         names = ", ".join(str(machine) for machine in twins)
         told["two_agents"] = f"Two agents take turns to speak as {names}; stop one, or give it its own name."
+    told |= _model_warnings(service, sees)
     silent = [one for one in service.silence.found if sees(one.machine.site)]
     if silent:
         names = ", ".join(str(one.machine) for one in silent[:10])
@@ -93,6 +96,26 @@ def _catalogue_warnings(service: "Service") -> dict[str, str]:
     except Unavailable:
         return {}  # that the database is away is said elsewhere
     return {"catalogue_size": warning} if warning else {}
+
+
+def _model_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
+    """Say whether the model and the settings differ, and of which machines it has not learned all codes."""
+    try:
+        serving = service.desk.champion.current()
+    except (NoChampion, Unavailable):
+        return {}
+    told: dict[str, str] = {}
+    conflict = window_conflict(service.settings, serving.version.name, serving.forecaster.spec)
+    if conflict:
+        told["windows"] = conflict
+    left_out = serving.version.report.get("left_out", {})
+    found = [f"{name} ({count})" for name, count in left_out.items() if sees(name.partition("/")[0])]
+    if found:
+        told["codes"] = (
+            f"More codes outside of the catalogue than are learned: {', '.join(found[:10])}. They count as "
+            "unknown. Look at what these machines send, and put codes that matter into the catalogue."
+        )
+    return told
 
 
 def _cluster_warnings(service: "Service") -> dict[str, str]:

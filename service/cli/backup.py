@@ -9,8 +9,9 @@ from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import open_stores
 from service.errors import InputRejected
 from service.settings import Settings
-from service.store.backup import back_up, restore
+from service.store.backup import back_up
 from service.store.lock import WriterLock
+from service.store.restore import restore
 
 DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
 
@@ -24,6 +25,8 @@ def backup_command(
     _insist_on_sqlite(settings)
     made = back_up(settings.data_dir, folder)
     typer.echo(f"{made.events} events of {made.machines} machines and {len(made.files) - 1} models in {folder}")
+    if made.lost:
+        typer.echo(f"No whole weights were found of {', '.join(made.lost)}; those versions cannot serve.")
 
 
 def restore_command(

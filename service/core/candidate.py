@@ -26,7 +26,8 @@ class Candidate:
     """A version that does not exist yet. It starts from ``parent`` and is committed only while that one serves.
 
     ``marks`` are its own in every machine's newest exam, ``before`` the champion's in the one made just now.
-    ``passed`` is the gate's word, ``reasons`` its sentences, ``undecided`` what exams could not tell.
+    ``passed`` is the gate's word, ``reasons`` its sentences, ``undecided`` what exams could not tell. ``notes``
+    say what else a person should know.
     """
 
     machine: str
@@ -41,4 +42,5 @@ class Candidate:
     passed: bool
     reasons: tuple[str, ...]
     undecided: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     report: dict[str, Any] = field(default_factory=dict)

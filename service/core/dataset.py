@@ -8,10 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from forecasting.features import counts_between
+from forecasting.features import counts_between, runs_between
 from forecasting.history import HistorySpec, Past, machine_history, own_history
 from forecasting.series import AlarmSeries, micros
 from forecasting.window import Span, WindowSpec, merged
+from service.core.code_limits import OTHER
 from service.core.labels import held_between
 from service.core.windows import Windows
 
@@ -60,14 +61,17 @@ def windows(
     since: datetime,
     history: HistorySpec | None = None,
     tracked: Iterable[int] | None = None,
+    chosen: NDArray[np.int64] | None = None,
 ) -> Windows:
     """Return what each moment's evidence and horizon held.
 
     With a ``history`` spec the windows carry own-history figures, of all codes in the log or only of the
-    ``tracked`` ones; ``since`` is when the machine was first heard.
+    ``tracked`` ones; ``since`` is when the machine was first heard. If only some codes are ``chosen`` (ascending),
+    the evidence of all others is counted together as ``OTHER``, so that shares of the evidence stay what they are.
     """
     lookback, horizon = _micros(spec.lookback), _micros(spec.horizon)
-    codes = np.unique(series.codes)
+    every = np.unique(series.codes)
+    codes = every if chosen is None else chosen
     followed = codes if tracked is None else np.unique(np.array(list(tracked), dtype=np.int64))
     own = np.zeros((len(at), 0, 0), dtype=np.float32)
     shared = np.zeros((len(at), 0), dtype=np.float32)
@@ -75,11 +79,20 @@ def windows(
         past = Past(at, since=micros(since), horizon=spec.horizon, spec=history)
         own = own_history(series, past, followed)
         shared = machine_history(series, past)
+    counts = counts_between(series, at - lookback, at, codes)
+    outcomes = held_between(series, at, at + horizon, codes)
+    if len(codes) < len(every):
+        others = runs_between(series, at - lookback, at)[:, None] - counts.sum(
+            axis=1, keepdims=True, dtype=np.int32
+        )
+        codes = np.concatenate([[OTHER], codes])  # below every code there is, so they still ascend
+        counts = np.concatenate([others, counts], axis=1)
+        outcomes = np.concatenate([np.zeros((len(at), 1), dtype=np.bool_), outcomes], axis=1)
     return Windows(
         at=at,
         codes=codes,
-        counts=counts_between(series, at - lookback, at, codes),
-        outcomes=held_between(series, at, at + horizon, codes),
+        counts=counts,
+        outcomes=outcomes,
         tracked=followed if history is not None else codes[:0],
         history=own,
         context=shared,

@@ -1,9 +1,10 @@
 """The wish to enrol a machine, and what it leads to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import sha256
 
+from service.core.code_limits import CodeLimits
 from wire.identity import MachineId
 
 
@@ -37,10 +38,11 @@ class Curriculum:
 
     The last ``exam`` share is never learned from; of what lies before, the last ``calibration`` share makes
     probabilities honest; ``fewest`` windows must be left to learn from. Two weeks of hours are the least that
-    says something about a week's rhythm.
+    says something about a week's rhythm. ``codes`` says how many alarm codes are learned.
     """
 
     exam: float = 0.3
     calibration: float = 0.15
     fewest: int = 336
     keep: timedelta = timedelta(days=400)
+    codes: CodeLimits = field(default_factory=CodeLimits)

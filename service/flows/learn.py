@@ -4,7 +4,7 @@ Run by the process that trains; it only reads. What it brings is committed by wh
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -18,6 +18,8 @@ from forecasting.history import HistorySpec
 from forecasting.network import Network
 from forecasting.vocabulary import Vocabulary
 from service.core.candidate import Candidate, StillKept
+from service.core.catalogue import CatalogueEntry
+from service.core.code_limits import OTHER
 from service.core.exam import Exam
 from service.core.job import Progress
 from service.core.machine import Machine
@@ -87,8 +89,10 @@ class Learning:
         told(Progress("dataset"))
         champion = self.versions.champion()
         before = self._load(champion)
-        parts = self._parts(machine, now)
-        vocabulary = self._vocabulary(before, parts)
+        listed = self.catalogue.entries()
+        parts = self._parts(machine, now, listed)
+        vocabulary = self._vocabulary(before, parts, listed)
+        left_out = parts.chosen.left_out + len(set(parts.chosen.unlisted) - set(vocabulary.inputs))
         memory = self._memory(champion, name)
         watch.lap("dataset")
         # The same champion and machine give the same bits, however often a job has to be taken up again.
@@ -139,7 +143,10 @@ class Learning:
             passed=report.verdict.passed,
             reasons=report.verdict.reasons,
             undecided=report.verdict.undecided,
-            report=self._told(parts, vocabulary, updated, report) | {"halved": halved, "seconds": watch.seconds},
+            notes=(self._left_out_note(name, left_out),) if left_out else (),
+            report=self._told(parts, vocabulary, updated, report)
+            | {"halved": halved, "seconds": watch.seconds}
+            | {"left_out": _left_out(champion, tasks, name, left_out)},
         )
 
     def _load(self, champion: Version | None) -> Forecaster | None:
@@ -153,21 +160,39 @@ class Learning:
             )
         return model
 
-    def _parts(self, machine: Machine, now: datetime) -> Schooling:
-        parts, fewest = self.school.cut(machine, now, self.history), self.school.curriculum.fewest
+    def _parts(self, machine: Machine, now: datetime, listed: Collection[int]) -> Schooling:
+        parts = self.school.cut(machine, now, self.history, listed=listed)
+        fewest = self.school.curriculum.fewest
         if len(parts.train) < fewest:
             raise InputRejected(f"{machine.id} has {len(parts.train)} windows to learn from and needs {fewest}.")
         return parts
 
-    def _vocabulary(self, before: Forecaster | None, parts: Schooling) -> Vocabulary:
-        targets = [code for code, entry in self.catalogue.entries().items() if entry.target]
+    def _vocabulary(
+        self, before: Forecaster | None, parts: Schooling, listed: Mapping[int, CatalogueEntry]
+    ) -> Vocabulary:
+        """Return the codes of the model: all that it knew, and the new ones for which there is room."""
+        targets = [code for code, entry in listed.items() if entry.target]
         if not targets:
             raise InputRejected(
                 "The catalogue names no target code, so there is nothing to forecast. "
                 "Load one, then enrol the machine again: alarmcast admin catalogue load FILE"
             )
         known = before.vocabulary if before else Vocabulary((), ())
-        return known.extended(parts.train.codes.tolist(), targets)
+        limit = self.school.curriculum.codes.in_model
+        room = max(0, limit - sum(code not in listed for code in known.inputs))
+        old = set(known.inputs)
+        new = [code for code in parts.chosen.unlisted if code not in old]
+        unwanted = {OTHER, *new[room:]}
+        return known.extended([code for code in parts.train.codes.tolist() if code not in unwanted], targets)
+
+    def _left_out_note(self, name: str, left_out: int) -> str:
+        limits = self.school.curriculum.codes
+        return (
+            f"{left_out} codes of {name} were not learned and count as unknown: they are not in the catalogue, of "
+            f"which a machine may bring {limits.per_machine} (learn_codes_per_machine) and the model may read "
+            f"{limits.in_model} (learn_codes_in_model). Look at what the machine sends, and put codes that matter "
+            "into the catalogue."
+        )
 
     def _memory(self, champion: Version | None, name: str) -> Memory:
         memory = self.memories.of(champion.number) if champion else Memory()
@@ -227,6 +252,14 @@ def _summary(report: Report, vocabulary: Vocabulary) -> str:
         f"{f'{np.mean(precision):.3f}' if precision else 'unknown'}, Brier skill over the machine's base rate "
         f"{f'{np.mean(skill):+.3f}' if skill else 'unknown'}"
     )
+
+
+def _left_out(champion: Version | None, tasks: Iterable[str], name: str, left_out: int) -> dict[str, int]:
+    """Return of each machine that the model has learned how many codes it was learned without, if any."""
+    before = champion.report.get("left_out", {}) if champion else {}
+    return {
+        machine: count for machine in tasks if (count := left_out if machine == name else before.get(machine, 0))
+    }
 
 
 def _fingerprint(parts: Schooling) -> str:

@@ -82,7 +82,7 @@ class HistoryLoader:
     @contextmanager
     def upload(self, machine: Machine) -> Iterator["Upload"]:
         """Yield a file to write to that is gone afterwards."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with NamedTemporaryFile(dir=self.folder, prefix="history-") as file:
             upload = self._uploads[machine.id] = Upload(file, self.most_bytes)
             try:

@@ -1,5 +1,6 @@
 """A machine's stored events to windows to learn from: what was heard, when, and how it is shared out in time."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from forecasting.history import HistorySpec
 from forecasting.series import AlarmSeries
 from forecasting.window import Span, WindowSpec, merged
+from service.core.code_limits import ChosenCodes, choose_codes
 from service.core.dataset import Split, covered_moments, split, windows
 from service.core.enrolment import Curriculum
 from service.core.machine import Machine
@@ -23,9 +25,10 @@ _QUIET = timedelta(days=7)
 
 @dataclass(frozen=True, eq=False)
 class Schooling:
-    """One machine's windows, cut in time, and the events that they were cut from."""
+    """One machine's windows, cut in time, and the events that they were cut from; which codes they hold."""
 
     events: AlarmSeries
+    chosen: ChosenCodes
     train: Windows
     calibration: Windows
     exam: Windows
@@ -44,14 +47,28 @@ class School:
         """Return how many windows there are to learn from; nothing is read but what was heard when."""
         return len(self._shared_out(self._moments(machine, self._heard(machine, now))).train)
 
-    def cut(self, machine: Machine, now: datetime, history: HistorySpec) -> Schooling:
-        """Return every covered hourly window of a machine, shared out; one that held nothing counts as well."""
+    def cut(self, machine: Machine, now: datetime, history: HistorySpec, *, listed: Collection[int]) -> Schooling:
+        """Return every covered hourly window of a machine, shared out; one that held nothing counts as well.
+
+        ``listed`` are the codes of the catalogue, which always count; of others only so many do.
+        """
         heard = self._heard(machine, now)
         start = heard[0] if heard else now
         series = self.log.series(machine, start, now)
-        whole = windows(series, self._moments(machine, heard), self.spec, since=start, history=history)
+        chosen = choose_codes(series, listed, self.curriculum.codes)
+        whole = windows(
+            series,
+            self._moments(machine, heard),
+            self.spec,
+            since=start,
+            history=history,
+            tracked=chosen.codes.tolist(),
+            chosen=chosen.codes,
+        )
         parts = self._shared_out(whole.at)
-        return Schooling(series, whole.take(parts.train), whole.take(parts.calibration), whole.take(parts.exam))
+        return Schooling(
+            series, chosen, whole.take(parts.train), whole.take(parts.calibration), whole.take(parts.exam)
+        )
 
     def _shared_out(self, at: NDArray[np.int64]) -> Split:
         exam = self.curriculum.exam

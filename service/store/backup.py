@@ -1,33 +1,45 @@
 """Backups of a SQLite store: made while the service writes, checked when made and again before they are used.
 
-A backup is a folder: the database, the weights its versions name, and a manifest with the sha256 of each file.
-It is written under another name and renamed when all of it is on disk, so a folder that is there is whole. When
-that was done last is noted beside the database, where the service sees it.
+A backup is a folder: the database, the weights its versions need, and a manifest with the sha256 of each file.
+It is written under another name and renamed when all of it is on disk, so a folder that is there is whole. How
+the last attempt ended is recorded beside the database, where the service sees it.
 """
 
+import errno
 import json
 import logging
-import os
+import re
 import shutil
 import sqlite3
-from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from hashlib import file_digest
 from pathlib import Path
 
 from service.errors import InputRejected, Unavailable
+from service.store.backup_record import record_failure, record_success
+from service.store.files import (
+    copy_private,
+    create_private,
+    digest_of,
+    make_private_folder,
+    remove_folder,
+    sync,
+    write_private,
+)
 from service.store.schema import known_revisions
 
 log = logging.getLogger(__name__)
 DATABASE, WEIGHTS, MANIFEST = "alarmcast.sqlite3", "weights", "manifest.json"
-LAST = "last-backup.json"
+RESTORE_MARKER = "restore.json"  # in a data folder in which a restore was begun and has not ended
 _FORMAT = 1
+_WEIGHTS_FILE = re.compile(rf"{WEIGHTS}/[0-9a-f]{{64}}\.safetensors")
+_ATTEMPTS = 5  # a version may be pruned between the copy of the database and that of its weights
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a backup holds."""
+    """What a backup holds; ``lost`` are the versions whose weights were missing or damaged in the store."""
 
     format: int
     made_at: str
@@ -35,45 +47,54 @@ class Manifest:
     machines: int
     events: int
     files: dict[str, str]
+    lost: tuple[str, ...] = ()
 
 
 def back_up(data_dir: Path, target: Path) -> Manifest:
     """Copy the store into a new folder; the service may go on writing, and the copy is of one moment."""
-    source = data_dir / DATABASE
-    if not source.exists():
+    if (data_dir / RESTORE_MARKER).exists():
+        raise InputRejected(
+            f"A restore into {data_dir} was interrupted, and there is nothing whole to back up. Start the service "
+            "or run alarmcast migrate: either finishes the restore. Then make the backup."
+        )
+    if not (data_dir / DATABASE).exists():
         raise InputRejected(f"There is no database in {data_dir} to back up; name its folder with --data-dir.")
+    try:
+        manifest = _back_up(data_dir, target)
+    except (InputRejected, Unavailable) as error:
+        record_failure(data_dir, str(error))
+        raise
+    record_success(data_dir, manifest.made_at)
+    return manifest
+
+
+def _back_up(data_dir: Path, target: Path) -> Manifest:
     if target.exists():
         raise InputRejected(f"{target} exists already; name a new folder for the backup.")
     growing = target.with_name(f"{target.name}.part")
     try:
-        shutil.rmtree(growing, ignore_errors=True)
-        (growing / WEIGHTS).mkdir(parents=True)
-        _copy_database(source, growing / DATABASE)
-        for name in _checked(growing / DATABASE):
-            shutil.copyfile(data_dir / WEIGHTS / name, growing / WEIGHTS / name)
-        manifest = _describe(growing)
-        (growing / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
-        _to_disk(growing)
+        remove_folder(growing)
+        make_private_folder(growing / WEIGHTS)
+        growing.chmod(0o700)
+        lost = _copy_store(data_dir, growing)
+        manifest = _describe(growing, lost)
+        _write_manifest(growing, manifest)
+        for folder in (growing / WEIGHTS, growing):
+            sync(folder)
         growing.rename(target)
-        _sync(target.parent)
+        sync(target.parent)
     except (OSError, sqlite3.Error) as error:
-        raise Unavailable(f"The backup could not be made: {error}.") from None
-    with suppress(OSError):  # the backup is whole, whether or not we may write where the database is
-        _note(data_dir, manifest)
+        raise Unavailable(_why_not(error, data_dir, target)) from None
+    finally:
+        remove_folder(growing)  # what was not finished would only take room
     return manifest
-
-
-def last_backup(data_dir: Path) -> datetime | None:
-    """Return when a store was last backed up, as far as is noted beside it."""
-    try:
-        return datetime.fromisoformat(json.loads((data_dir / LAST).read_text(encoding="utf-8"))["made_at"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
 
 
 def check(backup: Path) -> Manifest:
     """Read a backup whole and return what it holds, or say what is wrong with it."""
     try:
+        if (backup / MANIFEST).is_symlink():
+            raise InputRejected(f"{MANIFEST} in {backup} is a link and not a file; use another backup.")
         manifest = Manifest(**json.loads((backup / MANIFEST).read_text(encoding="utf-8")))
         if manifest.format != _FORMAT:
             raise InputRejected(f"{backup} is a backup of another version of Alarmcast; use that version.")
@@ -81,34 +102,25 @@ def check(backup: Path) -> Manifest:
             raise InputRejected(
                 f"{backup} has schema {manifest.schema} of a newer Alarmcast; restore it with that."
             )
+        _insist_on_names(backup, manifest)
         for name, digest in manifest.files.items():
-            if _digest(backup / name) != digest:
+            if digest_of(backup / name) != digest:
                 raise InputRejected(f"{name} in {backup} is not what was backed up; use another backup.")
-        _checked(backup / DATABASE)
+        needed_weights(backup / DATABASE)
     except (OSError, ValueError, TypeError, AttributeError, sqlite3.Error) as error:
         raise InputRejected(f"{backup} is not a backup that can be used: {error}.") from None
-    return manifest
+    return replace(manifest, lost=tuple(manifest.lost))
 
 
-def restore(backup: Path, data_dir: Path) -> tuple[Manifest, Path | None]:
-    """Put a backup in the place of the store and return where the old one was put aside, if there was one.
-
-    Nobody else may hold the database. Whatever happens, either the old store is in its place or the new one.
-    """
-    manifest = check(backup)
-    try:
-        data_dir.mkdir(parents=True, exist_ok=True)
-        (data_dir / WEIGHTS).mkdir(exist_ok=True)
-        for file in sorted((backup / WEIGHTS).iterdir()):
-            _copy_file(file, data_dir / WEIGHTS / file.name)
-        fresh = data_dir / f"{DATABASE}.restored"
-        _copy_file(backup / DATABASE, fresh)
-        aside = _put_aside(data_dir)
-        fresh.rename(data_dir / DATABASE)
-        _sync(data_dir)
-    except OSError as error:
-        raise Unavailable(f"The backup could not be restored: {error}.") from None
-    return manifest, aside
+def _insist_on_names(backup: Path, manifest: Manifest) -> None:
+    """Refuse a manifest that names anything but a database and weights, and a folder that is a link."""
+    wrong = [name for name in manifest.files if name != DATABASE and not _WEIGHTS_FILE.fullmatch(name)]
+    if wrong or DATABASE not in manifest.files:
+        raise InputRejected(
+            f"{backup} is not a backup: its manifest names {wrong[0] if wrong else 'no database'}."
+        )
+    if (backup / WEIGHTS).is_symlink():
+        raise InputRejected(f"{WEIGHTS} in {backup} is a link and not a folder; use another backup.")
 
 
 def keep_copy(database: Path, schema: str) -> Path | None:
@@ -125,9 +137,9 @@ def keep_copy(database: Path, schema: str) -> Path | None:
     try:
         growing.unlink(missing_ok=True)
         _copy_database(database, growing)
-        _sync(growing)
+        sync(growing)
         growing.rename(kept)
-        _sync(kept.parent)
+        sync(kept.parent)
     except (OSError, sqlite3.Error) as error:
         raise Unavailable(f"The database could not be copied before its schema changes: {error}.") from None
     for older in database.parent.glob(f"{database.name}.schema-*"):
@@ -137,76 +149,88 @@ def keep_copy(database: Path, schema: str) -> Path | None:
     return kept
 
 
+def _copy_store(data_dir: Path, growing: Path) -> tuple[str, ...]:
+    """Copy a database and the weights that it needs; return the versions whose weights the store has lost.
+
+    Those are no obstacle: they serve after a restore as little as before.
+    """
+    for _ in range(_ATTEMPTS):
+        (growing / DATABASE).unlink(missing_ok=True)
+        _copy_database(data_dir / DATABASE, growing / DATABASE)
+        needed = needed_weights(growing / DATABASE)
+        missing = {name for name in needed if not _copy_weights(data_dir, growing, name)}
+        if not missing:
+            return ()
+        if missing <= set(needed_weights(data_dir / DATABASE, check=False)):
+            return tuple(sorted(version for name in missing for version in needed[name]))
+    raise Unavailable("Versions were deleted again and again while they were copied; make the backup again.")
+
+
+def _copy_weights(data_dir: Path, growing: Path, name: str) -> bool:
+    file = growing / WEIGHTS / f"{name}.safetensors"
+    if file.exists():
+        return True
+    try:
+        whole = copy_private(data_dir / WEIGHTS / file.name, file) == name
+    except FileNotFoundError:
+        return False
+    if not whole:
+        file.unlink()
+    return whole
+
+
 def _copy_database(source: Path, target: Path) -> None:
     # All pages in one step: a copy in several steps starts again whenever the service commits in between.
+    create_private(target)
     with (
         closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True, timeout=30)) as original,
         closing(sqlite3.connect(target)) as copy,
     ):
         original.backup(copy, pages=-1)
         copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
+    sync(target)
 
 
-def _checked(database: Path) -> list[str]:
-    """Check every page of a copy; return the files of the weights that its versions need."""
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as copy:
-        found = copy.execute("PRAGMA integrity_check(1)").fetchone()[0]
+def needed_weights(database: Path, *, check: bool = True) -> dict[str, list[str]]:
+    """Return the weights that versions need, and which versions; first check every page, as of a copy."""
+    # A copy is one file: a log that lies beside it is not a part of it.
+    mode = "mode=ro&immutable=1" if check else "mode=ro"
+    with closing(sqlite3.connect(f"file:{database}?{mode}", uri=True, timeout=30)) as copy:
+        found = copy.execute("PRAGMA integrity_check(1)").fetchone()[0] if check else "ok"
         if found != "ok":
             raise sqlite3.DatabaseError(str(found))
-        return [f"{name}.safetensors" for (name,) in copy.execute("SELECT DISTINCT weights FROM model_versions")]
+        columns = {row[1] for row in copy.execute("PRAGMA table_info(model_versions)")}
+        chosen = "WHERE NOT pruned" if "pruned" in columns else ""  # the oldest schema never pruned
+        needed: dict[str, list[str]] = {}
+        for number, name in copy.execute(f"SELECT id, weights FROM model_versions {chosen}"):  # noqa: S608 - our words
+            needed.setdefault(name, []).append(f"v{number}")
+        return needed
 
 
-def _describe(folder: Path) -> Manifest:
+def _describe(folder: Path, lost: tuple[str, ...]) -> Manifest:
     with closing(sqlite3.connect(f"file:{folder / DATABASE}?mode=ro", uri=True)) as copy:
         schema = copy.execute("SELECT version_num FROM alembic_version").fetchone()[0]
         machines = copy.execute("SELECT count(*) FROM machines").fetchone()[0]
         events = copy.execute("SELECT count(*) FROM events").fetchone()[0]
     files = [folder / DATABASE, *sorted((folder / WEIGHTS).iterdir())]
-    digests = {str(file.relative_to(folder)): _digest(file) for file in files}
+    digests = {str(file.relative_to(folder)): digest_of(file) for file in files}
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
-    return Manifest(_FORMAT, made_at, schema, machines, events, digests)
+    return Manifest(_FORMAT, made_at, schema, machines, events, digests, lost)
 
 
-def _put_aside(data_dir: Path) -> Path | None:
-    """Move the present database and its log away, to be looked at or brought back."""
-    if not (data_dir / DATABASE).exists():
-        return None
-    aside = data_dir / f"before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
-    aside.mkdir()
-    for suffix in ("-wal", "-shm", ""):
-        file = data_dir / f"{DATABASE}{suffix}"
-        if file.exists():
-            file.rename(aside / file.name)
-    return aside
+def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    values = asdict(manifest)
+    if not manifest.lost:
+        del values["lost"]  # older versions of Alarmcast do not know it
+    write_private(folder / MANIFEST, json.dumps(values, indent=2) + "\n")
 
 
-def _copy_file(source: Path, target: Path) -> None:
-    part = target.with_name(f"{target.name}.part")
-    shutil.copyfile(source, part)
-    _sync(part)
-    part.rename(target)
-
-
-def _note(data_dir: Path, manifest: Manifest) -> None:
-    part = data_dir / f"{LAST}.part"
-    part.write_text(json.dumps({"made_at": manifest.made_at}) + "\n", encoding="utf-8")
-    part.rename(data_dir / LAST)
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as content:
-        return file_digest(content, "sha256").hexdigest()
-
-
-def _to_disk(folder: Path) -> None:
-    for path in sorted(folder.rglob("*"), reverse=True):
-        _sync(path)
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+def _why_not(error: OSError | sqlite3.Error, data_dir: Path, target: Path) -> str:
+    full = isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
+    if full or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+        size = (data_dir / DATABASE).stat().st_size >> 20
+        return (
+            f"The backup could not be made: there is no room left in {target.parent}. The database alone takes "
+            f"{size} MB; make room, or name a folder on another disk."
+        )
+    return f"The backup could not be made: {error}."

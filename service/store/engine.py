@@ -4,7 +4,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
@@ -17,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as NoneFree
 from service.errors import DatabaseDamaged, InputRejected, Unavailable
 from service.store import schema as schemas
 from service.store.backup import keep_copy
+from service.store.files import create_private
 
 if TYPE_CHECKING:  # a service on SQLite never loads it
     import psycopg
@@ -66,7 +67,11 @@ class Database:
             # Such a connection never checkpoints, not even as the last one to close: that is the writer's to do.
             file = quote(str(parsed.database))
             self._writer = self._reader = _sqlite_engine(
-                f"sqlite:///file:{file}?mode=ro&uri=true", writes=False, connections=2, patience=patience
+                f"sqlite:///file:{file}?mode=ro&uri=true",
+                writes=False,
+                connections=2,
+                patience=patience,
+                read_only=True,
             )
         elif self.is_sqlite:
             self._writer = _sqlite_engine(url, writes=True, connections=1, patience=patience)
@@ -233,7 +238,7 @@ def _postgresql_engine(url: str, *, patience: int, stalled: int) -> Engine:
     return engine
 
 
-def _sqlite_engine(url: str, *, writes: bool, connections: int, patience: int) -> Engine:
+def _sqlite_engine(url: str, *, writes: bool, connections: int, patience: int, read_only: bool = False) -> Engine:
     engine = create_engine(
         url,
         pool_size=connections,
@@ -242,6 +247,13 @@ def _sqlite_engine(url: str, *, writes: bool, connections: int, patience: int) -
         connect_args={"timeout": patience, "check_same_thread": False},
         hide_parameters=True,
     )
+
+    if not read_only:
+
+        @event.listens_for(engine, "do_connect")
+        def create(*_: object) -> None:
+            with suppress(OSError):  # SQLite says it in its own words
+                create_private(Path(str(engine.url.database)))
 
     @event.listens_for(engine, "connect")
     def prepare(connection: object, _record: object) -> None:

@@ -13,6 +13,7 @@ from service.core.candidate import Candidate, StillKept
 from service.errors import TrainingFailed
 from service.store.parcel import Parcel
 
+MOST_BYTES: Final = 512 << 20  # of a parcel; the serving process reads it whole
 _PLACE: Final = "bytes"  # the only key of what stands for them; no row has a single cell
 
 
@@ -22,14 +23,17 @@ def hand_over(candidate: Candidate, file: Path) -> None:
     parcel = vars(Parcel.of(candidate))
     kept = {name: [one.replayed.tolist(), one.held_out.tolist()] for name, one in candidate.kept.items()}
     told = _set_apart(parcel | {"kept": kept}, body)
+    head = json.dumps({"size": sum(map(len, body)), "parcel": told}).encode() + b"\n"
+    _insist_on_room(len(head) + sum(map(len, body)))
     with file.open("wb") as opened:
-        opened.write(json.dumps({"size": sum(map(len, body)), "parcel": told}).encode() + b"\n")
+        opened.write(head)
         opened.writelines(body)
 
 
 def take_over(file: Path) -> Parcel:
     """Read what was handed over."""
     try:
+        _insist_on_room(file.stat().st_size)
         with file.open("rb") as opened:
             head = json.loads(opened.readline())
             body = opened.read()
@@ -43,8 +47,17 @@ def take_over(file: Path) -> Parcel:
     return Parcel(
         **parcel
         | {"kept": {name: StillKept(*both) for name, both in moments.items()}}
-        | {name: tuple(parcel[name]) for name in ("targets", "reasons", "undecided")}
+        | {name: tuple(parcel[name]) for name in ("targets", "reasons", "undecided", "notes")}
     )
+
+
+def _insist_on_room(size: int) -> None:
+    """Refuse what the serving process could hold only at the price of everything else."""
+    if size > MOST_BYTES:
+        raise TrainingFailed(
+            f"The training process made {size >> 20} MB to be stored, and {MOST_BYTES >> 20} MB are allowed. "
+            "Lower ALARMCAST_LEARN_CODES_PER_MACHINE or ALARMCAST_MEMORY_WINDOWS."
+        )
 
 
 def _set_apart(value: Any, body: list[bytes]) -> Any:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from service.errors import DatabaseInUse
+from service.store.files import make_private_folder
 
 
 class WriterLock:
@@ -19,7 +20,7 @@ class WriterLock:
 
     def acquire(self) -> Self:
         """Take the lock, or raise :class:`DatabaseInUse` with the holder's address."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._path.parent)
         file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

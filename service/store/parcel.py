@@ -34,6 +34,7 @@ class Parcel:
     passed: bool
     reasons: tuple[str, ...]
     undecided: tuple[str, ...]
+    notes: tuple[str, ...]
     report: dict[str, Any]
 
     @classmethod
@@ -55,6 +56,7 @@ class Parcel:
             passed=candidate.passed,
             reasons=candidate.reasons,
             undecided=candidate.undecided,
+            notes=candidate.notes,
             report=candidate.report,
         )
 

@@ -25,6 +25,7 @@ from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
 from service.core.leftovers import leftovers
 from service.errors import Unavailable
+from service.store.files import create_private, make_private_folder
 
 _FORMAT = "alarmcast-2"
 
@@ -44,9 +45,10 @@ class WeightsFolder:
 
     def write(self, name: str, body: bytes) -> None:
         """Write a file whole, durably, in the place of whatever is there."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self.path)
         final, temporary = self._file(name), self.path / f".{name}.{os.getpid()}.{get_ident()}"
         try:
+            create_private(temporary)
             with temporary.open("wb") as file:
                 file.write(body)
                 file.flush()

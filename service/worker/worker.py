@@ -136,7 +136,7 @@ class Worker(Tireless):
             self._fail(job, f"It was cut off {job.cut_off} times and is given up. {_TRY_AGAIN}")
             return
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with TemporaryDirectory(dir=self.folder, prefix=f"job-{job.number}-") as folder:
                 if not self._learn(job, Path(folder)):
                     self.jobs.release(job, why="The service stopped; it goes on when that starts.")

@@ -14,6 +14,7 @@ from service.store.advisory import Advisory
 from service.store.backup import DATABASE
 from service.store.engine import Database
 from service.store.lock import WriterLock
+from service.store.restore import finish_restore
 
 _CONNECT_SECONDS = 10
 _ENDINGS = {".sqlite3", ".sqlite", ".db"}  # of a file that may not be there yet
@@ -73,6 +74,7 @@ def _locked(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise InputRejected(f"The folder {folder} cannot be written to: {error.strerror}.") from None
     try:
+        finish_restore(folder)
         yield
     finally:
         lock.release()

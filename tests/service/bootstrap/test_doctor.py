@@ -10,11 +10,14 @@ import pytest
 
 from service.bootstrap.configuration import configuration
 from service.bootstrap.doctor import Finding, examine, shown_url
+from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 from service.core.catalogue import CatalogueEntry
+from service.store.backup import RESTORE_MARKER
 from service.store.engine import Database
 from tests.conftest import Mosquitto, free_port
 from tests.guarded import GuardedMosquitto
+from tests.service.conftest import NOW, small_model
 from tests.system.conftest import clean_environment
 
 
@@ -59,6 +62,27 @@ def test_a_catalogue_with_too_many_targets_for_a_message_is_told(tmp_path: Path)
         stores.catalogue.merge(codes[100:])
     found = findings(tmp_path)["catalogue"]
     assert (found.ok, "mark fewer codes" in found.words) == (None, True)
+
+
+def test_windows_of_other_lengths_than_the_models_are_named_with_what_holds(tmp_path: Path) -> None:
+    with open_stores(configuration(data_dir=tmp_path / "data").settings) as stores:
+        assert "windows" not in findings(tmp_path, horizon_minutes=60)
+        stores.versions.add_and_promote(small_model(), report={"summary": "small"}, at=NOW)
+        service = Service(configuration(data_dir=tmp_path / "data", horizon_minutes=60).settings, stores)
+        warning = service.health().warnings["windows"]
+    assert "windows" not in findings(tmp_path)
+    for field in ("horizon_minutes", "lookback_minutes"):
+        assert findings(tmp_path, **{field: 60})["windows"].ok is None
+    found = findings(tmp_path, horizon_minutes=60)["windows"]
+    assert found.words == warning
+    assert "horizon_minutes 60, but v1 was learned with 1720 and 480, and those hold" in found.words
+    assert "Set ALARMCAST_LOOKBACK_MINUTES=1720 and ALARMCAST_HORIZON_MINUTES=480 again" in found.words
+
+
+def test_a_restore_that_was_interrupted_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / RESTORE_MARKER).write_text('{"aside": null}', encoding="utf-8")
+    assert "the next start finishes it" in findings(tmp_path)["restore"].words
 
 
 def test_a_file_that_is_no_database_is_wrong(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from service.bootstrap.stores import Stores
 from service.broker.link import Delivery
 from service.core.machine import Agent, Machine
 from service.core.recording import Quarantined, Recording
+from service.errors import InputRejected
 from service.store.backup import back_up
 from service.web.observed import Observed
 from tests.conftest import require, wait_until
@@ -151,6 +152,10 @@ def test_a_backup_is_known_from_when_it_was_made(service: Service, stores: Store
     made = back_up(service.settings.data_dir, tmp_path / "backup")
     assert made
     assert Scrape(service)("last_backup_timestamp_seconds") > 1.7e9
+    assert (Scrape(service)("backup_failed"), Scrape(service)("backup_max_age_seconds")) == (0, 48 * 3600)
+    with pytest.raises(InputRejected):
+        back_up(service.settings.data_dir, tmp_path / "backup")
+    assert Scrape(service)("backup_failed") == 1
 
 
 def test_requests_are_counted_by_route_and_never_by_what_somebody_typed(

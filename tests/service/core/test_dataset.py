@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from forecasting.features import alarm_counts
+from forecasting.history import HistorySpec
 from forecasting.series import AlarmSeries, micros, moment
 from forecasting.tracks import Fleet
 from forecasting.vocabulary import Columns
 from forecasting.window import WindowSpec, coverage, evidence, grid, outcome
+from service.core.code_limits import OTHER
 from service.core.dataset import covered_moments, split, windows
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -46,6 +48,26 @@ def test_windows_hold_what_serving_would_see(alarms: list[tuple[datetime, int]],
         assert np.array_equal(cut.inputs(inputs)[row], alarm_counts(seen, inputs))
         assert cut.counts[row].sum() == Fleet.of([seen]).opens.sum()
         assert np.array_equal(cut.labels(outputs)[row], multi_hot(outcome(series, asked, SPEC), outputs))
+
+
+@settings(max_examples=200, deadline=None)
+@given(alarms=ALARMS, chosen=st.sets(st.integers(1, 5)))
+def test_codes_that_are_not_chosen_still_count_in_the_shares_of_those_that_are(
+    alarms: list[tuple[datetime, int]], chosen: set[int]
+) -> None:
+    series = AlarmSeries.of(alarms)
+    at = hours(6, 7.5, 13, 30)
+    kept = np.intersect1d(series.codes, sorted(chosen))
+    cut = windows(series, at, SPEC, since=START, history=HistorySpec(), tracked=kept.tolist(), chosen=kept)
+    assert set(cut.codes.tolist()) <= {OTHER, *chosen}
+    assert set(cut.tracked.tolist()) <= chosen
+    columns = Columns(tuple(sorted(chosen)))
+    for row, asked in enumerate(map(moment, at)):
+        seen = evidence(series, asked, SPEC)
+        assert np.array_equal(cut.inputs(columns)[row], alarm_counts(seen, columns))
+        assert cut.counts[row].sum() == Fleet.of([seen]).opens.sum()
+        assert np.array_equal(cut.labels(columns)[row], multi_hot(outcome(series, asked, SPEC), columns))
+    assert not cut.labels(Columns((OTHER,))).any()
 
 
 def test_alarm_at_the_boundary_is_a_label_and_not_a_feature() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import delete
 
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
@@ -24,8 +25,9 @@ from service.core.job import Progress
 from service.errors import InputRejected, TrainingFailed
 from service.flows.load_history import LogFile, load_history
 from service.settings import Settings
-from service.store.handover import take_over
+from service.store.handover import MOST_BYTES, take_over
 from service.store.parcel import Parcel
+from service.store.tables import catalogue
 from service.store.weights import WeightsFolder
 from service.worker.apprentice import HANDOVER
 from tests.service.conftest import NOW, enrolled, raise_alarms
@@ -60,7 +62,7 @@ def fleet(small: Settings, stores: Stores, tmp_path: Path) -> list[MachineId]:
     return [ZERO, ONE, TWO]
 
 
-Learn = Callable[[MachineId], Parcel]
+Learn = Callable[..., Parcel]
 
 
 @pytest.fixture
@@ -133,6 +135,57 @@ def test_two_machines_are_learned_one_on_top_of_the_other_and_served_as_they_wer
 @pytest.mark.usefixtures("fleet")
 def test_the_same_champion_and_history_give_the_same_bits(learn: Learn) -> None:
     assert learn(ZERO).weights == learn(ZERO).weights
+
+
+@pytest.mark.usefixtures("fleet")
+def test_the_limits_of_codes_change_not_a_bit_of_an_ordinary_machine(
+    small: Settings, stores: Stores, learn: Learn
+) -> None:
+    """Not even where the catalogue names nothing but targets."""
+    with stores.database.write() as connection:
+        connection.execute(delete(catalogue).where(catalogue.c.target.is_(False)))
+    limited = learn(ZERO)
+    endless = {"learn_codes_per_machine": 10**9, "learn_codes_in_model": 10**9, "learn_code_days": 1}
+    free = learn(ZERO, small.model_copy(update=endless))
+    assert limited.report["codes"]["inputs"] > limited.report["codes"]["targets"], "there are codes beside targets"
+    assert limited.weights == free.weights
+    assert (limited.replayed, limited.held_out, limited.exam) == (free.replayed, free.held_out, free.exam)
+    assert limited.notes == ()
+
+
+@pytest.mark.usefixtures("fleet")
+def test_a_machine_that_raises_garbage_codes_is_learned_without_most_of_them(
+    small: Settings, stores: Stores, learn: Learn
+) -> None:
+    limits = {"learn_codes_per_machine": 30, "learn_codes_in_model": 40}
+    limited = small.model_copy(update=limits)
+    commit(stores, learn(ZERO, limited))
+    ordinary = learn(ONE, limited)
+    garbage = [(NOW - timedelta(minutes=40 * number), 10**6 + number % 300) for number in range(900)]
+    raise_alarms(stores, stores.machines.get(ONE), *garbage)
+    parcel = learn(ONE, limited)
+    commit(stores, parcel)
+    assert parcel.report["codes"]["inputs"] == ordinary.report["codes"]["inputs"] + 30
+    assert parcel.report["left_out"] == {str(ONE): 270}
+    assert parcel.notes[0].startswith(f"270 codes of {ONE} were not learned and count as unknown")
+    assert parcel.notes[0] in str(stores.jobs.newest(machine=ONE)[0].message)
+    for row in (*parcel.replayed, *parcel.held_out):
+        assert len(row["codes"]) // 4 <= ordinary.report["codes"]["inputs"] + 30 + 1
+    assert parcel.passed
+    assert f"{ONE} (270)" in Service(limited, stores).health(lambda _: True).warnings["codes"]
+    more = [(NOW - timedelta(minutes=40 * number), 10**7 + number % 100) for number in range(900)]
+    without = learn(TWO, limited).report["codes"]["inputs"]
+    raise_alarms(stores, stores.machines.get(TWO), *more)
+    third = learn(TWO, limited)
+    assert third.report["codes"]["inputs"] == without + 10, "the model has no more room"
+    assert third.report["left_out"] == {str(ONE): 270, str(TWO): 90}
+
+
+def test_what_is_too_large_to_be_stored_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with (tmp_path / HANDOVER).open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    with pytest.raises(TrainingFailed, match=r"512 MB are allowed\. Lower ALARMCAST_LEARN_CODES_PER_MACHINE"):
+        take_over(tmp_path / HANDOVER)
 
 
 @pytest.mark.usefixtures("fleet")

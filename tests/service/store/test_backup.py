@@ -1,9 +1,13 @@
 """Backups: of one moment, whole or not there, refused when changed, and never at the price of what is there."""
 
 import json
+import shutil
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
 
@@ -12,10 +16,16 @@ import pytest
 from service.bootstrap.stores import Stores, open_stores
 from service.core.machine import Machine
 from service.core.recording import EventRow, Recording
-from service.errors import DatabaseDamaged, InputRejected
+from service.core.version import Version
+from service.errors import DatabaseDamaged, InputRejected, Unavailable
 from service.settings import Settings
-from service.store.backup import DATABASE, LAST, MANIFEST, WEIGHTS, back_up, check, last_backup, restore
-from tests.service.conftest import EPOCH, NOW, enrolled, raise_alarms
+from service.store.backup import DATABASE, MANIFEST, WEIGHTS, back_up, check
+from service.store.backup_record import FILE, BackupRecord, read_record
+from service.store.restore import restore
+from service.store.transfer.copying import copy_store
+from service.store.transfer.side import opened
+from tests.conftest import require
+from tests.service.conftest import EPOCH, NOW, enrolled, raise_alarms, small_model
 from wire.identity import MachineId
 from wire.micros import micros
 
@@ -109,18 +119,111 @@ def test_a_folder_that_is_no_backup_and_one_that_exists_are_refused(
         check(tmp_path / "new")
 
 
-def test_when_the_last_backup_was_made_is_known_and_what_is_no_note_is_none(
+def test_when_the_last_backup_was_made_is_known_and_a_file_without_sense_records_nothing(
     settings: Settings, stores: Stores, tmp_path: Path
 ) -> None:
     assert stores
-    assert last_backup(settings.data_dir) is None
+    assert read_record(settings.data_dir) == BackupRecord()
     made = [back_up(settings.data_dir, tmp_path / name).made_at for name in ("first", "second")]
-    noted = last_backup(settings.data_dir)
+    noted = read_record(settings.data_dir).made_at
     assert noted
     assert noted.isoformat(timespec="seconds") == made[-1]
-    for nonsense in ("", "{}", "[]", '{"made_at": 7}', '{"made_at": "yesterday"}'):
-        (settings.data_dir / LAST).write_text(nonsense, encoding="utf-8")
-        assert last_backup(settings.data_dir) is None
+    for nonsense in ("", "{}", "[]", '{"made_at": 7}', '{"made_at": "yesterday"}', '{"made_at": "2026-01-01"}'):
+        (settings.data_dir / FILE).write_text(nonsense, encoding="utf-8")
+        assert read_record(settings.data_dir) == BackupRecord()
+
+
+@pytest.fixture
+def three(stores: Stores) -> list[Version]:
+    """Three versions, of which the last one serves."""
+    add = stores.versions.add_and_promote
+    return [add(small_model(seed=seed), report={"summary": "small"}, at=NOW) for seed in range(3)]
+
+
+def weights_of(*versions: Version) -> set[str]:
+    return {f"{WEIGHTS}/{version.weights}.safetensors" for version in versions}
+
+
+def test_a_store_whose_versions_were_pruned_is_backed_up_restored_and_copied(
+    settings: Settings, stores: Stores, three: list[Version], tmp_path: Path
+) -> None:
+    assert stores.versions.prune(keep=1) == ["v2", "v1"]
+    made = back_up(settings.data_dir, tmp_path / "backup")
+    assert (set(made.files), made.lost) == ({DATABASE, *weights_of(three[2])}, ())
+    restore(tmp_path / "backup", tmp_path / "elsewhere")
+    with opened(str(tmp_path / "elsewhere")) as source, opened(str(tmp_path / "copy")) as target:
+        assert copy_store(source, target, told=lambda *_: None).lost == ()
+    for folder in ("elsewhere", "copy"):
+        there = settings.model_copy(update={"data_dir": tmp_path / folder})
+        with open_stores(there, check=True) as restored:
+            assert [version.pruned for version in restored.versions.all()] == [False, True, True]
+            serving = restored.versions.champion()
+            assert serving == three[2]
+            assert restored.versions.load(serving).vocabulary == small_model().vocabulary
+
+
+def test_a_version_that_is_pruned_while_the_backup_is_made_is_left_out(
+    settings: Settings, stores: Stores, three: list[Version], tmp_path: Path
+) -> None:
+    weights = str(settings.data_dir / f"{WEIGHTS}/{three[0].weights}.safetensors")
+    pruned = False
+
+    def prune_meanwhile(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal pruned
+        if not pruned and event == "open" and str(arguments[0]) == weights:
+            pruned = True  # for good: a hook stays for as long as its process
+            stores.versions.prune(keep=1)
+
+    sys.addaudithook(prune_meanwhile)
+    made = back_up(settings.data_dir, tmp_path / "backup")
+    assert pruned
+    assert made.lost == ()
+    assert weights_of(three[2]) <= set(made.files)
+    assert weights_of(three[0]).isdisjoint(made.files)
+    assert check(tmp_path / "backup") == made
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_a_store_that_has_lost_weights_is_backed_up_and_says_so(
+    settings: Settings, three: list[Version], tmp_path: Path, damage: str
+) -> None:
+    file = settings.data_dir / weights_of(three[1]).pop()
+    if damage == "missing":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:-1])
+    made = back_up(settings.data_dir, tmp_path / "backup")
+    assert (made.lost, set(made.files)) == (("v2",), {DATABASE, *weights_of(three[0], three[2])})
+    assert check(tmp_path / "backup") == made
+
+
+def test_a_backup_that_fails_is_recorded_and_a_good_one_ends_that(
+    settings: Settings, stores: Stores, tmp_path: Path
+) -> None:
+    assert stores
+    made = back_up(settings.data_dir, tmp_path / "good")
+    with pytest.raises(InputRejected):
+        back_up(settings.data_dir, tmp_path / "good")
+    record = read_record(settings.data_dir)
+    assert record.failed
+    assert "exists already" in str(record.error)
+    assert record.made_at == datetime.fromisoformat(made.made_at)
+    back_up(settings.data_dir, tmp_path / "better")
+    assert not read_record(settings.data_dir).failed
+
+
+def test_a_disk_that_is_full_costs_the_backup_and_leaves_nothing_but_the_one_before(
+    settings: Settings, filler_history: Path, small_disk: Path
+) -> None:
+    room = filler_history.stat().st_size
+    with small_disk.joinpath("padding").open("wb") as padding:
+        padding.write(bytes(shutil.disk_usage(small_disk).free - room * 3 // 2))
+    before = back_up(settings.data_dir, small_disk / "monday")
+    with pytest.raises(Unavailable, match=f"no room left in {small_disk}.*on another disk"):
+        back_up(settings.data_dir, small_disk / "tuesday")
+    assert {file.name for file in small_disk.iterdir()} == {"padding", "monday"}
+    assert check(small_disk / "monday") == before
+    assert "no room left" in str(read_record(settings.data_dir).error)
 
 
 @pytest.mark.parametrize("damage", ["page", "head"])
@@ -142,3 +245,15 @@ def filler_history(settings: Settings) -> Path:
         machine = stores.machines.all()[0]
         raise_alarms(stores, machine, *((NOW - timedelta(seconds=place), place) for place in range(5000)))
     return settings.data_dir / DATABASE
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+    require(subprocess.run(mount, check=False, capture_output=True).returncode == 0, "the right to mount a tmpfs")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
