@@ -98,6 +98,17 @@ class Settings(BaseSettings):
         description="Requests a second that each user, key or session may make; 0 is no limit.",
     )
     rate_burst: int = Field(default=2000, ge=10, description="Requests that they may make at once.")
+    connection_limit: int = Field(
+        default=800,
+        ge=10,
+        description="Connections to the API that may be open at once, pages included.",
+    )
+    connections_per_address: int = Field(
+        default=200,
+        ge=1,
+        description="Connections that one address may have open, an IPv6 network of 64 bits counting as one; "
+        "those of trusted_proxies are not counted here.",
+    )
     tls_cert: Path | None = Field(
         default=None, description="PEM file of the API's certificate, with its chain; the API then speaks TLS."
     )

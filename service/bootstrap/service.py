@@ -26,9 +26,10 @@ from service.bootstrap.configuration import (
     time_policy,
     window_spec,
 )
+from service.bootstrap.connections import ConnectionLimits
 from service.bootstrap.expiry import Expiry
 from service.bootstrap.hearsay import Hearsay
-from service.bootstrap.listening import Server, server_config, url_of
+from service.bootstrap.listening import Server, server_config, trusted_proxies, url_of
 from service.bootstrap.metrics import Metrics
 from service.bootstrap.parts import parts_of
 from service.bootstrap.people import Gatehouse
@@ -39,6 +40,7 @@ from service.broker.inbox import BatchLimits, InboxLimits
 from service.broker.ingester import Ingester
 from service.broker.link import Hearing, Link
 from service.broker.watch import BrokerWatch
+from service.core.addresses import network_of
 from service.core.health import Health
 from service.core.job import Job
 from service.core.machine import Machine
@@ -323,11 +325,14 @@ class Service:
         if ProcessRole.API not in self.roles:
             return Observed(self.app, self.traffic)
         with undisturbed():
-            from service.page.install import with_pages  # noqa: PLC0415 - whoever asks one thing needs no page
+            from service.page.install import is_drawn, with_pages  # noqa: PLC0415 - not all processes need pages
+            from service.page.paced import Visitors  # noqa: PLC0415
             from service.page.reception import Reception  # noqa: PLC0415
 
         reception = Reception(self.asker, lambda sites: self.asker(self.gatehouse.page_key(sites), "127.0.0.1"))
-        return Observed(with_pages(self.app, reception, self.gatehouse.door.charge), self.traffic)
+        charge, name = self.gatehouse.door.charge_page, self.gatehouse.door.page_visitor
+        visitors = Visitors(charge, name, is_drawn, network_of)
+        return Observed(with_pages(self.app, reception, visitors), self.traffic)
 
     def asker(self, key: str, address: str) -> AsyncClient:
         """Return a client that asks the app in this process as whoever has the key, from where they are."""
@@ -373,7 +378,8 @@ class Service:
         settle()
         self.start()
         try:
-            Server(config, ending=self.feed.close).run(sockets=[listener])
+            limits = ConnectionLimits.of(self.settings, trusted_proxies(self.settings))
+            Server(config, ending=self.feed.close, limits=limits).run(sockets=[listener])
         finally:
             self.stop()
 
