@@ -29,6 +29,8 @@ from wire.micros import micros
 
 BATCH = 10_000
 _BLOCK = 1_000  # lines: a bad one makes its whole block be read one by one
+_BLOCK_BYTES = 1 << 20  # a block ends here even with fewer lines; decoded, it may take four times as much
+_QUARANTINE_BYTES = 8 << 20  # of refused rows that wait for a commit
 _GZIP = b"\x1f\x8b"
 _CHUNK, _LONGEST_LINE, _MOST_UNPACKED = 1 << 20, 1 << 20, 20_000_000_000
 _EXAMPLES = 3
@@ -199,7 +201,9 @@ class _Reading:
 
     @property
     def is_full(self) -> bool:
-        return len(self.recording.events) >= BATCH or len(self.recording.quarantined) >= BATCH
+        refused = self.recording.quarantined
+        is_large = sum(len(one.body) for one in refused) >= _QUARANTINE_BYTES
+        return len(self.recording.events) >= BATCH or len(refused) >= BATCH or is_large
 
     def take(self, first: int, lines: list[str]) -> None:
         """Judge lines, the first of which has this number in its file."""
@@ -285,10 +289,20 @@ def _numbered(log: LogFile) -> Iterator[tuple[int, str]]:
 def _blocks(log: LogFile) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines of a file, some at a time, with the number of the first of them; a header stands alone."""
     with _opened(log) as file:
-        number = size = 1
-        while lines := [line.decode("utf-8", errors="replace") for line in islice(file, size)]:
+        number = most = 1
+        while lines := [line.decode("utf-8", errors="replace") for line in _some_lines(file, most)]:
             yield number, lines
-            number, size = number + len(lines), _BLOCK
+            number, most = number + len(lines), _BLOCK
+
+
+def _some_lines(file: IO[bytes], most: int) -> Iterator[bytes]:
+    """Yield the next lines, so many at most, and no more once they have the bytes of a block."""
+    size = 0
+    for line in islice(file, most):
+        yield line
+        size += len(line)
+        if size >= _BLOCK_BYTES:
+            return
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """A machine's past in bulk: judged row by row, loaded once however often it is loaded."""
 
 import gzip
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -84,6 +85,20 @@ def test_a_file_that_unpacks_to_one_endless_line_is_refused(
     bomb.write_bytes(gzip.compress(bytes(50_000_000)))
     with pytest.raises(InputRejected, match="is no log of alarms"):
         load(settings, stores, filler, LogFile(bomb))
+
+
+def test_long_lines_take_no_more_memory_than_short_ones(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    log, lines = tmp_path / "long.csv.gz", 100
+    long = b"a" * 500_000 + "\U0001f600\n".encode()  # one such character makes the whole line four times as large
+    log.write_bytes(gzip.compress(b"timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\n" + long * lines, 1))
+    tracemalloc.start()
+    loaded = load(settings, stores, filler, LogFile(log))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (loaded.stored, loaded.rejected) == (1, lines)
+    assert peak < 60_000_000
 
 
 @pytest.mark.parametrize(
