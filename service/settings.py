@@ -182,6 +182,10 @@ class Settings(BaseSettings):
         default=10, ge=1, description="Newest versions whose weights are kept, needed by a forecast or not."
     )
     history_max_mb: int = Field(default=512, ge=1, description="Largest history file that may be uploaded.")
+    history_uploads: int = Field(default=8, ge=1, description="History files that may be loaded at once.")
+    history_uploads_per_site: int = Field(
+        default=3, ge=1, description="Of these, how many for one site, and how many by one user or key."
+    )
     retention_days: int = Field(
         default=400, ge=1, description="Events older than this are flagged on arrival and forgotten."
     )

@@ -54,7 +54,7 @@ from service.flows.enrol import Enrolment, wall_now
 from service.flows.feed import Feed
 from service.flows.forecast import ForecastDesk
 from service.flows.hush import HushDesk
-from service.flows.load_history import HistoryLoader
+from service.flows.load_history import HistoryLoader, UploadLimits
 from service.flows.newest import NewestForecasts
 from service.flows.notify import Notify
 from service.flows.refresh import Refresh
@@ -250,6 +250,7 @@ class Service:
             time_policy(settings),
             folder=settings.data_dir / "uploads",
             most_bytes=settings.history_max_mb * 1_000_000,
+            limits=UploadLimits(settings.history_uploads, settings.history_uploads_per_site),
         )
         hearsay = Hearsay(
             machines=stores.machines,
