@@ -203,7 +203,7 @@ def test_files_are_stored_so_many_at_once_and_the_others_wait_for_their_turn(
     service: Service, filler: Machine, tmp_path: Path, loading: int, most: int
 ) -> None:
     log, meeting = tmp_path / "history.csv", Meeting(service.history.recorder)
-    write_log(log, machines=3, days=1, end=NOW, seed=19)
+    write_log(log, machines=3, days=20, end=NOW, seed=19)
     service.history.recorder = meeting
     service.history.limits = UploadLimits(loading=loading)
     with ThreadPoolExecutor(3) as pool:
