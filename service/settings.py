@@ -98,6 +98,17 @@ class Settings(BaseSettings):
         description="Requests a second that each user, key or session may make; 0 is no limit.",
     )
     rate_burst: int = Field(default=2000, ge=10, description="Requests that they may make at once.")
+    connection_limit: int = Field(
+        default=800,
+        ge=10,
+        description="Connections to the API that may be open at once, pages included.",
+    )
+    connections_per_address: int = Field(
+        default=200,
+        ge=1,
+        description="Connections that one address may have open, an IPv6 network of 64 bits counting as one; "
+        "those of trusted_proxies are not counted here.",
+    )
     tls_cert: Path | None = Field(
         default=None, description="PEM file of the API's certificate, with its chain; the API then speaks TLS."
     )
@@ -184,6 +195,10 @@ class Settings(BaseSettings):
         default=10, ge=1, description="Newest versions whose weights are kept, needed by a forecast or not."
     )
     history_max_mb: int = Field(default=512, ge=1, description="Largest history file that may be uploaded.")
+    history_uploads: int = Field(default=8, ge=1, description="History files that may be loaded at once.")
+    history_uploads_per_site: int = Field(
+        default=3, ge=1, description="Of these, how many for one site, and how many by one user or key."
+    )
     retention_days: int = Field(
         default=400, ge=1, description="Events older than this are flagged on arrival and forgotten."
     )

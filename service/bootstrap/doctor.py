@@ -106,15 +106,12 @@ def _database(settings: Settings, holder: DatabaseInUse | None) -> Iterator[Find
         return
     if settings.database_url is None and (settings.data_dir / RESTORE_MARKER).exists():
         yield Finding("restore", ok=None, words="a restore was interrupted; the next start finishes it")
-    conflict = None
     try:
         if database.is_sqlite and not database.exists:
             yield Finding("database", ok=True, words=f"{where} will be made at the first start")
             return
         schema = database.schema()
-        large = size_warning(CatalogueStore(database).entries().values()) if schema.is_current else None
-        if schema.is_current:
-            conflict = _window_conflict(settings, database)
+        warnings = list(_content_warnings(settings, database)) if schema.is_current else []
     except ServiceError as error:
         yield Finding("database", ok=False, words=f"{where}: {error}")
         return
@@ -122,13 +119,19 @@ def _database(settings: Settings, holder: DatabaseInUse | None) -> Iterator[Find
         database.close()
     if schema.is_current:
         yield Finding("database", ok=True, words=f"{where} has schema {schema.found}, the one of this version")
-        if large is not None:
-            yield Finding("catalogue", ok=None, words=large)
     elif schema.found is None:
         yield Finding("database", ok=True, words=f"{where} is empty; its tables will be made at the first start")
     else:
         words = f"{where} has schema {schema.found} and will be upgraded to {schema.wanted} at the next start"
         yield Finding("database", ok=None, words=f"{words}; make a backup first: alarmcast admin backup FOLDER")
+    yield from warnings
+
+
+def _content_warnings(settings: Settings, database: Database) -> Iterator[Finding]:
+    large = size_warning(CatalogueStore(database).entries().values())
+    if large is not None:
+        yield Finding("catalogue", ok=None, words=large)
+    conflict = _window_conflict(settings, database)
     if conflict:
         yield Finding("windows", ok=None, words=conflict)
 

@@ -1,5 +1,6 @@
 """The port of the API, and the server on it."""
 
+import asyncio
 import ipaddress
 import socket
 import ssl
@@ -9,6 +10,13 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
+from service.bootstrap.connections import (
+    WEBSOCKET_MESSAGE_BYTES,
+    Acceptor,
+    ConnectionLimits,
+    TidyWebSocket,
+    TimedHttp,
+)
 from service.errors import InputRejected
 from service.settings import Settings
 
@@ -55,9 +63,12 @@ def is_loopback(host: str) -> bool:
 
 def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     """Return how the server listens; where a request is from is only told by proxies that are trusted."""
-    proxies = [one.strip() for one in settings.trusted_proxies.split(",") if one.strip()]
+    proxies = trusted_proxies(settings)
     return uvicorn.Config(
         app,
+        http=TimedHttp,
+        ws=TidyWebSocket,
+        ws_max_size=WEBSOCKET_MESSAGE_BYTES,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -65,6 +76,11 @@ def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         forwarded_allow_ips=proxies,
         **tls_options(settings),
     )
+
+
+def trusted_proxies(settings: Settings) -> list[str]:
+    """Return the addresses and networks of proxies that are trusted."""
+    return [one.strip() for one in settings.trusted_proxies.split(",") if one.strip()]
 
 
 def url_of(listener: socket.socket, *, tls: bool = False) -> str:
@@ -88,13 +104,46 @@ def tls_options(settings: Settings) -> dict[str, Any]:
 
 
 class Server(uvicorn.Server):
-    """A server that ends streams before it waits for answers under way: a stream would never be one of them."""
+    """A server with limits of its connections; it ends streams before it waits for answers under way.
 
-    def __init__(self, config: uvicorn.Config, *, ending: Callable[[], None]) -> None:
+    A stream would never be one of them.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, *, ending: Callable[[], None], limits: ConnectionLimits | None = None
+    ) -> None:
         super().__init__(config)
         self._ending = ending
+        self._limits = limits or ConnectionLimits()
+        self.acceptor: Acceptor | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start as uvicorn does, but accept connections here: only whoever accepts them can count them."""
+        listeners = sockets or []
+        for listener in listeners:  # first: whoever sees that it has started must be able to connect
+            listener.listen(self.config.backlog)
+        await super().startup(sockets=[])
+        if not self.should_exit:
+            self.acceptor = Acceptor(self.config, self._limits, self._protocol, self.server_state.connections)
+            self.acceptor.start(listeners)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look once a second for connections whose requests do not arrive."""
+        if counter % 10 == 0 and self.acceptor is not None:
+            self.acceptor.end_overdue()
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Say that it ends, then end as uvicorn does."""
         self._ending()
+        if self.acceptor is not None:
+            await self.acceptor.stop()
         await super().shutdown(sockets)
+
+    def _protocol(self) -> asyncio.Protocol:
+        made = self.config.http_protocol_class(  # type: ignore[call-arg]  # as uvicorn itself makes one
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        if isinstance(made, TimedHttp):
+            made.limits = self._limits
+        return made

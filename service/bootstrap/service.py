@@ -27,9 +27,10 @@ from service.bootstrap.configuration import (
     time_policy,
     window_spec,
 )
+from service.bootstrap.connections import ConnectionLimits
 from service.bootstrap.expiry import Expiry
 from service.bootstrap.hearsay import Hearsay
-from service.bootstrap.listening import Server, server_config, url_of
+from service.bootstrap.listening import Server, server_config, trusted_proxies, url_of
 from service.bootstrap.metrics import Metrics
 from service.bootstrap.parts import parts_of
 from service.bootstrap.people import Gatehouse
@@ -40,6 +41,7 @@ from service.broker.inbox import BatchLimits, InboxLimits
 from service.broker.ingester import Ingester
 from service.broker.link import Hearing, Link
 from service.broker.watch import BrokerWatch
+from service.core.addresses import network_of
 from service.core.health import Health
 from service.core.job import Job
 from service.core.machine import Machine
@@ -53,7 +55,7 @@ from service.flows.enrol import Enrolment, wall_now
 from service.flows.feed import Feed
 from service.flows.forecast import ForecastDesk
 from service.flows.hush import HushDesk
-from service.flows.load_history import HistoryLoader
+from service.flows.load_history import HistoryLoader, UploadLimits
 from service.flows.newest import NewestForecasts
 from service.flows.notify import Notify
 from service.flows.refresh import Refresh
@@ -250,6 +252,7 @@ class Service:
             time_policy(settings),
             folder=settings.data_dir / "uploads",
             most_bytes=settings.history_max_mb * 1_000_000,
+            limits=UploadLimits(settings.history_uploads, settings.history_uploads_per_site),
         )
         hearsay = Hearsay(
             machines=stores.machines,
@@ -326,11 +329,14 @@ class Service:
         if ProcessRole.API not in self.roles:
             return Observed(self.app, self.traffic)
         with undisturbed():
-            from service.page.install import with_pages  # noqa: PLC0415 - whoever asks one thing needs no page
+            from service.page.install import is_drawn, with_pages  # noqa: PLC0415 - not all processes need pages
+            from service.page.paced import Visitors  # noqa: PLC0415
             from service.page.reception import Reception  # noqa: PLC0415
 
         reception = Reception(self.asker, lambda sites: self.asker(self.gatehouse.page_key(sites), "127.0.0.1"))
-        return Observed(with_pages(self.app, reception, self.gatehouse.door.charge), self.traffic)
+        charge, name = self.gatehouse.door.charge_page, self.gatehouse.door.page_visitor
+        visitors = Visitors(charge, name, is_drawn, network_of)
+        return Observed(with_pages(self.app, reception, visitors), self.traffic)
 
     def asker(self, key: str, address: str) -> AsyncClient:
         """Return a client that asks the app in this process as whoever has the key, from where they are."""
@@ -377,7 +383,8 @@ class Service:
         settle()
         self.start()
         try:
-            Server(config, ending=self.feed.close).run(sockets=[listener])
+            limits = ConnectionLimits.of(self.settings, trusted_proxies(self.settings))
+            Server(config, ending=self.feed.close, limits=limits).run(sockets=[listener])
         finally:
             self.stop()
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from threading import Lock
 
+from service.core.addresses import network_of
 from service.core.throttle import Patience, Throttle
 
 OF_ONE, OF_AN_ADDRESS = Patience(free=5), Patience(free=20)
@@ -65,7 +66,8 @@ class Tries:
         self.names = Throttle(OF_A_NAME, self.clock)
 
     def of(self, name: str, address: str) -> Try:
-        """Return a try to sign in that is yet to begin."""
+        """Return a try to sign in that is yet to begin; an IPv6 address counts as its whole network."""
+        address = network_of(address)
         with self._lock:
             is_familiar = (name, address) in self._familiar
         there, anywhere = (self.addresses, address), (self.names, name)
@@ -73,6 +75,7 @@ class Tries:
 
     def know(self, name: str, address: str) -> None:
         """Remember where somebody signed in, so that no guesses from elsewhere keep them out there."""
+        address = network_of(address)
         with self._lock:
             self._familiar[name, address] = None
             self._familiar.move_to_end((name, address))

@@ -17,8 +17,9 @@ from uuid import UUID, uuid5
 
 from service.core.leftovers import leftovers
 from service.core.machine import Machine
+from service.core.places import Full, Places
 from service.core.recording import IN_TIME, EventRow, Quarantined, Recorded, Recording
-from service.errors import InputRejected, TooLarge, Unavailable
+from service.errors import InputRejected, TooLarge, TooMany, Unavailable
 from service.flows.plain_rows import plain_rows
 from service.flows.ports import Machines, Recorder
 from service.flows.record_events import TimePolicy
@@ -29,9 +30,12 @@ from wire.micros import micros
 
 BATCH = 10_000
 _BLOCK = 1_000  # lines: a bad one makes its whole block be read one by one
+_BLOCK_BYTES = 1 << 20  # a block ends here even with fewer lines; decoded, it may take four times as much
+_QUARANTINE_BYTES = 8 << 20  # of refused rows that wait for a commit
 _GZIP = b"\x1f\x8b"
 _CHUNK, _LONGEST_LINE, _MOST_UNPACKED = 1 << 20, 1 << 20, 20_000_000_000
 _EXAMPLES = 3
+_WAIT_FOR_A_PLACE = 30.0  # seconds
 _GLANCE = 1_000  # rows among which there must be an alarm
 _HISTORY = UUID("6f0f5a0e-3f0b-4a57-9d1c-6a2f0a4c7d11")  # namespace of the epochs of history files
 
@@ -64,6 +68,18 @@ class Loaded:
     examples: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class UploadLimits:
+    """How many files may be under way at once: in all, and by site and by person; ``loading`` of them are stored.
+
+    The others wait for their turn, so that neither threads nor the database are theirs alone.
+    """
+
+    in_all: int = 8
+    of_one: int = 3
+    loading: int = 2
+
+
 @dataclass
 class HistoryLoader:
     """Takes a machine's past while the service runs: first to a file, because its epoch is made from its bytes."""
@@ -74,22 +90,41 @@ class HistoryLoader:
     policy: TimePolicy
     folder: Path
     most_bytes: int
+    limits: UploadLimits = field(default_factory=UploadLimits)
+    _places: Places = field(default_factory=Places)
     _loading: int = 0
     _stopping: bool = False
     _changed: Condition = field(default_factory=Condition)
     _uploads: dict[MachineId, "Upload"] = field(default_factory=dict)
 
     @contextmanager
-    def upload(self, machine: Machine) -> Iterator["Upload"]:
-        """Yield a file to write to that is gone afterwards."""
+    def upload(self, machine: Machine, who: str) -> Iterator["Upload"]:
+        """Yield a file to write to that is gone afterwards; raises :class:`TooMany` if too many are under way."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with NamedTemporaryFile(dir=self.folder, prefix="history-") as file:
+        with self._place(machine, who), NamedTemporaryFile(dir=self.folder, prefix="history-") as file:
             upload = self._uploads[machine.id] = Upload(file, self.most_bytes)
             try:
                 yield upload
             finally:
                 if self._uploads.get(machine.id) is upload:
                     del self._uploads[machine.id]
+
+    @contextmanager
+    def _place(self, machine: Machine, who: str) -> Iterator[None]:
+        limits = self.limits
+        names = {f"site {machine.id.site}": limits.of_one, f"user {who}": limits.of_one, "all": limits.in_all}
+        try:
+            self._places.take(names)
+        except Full as full:
+            whose = "in all" if full.name == "all" else f"of {full.name}"
+            raise TooMany(
+                f"{full.most} history files {whose} are being loaded already. Load this one when they are done.",
+                wait=_WAIT_FOR_A_PLACE,
+            ) from None
+        try:
+            yield
+        finally:
+            self._places.give_back(names)
 
     def underway(self, machine: Machine) -> "Upload | None":
         """Return the file that this process is loading for a machine, the newest of them, if there is one."""
@@ -106,6 +141,7 @@ class HistoryLoader:
             self.machines.get(machine.id).insist_on_presence()
 
         with self._changed:
+            self._changed.wait_for(lambda: self._stopping or self._loading < self.limits.loading)
             self._loading += 1
         try:
             look(0, None)
@@ -121,6 +157,7 @@ class HistoryLoader:
         """Let those who load end after the batch at hand, and wait for them: nobody may write after this."""
         with self._changed:
             self._stopping = True
+            self._changed.notify_all()
             self._changed.wait_for(lambda: self._loading == 0)
 
     def sweep(self, *, older_than: float = inf) -> None:
@@ -199,7 +236,9 @@ class _Reading:
 
     @property
     def is_full(self) -> bool:
-        return len(self.recording.events) >= BATCH or len(self.recording.quarantined) >= BATCH
+        refused = self.recording.quarantined
+        is_large = sum(len(one.body) for one in refused) >= _QUARANTINE_BYTES
+        return len(self.recording.events) >= BATCH or len(refused) >= BATCH or is_large
 
     def take(self, first: int, lines: list[str]) -> None:
         """Judge lines, the first of which has this number in its file."""
@@ -285,10 +324,20 @@ def _numbered(log: LogFile) -> Iterator[tuple[int, str]]:
 def _blocks(log: LogFile) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines of a file, some at a time, with the number of the first of them; a header stands alone."""
     with _opened(log) as file:
-        number = size = 1
-        while lines := [line.decode("utf-8", errors="replace") for line in islice(file, size)]:
+        number = most = 1
+        while lines := [line.decode("utf-8", errors="replace") for line in _some_lines(file, most)]:
             yield number, lines
-            number, size = number + len(lines), _BLOCK
+            number, most = number + len(lines), _BLOCK
+
+
+def _some_lines(file: IO[bytes], most: int) -> Iterator[bytes]:
+    """Yield the next lines, so many at most, and no more once they have the bytes of a block."""
+    size = 0
+    for line in islice(file, most):
+        yield line
+        size += len(line)
+        if size >= _BLOCK_BYTES:
+            return
 
 
 @contextmanager

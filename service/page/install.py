@@ -22,7 +22,7 @@ from service.page.headers import Dressed
 from service.page.health import health
 from service.page.learning.page import learning
 from service.page.machine.page import machine
-from service.page.paced import ASSETS, Paced
+from service.page.paced import ASSETS, Paced, Visitors
 from service.page.parts.blocks import teach
 from service.page.reception import PASSWORD, SIGN_IN, Reception
 from service.page.sign_in.page import own_path, password, sign_in
@@ -30,8 +30,13 @@ from service.page.sign_in.page import own_path, password, sign_in
 _STATIC = Path(__file__).parent / "static"
 
 
-def with_pages(api: FastAPI, reception: Reception, insist: Callable[[str | None, str], object]) -> ASGIApp:
-    """Return the API with the pages around it, drawn as often as ``insist`` lets them.
+def is_drawn(page: str) -> bool:
+    """Say whether a page of this id is kept for its browser."""
+    return page in Client.instances
+
+
+def with_pages(api: FastAPI, reception: Reception, visitors: Visitors) -> ASGIApp:
+    """Return the API with the pages around it, as often and as many as visitors may have.
 
     Once a process: NiceGUI is one.
     """
@@ -57,7 +62,7 @@ def with_pages(api: FastAPI, reception: Reception, insist: Callable[[str | None,
         binding_refresh_interval=None,
         show_welcome_message=False,
     )
-    return Front(api, Dressed(Paced(pages, insist)))
+    return Front(api, Dressed(Paced(pages, visitors)))
 
 
 def _doors(reception: Reception) -> None:

@@ -86,7 +86,7 @@ def router(parts: Parts) -> APIRouter:
 
     @routes.post(
         "/{site}/{machine}/history",
-        responses=responses(404, 410, 413, 422, 503),
+        responses=responses(404, 410, 413, 422, 429, 503),
         openapi_extra={"requestBody": {"required": True, "content": _CSV}},
     )
     async def load_history(
@@ -106,7 +106,7 @@ def router(parts: Parts) -> APIRouter:
         known = await run_in_threadpool(parts.machines.get, MachineId(site, machine))
         known.insist_on_presence()
         zone = _zone(time_zone)
-        with parts.history.upload(known) as upload:
+        with parts.history.upload(known, who(request)) as upload:
             async for chunk in request.stream():
                 upload.write(chunk)
             log = LogFile(upload.path, serial, zone, name)

@@ -14,6 +14,7 @@ from starlette.requests import cookie_parser
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.core.addresses import network_of
 from service.core.bucket import Buckets
 from service.core.principal import Asking, Principal, asks
 from service.errors import Forbidden, NotSignedIn, ServiceError, TooLarge, TooMany
@@ -72,6 +73,32 @@ class Door:
             return False
         _insist_on_pace(self.strangers.take(bucket))
         return True
+
+    async def identify(self, token: str | None, bucket: str) -> Principal | None:
+        """Return who asks, or None for a stranger, whose bucket pays for it; raises :class:`TooMany`."""
+        charged = self.charge(token, bucket)
+        principal = await self.who(token) if token is not None else None
+        if principal is None:
+            if not charged:  # the token was good until now
+                _insist_on_pace(self.strangers.take(bucket))
+            return None
+        if charged:
+            self.strangers.put_back(bucket)
+        return principal
+
+    def charge_page(self, token: str | None, address: str) -> None:
+        """Let a page be drawn, or raise :class:`TooMany`."""
+        self.charge(token, stranger_bucket(address))
+
+    async def page_visitor(self, token: str | None, address: str) -> str | None:
+        """Return the name of whoever has a token, None for a stranger; raises :class:`TooMany`."""
+        principal = await self.identify(token, stranger_bucket(address))
+        return None if principal is None else principal.name
+
+    async def who(self, token: str) -> Principal | None:
+        """Return whose a token is."""
+        known = self.access.remembered(token)
+        return known or await run_in_threadpool(self.access.who, token)
 
 
 class Guard:
@@ -146,23 +173,11 @@ class _Visit:
         is_docs = self.door.open_docs and found.route in _DOCUMENTATION
         return found.rule.reach is Reach.OPEN or is_docs
 
-    async def _who(self, token: str) -> Principal | None:
-        known = self.door.access.remembered(token)
-        return known or await run_in_threadpool(self.door.access.who, token)
-
     async def _known(self, bucket: str) -> Principal | None:
         """Return who asks, None for a stranger, or raise :class:`TooMany`."""
-        door = self.door
-        charged = door.charge(self.token, bucket)
-        principal = await self._who(self.token) if self.token is not None else None
-        if principal is None:
-            if not charged:  # the token was good until now
-                _insist_on_pace(door.strangers.take(bucket))
-            return None
-        if charged:
-            door.strangers.put_back(bucket)
-        if principal.kind not in _OWN_PEOPLE:
-            _insist_on_pace(door.known.take(principal.name))
+        principal = await self.door.identify(self.token, bucket)
+        if principal is not None and principal.kind not in _OWN_PEOPLE:
+            _insist_on_pace(self.door.known.take(principal.name))
         return principal
 
     def _bound(self, found: Found | None, headers: Headings) -> None:
@@ -209,7 +224,7 @@ class _Visit:
         if now - self._looked < _LOOK_AGAIN or self.principal is None:
             return
         self._looked = now
-        if await self._who(token) != self.principal:
+        if await self.door.who(token) != self.principal:
             await self.send({"type": "http.response.body", "body": b"", "more_body": False})
             raise _Turned
 
@@ -232,10 +247,15 @@ _NO_LONGER: Final = "This key or session is not known, or not any more. Sign in 
 _DOCUMENTATION: Final = frozenset({"/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"})
 
 
+def stranger_bucket(origin: str | None) -> str:
+    """Return the bucket of strangers at an address, whom nobody can tell apart from their whole IPv6 network."""
+    return network_of(origin) if origin else "?"
+
+
 def _bucket(origin: str | None, found: Found | None) -> str:
     """Return the bucket of a stranger at an address; probes have their own, so that nothing else starves them."""
     own = f" {found.route}" if found is not None and found.route in _PROBES else ""
-    return f"{origin or '?'}{own}"
+    return f"{stranger_bucket(origin)}{own}"
 
 
 def _insist_on_pace(wait: float) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,6 +67,31 @@ def test_pages_are_drawn_for_strangers_at_their_pace_and_for_those_who_are_known
     )  # and no page is drawn
 
 
+def connected(plant: Plant, origin: str, query: str, **more: str) -> int:
+    """Try to open a page's websocket; return the status of the answer, and hang up."""
+    target = httpx.URL(plant.address)
+    headers = {"Host": target.netloc.decode(), "X-Forwarded-For": origin, "Upgrade": "websocket", **more}
+    headers |= {"Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "A" * 22 + "=="}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    with socket.create_connection((target.host, target.port or 80), 10) as opened:
+        opened.sendall(
+            f"GET /_nicegui_ws/socket.io/?EIO=4&transport=websocket{query} HTTP/1.1\r\n{lines}\r\n".encode()
+        )
+        return int(opened.recv(1000).split(b" ")[1])
+
+
+def test_a_stranger_connects_only_the_form_that_was_drawn_for_them(plant: Plant) -> None:
+    drawn = re.search(r"client_id\W+([0-9a-f-]{36})", knock(plant, "/sign-in", "203.0.113.30").text)
+    assert drawn
+    assert connected(plant, "203.0.113.30", f"&client_id={drawn[1]}") == 101
+    assert connected(plant, "203.0.113.30", "") == 403
+    assert connected(plant, "203.0.113.30", f"&client_id={uuid4()}") == 403
+    session = f"{SESSION_COOKIE}={viewer(plant, 'dora')}"
+    assert connected(plant, "203.0.113.30", "", Cookie=session) == 101
+    answers = [connected(plant, "203.0.113.30", "") for _ in range(25)]
+    assert answers[-1] == 429
+
+
 @dataclass
 class Stubborn:
     """An open fleet page that keeps its connection and goes nowhere, whatever it is asked to do."""
@@ -84,7 +110,8 @@ class Stubborn:
         for name in ("update", "run_javascript", "run_method"):
             self.connection.on(name, self._hear)
         address = f"{plant.address}?{words}&implicit_handshake=true"
-        await self.connection.connect(address, socketio_path="/_nicegui_ws/socket.io", transports=["websocket"])
+        path, cookie = "/_nicegui_ws/socket.io", {"Cookie": f"{SESSION_COOKIE}={token}"}
+        await self.connection.connect(address, cookie, socketio_path=path, transports=["websocket"])
 
     async def hears(self, word: str) -> None:
         async with asyncio.timeout(60):

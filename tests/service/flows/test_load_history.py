@@ -1,9 +1,13 @@
 """A machine's past in bulk: judged row by row, loaded once however often it is loaded."""
 
 import gzip
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from threading import Condition
 
 import pytest
 from sqlalchemy import select
@@ -14,12 +18,15 @@ from service.bootstrap.configuration import time_policy
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
-from service.errors import Gone, InputRejected, Unavailable
-from service.flows.load_history import Loaded, LogFile, load_history
+from service.core.recording import Recorded, Recording
+from service.errors import Gone, InputRejected, TooMany, Unavailable
+from service.flows.load_history import Loaded, LogFile, UploadLimits, load_history
+from service.flows.ports import Recorder
 from service.settings import Settings
 from service.store.tables import quarantine
 from tests.conftest import wait_until
-from tests.service.conftest import NOW
+from tests.service.conftest import NOW, enrolled
+from wire.identity import MachineId
 from wire.rest.enrolment import HistoryUnderWay
 from wire.words import HistoryState
 
@@ -86,6 +93,20 @@ def test_a_file_that_unpacks_to_one_endless_line_is_refused(
         load(settings, stores, filler, LogFile(bomb))
 
 
+def test_long_lines_take_no_more_memory_than_short_ones(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    log, lines = tmp_path / "long.csv.gz", 100
+    long = b"a" * 500_000 + "\U0001f600\n".encode()  # one such character makes the whole line four times as large
+    log.write_bytes(gzip.compress(b"timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\n" + long * lines, 1))
+    tracemalloc.start()
+    loaded = load(settings, stores, filler, LogFile(log))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (loaded.stored, loaded.rejected) == (1, lines)
+    assert peak < 60_000_000
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -138,6 +159,70 @@ def test_a_machine_that_is_let_go_while_its_past_is_loaded_gets_no_more_of_it(
             loading.result()
 
 
+def test_uploads_are_limited_by_site_by_person_and_in_all(service: Service, stores: Stores) -> None:
+    machines = [enrolled(stores.enrolments, MachineId(f"site-{place}", "a")) for place in range(9)]
+    loader = service.history
+    loader.limits = UploadLimits(in_all=4, of_one=2)
+    with ExitStack() as held:
+        for who in ("maria", "paul"):
+            held.enter_context(loader.upload(machines[0], who))
+        with pytest.raises(TooMany, match="2 history files of site site-0"), loader.upload(machines[0], "anna"):
+            pass
+        held.enter_context(loader.upload(machines[1], "maria"))
+        with pytest.raises(TooMany, match="2 history files of user maria"), loader.upload(machines[2], "maria"):
+            pass
+        held.enter_context(loader.upload(machines[2], "anna"))
+        with pytest.raises(TooMany, match="4 history files in all") as refused, loader.upload(machines[3], "otto"):
+            pass
+        assert refused.value.retry_after == 30
+    with loader.upload(machines[0], "maria"):
+        assert len(list(loader.folder.iterdir())) == 1
+
+
+@dataclass
+class Meeting:
+    """A recorder in which commits wait a moment for each other; ``most`` met at once."""
+
+    real: Recorder
+    inside: int = 0
+    most: int = 0
+    changed: Condition = field(default_factory=Condition)
+
+    def commit(self, recording: Recording) -> Recorded:
+        with self.changed:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: self.most > 1, timeout=0.3)
+            self.inside -= 1
+        return self.real.commit(recording)
+
+
+@pytest.mark.parametrize(("loading", "most"), [(1, 1), (2, 2)])
+def test_files_are_stored_so_many_at_once_and_the_others_wait_for_their_turn(
+    service: Service, filler: Machine, tmp_path: Path, loading: int, most: int
+) -> None:
+    log, meeting = tmp_path / "history.csv", Meeting(service.history.recorder)
+    write_log(log, machines=3, days=20, end=NOW, seed=19)
+    service.history.recorder = meeting
+    service.history.limits = UploadLimits(loading=loading)
+    with ThreadPoolExecutor(3) as pool:
+        loads = [pool.submit(service.history.load, filler, LogFile(log, serial=one)) for one in "012"]
+        assert all(one.result().stored > 0 for one in loads)
+    assert meeting.most == most
+
+
+def test_who_waits_for_their_turn_is_sent_away_when_the_service_stops(
+    service: Service, filler: Machine, tmp_path: Path
+) -> None:
+    service.history.limits = UploadLimits(loading=0)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(service.history.load, filler, LogFile(tmp_path / "any.csv"))
+        service.history.stop()
+        with pytest.raises(Unavailable, match="The service stops"):
+            waiting.result(30)
+
+
 def test_whoever_waits_is_told_how_far_the_file_is(service: Service, filler: Machine, tmp_path: Path) -> None:
     log = tmp_path / "history.csv"
     write_log(log, machines=1, days=900, end=NOW, seed=19)
@@ -145,7 +230,7 @@ def test_whoever_waits_is_told_how_far_the_file_is(service: Service, filler: Mac
     client = Client("http://here", key=service.key, transport=InProcess(service.app))
     nothing = HistoryUnderWay(state=HistoryState.IDLE, bytes=0, lines_done=0, lines=None)
     assert client.enrolment.history(filler.id) == nothing
-    with service.history.upload(filler) as upload:
+    with service.history.upload(filler, "test") as upload:
         upload.write(rows)
         told = client.enrolment.history(filler.id)
         assert (told.state, told.bytes, told.lines) == (HistoryState.RECEIVING, len(rows), None)

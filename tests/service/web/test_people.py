@@ -237,6 +237,16 @@ def test_strangers_who_ask_too_often_cost_no_look_at_the_database(slow: Service)
     assert (forged, len(sessions.wanted)) == ([401, 429, 429, 429, 429], 1)
 
 
+def test_strangers_of_one_ipv6_network_ask_as_often_as_one(slow: Service) -> None:
+    async def ask(address: str) -> int:
+        transport = httpx.ASGITransport(slow.app, client=(address, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return (await client.get("/v1/me")).status_code
+
+    addresses = ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "203.0.113.7", "::ffff:203.0.113.7")
+    assert [asyncio.run(ask(one)) for one in addresses] == [401, 429, 401, 401, 429]
+
+
 def test_strangers_at_an_address_starve_neither_probes_nor_those_who_are_known_there(slow: Service) -> None:
     slow.gatehouse.sign_in.hasher = Argon2(Cost(rounds=1, kilobytes=64))
     slow.gatehouse.people.add_user("maria", Role.VIEWER, None, password=PASSWORD, by=LOCAL)
