@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from threading import Event
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from service.core.enrolment import Enrolled, NewMachine
 from service.core.job import Job
 from service.core.machine import Machine
+from service.core.time_zone import zone_named
 from service.errors import Conflict, InputRejected
 from service.flows.credentials import CredentialDesk
 from service.flows.ports import Enrolments, EventLog, Jobs, Machines, Retractor
@@ -153,10 +153,6 @@ class Enrolment:
 
 
 def _check(new: NewMachine) -> None:
-    try:
-        ZoneInfo(new.time_zone or "UTC")
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        message = f"{new.time_zone!r} is no time zone; write one like Europe/Rome."
-        raise InputRejected(message, pointer="body/time_zone") from None
+    zone_named(new.time_zone or "UTC", pointer="body/time_zone")
     if new.name is not None and not new.name.isprintable():
         raise InputRejected("A name must consist of printable characters.")
