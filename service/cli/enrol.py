@@ -146,10 +146,14 @@ def _prepare_agent(
 
 def _watch(settings: Settings, number: int) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    said = ""
     with running_api(settings) as client, Progress(*columns, transient=True) as progress:
         bar = progress.add_task(f"Job {number}", total=None)
         for job in client.jobs.follow(number):
             _show(progress, bar, job)
+            if job.state in _OPEN and (words := _waits_for(job)) != said:
+                progress.console.print(words, markup=False, highlight=False, soft_wrap=True)
+                said = words
     words = f"Job {number}, {job.site}/{job.machine}: {job.state}"
     version = f" as {job.model_version}" if job.model_version else ""
     typer.echo(f"{words}{version}. {job.message or ''}".strip())
@@ -162,6 +166,16 @@ def _watch(settings: Settings, number: int) -> None:
         raise typer.Exit(1)
 
 
+def _waits_for(job: JobView) -> str:
+    """Say what a job that has not ended waits for, or which stage it is in; on a terminal or not."""
+    words = f"Job {job.id}, {job.site}/{job.machine}: "
+    if job.state is JobState.COLLECTING:
+        return words + (job.message or "collecting. The service has not looked at the machine's data yet.")
+    if job.state is JobState.QUEUED:
+        return words + (job.message or "queued. Machines are learned one after the other.")
+    return f"{words}{job.progress.stage}."
+
+
 def _show(progress: Progress, bar: TaskID, job: JobView) -> None:
     now = job.progress
     words = [job.state if job.state is not JobState.RUNNING else now.stage]
@@ -171,6 +185,4 @@ def _show(progress: Progress, bar: TaskID, job: JobView) -> None:
         words.append(f"loss {now.loss:.4f}")
     if now.seconds_left:
         words.append(f"{now.seconds_left:.0f} s left")
-    if job.message and job.state is JobState.COLLECTING:
-        words.append(job.message)
     progress.update(bar, description=" ".join(words), completed=now.done or 0, total=now.total)

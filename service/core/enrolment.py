@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
+from math import ceil
 
 from wire.identity import MachineId
 
@@ -44,3 +45,8 @@ class Curriculum:
     calibration: float = 0.15
     fewest: int = 336
     keep: timedelta = timedelta(days=400)
+
+    def days_until_enough(self, windows: int) -> int:
+        """Return for about how many more days a machine with so many windows to learn from must be heard."""
+        share = (1 - self.exam) * (1 - self.calibration)
+        return ceil(max(self.fewest - windows, 0) / share / 24)

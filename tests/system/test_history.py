@@ -96,3 +96,24 @@ def test_a_refused_past_leaves_the_machine_enrolled_and_its_credentials_kept(pla
     later = plant.admin("history", "load", FILLER, str(log), "--serial", "1")
     assert later.returncode == 0, later.stderr
     assert 'serial = "1"' in later.stdout, "what the agent's configuration needs is said"
+
+
+def test_whoever_watches_an_enrolment_is_told_what_it_waits_for(plant: Plant, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "service",
+        "admin",
+        "enrol",
+        FILLER,
+        "--edge-toml",
+        str(tmp_path / "edge.toml"),
+    ]
+    watching = Process([*command, "--watch", "--data-dir", str(plant.data)], tmp_path / "watch.log")
+    plant.processes.append(watching)
+    watching.start()
+    wait_until(lambda: "Waiting for the first event. Start the machine's agent" in watching.words(), "it says so")
+    past = datetime.now(UTC) - timedelta(days=10)
+    rows = "".join(local_row(past + timedelta(hours=n), 5, "1") for n in range(200))
+    plant.api.enrolment.load_history(FILLER, rows.encode())
+    wait_until(lambda: "of 336 hourly windows; needs about" in watching.words(), "it says what is missing")
