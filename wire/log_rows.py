@@ -3,16 +3,34 @@
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from typing import NamedTuple
 
 from wire.alarm import Alarm
 from wire.moment import EARLIEST, LATEST
 
 _MAX_CODE = 2**31 - 1
 _HEADER_STARTS = ("timestamp", "time", "at")
+_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 
 class RowRejected(ValueError):
     """A line that cannot be read as an alarm; the message says why."""
+
+
+class Fields(NamedTuple):
+    """A line in its parts, as they are written."""
+
+    stamp: str
+    code: str
+    serial: str | None
+
+
+def fields(line: str) -> Fields | None:
+    """Return the fields of a line, None of a header or an empty one, or raise :class:`RowRejected`."""
+    text = line.strip().lstrip("\ufeff")
+    if not text or text.lower().startswith(_HEADER_STARTS):
+        return None
+    return _json_fields(text) if text.startswith("{") else _csv_fields(text)
 
 
 @dataclass(frozen=True)
@@ -31,13 +49,14 @@ class RowReader:
 
         Everything that passes here the service will accept, so an agent's own events never end in quarantine.
         """
-        text = line.strip().lstrip("\ufeff")
-        if not text or text.lower().startswith(_HEADER_STARTS):
+        row = fields(line)
+        return None if row is None else self.take(row)
+
+    def take(self, row: Fields) -> Alarm | None:
+        """Return the alarm of a line that was split into its fields, or raise :class:`RowRejected`."""
+        if self.serial is not None and row.serial != self.serial:
             return None
-        stamp, code, serial = _json_fields(text) if text.startswith("{") else _csv_fields(text)
-        if self.serial is not None and serial != self.serial:
-            return None
-        alarm = Alarm(self._moment(stamp), _code(code))
+        alarm = Alarm(self._moment(row.stamp), _code(row.code))
         return alarm if self.since is None or alarm.at >= self.since else None
 
     def _moment(self, stamp: str) -> datetime:
@@ -56,14 +75,20 @@ class RowReader:
         return at
 
 
-def _csv_fields(text: str) -> tuple[str, str, str | None]:
-    fields = [field.strip().strip('"') for field in text.split(",")]
-    if len(fields) < 2:  # noqa: PLR2004 - a timestamp and a code at least
-        raise RowRejected("a row needs at least a timestamp and an alarm code, separated by a comma")
-    return fields[0], fields[1], fields[2] if len(fields) > 2 else None  # noqa: PLR2004
+def _csv_fields(text: str) -> Fields:
+    found = [field.strip().strip('"') for field in text.split(",")]
+    if len(found) < 2:  # noqa: PLR2004 - a timestamp and a code at least
+        raise RowRejected(f"a row needs at least a timestamp and an alarm code, separated by a comma{_hint(text)}")
+    return Fields(found[0], found[1], found[2] if len(found) > 2 else None)  # noqa: PLR2004
 
 
-def _json_fields(text: str) -> tuple[str, str, str | None]:
+def _hint(text: str) -> str:
+    """Say which other separator a row has, if it has one."""
+    other = next((name for sign, name in _OTHER_SEPARATORS.items() if sign in text), None)
+    return f"; this one has {other}" if other else ""
+
+
+def _json_fields(text: str) -> Fields:
     try:
         row = json.loads(text)
     except (ValueError, RecursionError):
@@ -72,7 +97,7 @@ def _json_fields(text: str) -> tuple[str, str, str | None]:
     if not isinstance(stamp, str) or isinstance(code, bool) or not isinstance(code, int | str):
         raise RowRejected('a JSON row needs "timestamp" (text) and "alarm" (a number)')
     serial = row.get("serial")
-    return stamp, str(code), None if serial is None else str(serial)
+    return Fields(stamp, str(code), None if serial is None else str(serial))
 
 
 def _code(text: str) -> int:

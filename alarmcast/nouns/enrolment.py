@@ -40,10 +40,14 @@ class Enrolment(Noun[S]):
         *,
         name: str | None = None,
         serial: str | None = None,
-        time_zone: str = "UTC",
+        time_zone: str | None = None,
         told: Callable[[int], None] | None = None,
     ) -> Ask:
-        """Load a machine's past (timestamp,alarm,serial as CSV, gzipped or not); ``told`` hears the bytes sent."""
+        """Load a machine's past (timestamp,alarm,serial as CSV, gzipped or not); ``told`` hears the bytes sent.
+
+        ``time_zone`` is that of timestamps that name none, the machine's unless given; a file with rows of several
+        machines needs the ``serial`` of this one.
+        """
         called = name or (file.name if isinstance(file, Path) else None)
         params = {"name": called, "serial": serial, "time_zone": time_zone}
         return Ask(at=named(machine), params=params, content=Upload(file, told), media_type="text/csv")

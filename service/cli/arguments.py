@@ -29,7 +29,7 @@ BrokerOwner = Annotated[
         help="User that runs the broker, by name or number, to whom its files are given; mosquitto for root.",
     ),
 ]
-Serial = Annotated[str | None, typer.Option(help="Take only rows of this serial.")]
+Serial = Annotated[str | None, typer.Option(help="Take only rows of this serial; needed if the file has several.")]
 
 _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 
@@ -80,13 +80,19 @@ def broker_owner(given: str | None) -> str | int | None:
 
 @contextmanager
 def secret_file(path: Path | None) -> Iterator[Callable[[str], None]]:
-    """Yield what keeps a secret in a new file that only its owner reads, or, without a file, prints it.
+    """Yield what keeps a secret in a new file that only its owner reads, or, without a file, prints it at the end.
 
-    The file is made before the secret is: one that cannot be written must not cost a password. If nothing comes
-    to be kept it is taken away again.
+    The file is made before the secret is: one that cannot be written must not cost a password. A secret is on
+    disk as soon as it is kept, and one that is kept later takes its place. If nothing comes to be kept the file
+    is taken away again.
     """
+    kept: list[str] = []
     if path is None:
-        yield lambda text: typer.echo(f"Shown once; keep it as edge.toml beside the machine:\n\n{text}", nl=False)
+        try:
+            yield kept.append
+        finally:
+            if kept:
+                typer.echo(f"Shown once; keep it as edge.toml beside the machine:\n\n{kept[-1]}", nl=False)
         return
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -94,11 +100,17 @@ def secret_file(path: Path | None) -> Iterator[Callable[[str], None]]:
         raise InputRejected(f"{path} is there already and is not overwritten; choose another file.") from None
     except OSError as error:
         raise InputRejected(f"Cannot write {path}: {error.strerror}.") from None
-    kept: list[str] = []
     try:
         with os.fdopen(file, "w", encoding="utf-8") as secret:
-            yield kept.append
-            secret.writelines(kept)
+
+            def keep(text: str) -> None:
+                kept.append(text)
+                secret.seek(0)
+                secret.write(text)
+                secret.truncate()
+                secret.flush()
+
+            yield keep
     finally:
         if kept:
             typer.echo(f"The agent's configuration is in {path}; the password in it is shown nowhere else.")

@@ -1,5 +1,6 @@
 """``alarmcast admin enrol``, ``watch`` and ``history load``: a machine in one step, and how far it is."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -19,10 +20,12 @@ from service.cli.arguments import (
     read,
     secret_file,
 )
+from service.core.edge_toml import with_source
+from service.core.time_zone import zone_named
 from service.errors import InputRejected
 from service.settings import Settings
 from wire.identity import MachineId
-from wire.moment import isoformat
+from wire.rest.enrolment import HistoryLoaded
 from wire.rest.jobs import JobView
 from wire.words import JobState
 
@@ -39,7 +42,10 @@ def enrol(  # noqa: PLR0913 - a command has as many options as it has
     catalogue: Annotated[Path | None, typer.Option(help="CSV of the alarm codes the machine brings.")] = None,
     history: Annotated[Path | None, typer.Option(help="Its past: timestamp,alarm,serial, gzipped or not.")] = None,
     serial: Serial = None,
-    history_zone: Annotated[str, typer.Option(help="Zone of timestamps in the past that name none.")] = "UTC",
+    history_zone: Annotated[
+        str | None,
+        typer.Option(help="Zone of timestamps in the past that name none; the machine's time zone unless given."),
+    ] = None,
     edge_toml: EdgeToml = None,
     wait: Annotated[bool, typer.Option("--watch", help="Stay and show how it is learned.")] = False,
     data_dir: DataDir = None,
@@ -48,19 +54,27 @@ def enrol(  # noqa: PLR0913 - a command has as many options as it has
     identity, settings = machine_id(machine), load_settings(data_dir=data_dir)
     if history is not None and not history.is_file():
         raise InputRejected(f"There is no file {history}.")
+    if history_zone:
+        zone_named(history_zone)
     codes = None if catalogue is None else read(catalogue).decode("utf-8", errors="replace")
-    with secret_file(edge_toml) as keep, api(settings) as client:
-        enrolled = client.enrolment.enrol(identity, name=name, time_zone=time_zone, catalogue=codes)
-        job = enrolled.job
+    with secret_file(edge_toml) as keep:
+        with api(settings) as client:
+            enrolled = client.enrolment.enrol(identity, name=name, time_zone=time_zone, catalogue=codes)
+        job, issued = enrolled.job, enrolled.credentials
         typer.echo(f"{identity} is enrolled; job {job.id} is {job.state}.")
-        if enrolled.credentials is not None:
-            keep(enrolled.credentials.edge_toml)
-    if enrolled.credentials_note:
-        typer.echo(enrolled.credentials_note)
-    elif edge_toml is not None and enrolled.credentials is None:
-        typer.echo(f"No credentials were issued now, so {edge_toml} was not written: {_WHY_NONE} {identity}")
-    if history is not None:
-        _load(settings, identity, history, serial=serial, time_zone=history_zone)
+        if issued is not None:
+            keep(issued.edge_toml)
+        elif edge_toml is not None and not enrolled.credentials_note:
+            typer.echo(f"No credentials were issued now, so {edge_toml} was not written: {_WHY_NONE} {identity}")
+        if enrolled.credentials_note:
+            typer.echo(enrolled.credentials_note)
+        if history is not None:
+            try:
+                loaded = _load(settings, identity, history, serial=serial, time_zone=history_zone)
+            except InputRejected as error:
+                later = f"to load it later: alarmcast admin history load {identity} FILE"
+                raise InputRejected(f"{error} The machine is enrolled without its past; {later}") from None
+            _prepare_agent(loaded, None if issued is None else issued.edge_toml, keep)
     if wait:
         _watch(settings, job.id)
     elif job.state in _OPEN:
@@ -71,11 +85,14 @@ def history_load(
     machine: MachineArgument,
     file: File,
     serial: Serial = None,
-    time_zone: Annotated[str, typer.Option(help="Zone of timestamps that name none.")] = "UTC",
+    time_zone: Annotated[
+        str | None, typer.Option(help="Zone of timestamps that name none; the machine's unless given.")
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Load a log (timestamp,alarm,serial; gzipped or not); loading it twice changes nothing."""
-    _load(load_settings(data_dir=data_dir), machine_id(machine), file, serial=serial, time_zone=time_zone)
+    settings, identity = load_settings(data_dir=data_dir), machine_id(machine)
+    _prepare_agent(_load(settings, identity, file, serial=serial, time_zone=time_zone))
 
 
 def watch(
@@ -85,7 +102,9 @@ def watch(
     _watch(load_settings(data_dir=data_dir), job)
 
 
-def _load(settings: Settings, machine: MachineId, file: Path, *, serial: str | None, time_zone: str) -> None:
+def _load(
+    settings: Settings, machine: MachineId, file: Path, *, serial: str | None, time_zone: str | None
+) -> HistoryLoaded:
     columns = (*Progress.get_default_columns(), DownloadColumn())
     with opened(file) as log, Progress(*columns, transient=True) as progress, api(settings) as client:
         size = file.stat().st_size
@@ -96,31 +115,45 @@ def _load(settings: Settings, machine: MachineId, file: Path, *, serial: str | N
             progress.update(task, completed=sent, description=f"{stage} {file.name}")
 
         loaded = client.enrolment.load_history(
-            machine, log, name=file.name, serial=serial or None, time_zone=time_zone, told=told
+            machine, log, name=file.name, serial=serial or None, time_zone=time_zone or None, told=told
         )
     typer.echo(
-        f"{loaded.stored} events stored, {loaded.duplicates} known already, "
-        f"{loaded.flagged} flagged for their time, {loaded.quarantined} rows quarantined."
+        f"{loaded.stored:,} events stored, {loaded.duplicates:,} known already, "
+        f"{loaded.quarantined:,} rows quarantined. "
+        f"Timestamps that name no zone were read in {loaded.time_zone}."
     )
+    for note in loaded.notes:
+        typer.echo(note)
+    if loaded.examples:
+        typer.echo("The first rows that are no alarms:")
     for example in loaded.examples:
         typer.echo(f"  {example}")
-    if loaded.rows == 0:
-        raise InputRejected(
-            f"{file.name} has no row{f' of serial {serial}' if serial else ''}; nothing was loaded."
-        )
-    if loaded.stored + loaded.duplicates == 0:
-        raise InputRejected(f"{file.name} has no alarm that could be taken; see why above.")
-    if loaded.last_at is not None:
-        last = isoformat(loaded.last_at)
-        typer.echo(f"If the machine's agent follows the same log, give it a source.since after {last}")
+    return loaded
+
+
+def _prepare_agent(
+    loaded: HistoryLoaded, edge_toml: str | None = None, keep: Callable[[str], None] = lambda _text: None
+) -> None:
+    """Let the agent's configuration go on after the loaded history, or say what must stand in it."""
+    if loaded.edge_toml_source is None:
+        return
+    if edge_toml is not None:
+        keep(with_source(edge_toml, loaded.edge_toml_source))
+        return
+    typer.echo("If the machine's agent follows the same log, its edge.toml needs in [source]:")
+    typer.echo("".join(f"  {line}\n" for line in loaded.edge_toml_source.splitlines()), nl=False)
 
 
 def _watch(settings: Settings, number: int) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    said = ""
     with running_api(settings) as client, Progress(*columns, transient=True) as progress:
         bar = progress.add_task(f"Job {number}", total=None)
         for job in client.jobs.follow(number):
             _show(progress, bar, job)
+            if job.state in _OPEN and (words := _waits_for(job)) != said:
+                progress.console.print(words, markup=False, highlight=False, soft_wrap=True)
+                said = words
     words = f"Job {number}, {job.site}/{job.machine}: {job.state}"
     version = f" as {job.model_version}" if job.model_version else ""
     typer.echo(f"{words}{version}. {job.message or ''}".strip())
@@ -133,6 +166,16 @@ def _watch(settings: Settings, number: int) -> None:
         raise typer.Exit(1)
 
 
+def _waits_for(job: JobView) -> str:
+    """Say what a job that has not ended waits for, or which stage it is in; on a terminal or not."""
+    words = f"Job {job.id}, {job.site}/{job.machine}: "
+    if job.state is JobState.COLLECTING:
+        return words + (job.message or "collecting. The service has not looked at the machine's data yet.")
+    if job.state is JobState.QUEUED:
+        return words + (job.message or "queued. Machines are learned one after the other.")
+    return f"{words}{job.progress.stage}."
+
+
 def _show(progress: Progress, bar: TaskID, job: JobView) -> None:
     now = job.progress
     words = [job.state if job.state is not JobState.RUNNING else now.stage]
@@ -142,6 +185,4 @@ def _show(progress: Progress, bar: TaskID, job: JobView) -> None:
         words.append(f"loss {now.loss:.4f}")
     if now.seconds_left:
         words.append(f"{now.seconds_left:.0f} s left")
-    if job.message and job.state is JobState.COLLECTING:
-        words.append(job.message)
     progress.update(bar, description=" ".join(words), completed=now.done or 0, total=now.total)

@@ -1,8 +1,13 @@
 """The configuration of a machine's agent, ready to be put beside the machine."""
 
+import re
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from wire.identity import MachineId
+from wire.moment import isoformat
+
+_TIME_ZONE = re.compile(r"^timezone = .*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,23 @@ def edge_toml(machine: MachineId, access: AgentAccess, *, username: str, passwor
             f"tls_ca_pem = '''\n{access.ca.strip()}'''",
         ]
     return "\n".join(lines) + "\n"
+
+
+def source_lines(*, time_zone: str, serial: str | None, last_at: datetime) -> str:
+    """Return lines for ``[source]``: an agent on a log that was loaded as history goes on after its last alarm."""
+    since = isoformat(last_at + timedelta(microseconds=1))
+    lines = [
+        "# As the history was read: what was loaded is not sent again.",
+        f"timezone = {_quoted(time_zone)}",
+        *([] if serial is None else [f"serial = {_quoted(serial)}"]),
+        f"since = {since}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def with_source(edge_toml: str, lines: str) -> str:
+    """Return an ``edge.toml`` of ours with ``lines`` in place of its time zone."""
+    return _TIME_ZONE.sub(lambda _found: lines, edge_toml, count=1)
 
 
 def _quoted(text: str) -> str:

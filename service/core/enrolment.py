@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import sha256
+from math import ceil
 
 from service.core.code_limits import CodeLimits
 from wire.identity import MachineId
@@ -46,3 +47,8 @@ class Curriculum:
     fewest: int = 336
     keep: timedelta = timedelta(days=400)
     codes: CodeLimits = field(default_factory=CodeLimits)
+
+    def days_until_enough(self, windows: int) -> int:
+        """Return for about how many more days a machine with so many windows to learn from must be heard."""
+        share = (1 - self.exam) * (1 - self.calibration)
+        return ceil(max(self.fewest - windows, 0) / share / 24)

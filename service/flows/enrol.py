@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from threading import Event
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from service.core.enrolment import Enrolled, NewMachine
 from service.core.job import Job
 from service.core.machine import Machine
+from service.core.time_zone import zone_named
 from service.errors import Conflict, InputRejected
 from service.flows.credentials import CredentialDesk
 from service.flows.ports import Enrolments, EventLog, Jobs, Machines, Retractor
@@ -22,6 +22,9 @@ _AGAIN = {
     MachineState.FAILED: (JobKind.ENROL, JobState.COLLECTING),
 }
 _LOOK_AGAIN = timedelta(minutes=30)  # of plant time: a window takes an hour to come
+_UNTIL_FIRST_EVENT = timedelta(minutes=1)  # of plant time: whoever waits for the first event looks more often
+_NOT_HEARD = "Waiting for the first event. Start the machine's agent, or load its past."
+_NO_AGENT = "Its agent is not online: start it, or load more of the machine's past."
 
 
 def wall_now() -> datetime:
@@ -48,6 +51,7 @@ class Enrolment:
     wall: Callable[[], datetime] = wall_now
     news: Event = field(default_factory=Event)
     _looked: dict[int, datetime] = field(default_factory=dict)
+    _unheard: set[int] = field(default_factory=set)  # jobs whose machine has raised no alarm yet
 
     def enrol(self, new: NewMachine, *, key: str | None, who: str) -> Enrolled:
         """Take a machine in, or say which job it has; asking twice changes nothing."""
@@ -86,9 +90,11 @@ class Enrolment:
         admitted = 0
         for job in self.jobs.collecting():
             looked = self._looked.get(job.number)
-            if looked is not None and timedelta(0) <= now - looked < _LOOK_AGAIN:
+            wait = _UNTIL_FIRST_EVENT if job.number in self._unheard else _LOOK_AGAIN
+            if looked is not None and timedelta(0) <= now - looked < wait:
                 continue
             self._looked[job.number] = now
+            self._unheard.discard(job.number)
             admitted += self._admit(job, now)
         return admitted
 
@@ -137,14 +143,23 @@ class Enrolment:
             self.jobs.ready(job)
             return True
         heard = self.log.first_at(machine) is not None
-        flagged = self.log.flagged(machine)
-        words = f"{count} of the {fewest} hourly windows that learning needs have been collected."
         if not heard:
-            words = "Nothing has been heard of the machine yet. Start its agent, or load its past."
-        if flagged:
+            self._unheard.add(job.number)
+        words = self._what_is_missing(machine, count) if heard else _NOT_HEARD
+        if flagged := self.log.flagged(machine):
             words += f" {flagged} events do not count, because their times lie in the future or too far back."
-        self.jobs.tell(job, words, MachineState.COLLECTING if heard else MachineState.REGISTERED)
+        if words != job.message:
+            self.jobs.tell(job, words, MachineState.COLLECTING if heard else MachineState.REGISTERED)
         return False
+
+    def _what_is_missing(self, machine: Machine, windows: int) -> str:
+        curriculum, agent = self.school.curriculum, self.machines.agent(machine)
+        days = curriculum.days_until_enough(windows)
+        words = (
+            f"Collecting data: {windows} of {curriculum.fewest} hourly windows; needs about {days} more "
+            f"{'day' if days == 1 else 'days'}."
+        )
+        return words if agent is not None and agent.online else f"{words} {_NO_AGENT}"
 
     def _present(self, machine: MachineId) -> Machine:
         known = self.machines.get(machine)
@@ -153,10 +168,6 @@ class Enrolment:
 
 
 def _check(new: NewMachine) -> None:
-    try:
-        ZoneInfo(new.time_zone or "UTC")
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        message = f"{new.time_zone!r} is no time zone; write one like Europe/Rome."
-        raise InputRejected(message, pointer="body/time_zone") from None
+    zone_named(new.time_zone or "UTC", pointer="body/time_zone")
     if new.name is not None and not new.name.isprintable():
         raise InputRejected("A name must consist of printable characters.")

@@ -19,10 +19,11 @@ from service.core.leftovers import leftovers
 from service.core.machine import Machine
 from service.core.places import Full, Places
 from service.core.recording import IN_TIME, EventRow, Quarantined, Recorded, Recording
-from service.errors import InputRejected, TooLarge, TooMany, Unavailable
+from service.errors import Conflict, InputRejected, TooLarge, TooMany, Unavailable
 from service.flows.plain_rows import plain_rows
 from service.flows.ports import Machines, Recorder
-from service.flows.record_events import TimePolicy
+from service.flows.record_events import TimeBounds, TimePolicy
+from service.flows.survey_history import Survey
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
@@ -61,11 +62,13 @@ class Loaded:
 
     stored: int = 0
     duplicates: int = 0
-    flagged: int = 0
+    too_old: int = 0
+    from_the_future: int = 0
     rejected: int = 0
-    last_us: int | None = None
+    last_us: int | None = None  # of the rows that count
     rows: int = 0
     examples: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -202,13 +205,26 @@ def load_history(
     policy: TimePolicy,
     progress: Callable[[int, int], None] = lambda _done, _lines: None,
 ) -> Loaded:
-    """Commit a log in batches; its epoch is made from its bytes, so loading it twice changes nothing."""
+    """Commit a log in batches; its epoch is made from its bytes, so loading it twice changes nothing.
+
+    All of it is read before a row is stored: a file that is broken, of several machines or of another time is
+    refused whole. Rows whose time is not believed are counted and left out; loaded again, they may count.
+    """
     epoch, lines = surveyed(log)
     _insist_on_alarms(log)
     progress(0, lines)
-    reading = _Reading(machine, log, epoch, policy.judge(now), Recording(micros(now)))
+    survey = Survey(log.serial, log.zone, policy.bounds(now))
+    for first, block in _blocks(log):
+        survey.read(block)
+        if first % BATCH < len(block):
+            progress(0, lines)
+    survey.insist(log.title, policy.retention)
+    reading = _Reading(machine, log, epoch, policy.bounds(now), Recording(micros(now)))
+    reading.loaded = _expected(survey, policy)
     for first, block in _blocks(log):
         reading.take(first, block)
+        if not reading.has_begun and reading.recording.events:
+            _begin(reading, recorder)
         last, is_full = first + len(block) - 1, reading.is_full
         if is_full:
             _commit(reading, recorder)
@@ -216,6 +232,30 @@ def load_history(
             progress(last, lines)
     _commit(reading, recorder)
     return reading.loaded
+
+
+def _expected(survey: Survey, policy: TimePolicy) -> Loaded:
+    return Loaded(
+        too_old=survey.too_old,
+        from_the_future=survey.from_the_future,
+        last_us=survey.last_us,
+        notes=survey.notes(policy.retention),
+    )
+
+
+def _begin(reading: "_Reading", recorder: Recorder) -> None:
+    """Commit the first event alone: it tells whether the same file was loaded before with other times."""
+    event = reading.recording.events.pop(0)
+    recorded = recorder.commit(Recording(reading.recording.received_us, events=[event]))
+    if recorded.conflicts:
+        raise Conflict(
+            f"{reading.log.title} has been loaded for {reading.machine.id} before, with its times read in another "
+            "time zone. What was stored then stays. Give that time zone; or, if it was wrong, erase the machine "
+            "(alarmcast admin machine erase), enrol it again and load the file anew.",
+            pointer="query/time_zone",
+        )
+    reading.has_begun = True
+    _count(reading.loaded, Recording(0), recorded)
 
 
 def _commit(reading: "_Reading", recorder: Recorder) -> None:
@@ -230,9 +270,10 @@ class _Reading:
     machine: Machine
     log: LogFile
     epoch: UUID
-    judge: Callable[[int], int]
+    bounds: TimeBounds
     recording: Recording
     loaded: Loaded = field(default_factory=Loaded)
+    has_begun: bool = False
 
     @property
     def is_full(self) -> bool:
@@ -242,14 +283,16 @@ class _Reading:
 
     def take(self, first: int, lines: list[str]) -> None:
         """Judge lines, the first of which has this number in its file."""
-        plain = plain_rows(lines, self.log.serial) if str(self.log.zone) == "UTC" else None
+        plain = plain_rows(lines, self.log.serial, self.log.zone)
         if plain is None:
             self._take_one_by_one(first, lines)
             return
-        row, epoch, judge = self.machine.row, self.epoch, self.judge
+        row, epoch, (earliest, latest) = self.machine.row, self.epoch, self.bounds
         self.loaded.rows += len(plain)
         self.recording.events += [
-            EventRow(row, epoch, first + place, code, at_us, judge(at_us)) for place, at_us, code in plain
+            EventRow(row, epoch, first + place, code, at_us, IN_TIME)
+            for place, at_us, code in plain
+            if earliest <= at_us <= latest
         ]
 
     def _take_one_by_one(self, first: int, lines: list[str]) -> None:
@@ -263,8 +306,9 @@ class _Reading:
             if alarm is not None:
                 self.loaded.rows += 1
                 at_us = micros(alarm.at)
-                event = EventRow(self.machine.row, self.epoch, number, alarm.code, at_us, self.judge(at_us))
-                self.recording.events.append(event)
+                if self.bounds.earliest_us <= at_us <= self.bounds.latest_us:
+                    event = EventRow(self.machine.row, self.epoch, number, alarm.code, at_us, IN_TIME)
+                    self.recording.events.append(event)
 
     def _reject(self, number: int, line: str, error: RowRejected) -> None:
         topic, body = f"history:{self.log.name or self.log.path.name}"[:1000], line.encode()[:64_000]
@@ -359,7 +403,4 @@ def _opened(log: LogFile) -> Iterator[IO[bytes]]:
 def _count(loaded: Loaded, recording: Recording, recorded: Recorded) -> None:
     loaded.stored += recorded.stored
     loaded.duplicates += recorded.duplicates
-    loaded.flagged += sum(row.flag != IN_TIME for row in recording.events)
     loaded.rejected += len(recording.quarantined) + recorded.conflicts
-    times = [row.at_us for row in recording.events]
-    loaded.last_us = max([*times, loaded.last_us or times[0]]) if times else loaded.last_us

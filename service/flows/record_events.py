@@ -44,6 +44,13 @@ class Incoming(NamedTuple):
     retained: bool = False
 
 
+class TimeBounds(NamedTuple):
+    """The first and the last moment that is believed, in microseconds."""
+
+    earliest_us: int
+    latest_us: int
+
+
 @dataclass(frozen=True)
 class TimePolicy:
     """Which event times are believed: flagged ones are stored but kept out of windows."""
@@ -51,9 +58,13 @@ class TimePolicy:
     future_tolerance: timedelta = timedelta(minutes=5)
     retention: timedelta = timedelta(days=400)
 
+    def bounds(self, now: datetime) -> TimeBounds:
+        """Return between which times events are believed at ``now``."""
+        return TimeBounds(micros(now - self.retention), micros(now + self.future_tolerance))
+
     def judge(self, now: datetime) -> Callable[[int], int]:
         """Return what tells an event's flag from its time in microseconds, as seen at ``now``."""
-        latest, earliest = micros(now + self.future_tolerance), micros(now - self.retention)
+        earliest, latest = self.bounds(now)
 
         def flag(at_us: int) -> int:
             if earliest <= at_us <= latest:

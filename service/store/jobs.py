@@ -79,7 +79,9 @@ class JobStore:
             changed = connection.execute(
                 update(jobs)
                 .where(jobs.c.id == job.number, jobs.c.state == JobState.COLLECTING.value)
-                .values(state=JobState.QUEUED.value, progress=json.dumps(Progress("queued").as_json()))
+                .values(
+                    state=JobState.QUEUED.value, progress=json.dumps(Progress("queued").as_json()), message=None
+                )
             )
             if changed.rowcount:
                 _set_machine(connection, job, MachineState.LEARNING)

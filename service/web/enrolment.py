@@ -1,15 +1,15 @@
 """Machines come and go: enrol, load the past, learn again, retire, erase."""
 
 from typing import Annotated
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from service.core.edge_toml import source_lines
 from service.core.enrolment import NewMachine
 from service.core.principal import insist_on
-from service.errors import InputRejected
-from service.flows.load_history import LogFile
+from service.core.time_zone import zone_named
+from service.flows.load_history import Loaded, LogFile
 from service.web import credentials, jobs, machines
 from service.web.parts import MachineName, Parts, Site, who, write_down
 from service.web.problems import responses
@@ -86,7 +86,7 @@ def router(parts: Parts) -> APIRouter:
 
     @routes.post(
         "/{site}/{machine}/history",
-        responses=responses(404, 410, 413, 422, 429, 503),
+        responses=responses(404, 409, 410, 413, 422, 429, 503),
         openapi_extra={"requestBody": {"required": True, "content": _CSV}},
     )
     async def load_history(
@@ -100,29 +100,27 @@ def router(parts: Parts) -> APIRouter:
         serial: Annotated[
             str | None, Query(max_length=100, pattern=PRINTABLE, description="Take only rows of this serial.")
         ] = None,
-        time_zone: Annotated[str, Query(max_length=64, description="Zone of timestamps that name none.")] = "UTC",
+        time_zone: Annotated[
+            str | None,
+            Query(max_length=64, description="Zone of timestamps that name none; the machine's unless given."),
+        ] = None,
     ) -> HistoryLoaded:
-        """Load a machine's past: timestamp,alarm,serial as CSV, gzipped or not; twice changes nothing."""
+        """Load a machine's past: timestamp,alarm,serial as CSV, gzipped or not; twice changes nothing.
+
+        The file must be of one machine: if it has rows of several serials, name the one to take.
+        """
         known = await run_in_threadpool(parts.machines.get, MachineId(site, machine))
         known.insist_on_presence()
-        zone = _zone(time_zone)
+        zone, wanted = zone_named(time_zone or known.time_zone, pointer="query/time_zone"), serial or None
         with parts.history.upload(known, who(request)) as upload:
             async for chunk in request.stream():
                 upload.write(chunk)
-            log = LogFile(upload.path, serial, zone, name)
+            log = LogFile(upload.path, wanted, zone, name)
             told = f"{name}, {upload.size:,} bytes"
             await run_in_threadpool(write_down, parts, "load history", str(known.id), told)
             loaded = await run_in_threadpool(parts.history.load, known, log, upload)
         parts.loaded(known.id)
-        return HistoryLoaded(
-            stored=loaded.stored,
-            duplicates=loaded.duplicates,
-            flagged=loaded.flagged,
-            quarantined=loaded.rejected,
-            examples=loaded.examples,
-            rows=loaded.rows,
-            last_at=moment(loaded.last_us) if loaded.last_us is not None else None,
-        )
+        return _outcome(loaded, log)
 
     @routes.get("/{site}/{machine}/history", responses=responses(404, 422))
     def history_under_way(site: Site, machine: MachineName) -> HistoryUnderWay:
@@ -168,9 +166,22 @@ def _insist_on_sites(new: Enrol) -> None:
         insist_on(None)
 
 
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        message = f"{name!r} is no time zone; write one like Europe/Rome."
-        raise InputRejected(message, pointer="query/time_zone") from None
+def _outcome(loaded: Loaded, log: LogFile) -> HistoryLoaded:
+    last_at = moment(loaded.last_us) if loaded.last_us is not None else None
+    zone = str(log.zone)
+    return HistoryLoaded(
+        stored=loaded.stored,
+        duplicates=loaded.duplicates,
+        flagged=loaded.too_old + loaded.from_the_future,
+        too_old=loaded.too_old,
+        from_the_future=loaded.from_the_future,
+        quarantined=loaded.rejected,
+        examples=loaded.examples,
+        notes=loaded.notes,
+        rows=loaded.rows,
+        time_zone=zone,
+        last_at=last_at,
+        edge_toml_source=None
+        if last_at is None
+        else source_lines(time_zone=zone, serial=log.serial, last_at=last_at),
+    )

@@ -1,5 +1,7 @@
 """Machines come and go."""
 
+from typing import Final
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
@@ -62,6 +64,9 @@ class Enrolment(BaseModel):
     )
 
 
+EXAMPLE_SOURCE: Final = 'timezone = "Europe/Rome"\nserial = "3"\nsince = 2026-11-15T21:40:12.000001Z\n'
+
+
 class HistoryLoaded(BaseModel):
     """What became of a file's rows."""
 
@@ -71,11 +76,16 @@ class HistoryLoaded(BaseModel):
                 {
                     "stored": 18230,
                     "duplicates": 0,
-                    "flagged": 2,
+                    "flagged": 120,
+                    "too_old": 120,
+                    "from_the_future": 0,
                     "quarantined": 1,
-                    "rows": 18233,
+                    "rows": 18351,
                     "examples": ["line 3: 'rubbish' is no timestamp"],
+                    "notes": ["120 ignored: older than retention_days=400 (newest 2025-10-11)."],
+                    "time_zone": "Europe/Rome",
                     "last_at": "2026-11-15T21:40:12.000Z",
+                    "edge_toml_source": EXAMPLE_SOURCE,
                 }
             ]
         }
@@ -83,12 +93,21 @@ class HistoryLoaded(BaseModel):
 
     stored: int
     duplicates: int
-    flagged: int = Field(description="Stored, but kept out of windows for their time.")
+    flagged: int = Field(description="Rows left out for their time: too_old and from_the_future together.")
+    too_old: int = Field(default=0, description="Rows that are older than retention_days; they are not stored.")
+    from_the_future: int = Field(default=0, description="Rows that lie in the future; they are not stored.")
     quarantined: int = Field(description="Rows that are no alarm; kept whole with the reason.")
     rows: int = Field(description="Rows that were looked at: those of the serial asked for.")
     examples: list[str] = Field(description="Why the first of the quarantined rows are no alarms.")
+    notes: list[str] = Field(default=[], description="What to know about rows that do not count, in sentences.")
+    time_zone: str = Field(default="UTC", description="The zone in which timestamps that name none were read.")
     last_at: Moment | None = Field(
         description="The last alarm's time; an agent on the same log goes on from there."
+    )
+    edge_toml_source: str | None = Field(
+        default=None,
+        description="Lines for [source] in the edge.toml of an agent that follows the same log, in place of its "
+        "timezone: with them it reads times as they were read here and goes on after the last alarm.",
     )
 
 

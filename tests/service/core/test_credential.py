@@ -1,7 +1,8 @@
 """Broker and database held against each other: nobody is ever let in by that, and nothing foreign is touched."""
 
+import tomllib
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -15,7 +16,7 @@ from service.core.credential import (
     ownership,
     rights,
 )
-from service.core.edge_toml import AgentAccess, edge_toml
+from service.core.edge_toml import AgentAccess, edge_toml, source_lines, with_source
 from wire.identity import MachineId
 from wire.topics import agent_name
 from wire.words import CredentialState
@@ -144,3 +145,12 @@ def test_what_is_written_into_an_edge_toml_stays_inside_its_quotes() -> None:
     text = edge_toml(FILLER, access, username="u", password='p"\\', time_zone="Europe/Rome")  # noqa: S106
     assert "[x]\n" not in text
     assert '"p\\"\\\\"' in text
+
+
+def test_an_edge_toml_goes_on_after_a_loaded_history() -> None:
+    plain = edge_toml(FILLER, AgentAccess("b", 1883), username="u", password="p", time_zone="UTC")  # noqa: S106
+    last = datetime(2026, 11, 15, 21, 40, 12, tzinfo=UTC)
+    lines = source_lines(time_zone="Europe/Rome", serial='3"\n[x]', last_at=last)
+    before, after = tomllib.loads(plain), tomllib.loads(with_source(plain, lines))
+    more = {"timezone": "Europe/Rome", "serial": '3"\n[x]', "since": last + timedelta(microseconds=1)}
+    assert after == before | {"source": before["source"] | more}

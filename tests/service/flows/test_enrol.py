@@ -1,5 +1,6 @@
 """Enrolment as a flow: a machine collects until there is enough, says why it waits, is learned again in time."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,6 +14,7 @@ from service.errors import Gone
 from service.settings import Settings
 from service.store.tables import jobs, machines
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms, small_model
+from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.micros import micros
 from wire.words import JobKind, JobState, MachineState
@@ -38,18 +40,31 @@ def state(stores: Stores) -> MachineState:
 
 @pytest.mark.usefixtures("filler")
 def test_a_machine_never_heard_stays_registered_and_says_what_to_do(service: Service, stores: Stores) -> None:
-    assert (
-        waits_for(service, stores)
-        == "Nothing has been heard of the machine yet. Start its agent, or load its past."
-    )
+    words = "Waiting for the first event. Start the machine's agent, or load its past."
+    assert waits_for(service, stores) == words
     assert state(stores) is MachineState.REGISTERED
+
+
+def test_whoever_waits_for_the_first_event_learns_of_it_within_a_minute(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    assert "Waiting for the first event" in waits_for(service, stores)
+    raise_alarms(stores, filler, (NOW - HOUR, 139))
+    later = service.enrolment.clock.now() + timedelta(minutes=2)
+    service.enrolment.clock = PlantClock(datetime.now(UTC), later, 0.001)
+    service.enrolment.admit()
+    (job,) = stores.jobs.collecting()
+    assert (job.message or "").startswith("Collecting data: 0 of 336 hourly windows; needs about 24 more days.")
 
 
 def test_a_machine_collects_and_is_queued_by_itself_once_there_is_enough(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
     raise_alarms(stores, filler, *every_hours(6, 10))
-    assert "of the 336 hourly windows" in waits_for(service, stores)
+    words = waits_for(service, stores)
+    assert re.match(r"Collecting data: 1\d\d of 336 hourly windows; needs about 1\d more days\. Its agent", words)
+    heard(stores, filler)
+    assert waits_for(service, stores).endswith(" more days."), "its agent is online"
     assert state(stores) is MachineState.COLLECTING
     raise_alarms(stores, filler, *every_hours(6, 40))
     assert service.enrolment.admit() == 0, "a window takes an hour to come, so nobody looks again at once"

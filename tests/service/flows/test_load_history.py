@@ -5,9 +5,10 @@ import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Condition
+from zoneinfo import ZoneInfo
 
 import pytest
 from sqlalchemy import select
@@ -19,16 +20,20 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.core.recording import Recorded, Recording
-from service.errors import Gone, InputRejected, TooMany, Unavailable
+from service.errors import Conflict, Gone, InputRejected, TooMany, Unavailable
 from service.flows.load_history import Loaded, LogFile, UploadLimits, load_history
 from service.flows.ports import Recorder
 from service.settings import Settings
-from service.store.tables import quarantine
+from service.store.tables import events, quarantine
 from tests.conftest import wait_until
 from tests.service.conftest import NOW, enrolled
 from wire.identity import MachineId
+from wire.log_rows import RowReader
+from wire.micros import micros
 from wire.rest.enrolment import HistoryUnderWay
 from wire.words import HistoryState
+
+CHECK = "Check the time zone of the log, and the clock of the machine that wrote it."
 
 
 def load(settings: Settings, stores: Stores, machine: Machine, log: LogFile) -> Loaded:
@@ -241,13 +246,114 @@ def test_whoever_waits_is_told_how_far_the_file_is(service: Service, filler: Mac
     assert client.enrolment.history(filler.id) == nothing
 
 
-def test_times_that_cannot_be_are_stored_but_flagged(
+def written(folder: Path, *rows: tuple[datetime, int, str]) -> Path:
+    log = folder / "log.csv"
+    lines = [f"{at:%Y-%m-%d %H:%M:%S},{code},{serial}\n" for at, code, serial in rows]
+    log.write_text("timestamp,alarm,serial\n" + "".join(lines))
+    return log
+
+
+def nothing_is_kept(stores: Stores) -> bool:
+    with stores.database.read() as connection:
+        kept = [connection.execute(select(table)).first() for table in (events, quarantine)]
+    return kept == [None, None]
+
+
+def test_rows_of_a_time_that_cannot_be_are_counted_and_not_stored(
     settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
 ) -> None:
-    log = tmp_path / "log.csv"
-    days = [NOW - timedelta(days=500), NOW - timedelta(days=1), NOW + timedelta(days=1)]
-    log.write_text("timestamp,alarm,serial\n" + "".join(f"{day.isoformat()},5,1\n" for day in days))
+    days = [NOW - timedelta(days=500), NOW - timedelta(days=450), NOW - timedelta(days=1), NOW + timedelta(days=1)]
+    log = written(tmp_path, *((day, 5, "1") for day in days))
     loaded = load(settings, stores, filler, LogFile(log))
-    assert (loaded.stored, loaded.flagged) == (3, 2)
-    assert stores.events.flagged(filler) == 2
-    assert stores.events.first_at(filler) == stores.events.last_at(filler) == days[1]
+    assert (loaded.rows, loaded.stored, loaded.too_old, loaded.from_the_future) == (4, 1, 2, 1)
+    assert loaded.last_us == micros(days[2]), "an agent that goes on after a time in the future would send nothing"
+    assert loaded.notes == [
+        f"2 ignored: older than retention_days=400 (newest {days[1]:%Y-%m-%d}).",
+        f"1 ignored: in the future (first {days[3]:%Y-%m-%d %H:%M} UTC). {CHECK}",
+    ]
+    assert stores.events.flagged(filler) == 0
+    patient = settings.model_copy(update={"retention_days": 1000})
+    again = load(patient, stores, filler, LogFile(log))
+    assert (again.stored, again.duplicates, again.too_old) == (2, 1, 0), "with a longer retention they count"
+
+
+@pytest.mark.parametrize(
+    ("shift", "words"),
+    [
+        (timedelta(days=-2500), "is too old: its newest alarm is of 20.., and only the last 400 days count"),
+        (timedelta(days=30), "lie in the future, the first at"),
+    ],
+)
+def test_a_past_of_which_nothing_would_count_is_refused_and_leaves_nothing(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path, shift: timedelta, words: str
+) -> None:
+    log = written(tmp_path, *((NOW + shift + timedelta(hours=n), 5, "1") for n in range(1500)))
+    with log.open("a") as file:
+        file.write("rubbish\n")
+    with pytest.raises(InputRejected, match=words.replace("20..", r"20\d\d-\d\d-\d\d")) as refused:
+        load(settings, stores, filler, LogFile(log, name="old.csv"))
+    assert "Nothing was stored" in str(refused.value)
+    assert nothing_is_kept(stores)
+
+
+def test_a_file_of_several_machines_is_refused_unless_one_is_chosen(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    at = NOW - timedelta(days=1)
+    log = written(tmp_path, (at, 5, "4711"), (at, 6, "4711"), (at, 7, "x 12"), (at, 8, ""))
+    with pytest.raises(InputRejected, match=r"Its serials: 4711 \(2 rows\), x 12 \(1 row\)\.") as refused:
+        load(settings, stores, filler, LogFile(log, name="two.csv"))
+    assert refused.value.pointer == "query/serial"
+    with pytest.raises(InputRejected, match=r"two.csv has no row of serial 9. Its serials: 4711 \(2 rows\)"):
+        load(settings, stores, filler, LogFile(log, serial="9", name="two.csv"))
+    assert nothing_is_kept(stores)
+    assert load(settings, stores, filler, LogFile(log, serial="4711")).stored == 2
+
+
+def test_many_serials_are_named_in_a_few_words(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    log = written(
+        tmp_path, *((NOW - timedelta(days=1), 5, f"{'s' * 300}{n}" if n % 2 else str(n)) for n in range(9000))
+    )
+    with pytest.raises(InputRejected, match="and at least 990 more") as refused:
+        load(settings, stores, filler, LogFile(log))
+    assert len(str(refused.value)) < 2000
+
+
+@pytest.mark.parametrize("serials", [("", ""), ("1", "")])
+def test_rows_without_a_serial_are_no_other_machine(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path, serials: tuple[str, str]
+) -> None:
+    log = written(tmp_path, *((NOW - timedelta(days=1), 5, serial) for serial in serials))
+    assert load(settings, stores, filler, LogFile(log)).stored == 2
+
+
+def test_local_times_are_stored_as_the_moments_at_which_the_agent_would_send_them(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    zone = ZoneInfo("Europe/Rome")
+    start = datetime(2026, 10, 24, 12)  # noqa: DTZ001 - local: an hour of the next night occurs twice
+    rows = [(start + timedelta(minutes=5 * n), n, "1") for n in range(300)]
+    log = written(tmp_path, *rows)
+    assert load(settings, stores, filler, LogFile(log, zone=zone)).stored == 300
+    reader = RowReader("1", zone)
+    expected = [alarm for line in log.read_text().splitlines() if (alarm := reader.read(line)) is not None]
+    stored = stores.events.series(filler, NOW - timedelta(days=100), NOW)
+    assert sorted(zip(stored.times.tolist(), stored.codes.tolist(), strict=True)) == sorted(
+        (micros(alarm.at), alarm.code) for alarm in expected
+    )
+
+
+def test_the_same_file_read_in_another_zone_is_refused_and_not_stored_a_second_time(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    log = written(tmp_path, *((NOW - timedelta(days=2, minutes=n), 5, "1") for n in range(2500)))
+    first = load(settings, stores, filler, LogFile(log))
+    with pytest.raises(Conflict, match=r"read in another time zone.*erase the machine") as refused:
+        load(settings, stores, filler, LogFile(log, zone=ZoneInfo("Europe/Rome")))
+    assert refused.value.pointer == "query/time_zone"
+    stored = stores.events.series(filler, NOW - timedelta(days=100), NOW)
+    assert len(stored.times) == first.stored == 2500
+    with stores.database.read() as connection:
+        assert len(connection.execute(select(quarantine)).all()) <= 1

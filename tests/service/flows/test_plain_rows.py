@@ -1,6 +1,7 @@
 """Plain rows: read at once as they are one by one, or left to whoever reads them one by one."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -20,8 +21,19 @@ ROWS = st.tuples(STAMPS, st.integers(0, 10**9 - 1), st.sampled_from(["1", "2", "
 WEIRD = st.text(st.sampled_from('0123456789-:. T,Zz+"\t\ufeff{}\r'), max_size=40).map(lambda text: text + "\n")
 
 
-def one_by_one(lines: list[str], serial: str | None) -> list[tuple[int, int, int]]:
-    reader = RowReader(serial)
+ZONES = [
+    ZoneInfo(name) for name in ("UTC", "Europe/Rome", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kolkata")
+]
+# Days around changes of the clocks: local times that occur twice, never, and change by half an hour.
+DAYS = ("2026-10-25", "2026-03-29", "2026-04-05", "2009-11-01", "2026-10-04")
+CHANGES = st.sampled_from([datetime.fromisoformat(day) for day in DAYS])
+NEAR_CHANGES = st.tuples(CHANGES, st.integers(0, 5 * 3600)).map(
+    lambda one: f"{(one[0] + timedelta(seconds=one[1])).isoformat(sep=' ')},139,1\n"
+)
+
+
+def one_by_one(lines: list[str], serial: str | None, zone: tzinfo = UTC) -> list[tuple[int, int, int]]:
+    reader = RowReader(serial, zone)
     alarms = [reader.read(line) for line in lines]
     return [(place, micros(one.at), one.code) for place, one in enumerate(alarms) if one is not None]
 
@@ -29,6 +41,38 @@ def one_by_one(lines: list[str], serial: str | None) -> list[tuple[int, int, int
 @given(lines=st.lists(ROWS, min_size=1, max_size=20), serial=st.sampled_from([None, "1", "9"]))
 def test_plain_rows_are_read_as_they_are_one_by_one(lines: list[str], serial: str | None) -> None:
     assert plain_rows(lines, serial) == one_by_one(lines, serial)
+
+
+@given(
+    lines=st.lists(st.one_of(ROWS, NEAR_CHANGES), min_size=1, max_size=20),
+    serial=st.sampled_from([None, "1"]),
+    zone=st.sampled_from(ZONES),
+)
+def test_plain_rows_are_read_in_every_zone_as_the_agents_reader_reads_them(
+    lines: list[str], serial: str | None, zone: ZoneInfo
+) -> None:
+    found = plain_rows(lines, serial, zone)
+    try:
+        expected = one_by_one(lines, serial, zone)
+    except RowRejected:  # the first hours of 2000 in the east lie in 1999
+        expected = None
+    assert found is None or found == expected
+
+
+@pytest.mark.parametrize(
+    ("local", "utc"),
+    [
+        ("2026-10-25 01:59:59", "2026-10-24T23:59:59+00:00"),
+        ("2026-10-25 02:30:00", "2026-10-25T00:30:00+00:00"),  # occurs twice: the first of the two
+        ("2026-10-25 03:00:00", "2026-10-25T02:00:00+00:00"),
+        ("2026-03-29 02:30:00", "2026-03-29T01:30:00+00:00"),  # never occurs: the offset from before
+        ("2026-03-29 03:00:00", "2026-03-29T01:00:00+00:00"),
+    ],
+)
+def test_local_times_around_a_change_of_the_clocks_are_read_at_once_too(local: str, utc: str) -> None:
+    at = micros(datetime.fromisoformat(utc))
+    assert plain_rows([f"{local},5,1\n"], None, ZoneInfo("Europe/Rome")) == [(0, at, 5)]
+    assert one_by_one([f"{local},5,1\n"], None, ZoneInfo("Europe/Rome")) == [(0, at, 5)]
 
 
 @given(lines=st.lists(st.one_of(ROWS, WEIRD), min_size=1, max_size=5))

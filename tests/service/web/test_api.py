@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import tomllib
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, s
 from wire.forecasts import Forecast
 from wire.identity import MachineId
 from wire.rest.catalogue import EntryView, Merged
+from wire.rest.enrolment import HistoryLoaded
 from wire.rest.machines import AgentView
 
 BASE = "/v1/machines/padova/filler-1"
@@ -78,12 +80,12 @@ def test_a_repeated_request_with_its_key_gets_its_answer_again(client: Client) -
 
 @pytest.mark.usefixtures("filler")
 def test_history_is_uploaded_once_and_the_same_again_changes_nothing(client: Client, settings: Settings) -> None:
-    rows = "timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\nrubbish\n2026-11-10 09:00:00,5,2\n"
+    rows = "timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\nrubbish\n2026-11-10 09:00:00,5,1\n"
     loaded = client.enrolment.load_history(FILLER, rows.encode(), name="x.csv")
     assert loaded.examples[0].startswith("line 3: ")
-    assert loaded.model_dump(mode="json", exclude={"examples"}) == {
-        "stored": 2, "duplicates": 0, "flagged": 0, "quarantined": 1, "last_at": "2026-11-10T09:00:00.000Z",
-        "rows": 3,
+    assert loaded.model_dump(mode="json", exclude={"examples", "edge_toml_source"}) == {
+        "stored": 2, "duplicates": 0, "flagged": 0, "too_old": 0, "from_the_future": 0, "quarantined": 1,
+        "notes": [], "rows": 3, "time_zone": "Europe/Rome", "last_at": "2026-11-10T08:00:00.000Z",
     }  # fmt: skip
     again = client.enrolment.load_history(FILLER, gzip.compress(rows.encode()))
     assert (again.stored, again.duplicates) == (0, 2)
@@ -92,6 +94,29 @@ def test_history_is_uploaded_once_and_the_same_again_changes_nothing(client: Cli
     with pytest.raises(Rejected, match="Mars"):
         client.enrolment.load_history(FILLER, b"x", time_zone="Mars")
     assert list(settings.data_dir.glob("uploads/*")) == []
+
+
+@pytest.mark.usefixtures("filler")
+@pytest.mark.parametrize(
+    ("asked", "zone", "last"),
+    [
+        ({}, "Europe/Rome", "2026-11-10T08:00:00.000Z"),
+        ({"time_zone": ""}, "Europe/Rome", "2026-11-10T08:00:00.000Z"),
+        ({"time_zone": "UTC"}, "UTC", "2026-11-10T09:00:00.000Z"),
+        ({"time_zone": "Asia/Kolkata", "serial": "1"}, "Asia/Kolkata", "2026-11-10T03:30:00.000Z"),
+    ],
+)
+def test_a_history_is_read_in_the_zone_of_its_machine_unless_another_is_given(
+    client: Client, asked: dict[str, str], zone: str, last: str
+) -> None:
+    body = b"timestamp,alarm,serial\n2026-11-10 09:00:00,5,1\n"
+    response = client.request("POST", f"{BASE}/history", params=asked, content=body)
+    loaded = HistoryLoaded.model_validate(response.json())
+    assert loaded.model_dump(mode="json")["last_at"] == last
+    assert loaded.edge_toml_source
+    source = tomllib.loads(loaded.edge_toml_source)
+    assert (source["timezone"], source.get("serial")) == (zone, asked.get("serial"))
+    assert source["since"] - datetime.fromisoformat(last) == timedelta(microseconds=1)
 
 
 @pytest.mark.usefixtures("filler")
