@@ -28,7 +28,7 @@ def known_before(
     by_epoch: dict[int, list[EventRow]] = defaultdict(list)
     for row in recording.events:
         by_epoch[numbers[row.machine, row.epoch]].append(row)
-    # Exactly these numbers: an agent chooses them, and between the lowest and the highest may lie millions of events.
+    # Exactly these numbers: an agent chooses them, and millions may lie between the lowest and the highest.
     ranges = [
         (epoch_id, first, last)
         for epoch_id, group in by_epoch.items()

@@ -1,4 +1,4 @@
-"""Stored events looked up by ranges of their numbers: what is read is what was asked for, never the span between."""
+"""Stored events looked up by ranges of their numbers: only what was asked for is read, never the span between."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain

@@ -183,6 +183,12 @@ def schema_0008(past: Past) -> None:
     past.add("processes", name="host-1", roles="api,worker", since_us=AT - HOUR, seen_us=AT, report=report)
 
 
+def schema_0009(past: Past) -> None:
+    """0009: what was left out because a machine had too much of it."""
+    schema_0008(past)
+    past.add("excess", machine_id=1, kind="gaps", amount=7, since_us=AT - HOUR, last_us=AT)
+
+
 RELEASED: dict[str, Callable[[Past], None]] = {
     "0001": schema_0001,
     "0002": schema_0002,
@@ -192,6 +198,7 @@ RELEASED: dict[str, Callable[[Past], None]] = {
     "0006": schema_0006,
     "0007": schema_0007,
     "0008": schema_0008,
+    "0009": schema_0009,
 }
 
 

@@ -1,15 +1,11 @@
 """Events looked up by their numbers: only what was asked for is read, however far apart the numbers are."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import Engine, event, select
+from sqlalchemy import select
 
 from service.core.machine import Machine
 from service.core.recording import IN_TIME, EventRow, Recorded, Recording
@@ -19,6 +15,7 @@ from service.store.events import EventStore
 from service.store.ranges import stored_in
 from service.store.tables import epochs
 from tests.service.conftest import enrolled
+from tests.service.store.work import counted_work
 from wire.identity import MachineId
 from wire.micros import micros
 
@@ -36,44 +33,14 @@ def recording(machine: Machine, epoch: UUID, *seqs: int) -> Recording:
     return Recording(micros(AT), events=rows)
 
 
-@dataclass
-class Work:
-    """How much SQLite has done, in thousands of steps of its virtual machine."""
-
-    thousands: int = 0
-
-    def count(self) -> int:
-        self.thousands += 1
-        return 0
-
-
-@contextmanager
-def counted_writes() -> Iterator[Work]:
-    """Yield the work that SQLite does in the write transactions of the block."""
-    work = Work()
-    drivers: list[Any] = []
-
-    @event.listens_for(Engine, "begin")
-    def watch(connection: Any) -> None:
-        drivers.append(connection.connection.driver_connection)
-        drivers[-1].set_progress_handler(work.count, 1000)
-
-    try:
-        yield work
-    finally:
-        event.remove(Engine, "begin", watch)
-        for driver in drivers:
-            driver.set_progress_handler(None, 0)
-
-
 def test_two_duplicates_far_apart_do_not_make_sqlite_read_what_lies_between(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path / 'alarmcast.sqlite3'}")
     database.upgrade()
     store, machine, epoch = EventStore(database), enrolled(EnrolmentStore(database), MachineId("a", "b")), uuid4()
     store.commit(recording(machine, epoch, *range(1, MANY + 1)))
-    with counted_writes() as near:
+    with counted_work() as near:
         assert store.commit(recording(machine, epoch, 1, 2)) == Recorded(0, 2, 0)
-    with counted_writes() as far:
+    with counted_work() as far:
         assert store.commit(recording(machine, epoch, 1, MANY)) == Recorded(0, 2, 0)
     database.close()
     assert far.thousands <= near.thousands + 2
