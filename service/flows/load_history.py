@@ -18,7 +18,7 @@ from uuid import UUID, uuid5
 from service.core.leftovers import leftovers
 from service.core.machine import Machine
 from service.core.recording import IN_TIME, EventRow, Quarantined, Recorded, Recording
-from service.errors import InputRejected, TooLarge, Unavailable
+from service.errors import Conflict, Gone, InputRejected, TooLarge, Unavailable
 from service.flows.plain_rows import plain_rows
 from service.flows.ports import Machines, Recorder
 from service.flows.record_events import TimePolicy
@@ -182,8 +182,19 @@ def load_history(
 
 
 def _commit(reading: "_Reading", recorder: Recorder) -> None:
-    recording, reading.recording = reading.recording, Recording(reading.recording.received_us)
-    _count(reading.loaded, recording, recorder.commit(recording))
+    recording, received_us = reading.recording, reading.recording.received_us
+    recorded = recorder.commit(recording)
+    machine = reading.machine
+    if recorded.absent:
+        raise Gone(f"{machine.id} has been retired or erased while its history was loaded; loading has stopped.")
+    if recorded.refused:
+        raise Conflict(
+            f"{machine.id} has too many spools and history files; nothing of {reading.log.title} is stored. "
+            "Join its history into fewer files, or erase the machine and enrol it again."
+        )
+    begun = {(machine.row, reading.epoch)} if recording.events else recording.continued
+    reading.recording = Recording(received_us, continued=begun)
+    _count(reading.loaded, recording, recorded)
 
 
 @dataclass
