@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from service.bootstrap.cluster import EVERYTHING
+from service.bootstrap.excess import excess_warnings
 from service.bootstrap.window_check import window_conflict
 from service.core.catalogue import size_warning
 from service.core.credential import Guard
 from service.core.health import Health
 from service.errors import NoChampion, Unavailable
 from service.settings import DynamicSecurity
+from service.store.excess import ExcessStore
 from wire.topics import PREFIX
 from wire.words import ProcessRole
 
@@ -74,6 +76,8 @@ def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]
     told = service.watch.warnings() | _credential_warnings(service, sees) | _cluster_warnings(service)
     told |= _catalogue_warnings(service)
     told |= service.backups.warnings()
+    stores, now = service.stores, service.clock.now()
+    told |= excess_warnings(ExcessStore(stores.database), stores.events.limits, now, sees)
     twins = [one for one in service.ingester.twins.seen(service.clock.now()) if sees(one.site)]
     if twins:
         names = ", ".join(str(machine) for machine in twins)

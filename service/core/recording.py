@@ -1,6 +1,9 @@
 """What one commit of the ingester holds: everything that a handful of messages brought, judged."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
@@ -9,6 +12,7 @@ from wire.identity import MachineId
 
 IN_TIME, FROM_THE_FUTURE, TOO_OLD = 0, 1, 2
 MAX_BODY = 64_000
+_machine = itemgetter(0)  # rows of one batch stand together
 
 
 class EventRow(NamedTuple):
@@ -56,6 +60,8 @@ class Recording:
     heard: set[int] = field(default_factory=set)
     knocking: set[MachineId] = field(default_factory=set)
     released: set[int] = field(default_factory=set)  # rows of the quarantine that this recording replaces
+    # Epochs that were stored before; where one is gone, its machine was erased, whoever it is now.
+    continued: set[tuple[int, UUID]] = field(default_factory=set)
 
     @property
     def is_empty(self) -> bool:
@@ -63,12 +69,46 @@ class Recording:
         parts = (self.events, self.gaps, self.quarantined, self.told, self.heard, self.knocking, self.released)
         return not any(parts)
 
+    @property
+    def machines(self) -> set[int]:
+        """The rows of all machines that something would be stored of."""
+        of_rows = {machine for rows in (self.events, self.gaps) for machine, _ in groupby(rows, _machine)}
+        of_bodies = {row.machine for row in self.quarantined if row.machine is not None}
+        return of_rows | of_bodies | self.told.keys() | self.heard
+
+    def without_machines(self, absent: Collection[int]) -> "Recording":
+        """Return the same recording without anything of these machines."""
+        return replace(
+            self,
+            events=[row for row in self.events if row.machine not in absent],
+            gaps=[row for row in self.gaps if row.machine not in absent],
+            quarantined=[row for row in self.quarantined if row.machine not in absent],
+            told={machine: agent for machine, agent in self.told.items() if machine not in absent},
+            heard=self.heard.difference(absent),
+            released=set(),  # what is not stored stays in the quarantine
+        )
+
+    def without_epochs(self, refused: Collection[tuple[int, UUID]]) -> "Recording":
+        """Return the same recording without the events and gaps of these epochs."""
+        return replace(
+            self,
+            events=[row for row in self.events if (row.machine, row.epoch) not in refused],
+            gaps=[row for row in self.gaps if (row.machine, row.epoch) not in refused],
+            released=set(),
+        )
+
 
 @dataclass(frozen=True)
 class Recorded:
-    """What became of a recording's events; ``fresh`` are those that were new, or None if all of them were."""
+    """What became of a recording's events; ``fresh`` are those that were new, or None if all of them were.
+
+    Nothing is stored of machines that are ``absent``, because they were retired or erased meanwhile, nor of the
+    epochs that were ``refused``, because their machine has too many; neither may be acked.
+    """
 
     stored: int
     duplicates: int
     conflicts: int
     fresh: tuple[EventRow, ...] | None = field(default=None, compare=False)
+    absent: frozenset[int] = frozenset()
+    refused: frozenset[tuple[int, UUID]] = frozenset()

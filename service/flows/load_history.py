@@ -19,7 +19,7 @@ from service.core.leftovers import leftovers
 from service.core.machine import Machine
 from service.core.places import Full, Places
 from service.core.recording import IN_TIME, EventRow, Quarantined, Recorded, Recording
-from service.errors import Conflict, InputRejected, TooLarge, TooMany, Unavailable
+from service.errors import Conflict, Gone, InputRejected, TooLarge, TooMany, Unavailable
 from service.flows.plain_rows import plain_rows
 from service.flows.ports import Machines, Recorder
 from service.flows.record_events import TimeBounds, TimePolicy
@@ -245,8 +245,8 @@ def _expected(survey: Survey, policy: TimePolicy) -> Loaded:
 
 def _begin(reading: "_Reading", recorder: Recorder) -> None:
     """Commit the first event alone: it tells whether the same file was loaded before with other times."""
-    event = reading.recording.events.pop(0)
-    recorded = recorder.commit(Recording(reading.recording.received_us, events=[event]))
+    waiting = reading.recording
+    recorded = _store(reading, Recording(waiting.received_us, events=[waiting.events.pop(0)]), recorder)
     if recorded.conflicts:
         raise Conflict(
             f"{reading.log.title} has been loaded for {reading.machine.id} before, with its times read in another "
@@ -255,12 +255,30 @@ def _begin(reading: "_Reading", recorder: Recorder) -> None:
             pointer="query/time_zone",
         )
     reading.has_begun = True
+    waiting.continued = reading.recording.continued
+    reading.recording = waiting
     _count(reading.loaded, Recording(0), recorded)
 
 
 def _commit(reading: "_Reading", recorder: Recorder) -> None:
-    recording, reading.recording = reading.recording, Recording(reading.recording.received_us)
-    _count(reading.loaded, recording, recorder.commit(recording))
+    recording = reading.recording
+    _count(reading.loaded, recording, _store(reading, recording, recorder))
+
+
+def _store(reading: "_Reading", recording: Recording, recorder: Recorder) -> Recorded:
+    """Commit and begin the next batch; raise if the machine may not have these events any more."""
+    recorded = recorder.commit(recording)
+    machine = reading.machine
+    if recorded.absent:
+        raise Gone(f"{machine.id} has been retired or erased while its history was loaded; loading has stopped.")
+    if recorded.refused:
+        raise Conflict(
+            f"{machine.id} has too many spools and history files; nothing of {reading.log.title} is stored. "
+            "Join its history into fewer files, or erase the machine and enrol it again."
+        )
+    begun = {(machine.row, reading.epoch)} if recording.events else recording.continued
+    reading.recording = Recording(recording.received_us, continued=begun)
+    return recorded
 
 
 @dataclass

@@ -121,11 +121,13 @@ class Intake:
         """Quarantine a message without looking into it."""
         self._quarantine(None, message, reason, detail)
 
-    def acks(self) -> list[tuple[MachineId, Ack]]:
-        """Return what may be said to the agents once the recording is committed."""
+    def acks(self, recorded: Recorded) -> list[tuple[MachineId, Ack]]:
+        """Return what may be said to the agents once the recording is committed: what was stored of it."""
+        rows = {machine: self.machines[machine].row for machine, _ in self.acked}
         return [
             (machine, Ack(epoch=epoch, seqs=fold(seqs), now=self.now))
             for (machine, epoch), seqs in self.acked.items()
+            if rows[machine] not in recorded.absent and (rows[machine], epoch) not in recorded.refused
         ]
 
     def _take_events(self, machine: Machine, message: Incoming) -> None:
@@ -209,8 +211,12 @@ def record(intake: Intake, *, recorder: Recorder) -> Receipt:
     counts = intake.counts + Counter(
         stored=recorded.stored, duplicate=recorded.duplicates, **{"quarantined:conflict": recorded.conflicts}
     )
+    if recorded.absent:
+        counts["unregistered"] += len(recorded.absent)
+    if recorded.refused:
+        counts["refused_epochs"] += len(recorded.refused)
     fresh = intake.recording.events if recorded.fresh is None else recorded.fresh
-    return Receipt(intake.acks(), intake.touched, intake.late, recorded, counts, fresh, intake.machines)
+    return Receipt(intake.acks(recorded), intake.touched, intake.late, recorded, counts, fresh, intake.machines)
 
 
 def _storable(text: str) -> str:

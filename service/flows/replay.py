@@ -62,6 +62,10 @@ class Replay:
         receipt = record(intake, recorder=self.recorder)
         self.touched(receipt.touched)
         recorded = receipt.recorded
+        if recorded.absent:
+            return Replayed(0, 0, 1), "its machine is not registered"
+        if recorded.refused:
+            return Replayed(0, 0, 1), "its machine has too many spools"
         if recorded.conflicts and not (recorded.stored or recorded.duplicates):
             return Replayed(0, 0, 1), "its number belongs to another event"
         return Replayed(recorded.stored, recorded.duplicates, recorded.conflicts), None

@@ -60,7 +60,7 @@ class TimelineDesk:
         inside = series.between(start, end)
         bursts = [one for one in seen.bursts if one.last_us >= micros(start)]
         floods = floods_found(machine, seen, span, micros(end))
-        gaps = self.log.exact_gaps(known, start, end)
+        gaps = self.log.newest_gaps(known, start, end, MOST_MARKS + 1)
         return Timeline(
             machine=known,
             agent=self.machines.agent(known),

@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 
 from service.core.recording import EventRow, Recorded, Recording
+from service.errors import Unavailable
 from service.store.clashes import Body, Clash
 from service.store.dialect import Rows, copy_rows
 from service.store.tables import events
@@ -36,6 +37,8 @@ def hold(connection: Connection, epochs: Collection[int]) -> dict[int, int]:
     if not epochs:
         return {}
     rows = connection.execute(_HOLD, {"epochs": sorted(epochs)}).all()
+    if len(rows) < len(set(epochs)):
+        raise Unavailable("An epoch without events was deleted at this very moment; it is made again.")
     return {
         epoch: connection.execute(_HIGHEST, {"epoch": epoch}).scalar() or 0 if last is None else last
         for epoch, last in rows

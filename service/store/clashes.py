@@ -7,7 +7,9 @@ from uuid import UUID
 from sqlalchemy import Connection, select
 
 from service.core.recording import EventRow, Quarantined, Recording
-from service.store.tables import events, machines
+from service.store.ranges import stored_in
+from service.store.tables import machines
+from wire.acks import fold
 from wire.identity import MachineId
 from wire.micros import moment
 from wire.moment import isoformat
@@ -15,6 +17,8 @@ from wire.topics import Channel, topic
 
 Body = tuple[int, int]  # code and moment
 Clash = tuple[EventRow, Body]  # an event whose number is taken, and by what
+
+_COLUMNS = ("epoch_id", "seq", "code", "at_us", "received_us")
 
 
 def known_before(
@@ -24,16 +28,19 @@ def known_before(
     by_epoch: dict[int, list[EventRow]] = defaultdict(list)
     for row in recording.events:
         by_epoch[numbers[row.machine, row.epoch]].append(row)
+    # Exactly these numbers: an agent chooses them, and millions may lie between the lowest and the highest.
+    ranges = [
+        (epoch_id, first, last)
+        for epoch_id, group in by_epoch.items()
+        for first, last in fold((row.seq, row.seq) for row in group)
+    ]
+    found = stored_in(connection, ranges, _COLUMNS, most=len(recording.events))
+    kept = {(epoch_id, seq): (code, at_us, received_us) for epoch_id, seq, code, at_us, received_us in found}
     clashes: list[Clash] = []
     fresh: dict[tuple[int, int], EventRow] = {}  # by identity: a recording may hold an event twice
     for epoch_id, group in by_epoch.items():
-        seqs = [row.seq for row in group]
-        query = select(events.c.seq, events.c.code, events.c.at_us, events.c.received_us).where(
-            events.c.epoch_id == epoch_id, events.c.seq >= min(seqs), events.c.seq <= max(seqs)
-        )
-        kept = {seq: (code, at_us, received_us) for seq, code, at_us, received_us in connection.execute(query)}
         for row in group:
-            code, at_us, received_us = kept[row.seq]
+            code, at_us, received_us = kept[epoch_id, row.seq]
             if (code, at_us) != (row.code, row.at_us):
                 clashes.append((row, (code, at_us)))
             elif received_us == recording.received_us:

@@ -1,9 +1,12 @@
-"""Machines come and go: registered together with their job, retired, erased; each in one transaction."""
+"""Machines come and go: registered together with their job, retired in one transaction, erased in pieces."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, delete, select, text, update
+from sqlalchemy import Connection, Row, TextClause, delete, select, text, update
 
 from service.core.catalogue import parse_catalogue
 from service.core.enrolment import Enrolled, NewMachine
@@ -19,8 +22,8 @@ from service.store.tables import (
     acknowledgements,
     agents,
     epochs,
-    events,
     exams,
+    excess,
     forecasts,
     gaps,
     idempotency,
@@ -39,7 +42,16 @@ from wire.micros import micros
 from wire.words import JobKind, JobState, MachineState
 
 # Each kind has its own partial index, used only if the query has the index's own words; together neither would be.
-_KINDS = (text("flag = 0"), text("flag <> 0"))
+_EVENTS = tuple(
+    text(
+        f"DELETE FROM events WHERE {kind} AND (epoch_id, seq) IN (SELECT epoch_id, seq FROM events"  # noqa: S608
+        f" WHERE machine_id = :machine AND {kind} LIMIT :most)"
+    )
+    for kind in ("flag = 0", "flag <> 0")
+)
+_PIECE = 10_000
+_ERASING = "It is being erased"
+_VERSION = re.compile(r"\bv(\d+)\b")
 _COLUMNS = ("site", "machine", "name", "time_zone", "registered_us", "state")
 
 
@@ -75,27 +87,44 @@ class EnrolmentStore:
         With it goes the right to come in: cut off before the broker is told, it is told when the two are compared.
         """
         with self.database.write() as connection:
+            _held(connection, machine.row)
             cancel_jobs(connection, machine.row, at=at, why="The machine was retired.")
             _set_state(connection, machine.row, MachineState.RETIRED)
             revoke_within(connection, machine, at=plant_at, who=who, reason=reason)
             note(connection, at=plant_at, who=who, action="retire", subject=str(machine.id), reason=reason)
 
     def erase(self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str) -> list[str]:
-        """Remove all that a machine has ever told, and return which versions had learned from it."""
-        chosen = machine.row
-        if machine.state is MachineState.RETIRED and (machine.reason or "").startswith("Erased"):
-            raise Conflict(f"{machine.id} has been erased before. {machine.reason}")
+        """Remove all that a machine has ever told, and return which versions had learned from it.
+
+        First nothing of it is taken any more, then what there is goes in pieces, so that others need not wait.
+        Whatever ends this half-way: to ask for it again is harmless and finishes it.
+        """
+        versions = self._begin_to_erase(machine, who=who, at=at, plant_at=plant_at, reason=reason)
+        for statement in _EVENTS:
+            while self._erase_piece(statement, machine.row):
+                pass
         with self.database.write() as connection:
-            # A commit that is just storing its events ends first; the next waits, so none is left behind half.
-            own = select(epochs.c.id).where(epochs.c.machine_id == chosen).order_by(epochs.c.id)
-            connection.execute(own.with_for_update())
-            query = select(tasks.c.version_id).where(tasks.c.machine_id == chosen).order_by(tasks.c.version_id)
-            versions = [f"v{number}" for number in connection.execute(query).scalars()]
+            _held(connection, machine.row)
+            _erase(connection, machine.row)
+            _set_state(connection, machine.row, MachineState.RETIRED, reason=f"Erased; {_learned(versions)}.")
+        return versions
+
+    def _begin_to_erase(
+        self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str
+    ) -> list[str]:
+        """Let a machine go: a commit that is storing its events ends first, and every later one leaves it out."""
+        chosen = machine.row
+        with self.database.write() as connection:
+            known = _held(connection, chosen)
+            query = select(tasks.c.version_id).where(tasks.c.machine_id == chosen)
+            before = _VERSION.findall(known.reason or "") if known.state == MachineState.RETIRED.value else ()
+            numbers = {*connection.execute(query).scalars(), *map(int, before)}
+            versions = [f"v{number}" for number in sorted(numbers)]
             cancel_jobs(connection, chosen, at=at, why="The machine was erased.")
-            _erase(connection, chosen)
             revoke_within(connection, machine, at=plant_at, who=who, reason=reason)
+            begun = f"{_ERASING}; {_learned(versions)}. Erase it again if this does not end."
+            _set_state(connection, chosen, MachineState.RETIRED, reason=begun)
             learned = f"learned by {', '.join(versions)}" if versions else "learned by no version"
-            _set_state(connection, chosen, MachineState.RETIRED, reason=f"Erased; it had been {learned}.")
             note(
                 connection,
                 at=plant_at,
@@ -105,6 +134,10 @@ class EnrolmentStore:
                 reason=f"{reason} ({learned})",
             )
         return versions
+
+    def _erase_piece(self, statement: TextClause, machine: int) -> int:
+        with self.database.write() as connection:
+            return connection.execute(statement, {"machine": machine, "most": _PIECE}).rowcount
 
     def _answered(self, connection: Connection, new: NewMachine, key: str | None) -> int | None:
         if key is None:
@@ -125,6 +158,8 @@ def _registered(connection: Connection, new: NewMachine, *, plant_at: datetime) 
     query = select(machines).where(machines.c.site == site, machines.c.machine == name)
     known = connection.execute(query.with_for_update()).one()
     if known.state == MachineState.RETIRED.value:
+        if (known.reason or "").startswith(_ERASING):
+            raise Conflict(f"{new.id} is being erased. Enrol it when that has ended, or erase it again.")
         kept = {"name": new.name or known.name, "time_zone": new.time_zone or known.time_zone}
         values = {**kept, "state": state, "reason": None, "learned_us": None}
         connection.execute(update(machines).where(machines.c.id == known.id).values(**values))
@@ -143,13 +178,21 @@ def _set_state(connection: Connection, machine: int, state: MachineState, reason
     connection.execute(update(machines).where(machines.c.id == machine).values(state=state.value, reason=reason))
 
 
+def _held(connection: Connection, machine: int) -> Row[Any]:
+    """Return a machine's row, which nobody else changes or stores anything for until the transaction ends."""
+    return connection.execute(select(machines).where(machines.c.id == machine).with_for_update()).one()
+
+
+def _learned(versions: Sequence[str]) -> str:
+    return f"it had been learned by {', '.join(versions) or 'no version'}"
+
+
 def _erase(connection: Connection, machine: int) -> None:
+    """Remove what is left of a machine inside a transaction."""
     sat = select(exams.c.id).where(exams.c.machine_id == machine)
     kept = select(samples.c.id).where(samples.c.machine_id == machine)
     connection.execute(delete(marks).where(marks.c.exam_id.in_(sat)))
     connection.execute(delete(memories).where(memories.c.sample_id.in_(kept)))
-    for kind in _KINDS:
-        connection.execute(delete(events).where(events.c.machine_id == machine, kind))
     told = (acknowledgements, notices, shelves)
-    for table in (exams, samples, tasks, scored, forecasts, gaps, agents, quarantine, *told):
+    for table in (exams, samples, tasks, scored, forecasts, gaps, agents, quarantine, epochs, excess, *told):
         connection.execute(delete(table).where(table.c.machine_id == machine))

@@ -1,23 +1,20 @@
 """Events: committed once whatever is resent, read by time, shown in pages."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from hashlib import sha256
 from itertools import groupby
-from operator import attrgetter, itemgetter
-from typing import Any
+from operator import itemgetter
 from uuid import UUID
 
 import numpy as np
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Row,
     TextClause,
     delete,
-    func,
     select,
     text,
     tuple_,
@@ -27,38 +24,29 @@ from sqlalchemy.exc import IntegrityError
 from forecasting.series import AlarmSeries
 from service.core.evidence import Evidence
 from service.core.history import AlarmPage, Cursor, GapRecord, PageQuery, StoredAlarm
+from service.core.limits import ExcessKind, MachineLimits
 from service.core.machine import Machine
-from service.core.recording import (
-    FROM_THE_FUTURE,
-    TOO_OLD,
-    Quarantined,
-    Recorded,
-    Recording,
-)
+from service.core.recording import FROM_THE_FUTURE, TOO_OLD, Recorded, Recording
 from service.errors import Unavailable
 from service.store import arrivals
 from service.store.clashes import Clash, conflicts, known_before
 from service.store.dialect import insert_rows
 from service.store.engine import Database
+from service.store.epochs import give_numbers, known_numbers
 from service.store.evidence import evidence
+from service.store.excess import note_excess
+from service.store.fence import absent
+from service.store.gaps import gaps_between, insert_gaps, newest_gaps
 from service.store.late import note_late
-from service.store.machines import epoch_number, record_knocks, record_signs_of_life
+from service.store.machines import record_knocks, record_signs_of_life
 from service.store.partitions import Months
-from service.store.tables import epochs, events, gaps, quarantine
+from service.store.quarantine import insert_quarantined
+from service.store.tables import epochs, events, quarantine
 from wire.micros import micros, moment
 
 _EVENT_COLUMNS = ("epoch_id", "seq", "machine_id", "code", "at_us", "received_us", "flag")
-_GAP_COLUMNS = ("epoch_id", "first_seq", "last_seq", "machine_id", "first_us", "last_us", "reason", "received_us")
-# A gap that goes on is told again, longer; a shorter one is from before, and what was acked is never forgotten.
-_A_GAP_GROWS = (
-    "(epoch_id, first_seq) DO UPDATE SET last_seq = excluded.last_seq, first_us = excluded.first_us,"
-    " last_us = excluded.last_us, reason = excluded.reason, received_us = excluded.received_us"
-    " WHERE excluded.last_seq >= gaps.last_seq"
-)
-_QUARANTINE_COLUMNS = ("machine_id", "topic", "reason", "detail", "body", "sha256", "received_us")
 # Rows of one batch stand together, so grouping them hashes an epoch once a batch instead of once an event.
 _of_epoch = itemgetter(0, 1)
-_of_quarantine = attrgetter("topic", "reason", "body")
 _NO_PARTITION = "23514"  # what PostgreSQL says of a row that no table takes
 _FLAGS = {FROM_THE_FUTURE: "from_the_future", TOO_OLD: "too_old"}
 # Written with the literal the partial index names, or neither database would use it.
@@ -77,36 +65,55 @@ _LAST = text("SELECT max(at_us) FROM events WHERE machine_id = :machine AND flag
 
 @dataclass
 class EventStore:
-    """The event log of the whole fleet."""
+    """The event log of the whole fleet; ``limits`` is how much one machine may keep in it."""
 
     database: Database
-    _epochs: dict[tuple[int, UUID], int] = field(default_factory=dict)
+    limits: MachineLimits = field(default_factory=MachineLimits)
     _months: Months = field(init=False)
 
     def __post_init__(self) -> None:
         self._months = Months(self.database)
 
     def commit(self, recording: Recording) -> Recorded:
-        """Write all that a recording holds in one transaction; a repeated event changes nothing."""
+        """Write all that a recording holds in one transaction; a repeated event changes nothing.
+
+        Whoever is retired or erased meanwhile is left out: that is decided here, where nobody can come between.
+        """
         self._months.prepare(recording.events)
         with self._months_may_be_gone(), self.database.write() as connection:
-            # Each step touches its rows in one order, so that commits of several processes never wait in a circle.
-            numbers = self._epoch_numbers(connection, recording)
-            held = None if self.database.is_sqlite else arrivals.hold(connection, numbers.values())
-            _release(connection, recording.released)
-            if held is None:
-                recorded, clashes = _insert_events(connection, recording, numbers)
-            else:
-                recorded, clashes = arrivals.store(connection, recording, numbers, held)
-            _insert_gaps(connection, recording, numbers)
-            note_late(connection, recording, stored=recorded.stored)
-            _insert_quarantined(
-                connection, [*recording.quarantined, *conflicts(connection, clashes)], recording.received_us
-            )
-            record_signs_of_life(connection, recording.told, recording.heard, recording.received_us)
-            record_knocks(connection, recording.knocking, recording.received_us)
-        self._epochs |= numbers  # only now: a rolled-back number must not be remembered
-        return recorded
+            gone = absent(connection, recording.machines)
+            if recording.continued:
+                lost = recording.continued - known_numbers(connection, recording.continued).keys()
+                gone |= {machine for machine, _ in lost}
+            if not gone:
+                return self._store(connection, recording)
+            kept = recording.without_machines(gone)
+            return replace(_of_part(self._store(connection, kept), kept), absent=frozenset(gone))
+
+    def _store(self, connection: Connection, recording: Recording) -> Recorded:
+        """Write a recording; each step touches its rows in one order, so that commits never wait in a circle."""
+        keys = {key for rows in (recording.events, recording.gaps) for key, _ in groupby(rows, _of_epoch)}
+        numbers = give_numbers(connection, keys, most=self.limits.epochs)
+        refused = keys - numbers.keys()
+        if refused:
+            recording = recording.without_epochs(refused)
+        held = None if self.database.is_sqlite else arrivals.hold(connection, numbers.values())
+        _release(connection, recording.released)
+        if held is None:
+            recorded, clashes = _insert_events(connection, recording, numbers)
+        else:
+            recorded, clashes = arrivals.store(connection, recording, numbers, held)
+        received_us = recording.received_us
+        left_out = Counter((machine, ExcessKind.EPOCHS) for machine, _ in refused)
+        left_out += insert_gaps(connection, recording.gaps, numbers, received_us, most=self.limits.gaps)
+        note_late(connection, recording, stored=recorded.stored)
+        left_out += insert_quarantined(
+            connection, [*recording.quarantined, *conflicts(connection, clashes)], received_us, self.limits
+        )
+        record_signs_of_life(connection, recording.told, recording.heard, received_us)
+        record_knocks(connection, recording.knocking, received_us)
+        note_excess(connection, left_out, received_us)
+        return replace(_of_part(recorded, recording), refused=frozenset(refused)) if refused else recorded
 
     def series(self, machine: Machine, start: datetime, end: datetime) -> AlarmSeries:
         """Return a machine's trustworthy alarms in ``[start, end)``, in an order that arrival cannot change."""
@@ -159,47 +166,18 @@ class EventStore:
 
     def gaps(self, machine: Machine, start: datetime, end: datetime) -> list[GapRecord]:
         """Return the gaps that touch ``[start, end)``, in time order."""
-        query = (
-            select(gaps)
-            .where(
-                gaps.c.machine_id == machine.row,
-                gaps.c.last_us >= micros(start),
-                gaps.c.first_us < micros(end),
-            )
-            .order_by(gaps.c.first_us)
-        )
         with self.database.read() as connection:
-            return [_gap_record(row) for row in connection.execute(query)]
+            return gaps_between(connection, machine, micros(start), micros(end))
 
-    def exact_gaps(self, machine: Machine, start: datetime, end: datetime) -> list[tuple[GapRecord, int]]:
-        """Return gaps as above, each with how many of its numbers are really missing.
+    def newest_gaps(
+        self, machine: Machine, start: datetime, end: datetime, most: int
+    ) -> list[tuple[GapRecord, int]]:
+        """Return the newest gaps as above, in time order, each with how many of its numbers are really missing.
 
         An agent may drop what was already on its way; such events arrive, and the gap is smaller than it says.
         """
-        arrived = (
-            select(func.count())
-            .select_from(events)
-            .where(
-                events.c.epoch_id == gaps.c.epoch_id,
-                events.c.seq >= gaps.c.first_seq,
-                events.c.seq <= gaps.c.last_seq,
-            )
-            .scalar_subquery()
-        )
-        query = (
-            select(gaps, arrived.label("arrived"))
-            .where(
-                gaps.c.machine_id == machine.row,
-                gaps.c.last_us >= micros(start),
-                gaps.c.first_us < micros(end),
-            )
-            .order_by(gaps.c.first_us, gaps.c.first_seq)
-        )
         with self.database.read() as connection:
-            return [
-                (_gap_record(row), row.last_seq - row.first_seq + 1 - row.arrived)
-                for row in connection.execute(query)
-            ]
+            return newest_gaps(connection, machine, micros(start), micros(end), most)
 
     def page(self, machine: Machine, query: PageQuery) -> AlarmPage:
         """Return a page of a machine's alarms, newest first."""
@@ -226,10 +204,6 @@ class EventStore:
         last = Cursor(shown[-1].at_us, shown[-1].code, shown[-1].epoch_id, shown[-1].seq) if more else None
         return AlarmPage(alarms, last)
 
-    def _epoch_numbers(self, connection: Connection, recording: Recording) -> dict[tuple[int, UUID], int]:
-        keys = {key for rows in (recording.events, recording.gaps) for key, _ in groupby(rows, _of_epoch)}
-        return {key: self._epochs.get(key) or epoch_number(connection, *key) for key in sorted(keys)}
-
     @contextmanager
     def _months_may_be_gone(self) -> Iterator[None]:
         """Ask for another try where the table of a month was dropped since it was last seen."""
@@ -242,8 +216,9 @@ class EventStore:
             raise Unavailable("The table of a month was dropped at this very moment; it is made again.") from error
 
 
-def _gap_record(row: Row[Any]) -> GapRecord:
-    return GapRecord(moment(row.first_us), moment(row.last_us), row.first_seq, row.last_seq, row.reason)
+def _of_part(recorded: Recorded, kept: Recording) -> Recorded:
+    """Return what became of a part of a recording, with its new events named: they are not all of the whole."""
+    return recorded if recorded.fresh is not None else replace(recorded, fresh=tuple(kept.events))
 
 
 def _insert_events(
@@ -272,27 +247,3 @@ def _release(connection: Connection, released: set[int]) -> None:
     chosen = quarantine.c.id.in_(released)
     connection.execute(select(quarantine.c.id).where(chosen).order_by(quarantine.c.id).with_for_update())
     connection.execute(delete(quarantine).where(chosen))
-
-
-def _insert_gaps(connection: Connection, recording: Recording, numbers: dict[tuple[int, UUID], int]) -> None:
-    for gap in recording.gaps:
-        number = numbers[gap.machine, gap.epoch]
-        row = (number, *gap[2:4], gap.machine, *gap[4:], recording.received_us)
-        insert_rows(connection, gaps, _GAP_COLUMNS, [row], on_conflict=_A_GAP_GROWS)
-
-
-def _insert_quarantined(connection: Connection, rows: list[Quarantined], received_us: int) -> None:
-    if rows:
-        values = [
-            (
-                row.machine,
-                row.topic,
-                row.reason,
-                row.detail,
-                row.body,
-                sha256(row.body).hexdigest(),
-                received_us,
-            )
-            for row in sorted(rows, key=_of_quarantine)
-        ]
-        insert_rows(connection, quarantine, _QUARANTINE_COLUMNS, values)

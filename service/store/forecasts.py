@@ -11,6 +11,7 @@ from service.core.machine import Machine
 from service.core.version import StoredForecast
 from service.store.dialect import insert_rows
 from service.store.engine import Database
+from service.store.fence import absent
 from service.store.tables import forecasts
 from wire.micros import micros, moment
 
@@ -25,7 +26,7 @@ class ForecastStore:
     database: Database
 
     def add(self, made: Sequence[StoredForecast]) -> None:
-        """Store forecasts; one that exists for its machine and moment stays as it is."""
+        """Store forecasts of machines that are still there; one that exists for its moment stays as it is."""
         rows = [
             (
                 one.machine,
@@ -40,7 +41,9 @@ class ForecastStore:
         ]
         if rows:
             with self.database.write() as connection:
-                insert_rows(connection, forecasts, _COLUMNS, rows)
+                gone = absent(connection, {row[0] for row in rows})
+                kept = [row for row in rows if row[0] not in gone] if gone else rows
+                insert_rows(connection, forecasts, _COLUMNS, kept)
 
     def made_at(self, at: datetime) -> set[int]:
         """Return which machines have a stored forecast of this very moment."""

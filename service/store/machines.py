@@ -4,14 +4,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import Connection, Row, select, text
 
 from service.core.machine import Agent, Knock, Machine, unknown_machine
-from service.store.dialect import insert_new, insert_rows, upsert
+from service.store.dialect import insert_rows, upsert
 from service.store.engine import Database
-from service.store.tables import agents, epochs, knocks, machines
+from service.store.tables import agents, knocks, machines
 from wire.identity import MachineId
 from wire.micros import micros, moment
 from wire.words import MachineState
@@ -109,18 +108,6 @@ def record_knocks(connection: Connection, knocking: Iterable[MachineId], at_us: 
     for site, machine in sorted(knocking):
         row = {"site": site, "machine": machine, "first_us": at_us, "last_us": at_us}
         connection.execute(upsert(connection, knocks, row, keys=["site", "machine"], once=["first_us"]))
-
-
-def epoch_number(connection: Connection, machine_id: int, epoch: UUID) -> int:
-    """Return the short number of an epoch, giving it one at its first appearance, wherever that is."""
-    query = select(epochs.c.id).where(epochs.c.machine_id == machine_id, epochs.c.epoch == epoch)
-    known = connection.execute(query).scalar()
-    if known is None:
-        nothing_yet = None if connection.dialect.name == "sqlite" else 0  # SQLite keeps no heights
-        row = {"machine_id": machine_id, "epoch": epoch, "last_seq": nothing_yet}
-        connection.execute(insert_new(connection, epochs, row))
-        known = connection.execute(query).scalar_one()
-    return int(known)
 
 
 def _machine(row: Row[Any]) -> Machine:

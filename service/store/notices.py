@@ -12,6 +12,7 @@ from service.core.notice import Changes, Notice, NoticeQuery
 from service.core.webhook import Webhook
 from service.store.dialect import insert_rows
 from service.store.engine import Database
+from service.store.fence import absent
 from service.store.tables import acknowledgements, deliveries, machines, notices
 from service.store.webhooks import all_webhooks
 from wire.identity import MachineId
@@ -95,7 +96,7 @@ class NoticeStore:
             machine, notice.code, notice.text, notice.severity, micros(notice.as_of), micros(notice.horizon_end),
             notice.probability, notice.threshold, notice.model_version, micros(notice.opened_at),
         )  # fmt: skip
-        if not insert_rows(connection, notices, _COLUMNS, [row]):
+        if absent(connection, [machine]) or not insert_rows(connection, notices, _COLUMNS, [row]):
             return 0
         of_code = (notices.c.machine_id == machine, notices.c.code == notice.code, notices.c.closed_us.is_(None))
         number = connection.execute(select(notices.c.id).where(*of_code)).scalar_one()

@@ -1,21 +1,70 @@
-"""The quarantine, read in pages; it is written with the events and released with them too."""
+"""The quarantine, read in pages; it is written with the events, up to a limit for each machine."""
 
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import Connection, Row, Select, func, select
 
+from service.core.limits import ExcessKind, MachineLimits
 from service.core.principal import Sites
 from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
+from service.core.recording import Quarantined
 from service.errors import NotFound
+from service.store.dialect import insert_rows
 from service.store.engine import Database
+from service.store.excess import NO_MACHINE
 from service.store.tables import machines, quarantine
 from wire.identity import MachineId
 from wire.micros import moment
 
+_COLUMNS = ("machine_id", "topic", "reason", "detail", "body", "sha256", "received_us")
+_in_order = attrgetter("topic", "reason", "body")
 _ITEMS = select(quarantine, machines.c.site, machines.c.machine).join_from(
     quarantine, machines, isouter=True, onclause=machines.c.id == quarantine.c.machine_id
 )
+
+
+def insert_quarantined(
+    connection: Connection, refused: Sequence[Quarantined], received_us: int, limits: MachineLimits
+) -> Counter[tuple[int, ExcessKind]]:
+    """Store what was refused inside a transaction; return how much of each machine's had no room.
+
+    A machine whose share is full keeps what it has, and a few samples of every reason that it has few of.
+    """
+    left_out: Counter[tuple[int, ExcessKind]] = Counter()
+    if not refused:
+        return left_out
+    by_machine: dict[int | None, list[Quarantined]] = defaultdict(list)
+    for row in sorted(refused, key=_in_order):
+        by_machine[row.machine].append(row)
+    values = []
+    for machine, rows in by_machine.items():
+        kept = list(_with_room(connection, machine, rows, limits))
+        values += [(*row[:4], row.body, sha256(row.body).hexdigest(), received_us) for row in kept]
+        if len(kept) < len(rows):
+            left_out[machine or NO_MACHINE, ExcessKind.QUARANTINE] += len(rows) - len(kept)
+    insert_rows(connection, quarantine, _COLUMNS, sorted(values, key=lambda value: value[1:3] + value[5:6]))
+    return left_out
+
+
+def _with_room(
+    connection: Connection, machine: int | None, rows: Sequence[Quarantined], limits: MachineLimits
+) -> Iterator[Quarantined]:
+    of_machine = quarantine.c.machine_id.is_(None) if machine is None else quarantine.c.machine_id == machine
+    used = select(quarantine.c.reason, func.count(), func.sum(func.length(quarantine.c.body)))
+    found = connection.execute(used.where(of_machine).group_by(quarantine.c.reason)).all()
+    of_reason = Counter({reason: count for reason, count, _ in found})
+    items, size = of_reason.total(), sum(int(length) for _, _, length in found)
+    for row in rows:
+        has_room = items < limits.quarantined and size + len(row.body) <= limits.quarantined_bytes
+        if has_room or of_reason[row.reason] < limits.samples:
+            of_reason[row.reason] += 1
+            items, size = items + 1, size + len(row.body)
+            yield row
 
 
 @dataclass(frozen=True)

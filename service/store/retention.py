@@ -10,8 +10,10 @@ from sqlalchemy import TextClause, delete, select, text
 from service.errors import Unavailable
 from service.store import partitions, size
 from service.store.engine import Database
+from service.store.epochs import crowded, forget_empty
 from service.store.tables import (
     acknowledgements,
+    excess,
     gaps,
     machines,
     maintenance,
@@ -22,6 +24,8 @@ from service.store.tables import (
 from wire.micros import micros, moment
 
 log = logging.getLogger(__name__)
+
+_MANY_EPOCHS = 100  # of a machine; fewer are not worth a look
 
 # Both halves name flag and time, so that PostgreSQL looks only into the tables that can hold such rows.
 _OLD = text(
@@ -93,8 +97,19 @@ class RetentionStore:
                 delete(acknowledgements).where(acknowledgements.c.ended_us < then),
                 delete(notices).where(notices.c.rearmed_us < then),
                 delete(quarantine).where(quarantine.c.received_us < micros(quarantined_before)),
+                delete(excess).where(excess.c.last_us < micros(quarantined_before)),
             )
             return sum(connection.execute(statement).rowcount for statement in statements)
+
+    def forget_empty_epochs(self) -> int:
+        """Delete epochs without events, of machines that have many; return how many went."""
+        with self.database.read() as connection:
+            many = crowded(connection, _MANY_EPOCHS)
+        gone = 0
+        for machine in many:
+            with self.database.write() as connection:
+                gone += forget_empty(connection, machine)
+        return gone
 
     def _forget_rows(self, statements: Sequence[TextClause], before: datetime, most: int) -> int:
         """Delete a piece of each machine's, each in a transaction of its own."""

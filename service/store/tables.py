@@ -158,6 +158,18 @@ quarantine = Table(
     # An agent that never learns that its bad event was taken sends it again; once is enough.
     UniqueConstraint("topic", "reason", "sha256"),
     Index("ix_quarantine_reason", "reason", "id"),
+    Index("ix_quarantine_machine", "machine_id"),
+)
+
+# What was left out because a machine had too much of it; 0 stands for messages of no machine.
+excess = Table(
+    "excess",
+    metadata,
+    Column("machine_id", Integer, primary_key=True, autoincrement=False),
+    Column("kind", Text, primary_key=True),
+    Column("amount", BigInteger, nullable=False),
+    Column("since_us", BigInteger, nullable=False),
+    Column("last_us", BigInteger, nullable=False),
 )
 
 model_versions = Table(

@@ -26,7 +26,7 @@ def router(parts: Parts) -> APIRouter:
     ) -> GapPage:
         """Which of the machine's events were dropped because its spool was full, the newest ``limit``."""
         known = parts.machines.get(MachineId(site, machine))
-        found = parts.log.exact_gaps(known, since or EARLIEST, until or LATEST)[-limit:]
+        found = parts.log.newest_gaps(known, since or EARLIEST, until or LATEST, limit)
         views = [gap_view(gap, dropped) for gap, dropped in found]
         return GapPage(gaps=views, dropped=sum(view.dropped for view in views))
 

@@ -8,6 +8,7 @@ import time
 from service.__main__ import main
 from service.broker.ingester import Ingester
 from service.broker.link import Delivery
+from service.core.recording import Recorded
 from service.flows.record_events import Incoming, Intake, record
 from wire.codec import encode
 from wire.topics import Channel, topic
@@ -20,7 +21,7 @@ def _ack_then_commit(self: Ingester, deliveries: list[Delivery]) -> None:
     for delivery in deliveries:
         intake.take(Incoming(delivery.topic, delivery.payload, delivery.retained))
     assert self.link
-    for machine, ack in intake.acks():
+    for machine, ack in intake.acks(Recorded(0, 0, 0)):
         self.link.publish(topic(machine, Channel.ACKS), encode(ack))
     for delivery in deliveries:
         self.link.ack(delivery)

@@ -189,6 +189,12 @@ def schema_0009(past: Past) -> None:
     past.add("installation", id=1, identity="5f0c9a52-6f5d-4b8e-9f43-0d6f1d3a7c11")
 
 
+def schema_0010(past: Past) -> None:
+    """0010: what was left out because a machine had too much of it."""
+    schema_0009(past)
+    past.add("excess", machine_id=1, kind="gaps", amount=7, since_us=AT - HOUR, last_us=AT)
+
+
 RELEASED: dict[str, Callable[[Past], None]] = {
     "0001": schema_0001,
     "0002": schema_0002,
@@ -199,6 +205,7 @@ RELEASED: dict[str, Callable[[Past], None]] = {
     "0007": schema_0007,
     "0008": schema_0008,
     "0009": schema_0009,
+    "0010": schema_0010,
 }
 
 

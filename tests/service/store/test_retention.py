@@ -17,7 +17,7 @@ from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
 from service.store.forecasts import ForecastStore
 from service.store.retention import RetentionStore
-from service.store.tables import events, forecasts, gaps, outcomes, quarantine
+from service.store.tables import epochs, events, forecasts, gaps, outcomes, quarantine
 from service.store.versions import VersionStore
 from service.store.weights import WeightsFolder
 from tests.service.conftest import FILLER, NOW, enrolled, small_model
@@ -182,3 +182,16 @@ def test_forgetting_pauses_between_pieces_and_can_be_stopped(database: Database)
     kept = Retention(RetentionStore(database), keep=DAY, keep_quarantined=90 * DAY)
     assert kept.apply(NOW, pause=lambda: False) == 2000
     assert kept.apply(NOW) == 5000
+
+
+def test_epochs_without_events_go_with_retention_where_a_machine_has_many(database: Database) -> None:
+    row, store = registered(database).row, EventStore(database)
+    old, young = [uuid4() for _ in range(120)], uuid4()
+    for days, spools in ((20, old), (1, [young])):
+        at = micros(NOW - days * DAY)
+        rows = [EventRow(row, epoch, 1, 1, at, 0) for epoch in spools]
+        store.commit(Recording(at, events=rows))
+    Retention(RetentionStore(database), keep=10 * DAY, keep_quarantined=DAY).apply(NOW)
+    assert count(database, epochs) == count(database, events) == 1
+    again = [EventRow(row, epoch, 1, 1, micros(NOW - DAY), 0) for epoch in (young, old[0])]
+    assert store.commit(Recording(micros(NOW), events=again)).stored == 1

@@ -133,7 +133,7 @@ def test_states_refusals_and_strangers_in_any_order_never_wait_in_a_circle(
 ) -> None:
     def ingest(number: int) -> None:
         store, rng = EventStore((database, other)[number % 2]), random.Random(number)  # noqa: S311
-        for turn in range(40):
+        for turn in range(30):
             refused = [Quarantined(None, "t", "bad_code", "x", b"%d of %d" % (one, turn)) for one in range(130)]
             rng.shuffle(refused)
             store.commit(Recording(micros(NOW), quarantined=refused))
@@ -142,7 +142,7 @@ def test_states_refusals_and_strangers_in_any_order_never_wait_in_a_circle(
             store.commit(Recording(micros(NOW), knocking=whole.knocking))
 
     at_once([partial(ingest, number) for number in range(4)])
-    assert (count(database, agents), count(database, knocks), count(database, quarantine)) == (6, 9, 130 * 40)
+    assert (count(database, agents), count(database, knocks), count(database, quarantine)) == (6, 9, 130 * 30)
 
 
 def test_of_two_bodies_that_come_at_once_in_different_months_one_is_stored(
@@ -204,8 +204,8 @@ def test_a_machine_is_erased_while_its_events_come(
         return 0
 
     stored, _ = at_once([ingest, erase])
-    assert stored in (399, 798), "whole before it was erased, or whole after it"
-    assert count(database, events) in (0, 399)
+    assert stored in (0, 399), "whole before it was erased, or not at all"
+    assert count(database, events) == count(database, epochs) == 0, "nothing follows an erasure"
 
 
 def test_old_months_go_while_new_events_come(database: Database, other: Database, machines: list[Machine]) -> None:

@@ -1,0 +1,35 @@
+"""Machines that have too much of something are named in the warnings, to those whose machines they are."""
+
+from datetime import timedelta
+
+from service.bootstrap.service import Service
+from service.bootstrap.stores import Stores
+from service.core.limits import ExcessKind
+from service.core.machine import Machine
+from service.store.excess import NO_MACHINE, note_excess
+from tests.service.conftest import NOW
+from wire.micros import micros
+
+
+def test_a_warning_says_which_machine_has_too_much_of_what(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    assert not {"too_many_gaps", "too_many_epochs", "quarantine_full"} & service.health().warnings.keys()
+    counts = {(filler.row, kind): 1234 for kind in ExcessKind}
+    with stores.database.write() as connection:
+        note_excess(connection, counts, micros(NOW))
+        note_excess(connection, counts, micros(NOW))
+        note_excess(connection, {(NO_MACHINE, ExcessKind.QUARANTINE): 5}, micros(NOW))
+    warnings = service.health().warnings
+    assert "padova/filler-1 (2,468 since 2026-11-16)." in warnings["too_many_gaps"]
+    assert "padova/filler-1 (2,468 since 2026-11-16)." in warnings["too_many_epochs"]
+    assert "filler-1 (2,468 since 2026-11-16), no known machine (5 since" in warnings["quarantine_full"]
+    of_others = service.health(lambda site: site == "lyon").warnings
+    assert "padova" not in str(of_others)
+
+
+def test_a_warning_ends_a_day_after_the_last_excess(service: Service, stores: Stores, filler: Machine) -> None:
+    with stores.database.write() as connection:
+        counts = {(filler.row, ExcessKind.GAPS): 1}
+        note_excess(connection, counts, micros(NOW - timedelta(hours=25)))
+    assert "too_many_gaps" not in service.health().warnings
