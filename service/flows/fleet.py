@@ -161,7 +161,7 @@ class FleetBoard:
         serving = self._serving()
         common = self._now_common(now, serving)
         everything = common != self._common
-        silent = {one.machine for one in self._from.silence.found}
+        silent = {one.machine for one in self._from.silence.current(now)}
         forecasts, shelved = self._forecasts(machines, serving), self._from.shelved()
         facts = {
             machine.id: _Facts(
