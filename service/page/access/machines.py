@@ -8,7 +8,7 @@ from nicegui.events import GenericEventArguments
 from service.page.access.desk import Deed, Desk, Once, Wish
 from service.page.access.tools import calm, turn_pages
 from service.page.frame import Told, complaining
-from service.page.parts.blocks import panel
+from service.page.parts.blocks import machine_title, panel
 from service.page.parts.records import Cell, Column, Records, Row, dated, deeds, link, word
 from service.page.parts.renewed import Renewed
 from wire.rest.credentials import CredentialsView
@@ -153,7 +153,7 @@ def _row(machine: MachineView, held: CredentialsView) -> Row:
         buttons.append(("revoke", "Revoke", f"Revoke the credentials of {key}"))
     since = held.revoked_at or held.locked_out_since or held.rotated_at or held.issued_at
     cells: list[Cell] = [
-        link(machine.name, f"/machines/{key}", key),
+        link(machine_title(machine), f"/machines/{key}", key),
         word(text, sign, tone, rank),
         dated(since, machine.time_zone),
         held.generation,

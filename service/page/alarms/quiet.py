@@ -7,7 +7,7 @@ from nicegui import html, ui
 
 from alarmcast import AlarmcastError
 from service.page.frame import Told, complaining
-from service.page.parts.blocks import panel
+from service.page.parts.blocks import machine_title, panel
 from service.page.parts.forms import Typed, choice, entry, form
 from service.page.parts.records import Cell, Column, Records, Row, alarm, deeds, link, moment, word
 from service.page.parts.renewed import Renewed
@@ -33,7 +33,7 @@ class Quiet:
 
     def __init__(self, told: Told, machines: list[MachineView]) -> None:
         self._told, self._machines, self._may = told, machines, told.may(Role.OPERATOR)
-        self._names = {f"{one.site}/{one.machine}": one.name for one in machines}
+        self._names = {f"{one.site}/{one.machine}": machine_title(one) for one in machines}
         self._zones = {f"{one.site}/{one.machine}": one.time_zone for one in machines}
         with html.div().classes("ac-pair"):
             with panel("Shelved now"):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from nicegui import html
@@ -83,6 +84,20 @@ def when(moment: datetime | None, zone: str) -> None:
         return
     local = moment.astimezone(ZoneInfo(zone))
     html.time(f"{local:%a %d %b %H:%M}", datetime=moment.isoformat(), title=f"{moment:%Y-%m-%d %H:%M:%S} UTC")
+
+
+class Named(Protocol):
+    """Whatever stands for a machine."""
+
+    site: str
+    name: str
+
+
+def machine_title(machine: Named) -> str:
+    """Return what a machine is called beside machines of other sites: with its site, unless its name says it."""
+    if machine.site.casefold() in machine.name.casefold():
+        return machine.name
+    return f"{machine.site} / {machine.name}"
 
 
 def percent(share: float | None) -> str:

@@ -14,6 +14,10 @@ _WORDS = {"alarmcast-words": str(Path(__file__).parent.parent / "words")}
 class FleetBoard(ui.element, component="fleet_board.js", esm=_WORDS):
     """Every machine as a card; sorts, filters and searches by itself."""
 
+    def __init__(self, *, may_enrol: bool) -> None:
+        super().__init__()
+        self._props["may_enrol"] = may_enrol
+
     def load(self, overview: dict[str, Any]) -> None:
         """Show a fleet overview as the API gives it, whole or only what changed."""
         self.run_method("load", overview)

@@ -58,5 +58,10 @@ export const presences = {
   stale: { sign: "◐", word: "stale", tone: "ac-bad-word" },
   silent: { sign: "◌", word: "silent", tone: "ac-bad-word" },
   offline: { sign: "✕", word: "offline", tone: "ac-bad-word" },
-  never: { sign: "○", word: "not heard yet", tone: "quiet" },
+  never: { sign: "○", word: "never connected", tone: "quiet" },
 };
+
+// What a machine is called where machines of other sites are near: with its site, unless its name says it.
+export function machineTitle(machine) {
+  return machine.name.toLowerCase().includes(machine.site.toLowerCase()) ? machine.name : `${machine.site} / ${machine.name}`;
+}
