@@ -75,7 +75,7 @@ class EnrolmentStore:
         With it goes the right to come in: cut off before the broker is told, it is told when the two are compared.
         """
         with self.database.write() as connection:
-            cancel_jobs(connection, machine.row, at=at, why="The machine was retired.")
+            cancel_jobs(connection, machine.row, at=at, plant_at=plant_at, why="The machine was retired.")
             _set_state(connection, machine.row, MachineState.RETIRED)
             revoke_within(connection, machine, at=plant_at, who=who, reason=reason)
             note(connection, at=plant_at, who=who, action="retire", subject=str(machine.id), reason=reason)
@@ -91,7 +91,7 @@ class EnrolmentStore:
             connection.execute(own.with_for_update())
             query = select(tasks.c.version_id).where(tasks.c.machine_id == chosen).order_by(tasks.c.version_id)
             versions = [f"v{number}" for number in connection.execute(query).scalars()]
-            cancel_jobs(connection, chosen, at=at, why="The machine was erased.")
+            cancel_jobs(connection, chosen, at=at, plant_at=plant_at, why="The machine was erased.")
             _erase(connection, chosen)
             revoke_within(connection, machine, at=plant_at, who=who, reason=reason)
             learned = f"learned by {', '.join(versions)}" if versions else "learned by no version"

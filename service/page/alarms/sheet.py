@@ -169,7 +169,7 @@ def _span(found: FiguresView) -> None:
         html.span(" to ")
         when(found.until, zone)
         many = "1 machine" if found.machines == 1 else f"{found.machines} machines"
-        html.span(f", {zone}, {many}, {found.total.machine_days:,.1f} days of one machine watched")
+        html.span(f", {many}, {found.total.machine_days:,.1f} days of one machine watched")
 
 
 def _figures(found: FiguresView) -> None:

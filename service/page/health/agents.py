@@ -32,7 +32,7 @@ class Agents:
         with panel("Agents", note="worst first; press a heading to sort by it"):
             self._knocking = Renewed(partial(_knocking, may_enrol=told.may(Role.ADMIN)))
             self._empty = Renewed(_nobody)
-            self._table = Records(_COLUMNS, [], label="Agents", order=(_WORST, True), first=12)
+            self._table = Records(_COLUMNS, [], label="Agents", order=(_WORST, True), first=12, zone=told.zone)
         ui.timer(_RENEWED, self.renew)
 
     async def renew(self) -> None:

@@ -86,7 +86,7 @@ export default {
       return `${plantTime(moment, this.zone)}, ${utc(moment)}`;
     },
     clock(moment) {
-      return plantTime(moment, this.zone).split(", ").at(-1);
+      return plantTime(moment, this.zone).split(", ").at(-1); // with its zone
     },
     hours(start, end) {
       const minutes = Math.round((new Date(end) - new Date(start)) / 60000);

@@ -91,7 +91,7 @@ class _MachinePage:
 
     def draw(self) -> None:
         """Draw what is known of it, and its parts."""
-        with frame(self.told, machine_title(self.view), path="", look="machine"):
+        with frame(self.told, machine_title(self.view), path="", look="machine", zone=self.view.time_zone):
             self.head = MachineHead()
             if self.view.state is not MachineState.RETIRED:
                 self.outlook.draw()

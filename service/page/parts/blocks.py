@@ -8,6 +8,8 @@ from zoneinfo import ZoneInfo
 
 from nicegui import html
 
+from wire.zones import zone_word
+
 Cell = str | int | float | Callable[[], object] | None
 NOTHING = "\N{EN DASH}"  # where there is no figure
 SIGNS = {"high": "▲", "medium": "◆", "low": "●"}  # beside every colour
@@ -82,8 +84,12 @@ def when(moment: datetime | None, zone: str) -> None:
     if moment is None:
         html.span(NOTHING)
         return
-    local = moment.astimezone(ZoneInfo(zone))
-    html.time(f"{local:%a %d %b %H:%M}", datetime=moment.isoformat(), title=f"{moment:%Y-%m-%d %H:%M:%S} UTC")
+    html.time(plant_time(moment, zone), datetime=moment.isoformat(), title=f"{moment:%Y-%m-%d %H:%M:%S} UTC")
+
+
+def plant_time(moment: datetime, zone: str) -> str:
+    """Return a moment in plant time, with the zone's name."""
+    return f"{moment.astimezone(ZoneInfo(zone)):%a %d %b %H:%M} {zone_word(moment, zone)}"
 
 
 class Named(Protocol):

@@ -55,7 +55,7 @@ export default {
               <h2>{{ machineTitle(card) }}</h2>
               <span class="quiet small">{{ card.key }}</span>
             </div>
-            <span :class="['ac-tag', presence(card).tone]" :title="card.heard_at ? 'last heard ' + utc(card.heard_at) : ''"><span aria-hidden="true">{{ presence(card).sign }}</span>{{ presence(card).word }}</span>
+            <span :class="['ac-tag', presence(card).tone]" :title="card.heard_at ? 'last message from its agent ' + plantTime(card.heard_at, card.time_zone) : ''"><span aria-hidden="true">{{ presence(card).sign }}</span>{{ presence(card).word }}</span>
           </div>
           <ul class="ac-likely" v-if="card.likely.length">
             <li v-for="one in card.likely" :key="one.code">
@@ -72,7 +72,7 @@ export default {
             <i v-for="(count, hour) in card.strip" :key="hour" :class="{ 'is-busy': count > 0 }" :style="{ height: height(count, card.strip) }"></i>
           </div>
           <div class="ac-foot">
-            <span v-if="card.last_alarm" :title="utc(card.last_alarm.at) + ', in the plant ' + plantTime(card.last_alarm.at, card.time_zone)">{{ ago(card.last_alarm.at, now) }}: {{ card.last_alarm.text }}</span>
+            <span v-if="card.last_alarm" :title="plantTime(card.last_alarm.at, card.time_zone)">{{ ago(card.last_alarm.at, now) }}: {{ card.last_alarm.text }}</span>
             <span v-else>no alarm yet</span>
             <span v-if="note(card)" :title="note(card)">{{ card.state }}</span>
           </div>

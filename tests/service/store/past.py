@@ -31,6 +31,9 @@ class Past:
         if self._connection.dialect.name == "postgresql":
             self._connection.exec_driver_sql(statement)
 
+    def end_jobs_in_plant_time(self) -> None:
+        self._connection.exec_driver_sql("UPDATE jobs SET finished_plant_us = finished_us")
+
     def add(self, table: str, **row: Any) -> None:
         columns, places = ", ".join(row), ", ".join(f":{name}" for name in row)
         self._connection.execute(text(f"INSERT INTO {table} ({columns}) VALUES ({places})"), row)  # noqa: S608
@@ -183,6 +186,12 @@ def schema_0008(past: Past) -> None:
     past.add("processes", name="host-1", roles="api,worker", since_us=AT - HOUR, seen_us=AT, report=report)
 
 
+def schema_0009(past: Past) -> None:
+    """0009: when a job ended in plant time."""
+    schema_0008(past)
+    past.end_jobs_in_plant_time()
+
+
 RELEASED: dict[str, Callable[[Past], None]] = {
     "0001": schema_0001,
     "0002": schema_0002,
@@ -192,6 +201,7 @@ RELEASED: dict[str, Callable[[Past], None]] = {
     "0006": schema_0006,
     "0007": schema_0007,
     "0008": schema_0008,
+    "0009": schema_0009,
 }
 
 
