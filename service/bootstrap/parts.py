@@ -64,7 +64,7 @@ def parts_of(service: "Service") -> Parts:
         scoreboard=Scoreboard(seen, stores.outcomes, clock, service.scoring.grace),
         quarantine=quarantine,
         replay=Replay(quarantine, stores.events, service.registry, clock, time_policy(settings), service.touched),
-        silence=ScopedSilence(service.silence),
+        silence=ScopedSilence(service.silence, service.clock.now),
         fleet=ScopedFleet(_board(service)),
         feed=ScopedFeed(service.feed),
         condition=lambda: service.condition.look(sites_asked()),

@@ -147,7 +147,7 @@ class Service:
             watch=self.watch,
             hearing=hearing,
         )
-        self.silence = SilenceWatch(stores.machines, stores.events)
+        self.silence = SilenceWatch(stores.machines, stores.events, self.newest.arrival)
         self.quarantine = QuarantineStore(stores.database)
         announcer = ForecastAnnouncer(self.link)
         shelves, windows = ShelfStore(stores.database), MaintenanceStore(stores.database)

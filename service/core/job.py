@@ -29,6 +29,8 @@ class Progress:
 class Job:
     """One learning of one machine. Its times are wall time; ``attempt`` counts how often it was taken up.
 
+    ``finished_plant_at`` is the plant time of its end, by which it is shown beside versions and alarms.
+
     ``cut_off`` counts how many of these ended without a word, by a kill or a crash.
     """
 
@@ -39,6 +41,7 @@ class Job:
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    finished_plant_at: datetime | None = None
     owner: str | None = None
     attempt: int = 0
     cut_off: int = 0

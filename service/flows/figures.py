@@ -30,6 +30,7 @@ from wire.clock import PlantClock
 from wire.micros import micros, moment
 from wire.moment import EARLIEST
 from wire.words import BucketLength, FigureLines
+from wire.zones import common_zone
 
 USUAL_SPAN = timedelta(days=7)
 LONGEST_SPAN = timedelta(days=92)
@@ -105,7 +106,7 @@ class FiguresDesk:
         )
         ruler = _Ruler(query, since, until, self.shifts)
         machines = chosen_machines(self.machines, query.site, query.machine)
-        sums = _Sums(ruler, _common_zone(machines))
+        sums = _Sums(ruler, common_zone(machine.time_zone for machine in machines))
         agents = self.machines.agents()
         lead = max(since - LEAD, EARLIEST)
         shelved = self.left_out(lead, until)
@@ -266,12 +267,6 @@ class _Sums:
         of_code = self._ruler.by is FigureLines.CODE
         for group, tally in code_tallies(seen, slices) if of_code else tallies(seen, slices, watched):
             yield self._ruler.key(machine, group), tally
-
-
-def _common_zone(machines: list[Machine]) -> str:
-    """Return the time zone that all machines share, or UTC."""
-    zones = {machine.time_zone for machine in machines}
-    return zones.pop() if len(zones) == 1 else "UTC"
 
 
 def _inside(slices: Slices, seen: Observed) -> int:

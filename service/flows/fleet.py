@@ -161,7 +161,7 @@ class FleetBoard:
         serving = self._serving()
         common = self._now_common(now, serving)
         everything = common != self._common
-        silent = {one.machine for one in self._from.silence.found}
+        silent = {one.machine for one in self._from.silence.current(now)}
         forecasts, shelved = self._forecasts(machines, serving), self._from.shelved()
         facts = {
             machine.id: _Facts(
@@ -257,7 +257,9 @@ def _same(place: _Place | None, facts: _Facts) -> bool:
 
 def _card(facts: _Facts, strip: Strip, common: _Common) -> FleetCard:
     machine, agent = facts.machine, facts.agent
-    forecast = facts.newest.forecast if facts.newest else None
+    # Of a machine that has never connected only an imported past is known, which says nothing about the present.
+    newest = None if facts.presence is Presence.NEVER else facts.newest
+    forecast = newest.forecast if newest else None
     alarms = _in_words(forecast.alarms if forecast else [], common.entries, facts.shelved)
     expected = [alarm.probability for alarm in alarms if alarm.expected and not alarm.shelved]
     return FleetCard(

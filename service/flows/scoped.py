@@ -264,11 +264,12 @@ class ScopedSilence:
     """The asker's machines that are silent."""
 
     watch: SilenceWatch
+    now: Callable[[], datetime]
 
     @property
     def found(self) -> list[Silence]:
-        """The machines that were silent at the last look."""
-        return [one for one in self.watch.found if sees(one.machine.site)]
+        """The machines that are silent now."""
+        return [one for one in self.watch.current(self.now()) if sees(one.machine.site)]
 
 
 @dataclass(frozen=True)

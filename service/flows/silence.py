@@ -1,10 +1,10 @@
 """Which machines have fallen silent though their rhythm says they should have spoken; their agent may be well."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from service.core.machine import Machine
+from service.core.machine import Agent, Machine
 from service.core.silence import LOOK_BACK, WorkingRhythm, rhythm
 from service.flows.ports import EventLog, Machines
 from wire.identity import MachineId
@@ -25,35 +25,67 @@ class Silence:
 
 @dataclass
 class SilenceWatch:
-    """Looks at every machine; a rhythm is learned anew once a plant day."""
+    """Judges every machine once a minute, and a silent one again as soon as something arrives for it.
+
+    ``arrival`` returns the number of a machine's last arrival. A rhythm is learned anew once a plant day.
+    """
 
     machines: Machines
     log: EventLog
+    arrival: Callable[[MachineId], int] = lambda _machine: 0
     _rhythms: dict[int, tuple[datetime, WorkingRhythm | None]] = field(default_factory=dict)
+    _judged: dict[MachineId, int] = field(default_factory=dict)  # the last arrival before it was judged
     found: list[Silence] = field(default_factory=list)
 
     def look(self, now: datetime) -> list[Silence]:
         """Return the machines that are silent now, those that have missed most first."""
-        machines = self.machines.all()
-        parts = (machines[first : first + _AT_ONCE] for first in range(0, len(machines), _AT_ONCE))
-        silent = [one for part in parts for one in self._look(part, now)]
-        self.found = sorted(silent, key=lambda one: -one.missed_hours / one.usual_hours)
+        self.found = self._silent(self.machines.all(), now)
         return self.found
 
-    def _look(self, machines: list[Machine], now: datetime) -> Iterator[Silence]:
-        """Ask for the last alarms of many machines at once; their windows are empty, and so cost nothing."""
+    def current(self, now: datetime) -> list[Silence]:
+        """Return the silent machines, and judge again those for which something has arrived since."""
+        found = self.found
+        changed = {one.machine for one in found if self.arrival(one.machine) != self._judged.get(one.machine, 0)}
+        if not changed:
+            return found
+        again = self._silent([machine for machine in self.machines.all() if machine.id in changed], now)
+        current = _strangest_first([*(one for one in found if one.machine not in changed), *again])
+        if self.found is found:  # otherwise every machine was judged meanwhile
+            self.found = current
+        return current
+
+    def _silent(self, machines: list[Machine], now: datetime) -> list[Silence]:
+        agents = self.machines.agents()
+        parts = (machines[first : first + _AT_ONCE] for first in range(0, len(machines), _AT_ONCE))
+        return _strangest_first([one for part in parts for one in self._judge_all(part, agents, now)])
+
+    def _judge_all(
+        self, machines: list[Machine], agents: dict[MachineId, Agent], now: datetime
+    ) -> Iterator[Silence]:
+        """Read the last alarms of many machines at once; their windows are empty, and so cost nothing."""
+        arrivals = {machine.id: self.arrival(machine.id) for machine in machines}
         for machine, known in zip(machines, self.log.evidence(machines, now, now), strict=True):
-            silence = self._judge(machine, known.last_at, now)
+            silence = self._judge(machine, agents.get(machine.id), known.last_at, now)
             if silence is not None:
+                self._judged[machine.id] = arrivals[machine.id]
                 yield silence
 
-    def _judge(self, machine: Machine, last: datetime | None, now: datetime) -> Silence | None:
-        if last is None or last >= now:
+    def _judge(
+        self, machine: Machine, agent: Agent | None, last: datetime | None, now: datetime
+    ) -> Silence | None:
+        """Judge only the time in which the agent could have delivered an alarm.
+
+        Without an agent, or while alarms wait at the machine, the last stored alarm is not the last raised one.
+        """
+        if agent is None or not agent.online or agent.spooled:
+            return None
+        listened = min(now, agent.heard_at)
+        if last is None or last >= listened:
             return None
         known = self._rhythm(machine, now)
         if known is None:
             return None
-        missed = known.working_hours(last, now)
+        missed = known.working_hours(last, listened)
         return Silence(machine.id, last, missed, known.patience) if missed > known.patience else None
 
     def _rhythm(self, machine: Machine, now: datetime) -> WorkingRhythm | None:
@@ -65,3 +97,7 @@ class SilenceWatch:
             learned = kept[1]  # a machine that is silent for weeks has not lost its rhythm
         self._rhythms[machine.row] = (now, learned)
         return learned
+
+
+def _strangest_first(silent: list[Silence]) -> list[Silence]:
+    return sorted(silent, key=lambda one: -one.missed_hours / one.usual_hours)

@@ -4,6 +4,7 @@ from nicegui import html
 
 from service.page.frame import Told, follow, frame
 from service.page.parts.elements import FleetBoard
+from wire.words import Role
 
 
 async def fleet(told: Told) -> None:
@@ -12,7 +13,7 @@ async def fleet(told: Told) -> None:
         with html.div().classes("ac-head"):
             html.h1("Which alarms will come next")
             html.span("in the next hours, by machine, most urgent first").classes("quiet")
-        board = FleetBoard()
+        board = FleetBoard(may_enrol=told.may(Role.ADMIN))
 
     async def load() -> None:
         board.load(await told.live.whole())

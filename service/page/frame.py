@@ -33,6 +33,11 @@ class Told:
     kept: Kept
     me: Me
 
+    @property
+    def zone(self) -> str:
+        """The time zone for what is no single machine's: that of most machines that the visitor sees."""
+        return self.live.zone
+
     def may(self, role: Role, *, everywhere: bool = False) -> bool:
         """Say whether the visitor may do what takes this role, of the whole fleet if ``everywhere``.
 
@@ -42,8 +47,13 @@ class Told:
 
 
 @contextmanager
-def frame(told: Told, title: str, *, path: str, look: str | None = None) -> Iterator[None]:
-    """Draw the frame; what is drawn inside ``with`` is the page's own, as is the style sheet named ``look``."""
+def frame(
+    told: Told, title: str, *, path: str, look: str | None = None, zone: str | None = None
+) -> Iterator[None]:
+    """Draw the frame; what is drawn inside ``with`` is the page's own, as is the style sheet named ``look``.
+
+    ``zone`` is the time zone that the page is read in, that of most machines unless given.
+    """
     _head(title, "alarmcast", look)
     with html.header().classes("ac-bar"):
         html.a("Skip to the page", href="#main").classes("ac-skip")
@@ -59,7 +69,7 @@ def frame(told: Told, title: str, *, path: str, look: str | None = None) -> Iter
             clock = PlantClock()
             Visitor(told.me)
             ThemeSwitch()
-    follow(told, clock.tell)
+    follow(told, lambda overview: clock.tell(overview, zone or told.zone))
     ui.timer(LOOKS, Vigil(told.client, told.me).look, immediate=False)
     with html.main(id="main").classes("ac-main"):
         yield

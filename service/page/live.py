@@ -3,10 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from alarmcast import AlarmcastError, AsyncClient
+from wire.zones import common_zone
 
 log = logging.getLogger(__name__)
 _PULSE = 1.0  # seconds between two questions
@@ -21,6 +23,7 @@ class Live:
     _watchers: dict[object, Watcher] = field(default_factory=dict)
     _cards: dict[str, dict[str, Any]] = field(default_factory=dict)
     _newest: dict[str, Any] | None = None
+    _zone: str | None = None  # counted when it is asked for
     _opened: asyncio.Event = field(default_factory=asyncio.Event)
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -29,6 +32,19 @@ class Live:
         if self._newest is None:
             await self._ask()
         return {**(self._newest or {}), "complete": True, "cards": list(self._cards.values()), "gone": []}
+
+    async def prepare(self) -> None:
+        """Ask once, so that the time zone is known; without an answer it is UTC."""
+        if self._newest is None:
+            with suppress(AlarmcastError):
+                await self._ask()
+
+    @property
+    def zone(self) -> str:
+        """The time zone of most machines."""
+        if self._zone is None:
+            self._zone = common_zone(card["time_zone"] for card in self._cards.values())
+        return self._zone
 
     def watch(self, key: object, watcher: Watcher) -> None:
         """Tell ``watcher`` of every change from now on, until ``unwatch(key)``."""
@@ -62,6 +78,8 @@ class Live:
             for key in overview["gone"]:
                 self._cards.pop(key, None)
             self._newest = overview
+            if overview["cards"] or overview["gone"]:
+                self._zone = None
             self._tell(overview)
 
     def _tell(self, changed: dict[str, Any]) -> None:

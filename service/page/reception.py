@@ -62,6 +62,7 @@ class Reception:
         if me.must_change:
             return RedirectResponse(PASSWORD, 303)
         room = self._room(me.role, None if me.sites is None else frozenset(me.sites))
+        await room.live.prepare()
         return Told(client, room.live, room.pulse, room.kept, me)
 
     async def known(self, request: Request) -> tuple[AsyncClient, Me] | None:

@@ -88,7 +88,7 @@ class EnrolmentStore:
         """
         with self.database.write() as connection:
             _held(connection, machine.row)
-            cancel_jobs(connection, machine.row, at=at, why="The machine was retired.")
+            cancel_jobs(connection, machine.row, at=at, plant_at=plant_at, why="The machine was retired.")
             _set_state(connection, machine.row, MachineState.RETIRED)
             revoke_within(connection, machine, at=plant_at, who=who, reason=reason)
             note(connection, at=plant_at, who=who, action="retire", subject=str(machine.id), reason=reason)
@@ -120,7 +120,7 @@ class EnrolmentStore:
             before = _VERSION.findall(known.reason or "") if known.state == MachineState.RETIRED.value else ()
             numbers = {*connection.execute(query).scalars(), *map(int, before)}
             versions = [f"v{number}" for number in sorted(numbers)]
-            cancel_jobs(connection, chosen, at=at, why="The machine was erased.")
+            cancel_jobs(connection, chosen, at=at, plant_at=plant_at, why="The machine was erased.")
             revoke_within(connection, machine, at=plant_at, who=who, reason=reason)
             begun = f"{_ERASING}; {_learned(versions)}. Erase it again if this does not end."
             _set_state(connection, chosen, MachineState.RETIRED, reason=begun)

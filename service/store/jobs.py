@@ -149,11 +149,11 @@ class JobStore:
             more = jobs.c.cut_off + int(cut_off)
             connection.execute(update(jobs).where(jobs.c.id == job.number).values(cut_off=more, **values))
 
-    def fail(self, job: Job, message: str, *, now: datetime) -> None:
+    def fail(self, job: Job, message: str, *, now: datetime, plant_now: datetime) -> None:
         """End a job that nothing came of; its machine says why."""
         with self.database.write() as connection:
             hold(connection, job)
-            close_job(connection, job, JobState.FAILED, at=now, message=message)
+            close_job(connection, job, JobState.FAILED, at=now, plant_at=plant_now, message=message)
             # A machine that was live before a refresh failed is no worse than it was.
             state = MachineState.FAILED if job.kind is JobKind.ENROL else MachineState.LIVE
             _set_machine(connection, job, state, reason=message)
@@ -213,6 +213,7 @@ def close_job(
     state: JobState,
     *,
     at: datetime,
+    plant_at: datetime,
     message: str | None = None,
     version: int | None = None,
 ) -> None:
@@ -220,6 +221,7 @@ def close_job(
     values: dict[str, Any] = {
         "state": state.value,
         "finished_us": micros(at),
+        "finished_plant_us": micros(plant_at),
         "owner": None,
         "lease_us": None,
         "message": message,
@@ -229,11 +231,12 @@ def close_job(
     connection.execute(update(jobs).where(jobs.c.id == job.number).values(**values))
 
 
-def cancel_jobs(connection: Connection, machine: int, *, at: datetime, why: str) -> None:
+def cancel_jobs(connection: Connection, machine: int, *, at: datetime, plant_at: datetime, why: str) -> None:
     """End a machine's open jobs inside a transaction; a worker at one of them finds its lease lost."""
     values = {
         "state": JobState.CANCELLED.value,
         "finished_us": micros(at),
+        "finished_plant_us": micros(plant_at),
         "message": why,
         "lease_us": None,
         "progress": json.dumps(Progress("done").as_json()),
@@ -263,6 +266,7 @@ def _job(row: Row[Any]) -> Job:
         created_at=moment(row.created_us),
         started_at=_moment(row.started_us),
         finished_at=_moment(row.finished_us),
+        finished_plant_at=_moment(row.finished_plant_us),
         owner=row.owner,
         attempt=row.attempt,
         cut_off=row.cut_off,

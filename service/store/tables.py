@@ -215,6 +215,7 @@ jobs = Table(
     Column("created_us", BigInteger, nullable=False),
     Column("started_us", BigInteger, nullable=True),
     Column("finished_us", BigInteger, nullable=True),
+    Column("finished_plant_us", BigInteger, nullable=True),  # as the plant's clock had it, like a version's
     Column("owner", Text, nullable=True),
     Column("lease_us", BigInteger, nullable=True),
     Column("attempt", Integer, nullable=False),

@@ -54,7 +54,7 @@ class UpdateStore:
                 note(connection, at=plant_now, who="gate", action="promote", subject=f"v{version}", reason=reason)
             state = JobState.PROMOTED if parcel.passed else JobState.REJECTED
             message = " ".join((*parcel.reasons, *parcel.notes, *parcel.undecided)) or None
-            close_job(connection, job, state, at=now, message=message, version=version)
+            close_job(connection, job, state, at=now, plant_at=plant_now, message=message, version=version)
             _settle_machine(connection, parcel, rows[parcel.machine], at=plant_now)
         return version
 

@@ -37,6 +37,7 @@ def view(job: Job) -> JobView:
         created_at=job.created_at,
         started_at=job.started_at,
         finished_at=job.finished_at,
+        finished_plant_at=job.finished_plant_at,
         attempt=job.attempt,
         progress=ProgressView(**job.progress.as_json()),
         message=job.message,

@@ -12,7 +12,7 @@ def router(parts: Parts) -> APIRouter:
 
     @routes.get("/v1/silent")
     def list_silent_machines() -> SilentFleet:
-        """Machines whose alarms have stopped coming though their agents may be online; renewed every minute."""
+        """Machines whose agents are online and whose alarms have stopped coming; judged every minute."""
         return SilentFleet(
             silent=[
                 SilentView(

@@ -52,7 +52,7 @@ class JobBoard(Protocol):
         """Give a job back."""
         ...
 
-    def fail(self, job: Job, message: str, *, now: datetime) -> None:
+    def fail(self, job: Job, message: str, *, now: datetime, plant_now: datetime) -> None:
         """End a job without a result."""
         ...
 
@@ -196,7 +196,7 @@ class Worker(Tireless):
 
     def _fail(self, job: Job, why: str) -> None:
         log.warning("job %s failed: %s", job.number, why)
-        self._patiently(lambda: self.jobs.fail(job, why, now=self.wall()))
+        self._patiently(lambda: self.jobs.fail(job, why, now=self.wall(), plant_now=self.plant()))
 
     def _renew(self, job: Job, progress: Progress) -> None:
         try:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.conftest import wait_until
 from tests.page.conftest import LEARNED, Stage
+from wire.words import Role
 
 CARD = ".ac-card"
 DARK, LIGHT = re.compile("body--dark"), re.compile("body--light")
@@ -18,6 +20,36 @@ def test_every_machine_has_a_card_with_its_likeliest_alarms(page_at: Callable[..
     first = page.locator(CARD, has_text=LEARNED[0])
     expect(first.locator(".ac-likely li")).to_have_count(3)
     expect(first.locator(".ac-share").first).to_contain_text("%")
+
+
+def test_a_machine_that_has_never_connected_comes_last_and_shows_no_forecast(page_at: Callable[..., Page]) -> None:
+    page = page_at("/")
+    expect(page.locator(CARD)).to_have_count(len(LEARNED))
+    last = page.locator(CARD).last
+    expect(last.locator("h2")).to_have_text("padova / filler-1")
+    expect(last).to_contain_text("No forecast: its agent has never connected.")
+    expect(last.locator(".ac-likely li")).to_have_count(0)
+
+
+@pytest.mark.parametrize("path", ["/", "/health"])
+def test_only_who_may_enrol_is_shown_the_way_to_it(page_at: Callable[..., Page], stage: Stage, path: str) -> None:
+    name = "padova/stranger"
+    agent = stage.plant.agent(name, stage.log)
+    agent.start()
+    try:
+        wait_until(
+            lambda: [one.machine for one in stage.plant.api.machines.list().knocking] == ["stranger"],
+            "the machine that is not enrolled is known",
+        )
+    finally:
+        agent.kill()
+    links = "main a[href*='machine=stranger']"
+    operator, admin = page_at(path, role=Role.OPERATOR), page_at(path)
+    for page in (operator, admin):
+        expect(page.locator("main").get_by_text(name)).to_be_visible()
+    expect(admin.locator(links)).to_have_count(1)
+    expect(operator.locator(links)).to_have_count(0)
+    expect(operator.locator("main").get_by_text("An administrator can enrol it.")).to_be_visible()
 
 
 def test_an_alarm_that_arrives_over_mqtt_is_on_the_card_without_a_reload(

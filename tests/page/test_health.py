@@ -120,7 +120,7 @@ def test_agents_are_shown_worst_first_with_what_waits(page_at: Callable[..., Pag
     rows = panel(page, "Agents").locator("tbody tr")
     expect(rows).to_have_count(len(LEARNED))
     expect(rows.first).to_contain_text(LEARNED[1])  # it has no agent and was never heard
-    expect(rows.first).to_contain_text("not heard yet")
+    expect(rows.first).to_contain_text("never connected")
     expect(rows.last).to_contain_text("online")
     panel(page, "Agents").get_by_role("button", name="machine").click()
     expect(rows.first).to_contain_text(LEARNED[0])

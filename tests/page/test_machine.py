@@ -149,12 +149,29 @@ def test_before_the_first_horizon_has_passed_the_page_says_when_scores_come(page
     expect(page.get_by_text("No scores yet")).to_be_visible()
 
 
-def test_a_machine_that_nobody_knows_is_a_404_that_says_what_to_do(stage: Stage) -> None:
+@pytest.mark.parametrize("role", [Role.OPERATOR, Role.ADMIN])
+def test_a_machine_that_is_not_found_is_a_404_and_only_an_admin_is_offered_to_enrol_it(
+    stage: Stage, role: Role
+) -> None:
     for name in ("padova/nobody", "padova/no%20body", "padova/%3Cscript%3E"):
-        visitor = {SESSION_COOKIE: stage.sessions[Role.VIEWER]}
+        visitor = {SESSION_COOKIE: stage.sessions[role]}
         answer = httpx.get(f"{stage.plant.address}/machines/{name}", cookies=visitor, timeout=10)
         assert answer.status_code == 404
-        assert "enrol it" in answer.text
+        assert "Machine not found, or you do not have access to it." in answer.text
+        assert ("Enrol a machine" in answer.text) is (role is Role.ADMIN)
+
+
+def test_a_machine_is_titled_with_its_site(page_at: Callable[..., Page]) -> None:
+    page = page_at(PATH)
+    expect(page.get_by_role("heading", level=1)).to_have_text("padova / filler-0")
+    expect(page).to_have_title("padova / filler-0 · Alarmcast")
+
+
+def test_a_machine_that_has_never_connected_says_so_above_its_forecast(page_at: Callable[..., Page]) -> None:
+    page = page_at(OTHER)
+    expect(
+        page.locator(".ac-machine-head").get_by_text("Never connected: no agent of this machine")
+    ).to_be_visible()
 
 
 def test_an_address_that_leads_nowhere_is_a_404_in_our_own_frame(stage: Stage) -> None:

@@ -121,7 +121,7 @@ class RateView(BaseModel):
     """The alarm rate over the span: hours up to seven days, days beyond."""
 
     bucket: BucketLength
-    time_zone: str = Field(description="Whose hours and days: the machines' own if they share one, else UTC.")
+    time_zone: str = Field(description="Whose hours and days: the time zone of most of the machines.")
     buckets: list[BucketView]
 
 

@@ -60,10 +60,13 @@ class FleetCard(BaseModel):
         max_length=STRIP_HOURS,
     )
     strip_end: Moment = Field(description="The end of the hour under way.")
-    forecast_status: ForecastStatus | None = Field(description="How far to trust it; null without a forecast.")
+    forecast_status: ForecastStatus | None = Field(
+        description="How far to trust it; null without a forecast, or until its agent has connected."
+    )
     learned: bool = Field(description="Whether the model that serves has learned this machine.")
     likely: list[LikelyView] = Field(
-        description=f"At most {MOST_LIKELY}: expected ones by probability, then others by lift.",
+        description=f"At most {MOST_LIKELY}: expected ones by probability, then others by lift; "
+        "empty until its agent has connected.",
         max_length=MOST_LIKELY,
     )
     expected: int = Field(description="How many alarms are expected in all; shelved ones do not count.")
@@ -72,7 +75,10 @@ class FleetCard(BaseModel):
     @property
     def place(self) -> tuple[int, float, float, str, str]:
         """What cards are sorted by, so that whoever merges changed ones into the others has the same order."""
-        group = 0 if self.expected else 1 if self.presence in _WANTS_A_LOOK else 2
+        if self.presence is Presence.NEVER:
+            group = 3
+        else:
+            group = 0 if self.expected else 1 if self.presence in _WANTS_A_LOOK else 2
         likeliest = max((alarm.probability for alarm in self.likely), default=0.0)
         return (group, -self.urgency, -likeliest, self.site, self.machine)
 
@@ -174,7 +180,8 @@ class FleetOverview(BaseModel):
     plant_time: Moment
     model_version: str | None = Field(description="What serves; null while nothing has been learned.")
     cards: list[FleetCard] = Field(
-        description="Most urgent first; what is not urgent but cannot be heard, or is silent, comes next."
+        description="Most urgent first; what is not urgent but cannot be heard, or is silent, comes next; "
+        "machines that have never connected come last."
     )
     gone: list[MachineKey] = Field(description="With `since`: machines that are no longer part of the fleet.")
     knocking: list[KnockView] = Field(description="Who speaks as a machine that is not registered.")

@@ -17,6 +17,7 @@ EXAMPLE_JOB: Final[dict[str, Any]] = {
     "created_at": "2026-11-16T08:00:00.000Z",
     "started_at": "2026-11-16T08:00:02.000Z",
     "finished_at": None,
+    "finished_plant_at": None,
     "attempt": 1,
     "progress": {"stage": "training", "done": 12, "total": 40, "loss": 0.1873, "seconds_left": 41.0},
     "message": None,
@@ -35,7 +36,7 @@ class ProgressView(BaseModel):
 
 
 class JobView(BaseModel):
-    """One learning of one machine; its times are wall time."""
+    """One learning of one machine; its times are wall time unless they say otherwise."""
 
     model_config = ConfigDict(protected_namespaces=(), json_schema_extra={"examples": [EXAMPLE_JOB]})
 
@@ -47,6 +48,9 @@ class JobView(BaseModel):
     created_at: Moment
     started_at: Moment | None
     finished_at: Moment | None
+    finished_plant_at: Moment | None = Field(
+        default=None, description="When it ended in plant time, which is the time of versions and alarms."
+    )
     attempt: int = Field(description="How often it was taken up; more than once if a worker died.")
     progress: ProgressView
     message: str | None = Field(description="What it waits for, or why it ended as it did.")

@@ -32,14 +32,16 @@ class Changes:
         self._told, self._who = told, ""
         self._cursors: list[int | None] = [None]
         self._next: int | None = None
-        with panel("What was changed", note="newest first; nothing is ever taken out; times are UTC"):
+        with panel("What was changed", note="newest first; nothing is ever taken out"):
             with html.form(role="search").classes("ac-tools").on("submit", self._search, js_handler=_SENT):
                 with html.label():
                     html.span("Only what this one did")
                     html.input_(type="search", name="who", maxlength=200, placeholder="maria", autocomplete="off")
                 html.button("Show", type="submit").classes("ac-button")
             self._calm = Renewed(calm)
-            self._table = Records(_COLUMNS, [], label="What was changed", first=_PAGE, sortable=False)
+            self._table = Records(
+                _COLUMNS, [], label="What was changed", first=_PAGE, sortable=False, zone=told.zone
+            )
             self._pages = Renewed(self._draw_pages)
 
     async def renew(self) -> None:

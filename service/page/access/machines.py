@@ -8,7 +8,7 @@ from nicegui.events import GenericEventArguments
 from service.page.access.desk import Deed, Desk, Once, Wish
 from service.page.access.tools import calm, turn_pages
 from service.page.frame import Told, complaining
-from service.page.parts.blocks import panel
+from service.page.parts.blocks import machine_title, panel
 from service.page.parts.records import Cell, Column, Records, Row, dated, deeds, link, word
 from service.page.parts.renewed import Renewed
 from wire.rest.credentials import CredentialsView
@@ -46,7 +46,7 @@ class Machines:
         self._told, self._desk = told, desk
         self._wanted, self._page = "", 0
         self._fleet: list[MachineView] = []
-        with panel("Machines at the broker", note="each has credentials of its own; times are the plant's"):
+        with panel("Machines at the broker", note="each has credentials of its own"):
             self._calm = Renewed(calm)
             self._locked_out = Renewed(_warn)
             with html.div().classes("ac-stack") as self._inside:
@@ -54,7 +54,9 @@ class Machines:
                     html.span("Machine")
                     search = html.input_(type="search", name="machine", placeholder="padova/filler")
                     search.on("input", self._search, js_handler=_TYPED, throttle=0.3, leading_events=False)
-                self._table = Records(_COLUMNS, [], label="Machines at the broker", first=_PAGE, order=(1, True))
+                self._table = Records(
+                    _COLUMNS, [], label="Machines at the broker", first=_PAGE, order=(1, True), zone=told.zone
+                )
                 self._table.on_deed(self._on_deed)
                 self._pages = Renewed(self._draw_pages)
         self._inside.set_visibility(False)
@@ -153,7 +155,7 @@ def _row(machine: MachineView, held: CredentialsView) -> Row:
         buttons.append(("revoke", "Revoke", f"Revoke the credentials of {key}"))
     since = held.revoked_at or held.locked_out_since or held.rotated_at or held.issued_at
     cells: list[Cell] = [
-        link(machine.name, f"/machines/{key}", key),
+        link(machine_title(machine), f"/machines/{key}", key),
         word(text, sign, tone, rank),
         dated(since, machine.time_zone),
         held.generation,

@@ -28,8 +28,8 @@ class People:
     def __init__(self, told: Told, places: Places, desk: Desk) -> None:
         self._told, self._places, self._desk = told, places, desk
         self._users: dict[str, UserView] = {}
-        with panel("People", note="who may sign in; times are UTC"):
-            self._table = Records(_COLUMNS, [], label="People")
+        with panel("People", note="who may sign in"):
+            self._table = Records(_COLUMNS, [], label="People", zone=told.zone)
             self._table.on_deed(self._on_deed)
             add_button("Add a person …", self._ask_add)
 

@@ -32,7 +32,7 @@ class Programs:
         self._keys: dict[str, KeyView] = {}
         with panel("Keys for programs", note="each for one program, so that it can be taken back alone"):
             self._calm = Renewed(calm)
-            self._table = Records(_COLUMNS, [], label="Keys for programs")
+            self._table = Records(_COLUMNS, [], label="Keys for programs", zone=told.zone)
             self._table.on_deed(self._on_deed)
             add_button("Make a key …", self._ask_add)
 

@@ -9,6 +9,7 @@ from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
 from service.page.alarms.view import OWN, SPANS, USUAL_SPAN, View, read_day
+from service.page.parts.blocks import machine_title
 from service.page.parts.forms import select
 from service.page.parts.renewed import Renewed
 from wire.rest.figures import ShiftView
@@ -65,7 +66,7 @@ class Controls:
     def _draw_machines(self, _site: str) -> None:
         view = self._view
         here = [one for one in self._all if view.site in ("", one.site)]
-        names = {f"{one.site}/{one.machine}": one.name for one in here}
+        names = {f"{one.site}/{one.machine}": machine_title(one) for one in here}
         machine = f"{view.site}/{view.machine}" if view.machine else ""
         if machine:
             names.setdefault(machine, machine)  # one that was let go may still be looked at

@@ -16,6 +16,7 @@ from service.page.parts.blocks import teach
 from service.page.parts.renewed import Renewed
 from wire.rest.figures import FiguresView, ShiftView
 from wire.rest.machines import MachineView
+from wire.zones import common_zone
 
 _RENEWED, _KEPT = 15.0, 10.0  # seconds
 
@@ -126,13 +127,12 @@ class _Page:
         return datetime.fromisoformat((await self._told.live.whole())["plant_time"])
 
     def _zone(self, view: View) -> str:
-        """Return the time zone that all machines of a view share, or UTC."""
-        zones = {
+        """Return the time zone of most machines of a view."""
+        return common_zone(
             one.time_zone
             for one in self._machines
             if view.site in ("", one.site) and view.machine in ("", one.machine)
-        }
-        return zones.pop() if len(zones) == 1 else "UTC"
+        )
 
 
 def _words(error: AlarmcastError) -> str:

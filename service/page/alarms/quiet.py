@@ -7,13 +7,14 @@ from nicegui import html, ui
 
 from alarmcast import AlarmcastError
 from service.page.frame import Told, complaining
-from service.page.parts.blocks import panel
+from service.page.parts.blocks import machine_title, panel, plant_time
 from service.page.parts.forms import Typed, choice, entry, form
 from service.page.parts.records import Cell, Column, Records, Row, alarm, deeds, link, moment, word
 from service.page.parts.renewed import Renewed
 from wire.rest.hush import MaintenanceView, ShelfView
 from wire.rest.machines import MachineView
 from wire.words import Role
+from wire.zones import common_zone
 
 _SHELVES = [Column("machine"), Column("alarm"), Column("until"), Column("who and why"), Column("")]
 _WINDOWS = [
@@ -33,7 +34,7 @@ class Quiet:
 
     def __init__(self, told: Told, machines: list[MachineView]) -> None:
         self._told, self._machines, self._may = told, machines, told.may(Role.OPERATOR)
-        self._names = {f"{one.site}/{one.machine}": one.name for one in machines}
+        self._names = {f"{one.site}/{one.machine}": machine_title(one) for one in machines}
         self._zones = {f"{one.site}/{one.machine}": one.time_zone for one in machines}
         with html.div().classes("ac-pair"):
             with panel("Shelved now"):
@@ -42,7 +43,7 @@ class Quiet:
                     "if nothing were. Shelve one on its machine's page."
                 ).classes("quiet small")
                 self._no_shelves = Renewed(_calm)
-                self._shelves = Records(_SHELVES, [], label="Shelved alarms", first=10)
+                self._shelves = Records(_SHELVES, [], label="Shelved alarms", first=10, zone=told.zone)
                 self._shelves.on_deed(self._unshelve)
             with panel("Maintenance"):
                 html.p(
@@ -50,7 +51,7 @@ class Quiet:
                     "counted all the same."
                 ).classes("quiet small")
                 self._no_windows = Renewed(_calm)
-                self._windows = Records(_WINDOWS, [], label="Maintenance windows", first=6)
+                self._windows = Records(_WINDOWS, [], label="Maintenance windows", first=6, zone=told.zone)
                 self._windows.on_deed(self._end)
                 if self._may:
                     self._form()
@@ -84,9 +85,9 @@ class Quiet:
 
     async def _plan(self, typed: Typed) -> None:
         site, _, machine = typed["where"].partition("/")
-        zone = ZoneInfo(self._zone(typed["where"]))
-        start = _moment(typed["from"], zone)
-        until = _moment(typed["until"], zone)
+        zone = self._zone(typed["where"])
+        start = _moment(typed["from"], ZoneInfo(zone))
+        until = _moment(typed["until"], ZoneInfo(zone))
         if until is None and not typed["hours"]:
             raise AlarmcastError("Say until when: fill in the moment, or choose for how long.")
         if until is None:
@@ -100,7 +101,7 @@ class Quiet:
             reason=typed["reason"],
             by=typed["by"] or None,
         )
-        ui.notify(f"Nothing of {typed['where']} is told until {_read(made.until, zone)}.", type="positive")
+        ui.notify(f"Nothing of {typed['where']} is told until {plant_time(made.until, zone)}.", type="positive")
         await self._changed()
 
     async def _unshelve(self, _deed: str, key: str) -> None:
@@ -150,17 +151,12 @@ class Quiet:
         return Row(str(one.id), [where, state, moment(one.start, zone), moment(ended, zone), said, deed])
 
     def _zone(self, where: str) -> str:
-        """Return the time zone of a machine, or the one that all machines of a site share."""
-        zones = {zone for key, zone in self._zones.items() if where in (key, key.partition("/")[0])}
-        return zones.pop() if len(zones) == 1 else "UTC"
+        """Return the time zone of a machine, or of most machines of a site."""
+        return common_zone(zone for key, zone in self._zones.items() if where in (key, key.partition("/")[0]))
 
 
 def _moment(typed: str, zone: ZoneInfo) -> datetime | None:
     return datetime.fromisoformat(typed).replace(tzinfo=zone).astimezone(UTC) if typed else None
-
-
-def _read(at: datetime, zone: ZoneInfo) -> str:
-    return f"{at.astimezone(zone):%a %d %b %H:%M}"
 
 
 def _calm(sentence: str) -> None:

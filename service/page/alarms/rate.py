@@ -69,7 +69,7 @@ def _options(found: FiguresView) -> dict[str, Any]:
     axis = {"axisLine": {"lineStyle": {"color": "var(--line)"}}, "axisLabel": {"color": "var(--soft)"}}
     hourly = found.rate.bucket is BucketLength.HOUR
     return {
-        "grid": {"left": 8, "right": 30, "top": 14, "bottom": 46, "containLabel": True},
+        "grid": {"left": 8, "right": 30, "top": 14, "bottom": 64, "containLabel": True},
         "tooltip": {"trigger": "axis", "formatter": "@tip"},
         "dataZoom": [
             {"type": "inside", "zoomOnMouseWheel": "ctrl", "moveOnMouseWheel": False},

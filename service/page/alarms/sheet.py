@@ -9,7 +9,7 @@ from nicegui.element import Element
 from service.page.alarms import tables
 from service.page.alarms.rate import BANDS, Rate
 from service.page.alarms.view import LINES, Question
-from service.page.parts.blocks import NOTHING, figures, number, panel, percent, when
+from service.page.parts.blocks import NOTHING, figures, machine_title, number, panel, percent, when
 from service.page.parts.records import Column, Records, Row
 from service.page.parts.renewed import Renewed
 from wire.rest.figures import FiguresView
@@ -68,7 +68,7 @@ class Sheet:
     """The panels of the page; ``choose`` changes what the lines are by."""
 
     def __init__(self, machines: list[MachineView], choose: Callable[[FigureLines], Awaitable[None]]) -> None:
-        self._names = {f"{one.site}/{one.machine}": one.name for one in machines}
+        self._names = {f"{one.site}/{one.machine}": machine_title(one) for one in machines}
         self._zones = {f"{one.site}/{one.machine}": one.time_zone for one in machines}
         self._choose = choose
         self._span = Renewed(_span)
@@ -169,7 +169,7 @@ def _span(found: FiguresView) -> None:
         html.span(" to ")
         when(found.until, zone)
         many = "1 machine" if found.machines == 1 else f"{found.machines} machines"
-        html.span(f", {zone}, {many}, {found.total.machine_days:,.1f} days of one machine watched")
+        html.span(f", {many}, {found.total.machine_days:,.1f} days of one machine watched")
 
 
 def _figures(found: FiguresView) -> None:

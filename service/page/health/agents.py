@@ -1,12 +1,15 @@
 """The agents, worst first: who cannot be heard, where most waits, whose clock is off."""
 
+from functools import partial
+
 from nicegui import html, ui
 
 from service.page.frame import Told, complaining
-from service.page.parts.blocks import panel, teach
+from service.page.parts.blocks import machine_title, panel, teach
 from service.page.parts.records import Cell, Column, Records, Row, figure, link, moment, word
 from service.page.parts.renewed import Renewed
 from wire.rest.machines import KnockView, MachineView
+from wire.words import Role
 
 _RENEWED = 5.0  # seconds
 _COLUMNS = [
@@ -27,9 +30,9 @@ class Agents:
     def __init__(self, told: Told) -> None:
         self._told = told
         with panel("Agents", note="worst first; press a heading to sort by it"):
-            self._knocking = Renewed(_knocking)
+            self._knocking = Renewed(partial(_knocking, may_enrol=told.may(Role.ADMIN)))
             self._empty = Renewed(_nobody)
-            self._table = Records(_COLUMNS, [], label="Agents", order=(_WORST, True), first=12)
+            self._table = Records(_COLUMNS, [], label="Agents", order=(_WORST, True), first=12, zone=told.zone)
         ui.timer(_RENEWED, self.renew)
 
     async def renew(self) -> None:
@@ -44,9 +47,9 @@ class Agents:
 
 def _row(machine: MachineView) -> Row:
     name, agent = f"{machine.site}/{machine.machine}", machine.agent
-    cells: list[Cell] = [link(machine.name, f"/machines/{name}", name)]
+    cells: list[Cell] = [link(machine_title(machine), f"/machines/{name}", name)]
     if agent is None:
-        cells += [word("not heard yet", "○", "quiet", _NEVER), None, None, None, None]
+        cells += [word("never connected", "○", "quiet", _NEVER), None, None, None, None]
         return Row(name, cells)
     waiting, skew = agent.spooled, agent.skew_ms
     state = word("online", "●", "ac-good", float(waiting or 0)) if agent.online else _offline()
@@ -68,14 +71,17 @@ def _nobody(nobody: bool) -> None:  # noqa: FBT001 - what is shown
     if nobody:
         teach(
             "No machines yet",
-            "Enrol the first on the Learning page; its agent appears here once it is heard.",
+            "Enrol the first on the page Learning; its agent appears here once it has connected.",
         )
 
 
-def _knocking(knocks: list[KnockView]) -> None:
+def _knocking(knocks: list[KnockView], *, may_enrol: bool) -> None:
     for knock in knocks:
         with html.p().classes("ac-warn"):
             html.span("◆", **{"aria-hidden": "true"})
             name = f"{knock.site}/{knock.machine}"
             html.span(f" {name} speaks but is not enrolled; nothing of it is stored, nothing is lost. ")
-            html.a("Enrol it", href="/learning")
+            if may_enrol:
+                html.a("Enrol it", href=f"/learning?site={knock.site}&machine={knock.machine}")
+            else:
+                html.span("An administrator can enrol it.")

@@ -34,8 +34,8 @@ _CORRECTED = """(event) => {
 class Item:
     """Shows one item; ``replay(number, corrected body)`` gives it another chance."""
 
-    def __init__(self, replay: Callable[[int, str | None], Awaitable[None]]) -> None:
-        self._replay = replay
+    def __init__(self, replay: Callable[[int, str | None], Awaitable[None]], zone: str) -> None:
+        self._replay, self._zone = replay, zone
         self._place: Element = html.div()
 
     def close(self) -> None:
@@ -50,8 +50,8 @@ class Item:
                 html.h3(f"Item {item.id}")
                 with html.span().classes("quiet small"):
                     html.span("received ")
-                    when(item.received_at, "UTC")
-                    html.span(f" UTC on {item.topic}, {item.size:,} bytes, sha256 {item.sha256[:12]}…")
+                    when(item.received_at, self._zone)
+                    html.span(f" on {item.topic}, {item.size:,} bytes, sha256 {item.sha256[:12]}…")
             html.p(f"Refused as {item.reason}: {item.detail}")
             html.pre(item.text if item.text is not None else hexed(b64decode(item.base64))).props("tabindex=0")
             with html.div().classes("ac-tools"):

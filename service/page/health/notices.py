@@ -46,14 +46,14 @@ class Notices:
         self._told, self._admin = told, told.may(Role.ADMIN)
         with panel("Webhooks", note="who is told over HTTP as soon as an alarm becomes likely"):
             self._no_webhooks = Renewed(_calm)
-            self._webhooks = Records(_WEBHOOKS, [], label="Webhooks", first=10)
+            self._webhooks = Records(_WEBHOOKS, [], label="Webhooks", first=10, zone=told.zone)
             self._webhooks.on_deed(self._on_webhook)
             self._made = html.div()
             if self._admin:
                 self._form()
         with panel("Notices", note="likely alarms that were news, newest first", wide=True):
             self._no_notices = Renewed(_calm)
-            self._notices = Records(_NOTICES, [], label="Notices", first=8)
+            self._notices = Records(_NOTICES, [], label="Notices", first=8, zone=told.zone)
         ui.timer(_RENEWED, self.renew)
 
     async def renew(self) -> None:

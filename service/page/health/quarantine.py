@@ -27,9 +27,9 @@ MEANINGS = {
     "internal": "a defect of ours; replay it after an update",
 }
 _PAGE = 50
-_REASONS = [Column("reason"), Column("items", number=True), Column("last, UTC"), Column("")]
+_REASONS = [Column("reason"), Column("items", number=True), Column("last"), Column("")]
 _ITEMS = [
-    Column("received, UTC"),
+    Column("received"),
     Column("from"),
     Column("what is wrong"),
     Column("bytes", number=True),
@@ -46,13 +46,13 @@ class Quarantine:
             "Quarantine", note="what was refused is kept whole until it is replayed or grows old", wide=True
         ):
             self._calm = Renewed(_calm)
-            self._reasons = Records(_REASONS, [], label="Quarantine by reason", first=12)
+            self._reasons = Records(_REASONS, [], label="Quarantine by reason", first=12, zone=told.zone)
             self._reasons.on_deed(self._on_reason)
             with html.div().classes("ac-inside") as self._inside:
                 self._title: Renewed[str] = Renewed(html.h3)
-                self._items = Records(_ITEMS, [], label="Items of this reason", first=10)
+                self._items = Records(_ITEMS, [], label="Items of this reason", first=10, zone=told.zone)
                 self._items.on_deed(self._on_item)
-                self._item = Item(self._replay)
+                self._item = Item(self._replay, told.zone)
         self._inside.set_visibility(False)
 
     def tell(self, totals: QuarantineTotals | None) -> None:

@@ -16,24 +16,24 @@ export default {
         </header>
         <job-steps :job="job" />
       </article>
-      <details v-if="ended.length">
-        <summary>{{ ended.length }} that ended</summary>
+      <details v-if="finished.length">
+        <summary>{{ finished.length }} that ended</summary>
         <div class="ac-scroll" tabindex="0" role="region" aria-label="Jobs that ended">
           <table class="ac-table">
             <thead><tr><th scope="col">Job</th><th scope="col">Machine</th><th scope="col">Outcome</th><th scope="col">Ended</th><th scope="col" class="number">Took</th></tr></thead>
-            <tbody v-for="job in ended.slice(0, shown)" :key="job.id">
+            <tbody v-for="job in finished.slice(0, shown)" :key="job.id">
               <tr>
                 <td>{{ job.id }}</td>
                 <td class="ac-nowrap">{{ name(job) }}</td>
                 <td class="ac-nowrap"><span :class="tones[job.state]">{{ signs[job.state] }} {{ job.state }}</span> {{ job.model_version }}</td>
-                <td class="ac-nowrap"><time :datetime="job.finished_at" :title="utc(job.finished_at)">{{ plantTime(job.finished_at, job.time_zone) }}</time></td>
+                <td class="ac-nowrap"><time :datetime="ended(job)" :title="utc(ended(job))">{{ plantTime(ended(job), job.time_zone) }}</time></td>
                 <td class="number ac-nowrap">{{ took(job) }}</td>
               </tr>
               <tr v-if="job.message"><td></td><td class="ac-said" colspan="4">{{ job.message }}</td></tr>
             </tbody>
           </table>
         </div>
-        <button type="button" class="ac-button" v-if="ended.length > shown" @click="shown += 40">Show more</button>
+        <button type="button" class="ac-button" v-if="finished.length > shown" @click="shown += 40">Show more</button>
       </details>
     </div>`,
   data() {
@@ -43,7 +43,7 @@ export default {
     open() {
       return this.jobs.filter(isOpen).sort((a, b) => (b.state === "running") - (a.state === "running") || a.id - b.id);
     },
-    ended() {
+    finished() {
       return this.jobs.filter((job) => !isOpen(job) && job.finished_at);
     },
   },
@@ -58,6 +58,10 @@ export default {
     },
     name(job) {
       return `${job.site}/${job.machine}`;
+    },
+    // In plant time, like the version that it made; the wall's is only for how long it took.
+    ended(job) {
+      return job.finished_plant_at ?? job.finished_at;
     },
     took(job) {
       return job.started_at ? duration((new Date(job.finished_at) - new Date(job.started_at)) / 1000) : "";

@@ -24,8 +24,10 @@ def draw_machines(machines: list[MachineView], deeds: Deeds | None) -> None:
     if not machines:
         teach(
             "No machines yet",
-            "Enrol the first one in the form above, with its past if there is a log; or see a whole plant first:",
-            code="scripts/demo",
+            "Enrol the first one in the form above, with its past if there is a log; or see a whole plant first:"
+            if deeds
+            else "An administrator has to enrol the first one.",
+            code="scripts/demo" if deeds else None,
         )
         return
     table(

@@ -39,7 +39,8 @@ async def learning(told: Told, *, site: str | None = None, machine: str | None =
             html.h1("What the model has learned, and how well")
             with html.nav().classes("ac-jump small").props('aria-label="On this page"'):
                 for anchor, name in _PARTS.items():
-                    html.a(name, href=f"#{anchor}")
+                    if anchor != "enrol" or told.may(Role.ADMIN):
+                        html.a(name, href=f"#{anchor}")
         Page(told, site=site, machine=machine)
 
 

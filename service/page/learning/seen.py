@@ -8,6 +8,7 @@ from wire.rest.jobs import JobView
 from wire.rest.machines import Fleet
 from wire.rest.models import ModelView
 from wire.words import Standing
+from wire.zones import common_zone
 
 _JOBS = 60  # the newest; older ones are over REST
 
@@ -44,14 +45,14 @@ class Seen:
 
     @property
     def zone(self) -> str:
-        """The zone for what is no single machine's: that of the first one."""
-        return self.fleet.machines[0].time_zone if self.fleet.machines else "UTC"
+        """The time zone for what is no single machine's: that of most machines."""
+        return common_zone(one.time_zone for one in self.fleet.machines)
 
     def told_jobs(self) -> list[dict[str, Any]]:
         """Return the jobs for the browser, each with the zone of its machine."""
         zones = {(one.site, one.machine): one.time_zone for one in self.fleet.machines}
         return [
-            {**job.model_dump(mode="json"), "time_zone": zones.get((job.site, job.machine), "UTC")}
+            {**job.model_dump(mode="json"), "time_zone": zones.get((job.site, job.machine), self.zone)}
             for job in self.jobs
         ]
 

@@ -1,5 +1,5 @@
 // What a person may do about a likely alarm: say that it is known, or put it on the shelf for a while, with a reason.
-import { plantTime, utc } from "alarmcast-words";
+import { plantTime, utc, zoneName } from "alarmcast-words";
 
 const PATIENCE = 15000; // milliseconds
 const NO_ANSWER = "Nothing has answered for 15 seconds. It may have been done all the same: look at the page again, then try again.";
@@ -23,7 +23,7 @@ export default {
           <fieldset v-if="deed === 'shelve'">
             <legend>For how long</legend>
             <label v-for="one in spans" :key="one.value"><input type="radio" name="span" :value="one.value" v-model="span" /> {{ one.word }}</label>
-            <label><input type="radio" name="span" value="until" v-model="span" /> until, in plant time <input class="ac-field" type="datetime-local" v-model="until" :required="span === 'until'" aria-label="until, in plant time" @focus="span = 'until'" /></label>
+            <label><input type="radio" name="span" value="until" v-model="span" /> until, in plant time ({{ zoneName(Date.now(), zone) }}) <input class="ac-field" type="datetime-local" v-model="until" :required="span === 'until'" aria-label="until, in plant time" @focus="span = 'until'" /></label>
           </fieldset>
           <label>{{ deed === "shelve" ? "Why" : "What is done about it (may stay empty)" }} <input class="ac-field" type="text" maxlength="1000" v-model.trim="reason" :required="deed === 'shelve'" /></label>
           <label>Your name (may stay empty) <input class="ac-field" type="text" maxlength="100" v-model.trim="by" autocomplete="name" /></label>
@@ -46,7 +46,7 @@ export default {
     this.$emit("ready");
   },
   methods: {
-    plantTime, utc,
+    plantTime, utc, zoneName,
     // While the dialog is open it stays about the alarm it was opened for.
     load(told) {
       if (!this.$refs.dialog?.open) Object.assign(this, told);

@@ -1,8 +1,8 @@
 // Who the machine is, how it is, and in words whatever keeps its forecast from being trusted in full.
-import { ago, percent, plantTime, presences, utc } from "alarmcast-words";
+import { ago, machineTitle, percent, plantTime, presences, utc } from "alarmcast-words";
 
 const STATES = {
-  registered: "Nothing has been heard of it yet. Start its agent, or load its history on the page Learning.",
+  registered: "Nothing has been heard of it yet. Start its agent, or let an administrator load its history on the page Learning.",
   collecting: "It is heard, but not yet for long enough to learn from. It is learned by itself once there is enough; until then the fleet's model speaks for it.",
   learning: "It is being learned just now; until that is done the fleet's model speaks for it.",
   failed: "It was not learned, so the fleet's model speaks for it.",
@@ -13,7 +13,7 @@ export default {
   template: `
     <section v-if="machine" class="ac-machine-head" aria-label="The machine">
       <div class="ac-head">
-        <h1>{{ machine.name }}</h1>
+        <h1>{{ machineTitle(machine) }}</h1>
         <span class="quiet">{{ machine.site }}/{{ machine.machine }}</span>
         <span v-if="presence" :class="['ac-tag', presence.tone]" :title="heard ? 'last heard ' + both(heard) : ''"><span aria-hidden="true">{{ presence.sign }}</span>{{ presence.word }}</span>
         <span class="ac-tag quiet">{{ erased ? "erased" : machine.state }}</span>
@@ -61,6 +61,10 @@ export default {
         ? this.machine.reason.replace("Erased", "It has been erased with all that it told") + " Nothing is taken from it and nothing forecast for it."
         : [STATES[this.machine.state], this.machine.reason].filter(Boolean).join(" ");
       const notes = state ? [state] : [];
+      if (this.forecast && !this.heard && this.machine.state !== "retired") {
+        notes.push("Never connected: no agent of this machine has ever connected. What is below is computed from its imported history alone and says nothing about the machine now. Start its agent.");
+        return notes;
+      }
       if (this.forecast?.status === "warming_up")
         notes.push(`Warming up: the machine was heard for only ${percent(this.forecast.coverage)} of the ${this.hours(this.forecast.window_start, this.forecast.window_end)} that a forecast looks back on. The rest counts as unknown; trust grows by itself while it is heard.`);
       if (this.forecast?.status === "stale")
@@ -74,7 +78,7 @@ export default {
     this.$emit("ready");
   },
   methods: {
-    ago, percent, plantTime, utc,
+    ago, machineTitle, percent, plantTime, utc,
     load(told) {
       Object.assign(this, told);
     },
@@ -82,7 +86,7 @@ export default {
       return `${plantTime(moment, this.zone)}, ${utc(moment)}`;
     },
     clock(moment) {
-      return plantTime(moment, this.zone).split(", ").at(-1);
+      return plantTime(moment, this.zone).split(", ").at(-1); // with its zone
     },
     hours(start, end) {
       const minutes = Math.round((new Date(end) - new Date(start)) / 60000);

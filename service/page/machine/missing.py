@@ -1,20 +1,20 @@
-"""A machine that nobody has enrolled: what to do about it."""
+"""The page in place of one about a machine that does not exist, or that the visitor may not see."""
 
 from nicegui import html
 
 from service.page.frame import Told, frame
 from service.page.parts.blocks import teach
+from wire.words import Role
 
 
 def missing(told: Told, machine: str) -> None:
     """Draw a page in place of one about a machine that is not known."""
-    with frame(told, "No such machine", path=""):
+    with frame(told, "Machine not found", path=""):
         teach(
-            f"There is no machine {machine}",
-            "Look for a slip in its name: it is written site/machine, as on the fleet page. A machine that speaks "
-            "without being enrolled is named there too.",
-            "If it is new, enrol it; its agent may already run.",
+            "Machine not found, or you do not have access to it.",
+            f"Check the address: {machine} is written site/machine, as on the fleet page.",
         )
         with html.div().classes("ac-tools ac-middle"):
             html.a("All machines", href="/").classes("ac-button")
-            html.a("Enrol a machine", href="/learning").classes("ac-button ac-main-deed")
+            if told.may(Role.ADMIN):
+                html.a("Enrol a machine", href="/learning").classes("ac-button ac-main-deed")

@@ -15,6 +15,7 @@ from service.page.machine.missing import missing
 from service.page.machine.outlook import Outlook
 from service.page.machine.record import Record
 from service.page.machine.timeline import Timeline
+from service.page.parts.blocks import machine_title
 from wire.rest.machines import MachineView
 from wire.words import MachineState
 
@@ -90,7 +91,7 @@ class _MachinePage:
 
     def draw(self) -> None:
         """Draw what is known of it, and its parts."""
-        with frame(self.told, self.view.name, path="", look="machine"):
+        with frame(self.told, machine_title(self.view), path="", look="machine", zone=self.view.time_zone):
             self.head = MachineHead()
             if self.view.state is not MachineState.RETIRED:
                 self.outlook.draw()

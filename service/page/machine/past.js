@@ -1,5 +1,5 @@
 // Were the forecasts right? One line an alarm, one column a forecast, newest first.
-import { percent, plantClock, plantDay, plantTime, severitySigns, utc } from "alarmcast-words";
+import { percent, plantClock, plantDay, plantTime, severitySigns, utc, zoneName } from "alarmcast-words";
 
 const VERDICTS = {
   hit: { sign: "✓", word: "hit", says: "expected, and it came" },
@@ -24,7 +24,7 @@ export default {
       <div class="ac-scroll ac-past" tabindex="0" role="region" aria-label="Past forecasts against what happened, newest first">
         <table>
           <thead>
-            <tr><th rowspan="2" scope="col" class="ac-stays">Alarm</th><th v-for="day in days" :key="day.name" :colspan="day.count" scope="colgroup" class="ac-day"><span>{{ day.name }}</span></th></tr>
+            <tr><th rowspan="2" scope="col" class="ac-stays">Alarm <span class="quiet small" v-if="columns.length">(times in {{ zoneName(columns[0].as_of, zone) }})</span></th><th v-for="day in days" :key="day.name" :colspan="day.count" scope="colgroup" class="ac-day"><span>{{ day.name }}</span></th></tr>
             <tr><th v-for="one in columns" :key="one.as_of" scope="col" :title="heading(one)">{{ plantClock(one.as_of, zone).slice(0, every ? 2 : 5) }}</th></tr>
           </thead>
           <tbody>
@@ -78,7 +78,7 @@ export default {
     this.$emit("ready");
   },
   methods: {
-    plantClock,
+    plantClock, zoneName,
     // What was looked at further back stays when something new is told.
     load(told) {
       const all = new Map(this.moments.map((one) => [one.as_of, one]));

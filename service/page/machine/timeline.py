@@ -8,7 +8,7 @@ from nicegui.events import GenericEventArguments
 
 from service.page.frame import Told, complaining
 from service.page.machine.timeline_chart import options
-from service.page.parts.blocks import panel
+from service.page.parts.blocks import machine_title, panel
 from service.page.parts.elements import Chart
 from wire.rest.timelines import TimelineView
 
@@ -43,7 +43,7 @@ class Timeline:
         found = await self.told.client.timelines.of(self.machine, since=since, until=self.now)
         words = summary(found)
         self._said.text = words
-        self._chart.show(options(found), label=f"Alarms of {found.name} over time: {words}")
+        self._chart.show(options(found), label=f"Alarms of {machine_title(found)} over time: {words}")
 
     async def _choose(self, event: GenericEventArguments) -> None:
         self.span = timedelta(hours=int(event.args))

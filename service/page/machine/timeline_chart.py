@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+from service.page.parts.blocks import plant_time
 from wire.rest.timelines import TimelineView
 
 _ROWS = 14  # codes with a row of their own; the rest share one
@@ -28,14 +29,15 @@ def options(found: TimelineView) -> dict[str, Any]:
     chatter = [
         {
             "value": [_ms(burst.start), row(burst.code)],
-            "tip": f"{burst.code} {burst.text} chatters: {burst.alarms} times until {burst.end:%H:%M:%S} UTC",
+            "tip": f"{burst.code} {burst.text} chatters: {burst.alarms} times "
+            f"until {plant_time(burst.end, found.time_zone)}",
             "at": burst.start.isoformat(),
         }
         for burst in found.chatter
         if burst.code in texts
     ]
     return {
-        "grid": {"left": 230, "right": 18, "top": 42, "bottom": 78},
+        "grid": {"left": 230, "right": 18, "top": 42, "bottom": 92},
         "legend": {"top": 0, "left": 0, "itemWidth": 12, "itemHeight": 12, "textStyle": {"color": "var(--soft)"}},
         "tooltip": {"trigger": "item", "formatter": "@tip", "confine": True} | _TIP,
         "xAxis": {

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from nicegui import html
+
+from wire.zones import zone_word
 
 Cell = str | int | float | Callable[[], object] | None
 NOTHING = "\N{EN DASH}"  # where there is no figure
@@ -81,8 +84,26 @@ def when(moment: datetime | None, zone: str) -> None:
     if moment is None:
         html.span(NOTHING)
         return
-    local = moment.astimezone(ZoneInfo(zone))
-    html.time(f"{local:%a %d %b %H:%M}", datetime=moment.isoformat(), title=f"{moment:%Y-%m-%d %H:%M:%S} UTC")
+    html.time(plant_time(moment, zone), datetime=moment.isoformat(), title=f"{moment:%Y-%m-%d %H:%M:%S} UTC")
+
+
+def plant_time(moment: datetime, zone: str) -> str:
+    """Return a moment in plant time, with the zone's name."""
+    return f"{moment.astimezone(ZoneInfo(zone)):%a %d %b %H:%M} {zone_word(moment, zone)}"
+
+
+class Named(Protocol):
+    """Whatever stands for a machine."""
+
+    site: str
+    name: str
+
+
+def machine_title(machine: Named) -> str:
+    """Return what a machine is called beside machines of other sites: with its site, unless its name says it."""
+    if machine.site.casefold() in machine.name.casefold():
+        return machine.name
+    return f"{machine.site} / {machine.name}"
 
 
 def percent(share: float | None) -> str:

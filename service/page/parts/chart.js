@@ -1,7 +1,7 @@
 // An ECharts chart in the page's colours. Options come from the server as plain data: a colour may be written as
 // "var(--ink)" and follows light and dark, a formatter as "@percent" and is looked up here, so no code is sent.
 import { echarts } from "nicegui-echart";
-import { percent, plantClock, plantDay, plantTime, utc } from "alarmcast-words";
+import { percent, plantClock, plantDay, plantTime, utc, zoneName } from "alarmcast-words";
 
 function formatters(zone) {
   const when = (value) => `${plantTime(value, zone)}\n${utc(value)}`;
@@ -65,6 +65,7 @@ export default {
         });
       }
       const options = this.resolved(this.options);
+      this.nameZone(options);
       // By its name: text is measured on a canvas, which does not know what "inherit" means.
       options.textStyle = { fontFamily: getComputedStyle(this.$el).fontFamily, ...options.textStyle };
       options.animation ??= false;
@@ -73,6 +74,15 @@ export default {
     },
     update_chart() {
       this.draw();
+    },
+    // An axis of moments says by which clock it is to be read.
+    nameZone(options) {
+      const axis = options.xAxis;
+      if (axis?.type !== "time" || axis.name) return;
+      axis.name = `plant time, ${zoneName(axis.max ?? Date.now(), this.zone)}`;
+      axis.nameLocation = "middle";
+      axis.nameGap = 24;
+      axis.nameTextStyle = { color: axis.axisLabel?.color, fontSize: 11 };
     },
     resolved(value) {
       const styles = getComputedStyle(document.body);

@@ -14,6 +14,10 @@ _WORDS = {"alarmcast-words": str(Path(__file__).parent.parent / "words")}
 class FleetBoard(ui.element, component="fleet_board.js", esm=_WORDS):
     """Every machine as a card; sorts, filters and searches by itself."""
 
+    def __init__(self, *, may_enrol: bool) -> None:
+        super().__init__()
+        self._props["may_enrol"] = may_enrol
+
     def load(self, overview: dict[str, Any]) -> None:
         """Show a fleet overview as the API gives it, whole or only what changed."""
         self.run_method("load", overview)
@@ -34,9 +38,11 @@ class Visitor(ui.element, component="visitor.js"):
 class PlantClock(ui.element, component="plant_clock.js", esm=_WORDS):
     """What time it is in the plant, what serves, and whether this page is still told."""
 
-    def tell(self, overview: dict[str, Any]) -> None:
-        """Show what a fleet overview says of them."""
-        self.run_method("tell", {name: overview[name] for name in ("plant_time", "model_version")})
+    def tell(self, overview: dict[str, Any], zone: str) -> None:
+        """Show what a fleet overview says of them, in a time zone."""
+        self.run_method(
+            "tell", {name: overview[name] for name in ("plant_time", "model_version")} | {"zone": zone}
+        )
 
 
 class Chart(ui.element, component="chart.js", esm=_WORDS):

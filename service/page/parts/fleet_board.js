@@ -1,6 +1,6 @@
 // Every machine as a card. The server sends all cards once and then only those that changed; filtering, sorting
 // and searching happen here, so that they are instant and cost the service nothing.
-import { ago, percent, plantTime, presences, severitySigns, times, utc } from "alarmcast-words";
+import { ago, machineTitle, percent, plantTime, presences, severitySigns, times, utc } from "alarmcast-words";
 
 const AWAY = new Set(["stale", "silent", "offline"]);
 const STATES = {
@@ -14,7 +14,7 @@ const AT_FIRST = 60; // cards drawn at once; the rest follow as they are scrolle
 
 const byName = (a, b) => a.key.localeCompare(b.key);
 const ORDERS = {
-  urgency: (a, b) => b.urgency - a.urgency || AWAY.has(b.presence) - AWAY.has(a.presence) || likeliest(b) - likeliest(a) || byName(a, b),
+  urgency: (a, b) => (a.presence === "never") - (b.presence === "never") || b.urgency - a.urgency || AWAY.has(b.presence) - AWAY.has(a.presence) || likeliest(b) - likeliest(a) || byName(a, b),
   name: byName,
   alarm: (a, b) => (b.last_alarm?.at ?? "").localeCompare(a.last_alarm?.at ?? "") || byName(a, b),
 };
@@ -28,12 +28,16 @@ export default {
     <section>
       <div class="ac-teach" v-if="loaded && !total">
         <h2>No machines yet</h2>
-        <p><a href="/learning">Enrol the first machine</a>, with its past if there is a log, and point its agent at the broker.</p>
-        <p>To see a whole plant first, run <code>scripts/demo</code>.</p>
+        <template v-if="may_enrol">
+          <p><a href="/learning">Enrol the first machine</a>, with its past if there is a log, and point its agent at the broker.</p>
+          <p>To see a whole plant first, run <code>scripts/demo</code>.</p>
+        </template>
+        <p v-else>An administrator has to enrol the first machine.</p>
       </div>
       <p class="ac-warn" v-if="knocking.length" role="status">
         {{ knocking.length === 1 ? "A machine speaks that is" : knocking.length + " machines speak that are" }} not enrolled, and nothing of it is lost:
-        <template v-for="(one, place) in knocking.slice(0, 5)" :key="one.site + '/' + one.machine">{{ place ? ", " : "" }}<a :href="'/learning?site=' + one.site + '&machine=' + one.machine">{{ one.site }}/{{ one.machine }}</a></template>{{ knocking.length > 5 ? " …" : "" }}.
+        <template v-for="(one, place) in knocking.slice(0, 5)" :key="one.site + '/' + one.machine">{{ place ? ", " : "" }}<a v-if="may_enrol" :href="'/learning?site=' + one.site + '&machine=' + one.machine">{{ one.site }}/{{ one.machine }}</a><template v-else>{{ one.site }}/{{ one.machine }}</template></template>{{ knocking.length > 5 ? " …" : "" }}.
+        <template v-if="!may_enrol">An administrator can enrol {{ knocking.length === 1 ? "it" : "them" }}.</template>
       </p>
       <div class="ac-tools" role="search" aria-label="Filter machines" v-if="loaded && total">
         <label>Search <input type="search" v-model.trim="search" placeholder="machine or alarm" /></label>
@@ -48,10 +52,10 @@ export default {
         <a v-for="card in found.slice(0, shown)" :key="card.key" :href="'/machines/' + card.key" :class="['ac-card', tone(card)]">
           <div class="ac-top">
             <div style="min-width: 0">
-              <h2>{{ card.name }}</h2>
+              <h2>{{ machineTitle(card) }}</h2>
               <span class="quiet small">{{ card.key }}</span>
             </div>
-            <span :class="['ac-tag', presence(card).tone]" :title="card.heard_at ? 'last heard ' + utc(card.heard_at) : ''"><span aria-hidden="true">{{ presence(card).sign }}</span>{{ presence(card).word }}</span>
+            <span :class="['ac-tag', presence(card).tone]" :title="card.heard_at ? 'last message from its agent ' + plantTime(card.heard_at, card.time_zone) : ''"><span aria-hidden="true">{{ presence(card).sign }}</span>{{ presence(card).word }}</span>
           </div>
           <ul class="ac-likely" v-if="card.likely.length">
             <li v-for="one in card.likely" :key="one.code">
@@ -62,12 +66,13 @@ export default {
               <span class="ac-lift" v-else :title="one.base_rate === null ? 'no past to compare with' : 'usually ' + percent(one.base_rate)">{{ times(one.lift) }}</span>
             </li>
           </ul>
+          <p class="ac-calm" v-else-if="card.presence === 'never'">No forecast: its agent has never connected.</p>
           <p class="ac-calm" v-else>No forecast yet.</p>
           <div class="ac-strip" role="img" :aria-label="sum(card.strip) + ' alarms in the last 28 hours'" :title="sum(card.strip) + ' alarms in the last 28 hours, hour by hour'">
             <i v-for="(count, hour) in card.strip" :key="hour" :class="{ 'is-busy': count > 0 }" :style="{ height: height(count, card.strip) }"></i>
           </div>
           <div class="ac-foot">
-            <span v-if="card.last_alarm" :title="utc(card.last_alarm.at) + ', in the plant ' + plantTime(card.last_alarm.at, card.time_zone)">{{ ago(card.last_alarm.at, now) }}: {{ card.last_alarm.text }}</span>
+            <span v-if="card.last_alarm" :title="plantTime(card.last_alarm.at, card.time_zone)">{{ ago(card.last_alarm.at, now) }}: {{ card.last_alarm.text }}</span>
             <span v-else>no alarm yet</span>
             <span v-if="note(card)" :title="note(card)">{{ card.state }}</span>
           </div>
@@ -75,6 +80,7 @@ export default {
       </div>
       <div ref="end" style="height: 1px"></div>
     </section>`,
+  props: { may_enrol: Boolean },
   data() {
     return {
       loaded: false, cards: new Map(), version: 0, sites: [], knocking: [], now: new Date().toISOString(), shown: AT_FIRST,
@@ -103,6 +109,8 @@ export default {
       const parts = [`${this.found.length} of ${this.total} machines`];
       parts.push(expecting ? `${expecting} expect an alarm` : "nothing expected");
       if (away) parts.push(`${away} not heard`);
+      const never = this.all.filter((card) => card.presence === "never").length;
+      if (never) parts.push(`${never} never connected`);
       return parts.join(" · ");
     },
   },
@@ -122,7 +130,7 @@ export default {
     this.watcher.disconnect();
   },
   methods: {
-    ago, percent, plantTime, times, utc,
+    ago, machineTitle, percent, plantTime, times, utc,
     load(overview) {
       if (overview.complete) this.cards.clear();
       for (const card of overview.cards) this.cards.set(`${card.site}/${card.machine}`, Object.freeze({ ...card, key: `${card.site}/${card.machine}` }));

@@ -1,12 +1,12 @@
 // The plant's time, the model that serves, and a word when the service no longer tells anything.
-import { utc } from "alarmcast-words";
+import { plantDate, utc } from "alarmcast-words";
 
 const PATIENCE = 10000; // milliseconds without a word
 
 export default {
   template: `
     <span v-if="told" class="ac-model">model {{ told.model_version ?? "none yet" }}</span>
-    <span v-if="told" :title="'plant time ' + utc(told.plant_time)">{{ utc(told.plant_time).slice(0, 16) }} UTC</span>
+    <span v-if="told" :title="'plant time, ' + utc(told.plant_time)">{{ plantDate(told.plant_time, told.zone) }}</span>
     <span v-if="lost" class="ac-bad-word" role="alert">✕ not up to date</span>`,
   data() {
     return { told: null, lost: false, heard: Date.now() };
@@ -19,7 +19,7 @@ export default {
     clearInterval(this.watch);
   },
   methods: {
-    utc,
+    plantDate, utc,
     tell(told) {
       this.told = told;
       this.heard = Date.now();

@@ -1,5 +1,5 @@
 // How the page says numbers and times: one place, used by every component.
-// Plant time is what people read; UTC stands behind it, on hover.
+// Plant time is what people read, always with its zone; UTC stands behind it, on hover.
 const formats = new Map();
 
 function format(zone, options) {
@@ -8,17 +8,38 @@ function format(zone, options) {
   return formats.get(key);
 }
 
+// A zone's short name, "CET"; which names are known depends on the language.
+export function zoneName(moment, zone) {
+  const at = new Date(moment);
+  let name = "";
+  for (const language of ["en-GB", "en-US", "en-AU", "en-IN"]) {
+    name = new Intl.DateTimeFormat(language, { timeZone: zone, timeZoneName: "short" }).formatToParts(at).find((part) => part.type === "timeZoneName").value;
+    if (!/[+-]/.test(name)) break;
+  }
+  return name;
+}
+
+const zoneNames = new Map();
+
+// Zones change only at quarters of an hour, so a quarter has one name.
+function named(moment, zone) {
+  const key = zone + Math.floor(new Date(moment) / 900000);
+  if (!zoneNames.has(key)) zoneNames.set(key, zoneName(moment, zone));
+  return zoneNames.get(key);
+}
+
 export function plantTime(moment, zone) {
-  return format(zone, { weekday: "short", day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit" }).format(
-    new Date(moment),
-  );
+  const time = format(zone, { weekday: "short", day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit" }).format(new Date(moment));
+  return `${time} ${named(moment, zone)}`;
 }
 
 // For what may be years ago or to come.
 export function plantDate(moment, zone) {
-  return format(zone, { day: "2-digit", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" }).format(new Date(moment));
+  const time = format(zone, { day: "2-digit", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" }).format(new Date(moment));
+  return `${time} ${named(moment, zone)}`;
 }
 
+// Without the zone, for axes and headings whose title names it.
 export function plantClock(moment, zone) {
   return format(zone, { hour: "2-digit", minute: "2-digit" }).format(new Date(moment));
 }
@@ -58,5 +79,10 @@ export const presences = {
   stale: { sign: "◐", word: "stale", tone: "ac-bad-word" },
   silent: { sign: "◌", word: "silent", tone: "ac-bad-word" },
   offline: { sign: "✕", word: "offline", tone: "ac-bad-word" },
-  never: { sign: "○", word: "not heard yet", tone: "quiet" },
+  never: { sign: "○", word: "never connected", tone: "quiet" },
 };
+
+// What a machine is called where machines of other sites are near: with its site, unless its name says it.
+export function machineTitle(machine) {
+  return machine.name.toLowerCase().includes(machine.site.toLowerCase()) ? machine.name : `${machine.site} / ${machine.name}`;
+}

@@ -123,7 +123,7 @@ def live(stores: Stores, *, learned: datetime) -> None:
         stores.jobs.ready(job)
     claimed = stores.jobs.claim("test", now=datetime.now(UTC), lease=HOUR)
     assert claimed
-    stores.jobs.fail(claimed, "x", now=datetime.now(UTC) - timedelta(days=365))
+    stores.jobs.fail(claimed, "x", now=datetime.now(UTC) - timedelta(days=365), plant_now=NOW)
     with stores.database.write() as connection:
         connection.execute(machines.update().values(state="live", learned_us=micros(learned)))
 

@@ -192,7 +192,8 @@ def test_a_week_is_charted_in_hours_and_more_in_days_of_the_common_time_zone(
     assert (month.bucket, len(month.rate)) == (BucketLength.DAY, 31)
     assert month.rate[1].start == datetime(2026, 10, 17, 22, tzinfo=UTC), "midnight in Rome, still in summer time"
     enrolled(stores.enrolments, TOKYO, time_zone="Asia/Tokyo")
-    assert desk.figures(FiguresQuery()).time_zone == "UTC"
+    enrolled(stores.enrolments, MachineId("tokyo", "wrapper-2"), time_zone="Asia/Tokyo")
+    assert desk.figures(FiguresQuery()).time_zone == "Asia/Tokyo", "of most machines"
 
 
 def test_what_was_shelved_is_in_no_figure_and_is_counted(

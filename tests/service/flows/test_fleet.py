@@ -175,6 +175,28 @@ def test_the_most_urgent_come_first_then_who_cannot_be_heard_then_the_rest(watch
 
 
 @pytest.mark.usefixtures("champion")
+def test_a_machine_that_has_never_connected_has_no_forecast_and_comes_last(
+    watch: Watch, stores: Stores, filler: Machine
+) -> None:
+    """Its forecast is computed from an imported past, and so is no reason to look at it first."""
+    quiet = enrolled(stores.enrolments, MachineId("padova", "zz-quiet"))
+    heard(stores, quiet, online=False)
+    past = [(NOW - n * HOUR, code) for n in range(1, 20) for code in (26, 139)]
+    raise_alarms(stores, filler, *past)
+    stores.versions.add_and_promote(
+        replace(small_model(), thresholds=np.zeros(2, dtype=np.float32)), report={}, at=NOW
+    )
+    watch.service.desk.champion.look_again()
+    imported, offline = (kept.card for kept in reversed(watch.look().cards))
+    assert (offline.machine, imported.machine) == ("zz-quiet", "filler-1")
+    assert (imported.presence, imported.last_alarm is not None) == (Presence.NEVER, True)
+    assert (imported.likely, imported.expected, imported.urgency, imported.forecast_status) == ([], 0, 0, None)
+    heard(stores, filler)
+    first = watch.look().cards[0].card
+    assert (first.machine, first.expected) == ("filler-1", 2)
+
+
+@pytest.mark.usefixtures("champion")
 def test_only_what_was_touched_is_told_after_a_revision_and_only_that_is_read_again(
     watch: Watch, stores: Stores, filler: Machine
 ) -> None:
@@ -203,6 +225,7 @@ def test_a_touch_that_changes_nothing_is_not_told(watch: Watch) -> None:
 
 @pytest.mark.usefixtures("champion")
 def test_a_new_forecast_reaches_the_card_once_it_is_kept(watch: Watch, stores: Stores, filler: Machine) -> None:
+    heard(stores, filler)
     first = watch.look()
     raise_alarms(stores, filler, *((NOW - n * MINUTE, 26) for n in range(1, 40)))
     watch.service.newest.touch([FILLER])
@@ -219,7 +242,7 @@ def test_a_new_forecast_reaches_the_card_once_it_is_kept(watch: Watch, stores: S
 @pytest.mark.usefixtures("champion")
 def test_nobody_waits_for_the_forecasts_of_a_large_fleet(watch: Watch, stores: Stores) -> None:
     for n in range(25):
-        enrolled(stores.enrolments, MachineId("padova", f"m{n}"))
+        heard(stores, enrolled(stores.enrolments, MachineId("padova", f"m{n}")))
     with_forecast = [sum(bool(kept.card.likely) for kept in watch.look().cards) for _ in range(4)]
     assert with_forecast == [10, 20, 25, 25]
 
@@ -255,6 +278,7 @@ def test_another_champion_changes_every_card(
     watch: Watch, stores: Stores, filler: Machine, champion: Forecaster
 ) -> None:
     assert champion
+    heard(stores, filler)
     raise_alarms(stores, filler, (NOW - HOUR, 26))
     first = watch.look()
     stores.versions.add_and_promote(small_model(seed=9), report={}, at=NOW)

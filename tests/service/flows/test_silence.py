@@ -7,10 +7,12 @@ import pytest
 
 from forecasting.series import AlarmSeries
 from service.bootstrap.stores import Stores
-from service.core.machine import Machine
+from service.core.machine import Agent, Machine
+from service.core.recording import Recording
 from service.core.silence import rhythm
 from service.flows.silence import SilenceWatch
-from tests.service.conftest import FILLER, raise_alarms
+from tests.service.conftest import EPOCH, FILLER, heard, raise_alarms
+from wire.micros import micros
 
 MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
 
@@ -43,6 +45,7 @@ def test_a_machine_is_silent_when_its_working_hours_pass_without_a_word(
     silent: bool,  # noqa: FBT001
 ) -> None:
     raise_alarms(stores, filler, *shifts(6))
+    heard(stores, filler, at=now)
     found = SilenceWatch(stores.machines, stores.events).look(now)
     assert [one.machine for one in found] == ([FILLER] if silent else [])
 
@@ -51,6 +54,7 @@ def test_a_machine_that_speaks_again_is_silent_no_more(stores: Stores, filler: M
     raise_alarms(stores, filler, *shifts(6))
     watch = SilenceWatch(stores.machines, stores.events)
     now = MONDAY + timedelta(hours=12)
+    heard(stores, filler, at=now + timedelta(minutes=1))
     assert watch.look(now)
     raise_alarms(stores, filler, (now - timedelta(minutes=5), 139))
     assert watch.look(now + timedelta(minutes=1)) == watch.found == []
@@ -60,7 +64,45 @@ def test_a_rhythm_outlives_weeks_of_silence(stores: Stores, filler: Machine) -> 
     raise_alarms(stores, filler, *shifts(6))
     watch = SilenceWatch(stores.machines, stores.events)
     for days in (1, 30, 58, 90):
-        assert watch.look(MONDAY + timedelta(days=days, hours=12)), days
+        now = MONDAY + timedelta(days=days, hours=12)
+        heard(stores, filler, at=now)
+        assert watch.look(now), days
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        None,
+        Agent(online=False, heard_at=MONDAY + timedelta(hours=12), epoch=EPOCH, spooled=0),
+        Agent(online=True, heard_at=MONDAY + timedelta(hours=12), epoch=EPOCH, spooled=214),
+        Agent(online=True, heard_at=MONDAY + timedelta(hours=7), epoch=EPOCH, spooled=0),
+    ],
+    ids=["never connected", "offline", "alarms wait at the machine", "last message before the working hours"],
+)
+def test_a_machine_whose_alarms_cannot_have_been_received_is_not_silent(
+    stores: Stores, filler: Machine, agent: Agent | None
+) -> None:
+    raise_alarms(stores, filler, *shifts(6))
+    if agent is not None:
+        stores.events.commit(Recording(micros(agent.heard_at), told={filler.row: agent}))
+    assert SilenceWatch(stores.machines, stores.events).look(MONDAY + timedelta(hours=12)) == []
+
+
+def test_a_silent_machine_is_judged_again_when_something_arrives_for_it(stores: Stores, filler: Machine) -> None:
+    arrivals = {FILLER: 1}
+    raise_alarms(stores, filler, *shifts(6))
+    watch = SilenceWatch(stores.machines, stores.events, arrivals.__getitem__)
+    now = MONDAY + timedelta(hours=12)
+    heard(stores, filler, at=now)
+    found = watch.look(now)
+    assert [one.machine for one in found] == [FILLER]
+    assert watch.current(now) is found, "nothing has arrived"
+    raise_alarms(stores, filler, (MONDAY - timedelta(days=9), 139))
+    arrivals[FILLER] += 1
+    assert watch.current(now) == found, "what was raised before the silence does not end it"
+    raise_alarms(stores, filler, (now - timedelta(minutes=5), 139))
+    arrivals[FILLER] += 1
+    assert watch.current(now) == watch.found == []
 
 
 def test_of_a_machine_that_is_hardly_known_nothing_is_said() -> None:

@@ -31,6 +31,9 @@ class Past:
         if self._connection.dialect.name == "postgresql":
             self._connection.exec_driver_sql(statement)
 
+    def end_jobs_in_plant_time(self) -> None:
+        self._connection.exec_driver_sql("UPDATE jobs SET finished_plant_us = finished_us")
+
     def add(self, table: str, **row: Any) -> None:
         columns, places = ", ".join(row), ", ".join(f":{name}" for name in row)
         self._connection.execute(text(f"INSERT INTO {table} ({columns}) VALUES ({places})"), row)  # noqa: S608
@@ -195,6 +198,12 @@ def schema_0010(past: Past) -> None:
     past.add("excess", machine_id=1, kind="gaps", amount=7, since_us=AT - HOUR, last_us=AT)
 
 
+def schema_0011(past: Past) -> None:
+    """0011: when a job ended in plant time."""
+    schema_0010(past)
+    past.end_jobs_in_plant_time()
+
+
 RELEASED: dict[str, Callable[[Past], None]] = {
     "0001": schema_0001,
     "0002": schema_0002,
@@ -206,6 +215,7 @@ RELEASED: dict[str, Callable[[Past], None]] = {
     "0008": schema_0008,
     "0009": schema_0009,
     "0010": schema_0010,
+    "0011": schema_0011,
 }
 
 

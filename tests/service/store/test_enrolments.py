@@ -169,7 +169,7 @@ def test_a_failed_machine_is_tried_again_when_it_is_enrolled_again(database: Dat
     board.ready(board.get(first.job))
     claimed = board.claim("me", now=AT, lease=timedelta(minutes=1))
     assert claimed
-    board.fail(claimed, "It broke.", now=AT)
+    board.fail(claimed, "It broke.", now=AT, plant_now=AT)
     machine = MachineStore(database).get(ID)
     assert (machine.state, machine.reason) == (MachineState.FAILED, "It broke.")
     again = enrol(database)

@@ -43,8 +43,21 @@ def test_machines_learn_in_turn_oldest_wish_first(board: JobStore, database: Dat
     assert (first.machine, first.attempt, first.state) == (FIRST, 1, JobState.RUNNING)
     assert MachineStore(database).get(FIRST).state is MachineState.LEARNING
     assert board.claim("b", now=AT, lease=LEASE) is None, "one learns on top of the other, never beside it"
-    board.fail(first, "Broken.", now=AT)
+    board.fail(first, "Broken.", now=AT, plant_now=AT)
     assert claimed(board).machine == SECOND
+
+
+def test_the_end_of_a_job_is_kept_in_wall_time_and_in_plant_time(board: JobStore, database: Database) -> None:
+    plant = AT + timedelta(hours=9)
+    failed = claimed(board)
+    board.fail(failed, "Broken.", now=AT, plant_now=plant)
+    cancelled = board.newest(machine=SECOND)[0]
+    with database.write() as connection:
+        row = MachineStore(database).get(SECOND).row
+        cancel_jobs(connection, row, at=AT, plant_at=plant, why="Retired.")
+    for number in (failed.number, cancelled.number):
+        job = board.get(number)
+        assert (job.finished_at, job.finished_plant_at) == (AT, plant)
 
 
 def test_ten_workers_get_one_job(board: JobStore) -> None:
@@ -89,7 +102,7 @@ def test_a_copy_of_the_database_keeps_nobody_from_choosing_a_job(database: Datab
 def test_a_job_that_somebody_writes_to_is_passed_over(board: JobStore, database: Database) -> None:
     oldest = board.newest(machine=FIRST)[0]
     with database.write() as connection:
-        cancel_jobs(connection, MachineStore(database).get(FIRST).row, at=AT, why="Retired.")
+        cancel_jobs(connection, MachineStore(database).get(FIRST).row, at=AT, plant_at=AT, why="Retired.")
         assert claimed(board).machine == SECOND
     assert board.get(oldest.number).state is JobState.CANCELLED
 
@@ -108,7 +121,7 @@ def test_a_worker_that_is_not_heard_of_loses_its_job_and_can_write_nothing_more(
     with pytest.raises(LeaseLost):
         board.release(lost, why="stop")
     with pytest.raises(LeaseLost):
-        board.fail(lost, "late", now=AT)
+        board.fail(lost, "late", now=AT, plant_now=AT)
     assert board.get(lost.number).owner == "b"
 
 
@@ -151,16 +164,16 @@ def test_a_machine_has_one_open_job(board: JobStore, database: Database) -> None
     machine = MachineStore(database).get(FIRST)
     open_job = board.newest(machine=FIRST)[0]
     assert board.open(machine, JobKind.REFRESH, JobState.QUEUED, at=AT).number == open_job.number
-    board.fail(claimed(board), "Broken.", now=AT)
+    board.fail(claimed(board), "Broken.", now=AT, plant_now=AT)
     assert board.open(machine, JobKind.REFRESH, JobState.QUEUED, at=AT).number != open_job.number
 
 
 def test_a_refresh_that_fails_leaves_its_machine_as_it_was(board: JobStore, database: Database) -> None:
-    board.fail(claimed(board), "Broken.", now=AT)
-    board.fail(claimed(board), "Broken.", now=AT)
+    board.fail(claimed(board), "Broken.", now=AT, plant_now=AT)
+    board.fail(claimed(board), "Broken.", now=AT, plant_now=AT)
     machine = MachineStore(database).get(FIRST)
     board.open(machine, JobKind.REFRESH, JobState.QUEUED, at=AT)
-    board.fail(claimed(board), "Broken again.", now=AT)
+    board.fail(claimed(board), "Broken again.", now=AT, plant_now=AT)
     assert MachineStore(database).get(FIRST).state is MachineState.LIVE
     assert MachineStore(database).get(FIRST).reason == "Broken again."
 

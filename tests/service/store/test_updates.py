@@ -135,6 +135,13 @@ def same(first: Windows, second: Windows) -> None:
     assert np.array_equal(first.own_history(columns), second.own_history(columns))
 
 
+def test_a_job_ends_in_plant_time_when_its_version_was_made(bench: Bench) -> None:
+    number = bench.learn(MachineId("padova", "filler-1"), seed=7)
+    (job,) = bench.jobs.newest()
+    assert job.finished_at == AT
+    assert job.finished_plant_at == bench.versions.get(number).created_at == AT + timedelta(hours=7)
+
+
 def test_what_was_learned_can_be_read_back(bench: Bench) -> None:
     bench.learn(A, seed=1)
     bench.learn(B, seed=2)

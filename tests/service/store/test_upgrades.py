@@ -164,6 +164,8 @@ def enrolment_is_read(database: Database) -> None:
     assert (filler.state, second.state) == (MachineState.LIVE, MachineState.LIVE)
     waiting, learned = JobStore(database).newest()
     assert (learned.state, learned.machine) == (JobState.PROMOTED, FILLER)
+    assert learned.finished_plant_at
+    assert waiting.finished_plant_at is None
     assert (waiting.state, waiting.machine) == (JobState.COLLECTING, second.id)
     (deed,) = AuditStore(database).newest()
     assert (deed.who, deed.action, deed.subject) == ("api:10.0.0.7", "enrol", "padova/filler-1")
