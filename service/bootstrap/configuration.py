@@ -12,6 +12,7 @@ from paho.mqtt.enums import MQTTProtocolVersion
 from pydantic import ValidationError
 
 from forecasting.window import WindowSpec
+from service.bootstrap.config_file import read_config_file
 from service.broker.address import BrokerAddress
 from service.broker.dynamic_security import DynamicSecurity
 from service.core.edge_toml import AgentAccess
@@ -43,27 +44,33 @@ class Configuration:
     warnings: tuple[str, ...] = ()
 
 
-def load_settings(**overrides: Any) -> Settings:
-    """Read the settings from environment and secret files, with flags on top; a mistake is one sentence."""
-    configured = configuration(**overrides)
+def load_settings(*, config: Path | None = None, **overrides: Any) -> Settings:
+    """Read the settings from a file, the environment and secret files, with flags on top.
+
+    ``config`` is a file of settings, unless ALARMCAST_CONFIG names one. A mistake is one sentence.
+    """
+    configured = configuration(config=config, **overrides)
     for warning in configured.warnings:
         log.warning("%s", warning)
     return configured.settings
 
 
-def configuration(**overrides: Any) -> Configuration:
+def configuration(*, config: Path | None = None, **overrides: Any) -> Configuration:
     """Read the settings as above and remember where they were found."""
     unknown = unknown_variables()
     if unknown:
         raise InputRejected(f"There is no setting {unknown[0]}; unset it or correct its name.")
+    file = read_config_file(config, os.environ)
     variables = given_variables(os.environ)
-    files = _secrets(variables, secret_names())
+    files = _secrets({**file.variables, **variables}, secret_names())
     flags = {name: value for name, value in overrides.items() if value is not None}
-    origins = {name: f"environment, {spelled}" for name, (spelled, _) in variables.items()}
+    written = {name: value for name, (_, value) in file.variables.items() if name in Settings.model_fields}
+    origins = dict.fromkeys(written, f"file, {file.path}")
+    origins |= {name: f"environment, {spelled}" for name, (spelled, _) in variables.items()}
     origins |= {name: f"file, {found.path}" for name, found in files.items()}
     origins |= dict.fromkeys(flags, "flag")
     try:
-        settings = Settings(**{name: found.value for name, found in files.items()} | flags)
+        settings = Settings(**written | {name: found.value for name, found in files.items()} | flags)
     except ValidationError as error:
         raise InputRejected(_sentence(error)) from None
     warnings = tuple(found.warning for found in files.values() if found.warning)

@@ -7,6 +7,7 @@ message id belongs to another message. Every connection therefore has a generati
 import logging
 import random
 import ssl
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import Enum
@@ -189,8 +190,19 @@ class Link:
             self._generation += 1
         if self.connected:
             log.warning("lost the broker: %s", reason)
+        hint = None if self._may_publish else self._address.tls_hint()
         self.connected = self._may_publish = False
-        self.complaint = f"no connection to the broker at {self._address.host}:{self._address.port}: {reason}"
+        where = f"{self._address.host}:{self._address.port}"
+        self._complain(hint or f"no connection to the broker at {where}: {reason}")
+
+    def _on_connect_fail(self, _client: mqtt.Client, _data: Any) -> None:
+        error = sys.exc_info()[1]  # paho calls this where it handles it
+        self._complain(f"no connection to the broker at {self._address.host}:{self._address.port}: {error}")
+
+    def _complain(self, complaint: str) -> None:
+        if complaint != self.complaint:
+            log.warning("%s", complaint)
+        self.complaint = complaint
 
     def _on_message(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
         try:
@@ -226,6 +238,7 @@ class Link:
         client.on_connect = self._on_connect
         client.on_subscribe = self._on_subscribe
         client.on_disconnect = self._on_disconnect
+        client.on_connect_fail = self._on_connect_fail
         client.on_message = self._on_message
         client.message_callback_add("$SYS/#", self._on_figure)
         return client
