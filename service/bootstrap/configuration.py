@@ -21,6 +21,7 @@ from service.errors import InputRejected
 from service.flows.record_events import TimePolicy
 from service.settings import (
     CLIENT_SECRETS,
+    CONFIG,
     PREFIX,
     MqttVersion,
     Settings,
@@ -44,23 +45,23 @@ class Configuration:
     warnings: tuple[str, ...] = ()
 
 
-def load_settings(*, config: Path | None = None, **overrides: Any) -> Settings:
+def load_settings(**overrides: Any) -> Settings:
     """Read the settings from a file, the environment and secret files, with flags on top.
 
-    ``config`` is a file of settings, unless ALARMCAST_CONFIG names one. A mistake is one sentence.
+    The flag ``config`` names the file, or ALARMCAST_CONFIG does. A mistake is one sentence.
     """
-    configured = configuration(config=config, **overrides)
+    configured = configuration(**overrides)
     for warning in configured.warnings:
         log.warning("%s", warning)
     return configured.settings
 
 
-def configuration(*, config: Path | None = None, **overrides: Any) -> Configuration:
+def configuration(**overrides: Any) -> Configuration:
     """Read the settings as above and remember where they were found."""
     unknown = unknown_variables()
     if unknown:
         raise InputRejected(f"There is no setting {unknown[0]}; unset it or correct its name.")
-    file = read_config_file(config, os.environ)
+    file = read_config_file(overrides.pop(CONFIG, None), os.environ)
     variables = given_variables(os.environ)
     files = _secrets({**file.variables, **variables}, secret_names())
     flags = {name: value for name, value in overrides.items() if value is not None}
