@@ -87,6 +87,7 @@ class Link:
         self._packet_limit = _NO_LIMIT  # bytes; MQTT 5 brokers state theirs when we connect
         self.connections = 0  # how often we were connected; whoever must look again after each can count
         self.connected = self._may_publish = False
+        self._answered = False  # whether the broker has answered on this connection; a TLS port only hangs up
         self.complaint: str | None = f"not connected yet to the broker at {address.host}:{address.port}"
         self.certificate_ends: datetime | None = None  # of the broker's, where we speak TLS
         self._client = self._build(client_id)
@@ -150,6 +151,7 @@ class Link:
     # --- paho's callbacks, on its network thread ---------------------------------------------------------
 
     def _on_connect(self, client: mqtt.Client, _data: Any, flags: Any, reason: ReasonCode, props: Any) -> None:
+        self._answered = True
         if reason.is_failure:
             self.complaint = f"the broker at {self._address.host}:{self._address.port} refused: {reason}"
             log.error(self.complaint)
@@ -190,10 +192,12 @@ class Link:
             self._generation += 1
         if self.connected:
             log.warning("lost the broker: %s", reason)
-        hint = None if self._may_publish else self._address.tls_hint()
-        self.connected = self._may_publish = False
-        where = f"{self._address.host}:{self._address.port}"
-        self._complain(hint or f"no connection to the broker at {where}: {reason}")
+        hint = None if self._answered else self._address.tls_hint()
+        self.connected = self._may_publish = self._answered = False
+        if hint is not None:
+            self._complain(hint)
+        else:
+            self.complaint = f"no connection to the broker at {self._address.host}:{self._address.port}: {reason}"
 
     def _on_connect_fail(self, _client: mqtt.Client, _data: Any) -> None:
         error = sys.exc_info()[1]  # paho calls this where it handles it
