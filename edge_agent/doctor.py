@@ -30,6 +30,7 @@ from wire.events import EventBatch
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
 from wire.moment import EARLIEST
+from wire.tls_port import speaks_tls
 from wire.topics import Channel, agent_name, topic
 
 _SECONDS = 5.0  # that each step may take
@@ -149,6 +150,12 @@ def _broker(settings: Settings, machine: MachineId) -> Iterator[Finding]:
 
 def _tls(broker: Broker) -> Finding:
     if not broker.tls:
+        if speaks_tls(broker.host, broker.port):
+            words = (
+                f"the port {broker} speaks TLS and this agent does not: set tls = true below [broker], and tls_ca "
+                "if a private authority signed the broker's certificate"
+            )
+            return Finding("TLS", ok=False, words=words)
         return Finding("TLS", ok=None, words="not used: whoever sits on the way can read and change alarms")
     ok, words = greet(broker)
     return Finding("TLS", ok=ok, words=words)

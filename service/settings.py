@@ -17,6 +17,7 @@ from wire.words import ProcessRole
 PREFIX = "ALARMCAST_"
 EDGE_PREFIX = "ALARMCAST_EDGE_"  # the agent's own; a host may run both
 CLIENT_SECRETS = ("key",)  # ALARMCAST_KEY: what the commands show a service elsewhere; no setting of the service
+CONFIG = "config"  # ALARMCAST_CONFIG: a file of settings; itself no setting
 _SHIFT = re.compile(r"(?P<name>[a-z0-9][a-z0-9_-]{0,30})=(?P<hour>[01][0-9]|2[0-3]):(?P<minute>[0-5][0-9])")
 
 
@@ -61,7 +62,7 @@ class DynamicSecurity(StrEnum):
 
 
 class Settings(BaseSettings):
-    """Read from ``ALARMCAST_…`` variables; command-line flags override single fields.
+    """Read from ``ALARMCAST_…`` variables, of the environment or of a file; flags override single fields.
 
     A field that is not shown (``repr=False``) is a secret and may be given as a file: ``ALARMCAST_…_FILE``.
     """
@@ -334,5 +335,5 @@ def given_variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 def unknown_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Return ``ALARMCAST_…`` variables that name no setting; pydantic-settings would overlook them."""
     secrets = [*secret_names(), *CLIENT_SECRETS]
-    known = {*Settings.model_fields, "url", *CLIENT_SECRETS, *(f"{name}{SUFFIX}" for name in secrets)}
+    known = {*Settings.model_fields, "url", CONFIG, *CLIENT_SECRETS, *(f"{name}{SUFFIX}" for name in secrets)}
     return sorted(spelled for name, (spelled, _) in given_variables(environ).items() if name not in known)

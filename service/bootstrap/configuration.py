@@ -12,6 +12,7 @@ from paho.mqtt.enums import MQTTProtocolVersion
 from pydantic import ValidationError
 
 from forecasting.window import WindowSpec
+from service.bootstrap.config_file import read_config_file
 from service.broker.address import BrokerAddress
 from service.broker.dynamic_security import DynamicSecurity
 from service.core.code_limits import CodeLimits
@@ -21,6 +22,7 @@ from service.errors import InputRejected
 from service.flows.record_events import TimePolicy
 from service.settings import (
     CLIENT_SECRETS,
+    CONFIG,
     PREFIX,
     MqttVersion,
     Settings,
@@ -45,7 +47,10 @@ class Configuration:
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """Read the settings from environment and secret files, with flags on top; a mistake is one sentence."""
+    """Read the settings from a file, the environment and secret files, with flags on top.
+
+    The flag ``config`` names the file, or ALARMCAST_CONFIG does. A mistake is one sentence.
+    """
     configured = configuration(**overrides)
     for warning in configured.warnings:
         log.warning("%s", warning)
@@ -57,14 +62,17 @@ def configuration(**overrides: Any) -> Configuration:
     unknown = unknown_variables()
     if unknown:
         raise InputRejected(f"There is no setting {unknown[0]}; unset it or correct its name.")
+    file = read_config_file(overrides.pop(CONFIG, None), os.environ)
     variables = given_variables(os.environ)
-    files = _secrets(variables, secret_names())
+    files = _secrets({**file.variables, **variables}, secret_names())
     flags = {name: value for name, value in overrides.items() if value is not None}
-    origins = {name: f"environment, {spelled}" for name, (spelled, _) in variables.items()}
+    written = {name: value for name, (_, value) in file.variables.items() if name in Settings.model_fields}
+    origins = dict.fromkeys(written, f"file, {file.path}")
+    origins |= {name: f"environment, {spelled}" for name, (spelled, _) in variables.items()}
     origins |= {name: f"file, {found.path}" for name, found in files.items()}
     origins |= dict.fromkeys(flags, "flag")
     try:
-        settings = Settings(**{name: found.value for name, found in files.items()} | flags)
+        settings = Settings(**written | {name: found.value for name, found in files.items()} | flags)
     except ValidationError as error:
         raise InputRejected(_sentence(error)) from None
     warnings = tuple(found.warning for found in files.values() if found.warning)

@@ -250,6 +250,9 @@ def _broker(settings: Settings) -> Iterator[Finding]:
 def _broker_tls(settings: Settings) -> Finding:
     host, port = settings.broker_host, settings.broker_port
     if not settings.broker_tls:
+        hint = broker_address(settings).tls_hint()
+        if hint is not None:
+            return Finding("TLS", ok=False, words=hint)
         near = all(ip_address(str(one[4][0])).is_loopback for one in socket.getaddrinfo(host, port))
         words = "not used" + ("" if near else ": whoever sits on the way can read and change alarms")
         return Finding("TLS", ok=True if near else None, words=words)

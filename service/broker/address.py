@@ -10,6 +10,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from service.broker.read_ahead import Client
 from service.errors import InputRejected
+from wire.tls_port import speaks_tls
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,15 @@ class BrokerAddress:
     def speaks_v5(self) -> bool:
         """Whether refusals can be told from successes."""
         return self.protocol == MQTTProtocolVersion.MQTTv5
+
+    def tls_hint(self) -> str | None:
+        """Say what to set if we speak plain MQTT to a port that speaks TLS; it only hangs up on us."""
+        if self.tls or not speaks_tls(self.host, self.port):
+            return None
+        return (
+            f"the broker's port {self.host}:{self.port} speaks TLS and we do not: set ALARMCAST_BROKER_TLS=true, "
+            "and ALARMCAST_BROKER_TLS_CA if a private authority signed its certificate"
+        )
 
     def client(self, client_id: str, **more: Any) -> mqtt.Client:
         """Return a client that is not connected yet; ``more`` are options of paho's own."""

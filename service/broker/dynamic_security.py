@@ -230,7 +230,8 @@ class Conversation:
             self.close()
             if self._refused:
                 raise NotGuarded(self._refused)
-            raise Unavailable(f"Cannot talk to {where}: {self._trouble or 'it does not answer'}.")
+            trouble = self._address.tls_hint() or self._trouble or "it does not answer"
+            raise Unavailable(f"Cannot talk to {where}: {trouble}.")
 
     def close(self) -> None:
         """Hang up."""

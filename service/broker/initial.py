@@ -17,11 +17,13 @@ from typing import Any
 
 from service.broker.dynamic_security import TOPIC, acls
 from service.core.credential import Right
+from service.settings import PREFIX
 from wire.topics import SHARED_EVENTS, Channel, every_machine
 
 ADMIN, SERVICE = "admin", "alarmcast-service"
 MEMORY = "dynamic-security.json"
 ADMIN_PASSWORD, SERVICE_PASSWORD = "admin-password", "service-password"  # files
+SERVICE_CONFIG = "alarmcast.env"
 PLUGIN = "mosquitto_dynamic_security.so"
 _CONTROL = f"{TOPIC.rpartition('/')[0]}/#"
 _ITERATIONS, _SALT, _HASH = 101, 12, 64  # as the plugin has them; what is hashed are 256 random bits
@@ -37,6 +39,11 @@ class Listener:
     address: str | None = None
     certificates: Path | None = None
     wants_client_certificates: bool = False
+
+    @property
+    def host_from_here(self) -> str:
+        """Where a client on the same computer finds it."""
+        return "127.0.0.1" if self.address in (None, "", "0.0.0.0", "::") else str(self.address)  # noqa: S104
 
     def lines(self) -> Iterable[str]:
         """Write it as Mosquitto reads it."""
@@ -65,6 +72,31 @@ def write(folder: Path, listener: Listener, *, seen_as: Path, plugin: Path, owne
     if owner is not None:
         for path in (data, data / MEMORY):
             shutil.chown(path, owner)
+
+
+def service_configuration(folder: Path, listener: Listener, *, public_host: str | None) -> str:
+    """Return the settings with which a service on this computer reaches the broker of a folder."""
+    lines = [
+        "# How the service reaches this broker. Written by: alarmcast admin broker-init",
+        f"# Name this file in {PREFIX}CONFIG, or with --config. Variables of the environment win over it.",
+        f"{PREFIX}BROKER_HOST={listener.host_from_here}",
+        f"{PREFIX}BROKER_PORT={listener.port}",
+        f"{PREFIX}BROKER_USERNAME={SERVICE}",
+        f"{PREFIX}BROKER_PASSWORD_FILE={folder / SERVICE_PASSWORD}",
+        f"{PREFIX}BROKER_DYNAMIC_SECURITY=on",
+    ]
+    if listener.certificates is not None:
+        lines += [f"{PREFIX}BROKER_TLS=true", f"{PREFIX}BROKER_TLS_CA={listener.certificates / 'ca.pem'}"]
+    if listener.certificates is not None and listener.wants_client_certificates:
+        pair = listener.certificates / "client-service"
+        lines += [
+            "# The service's own certificate, made by: alarmcast admin tls-init FOLDER --client service",
+            f"{PREFIX}BROKER_TLS_CERT={pair}.pem",
+            f"{PREFIX}BROKER_TLS_KEY={pair}.key",
+        ]
+    if public_host is not None:
+        lines += ["# By which name machines reach the broker.", f"{PREFIX}BROKER_PUBLIC_HOST={public_host}"]
+    return "\n".join(lines) + "\n"
 
 
 def security(*, admin_password: str, service_password: str) -> dict[str, Any]:

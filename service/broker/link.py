@@ -7,6 +7,7 @@ message id belongs to another message. Every connection therefore has a generati
 import logging
 import random
 import ssl
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import Enum
@@ -86,6 +87,7 @@ class Link:
         self._packet_limit = _NO_LIMIT  # bytes; MQTT 5 brokers state theirs when we connect
         self.connections = 0  # how often we were connected; whoever must look again after each can count
         self.connected = self._may_publish = False
+        self._answered = False  # whether the broker has answered on this connection; a TLS port only hangs up
         self.complaint: str | None = f"not connected yet to the broker at {address.host}:{address.port}"
         self.certificate_ends: datetime | None = None  # of the broker's, where we speak TLS
         self._client = self._build(client_id)
@@ -149,6 +151,7 @@ class Link:
     # --- paho's callbacks, on its network thread ---------------------------------------------------------
 
     def _on_connect(self, client: mqtt.Client, _data: Any, flags: Any, reason: ReasonCode, props: Any) -> None:
+        self._answered = True
         if reason.is_failure:
             self.complaint = f"the broker at {self._address.host}:{self._address.port} refused: {reason}"
             log.error(self.complaint)
@@ -189,8 +192,21 @@ class Link:
             self._generation += 1
         if self.connected:
             log.warning("lost the broker: %s", reason)
-        self.connected = self._may_publish = False
-        self.complaint = f"no connection to the broker at {self._address.host}:{self._address.port}: {reason}"
+        hint = None if self._answered else self._address.tls_hint()
+        self.connected = self._may_publish = self._answered = False
+        if hint is not None:
+            self._complain(hint)
+        else:
+            self.complaint = f"no connection to the broker at {self._address.host}:{self._address.port}: {reason}"
+
+    def _on_connect_fail(self, _client: mqtt.Client, _data: Any) -> None:
+        error = sys.exc_info()[1]  # paho calls this where it handles it
+        self._complain(f"no connection to the broker at {self._address.host}:{self._address.port}: {error}")
+
+    def _complain(self, complaint: str) -> None:
+        if complaint != self.complaint:
+            log.warning("%s", complaint)
+        self.complaint = complaint
 
     def _on_message(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
         try:
@@ -226,6 +242,7 @@ class Link:
         client.on_connect = self._on_connect
         client.on_subscribe = self._on_subscribe
         client.on_disconnect = self._on_disconnect
+        client.on_connect_fail = self._on_connect_fail
         client.on_message = self._on_message
         client.message_callback_add("$SYS/#", self._on_figure)
         return client

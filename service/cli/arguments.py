@@ -16,6 +16,10 @@ from wire.identity import MachineId
 from wire.moment import Moment
 
 DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
+Config = Annotated[
+    Path | None,
+    typer.Option(help="File of settings, as broker-init writes one; unless given, what ALARMCAST_CONFIG names."),
+]
 MachineArgument = Annotated[str, typer.Argument(metavar="SITE/MACHINE", help="Which machine.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Which file.")]
 Reason = Annotated[str, typer.Option(help="Why; kept in the book of changes.")]

@@ -3,6 +3,10 @@
 And ``broker-mend``, for one that lets nobody in any more because its memory was damaged.
 """
 
+import os
+import pwd
+import stat
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -10,15 +14,28 @@ from typing import Annotated
 import typer
 
 from service.bootstrap.configuration import dynamic_security, load_settings, sqlite_url
-from service.broker.initial import ADMIN_PASSWORD, MEMORY, SERVICE, SERVICE_PASSWORD, Listener, find_plugin, write
+from service.broker.initial import (
+    ADMIN_PASSWORD,
+    MEMORY,
+    SERVICE,
+    SERVICE_CONFIG,
+    SERVICE_PASSWORD,
+    Listener,
+    find_plugin,
+    put,
+    service_configuration,
+    write,
+)
 from service.broker.mending import mend
 from service.cli.arguments import BrokerOwner, DataDir, broker_owner
 from service.errors import Conflict, InputRejected
 from service.flows.credentials import adopt
+from service.store.certificates import hosts_of
 from service.store.credentials import CredentialStore
 from service.store.engine import Database
 
 _PLAIN, _SECURED = 1883, 8883
+_HERE = ("localhost", "127.0.0.1", "::1")
 
 
 def broker_init(
@@ -40,18 +57,22 @@ def broker_init(
     ] = None,
     owner: BrokerOwner = None,
 ) -> None:
-    """Write mosquitto.conf, the plugin's first memory and two passwords; nothing that is there is overwritten."""
+    """Write mosquitto.conf, the plugin's first memory, two passwords and the service's settings, all new."""
     if client_certificates and tls is None:
         raise InputRejected("Client certificates need TLS: give --tls, a folder made by alarmcast admin tls-init.")
+    is_here = seen_as is None  # else the broker and perhaps the service see other paths than we do
+    if tls is not None and is_here:
+        tls = tls.resolve()  # the broker may be started in another folder
+        if not (tls / "broker.pem").exists():
+            raise InputRejected(f"There is no {tls / 'broker.pem'}. Make it first: alarmcast admin tls-init {tls}")
+    runs_as = broker_owner(owner)
     listener = Listener(port or (_SECURED if tls else _PLAIN), address, tls, client_certificates)
+    service_config = folder / SERVICE_CONFIG
     try:
-        write(
-            folder,
-            listener,
-            seen_as=seen_as or folder.resolve(),
-            plugin=plugin or find_plugin(),
-            owner=broker_owner(owner),
-        )
+        write(folder, listener, seen_as=seen_as or folder.resolve(), plugin=plugin or find_plugin(), owner=runs_as)
+        if is_here:
+            text = service_configuration(folder.resolve(), listener, public_host=_public_host(tls))
+            put(service_config, text, 0o644)
     except FileExistsError as error:
         raise Conflict(
             f"{error.filename} is there already and is not overwritten. Choose another folder, or move it away."
@@ -59,14 +80,53 @@ def broker_init(
     except (OSError, LookupError) as error:
         raise InputRejected(f"Cannot write to {folder}: {error}.") from None
     typer.echo(f"Start the broker: mosquitto -c {folder / 'mosquitto.conf'}")
-    typer.echo(
-        f"Give the service: ALARMCAST_BROKER_USERNAME={SERVICE} and ALARMCAST_BROKER_PASSWORD, which is in "
-        f"{folder / SERVICE_PASSWORD}"
-    )
+    if is_here:
+        _note_missing_access(runs_as, [folder, *([tls] if tls else [])])
+        typer.echo(f"Tell the service how to reach it: export ALARMCAST_CONFIG={service_config.resolve()}")
+    else:
+        typer.echo(
+            f"Give the service: ALARMCAST_BROKER_USERNAME={SERVICE} and ALARMCAST_BROKER_PASSWORD, which is in "
+            f"{folder / SERVICE_PASSWORD}"
+        )
     typer.echo(
         f"The password of admin, for mosquitto_ctrl, is in {folder / ADMIN_PASSWORD}; keep it in a safe place "
         "and delete it here."
     )
+
+
+def _public_host(tls: Path | None) -> str | None:
+    """Return the name by which machines reach the broker: the first of its certificate that leads elsewhere."""
+    if tls is None:
+        return None
+    return next((host for host in hosts_of(tls / "broker.pem") if host not in _HERE), None)
+
+
+def _note_missing_access(owner: str | int | None, folders: Iterable[Path]) -> None:
+    """Say if the broker's user cannot enter a folder: started by root, Mosquitto becomes that user."""
+    if owner is None or os.getuid() != 0:
+        return
+    try:
+        account = pwd.getpwuid(owner) if isinstance(owner, int) else pwd.getpwnam(owner)
+    except KeyError:
+        return  # a number without a name
+    above = dict.fromkeys(one for folder in folders for one in (folder.resolve(), *folder.resolve().parents))
+    closed = next((one for one in above if not _may_enter(account, one.stat())), None)
+    if closed is not None:
+        typer.echo(
+            f"Note: Mosquitto started by root runs as {account.pw_name}, which cannot enter {closed}. Choose "
+            f"another folder, let it in (chmod o+x {closed}), or name another user with --broker-owner.",
+            err=True,
+        )
+
+
+def _may_enter(account: pwd.struct_passwd, found: os.stat_result) -> bool:
+    if account.pw_uid == 0:
+        return True
+    if found.st_uid == account.pw_uid:
+        return bool(found.st_mode & stat.S_IXUSR)
+    if found.st_gid in os.getgrouplist(account.pw_name, account.pw_gid):
+        return bool(found.st_mode & stat.S_IXGRP)
+    return bool(found.st_mode & stat.S_IXOTH)
 
 
 def broker_mend(

@@ -2,20 +2,19 @@
 
 import json
 import logging
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from service.bootstrap.configuration import Configuration, configuration
 from service.bootstrap.doctor import examine, shown_url
+from service.cli.arguments import Config, DataDir
 from service.errors import InputRejected
 from service.settings import PREFIX, Settings, secret_names
 
 app = typer.Typer(help="The settings: show them, check them.", no_args_is_help=True)
 _MARKS = {True: "well ", False: "WRONG", None: "look "}
 
-DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
 Host = Annotated[str | None, typer.Option(help="Address of the API.")]
 Port = Annotated[int | None, typer.Option(help="Port of the API; 0 takes a free one.", min=0, max=65535)]
 BrokerHost = Annotated[str | None, typer.Option(help="Host of the MQTT broker.")]
@@ -24,6 +23,7 @@ BrokerPort = Annotated[int | None, typer.Option(help="Port of the MQTT broker.")
 
 @app.command("check")
 def check(
+    config: Config = None,
     data_dir: DataDir = None,
     host: Host = None,
     port: Port = None,
@@ -32,7 +32,7 @@ def check(
 ) -> None:
     """Read the settings as serve would, and say what would not work; exit code 1 if something would not."""
     logging.disable(logging.CRITICAL)  # the findings say it in words
-    flags = {
+    flags: dict[str, Any] = {
         "data_dir": data_dir,
         "host": host,
         "port": port,
@@ -40,7 +40,7 @@ def check(
         "broker_port": broker_port,
     }
     try:
-        configured = configuration(**flags)
+        configured = configuration(config=config, **flags)
     except InputRejected as error:
         typer.echo(f"{_MARKS[False]}  configuration: {error}")
         raise typer.Exit(1) from None
@@ -57,6 +57,7 @@ def check(
 @app.command("show")
 def show(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    config: Config = None,
     data_dir: DataDir = None,
     host: Host = None,
     port: Port = None,
@@ -64,14 +65,14 @@ def show(
     broker_port: BrokerPort = None,
 ) -> None:
     """Every setting with its value and where it was found; secrets are masked."""
-    flags = {
+    flags: dict[str, Any] = {
         "data_dir": data_dir,
         "host": host,
         "port": port,
         "broker_host": broker_host,
         "broker_port": broker_port,
     }
-    configured = configuration(**flags)
+    configured = configuration(config=config, **flags)
     if as_json:
         typer.echo(json.dumps(_table(configured), indent=2))
         return

@@ -14,18 +14,19 @@ from service.bootstrap.listening import insist_on_privacy, listen, tls_options, 
 from service.bootstrap.logs import set_up_logs
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
+from service.cli.arguments import Config, DataDir
 from service.flows.people import FIRST
 from service.settings import LogLevel
 from wire.words import ProcessRole
 
 log = logging.getLogger(__name__)
 
-DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
 Host = Annotated[str | None, typer.Option(help="Address of the API.")]
 Port = Annotated[int | None, typer.Option(help="Port of the API; 0 takes a free one.", min=0, max=65535)]
 
 
 def serve(
+    config: Config = None,
     data_dir: DataDir = None,
     host: Host = None,
     port: Port = None,
@@ -37,7 +38,13 @@ def serve(
 ) -> None:
     """Take alarms from the broker, store them, forecast, and answer over REST."""
     settings = load_settings(
-        data_dir=data_dir, host=host, port=port, broker_host=broker_host, broker_port=broker_port, roles=roles
+        config=config,
+        data_dir=data_dir,
+        host=host,
+        port=port,
+        broker_host=broker_host,
+        broker_port=broker_port,
+        roles=roles,
     )
     set_up_logs(settings)
     insist_on_privacy(settings)

@@ -84,7 +84,7 @@ class Authority:
                 raise InputRejected(
                     f"{self.folder} has no certificates to renew. Make them first, without --renew."
                 )
-            return [self._sign(name, _hosts(Pair(self.folder, name).certificate)) for name in known]
+            return [self._sign(name, hosts_of(Pair(self.folder, name).certificate)) for name in known]
 
     def _make_authority(self) -> None:
         key, name = ec.generate_private_key(ec.SECP256R1()), _name("Alarmcast plant authority")
@@ -175,7 +175,8 @@ def _alternative(host: str) -> x509.GeneralName:
         raise InputRejected(f"{host!r} is no host name; write it in ASCII, as DNS has it.") from None
 
 
-def _hosts(path: Path) -> list[str]:
+def hosts_of(path: Path) -> list[str]:
+    """Return the names and addresses for which a certificate is good."""
     extensions = _certificate(path).extensions
     try:
         names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value

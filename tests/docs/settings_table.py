@@ -22,7 +22,9 @@ _HEAD = """# Settings
 
 Written by `scripts/settings` from `service/settings.py` and `edge_agent/settings.py`; a test holds it true.
 
-A flag wins over a variable, a variable over `edge.toml` (agent only), that over the default. A variable that
+A flag wins over a variable, a variable over the file of settings, that over the default. The agent's file is
+`edge.toml`. The service's is named by `--config` or `ALARMCAST_CONFIG` and has lines like `ALARMCAST_PORT=8080`;
+`alarmcast admin broker-init` writes one with all that the service needs to reach that broker. A variable that
 names no setting is refused, and so is a value that cannot be. A *secret* may be given as a file instead: the
 variable with `_FILE` at its end names a file that holds it in one line (mode 0600 or 0640), as Docker,
 Kubernetes and systemd hand secrets over; the variable and its file together are refused.

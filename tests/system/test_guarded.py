@@ -196,6 +196,7 @@ def test_a_broker_is_there_in_two_commands(tmp_path: Path) -> None:
         "data",
         "admin-password",
         "service-password",
+        "alarmcast.env",
     }
     assert (folder / "data/dynamic-security.json").stat().st_mode & 0o777 == 0o600
     is_one_sentence(alarmcast("admin", "broker-init", folder), "not overwritten")

@@ -88,3 +88,27 @@ def test_a_revoked_machine_is_never_locked_out(database: Database) -> None:
     store.revoke(one, at=NOW, who="test", reason=None)
     store.settle(well=(), locked_out=[FILLER], newer={}, at=NOW)
     assert store.all()[0].locked_out_at is None
+
+
+def test_an_installation_has_one_identity_however_many_ask_for_it_at_once(database: Database) -> None:
+    store = CredentialStore(database)
+    assert store.known_installation() is None
+    with ThreadPoolExecutor(8) as pool:
+        identities = set(pool.map(lambda _: store.installation(), range(8)))
+    assert identities == {store.known_installation()}
+
+
+def test_a_password_counts_as_lost_unless_its_issue_was_confirmed(database: Database) -> None:
+    store, one = CredentialStore(database), machine(database)
+    claimed(store, one)
+    store.settle(well=[one.id], locked_out=(), newer={}, at=NOW)
+    store.disown_unconfirmed(at=NOW)
+    confirmed = store.of(one)
+    assert confirmed
+    assert (confirmed.generation, confirmed.state) == (1, CredentialState.ACTIVE)
+    store.rotate(one, at=NOW, who="test")
+    store.disown_unconfirmed(at=NOW)
+    store.disown_unconfirmed(at=NOW)
+    lost = store.of(one)
+    assert lost
+    assert (lost.generation, lost.state) == (3, CredentialState.LOCKED_OUT)

@@ -1,0 +1,72 @@
+"""Plain MQTT to a port that speaks TLS: everybody who meets it says so, and what to set."""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from edge_agent import doctor as edge_doctor
+from service.bootstrap import doctor
+from service.bootstrap.configuration import configuration
+from service.broker.address import BrokerAddress
+from service.broker.dynamic_security import DynamicSecurity
+from service.broker.initial import Listener
+from service.broker.link import Link
+from service.broker.watch import BrokerWatch
+from service.errors import Unavailable
+from service.store.certificates import Authority
+from tests.conftest import Mosquitto, wait_until
+from wire.tls_port import speaks_tls
+
+
+class SecuredMosquitto(Mosquitto):
+    """A broker with one listener, which speaks TLS."""
+
+    def configure(self) -> Path:
+        Authority(self.folder / "tls", datetime.now(UTC)).found(hosts=["localhost", "127.0.0.1"], clients=[])
+        config = self.folder / "mosquitto.conf"
+        lines = Listener(self.port, "127.0.0.1", self.folder / "tls").lines()
+        config.write_text("\n".join([*lines, "allow_anonymous true", self.extra]))
+        return config
+
+
+@pytest.fixture
+def secured(tmp_path: Path) -> Iterator[Mosquitto]:
+    broker = SecuredMosquitto(tmp_path, extra="user root\n" if os.getuid() == 0 else "")
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+def test_whoever_speaks_plainly_to_a_tls_port_says_what_to_set(secured: Mosquitto, tmp_path: Path) -> None:
+    address = BrokerAddress("127.0.0.1", secured.port)
+    link = Link(
+        address,
+        client_id="test",
+        receive_maximum=10,
+        deliver=lambda _delivery: True,
+        watch=BrokerWatch(queue_alarm=1),
+    )
+    link.start()
+    try:
+        wait_until(lambda: "set ALARMCAST_BROKER_TLS=true" in (link.complaint or ""), "the service says it")
+    finally:
+        link.stop()
+    with pytest.raises(Unavailable, match="speaks TLS and we do not"):
+        DynamicSecurity(address, client_id="test").guard()
+    flags = {"data_dir": tmp_path / "data", "port": 0, "broker_port": secured.port}
+    found = {finding.check: finding for finding in doctor.examine(configuration(**flags))}
+    assert (found["TLS"].ok, "ALARMCAST_BROKER_TLS_CA" in found["TLS"].words) == (False, True)
+    assert "credentials" not in found
+    agent = {"site": "padova", "machine": "filler-1", "source_kind": "simulated"}
+    there = {"broker_host": "127.0.0.1", "broker_port": str(secured.port), "spool_path": str(tmp_path / "spool")}
+    at_the_edge = {finding.check: finding for finding in edge_doctor.examine(None, agent | there)}
+    assert at_the_edge["TLS"].ok is False
+    assert "set tls = true" in at_the_edge["TLS"].words
+    assert "credentials" not in at_the_edge
+
+
+def test_a_port_that_speaks_plainly_is_not_taken_for_one_that_speaks_tls(mosquitto: Mosquitto) -> None:
+    assert not speaks_tls("127.0.0.1", mosquitto.port)
