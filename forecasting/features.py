@@ -52,7 +52,7 @@ def runs_between(series: AlarmSeries, start: NDArray[np.int64], end: NDArray[np.
     counts = before[last] - before[first]
     some = first < last
     counts[some] += ~opens[first[some]]
-    return counts.astype(np.int32)
+    return np.asarray(counts, dtype=np.int32)
 
 
 def _opens(series: AlarmSeries) -> NDArray[np.bool_]:

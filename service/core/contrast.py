@@ -59,6 +59,7 @@ class Contrast:
     freedom: float = nan
     moves: Reals | None = None  # of the loss, one for each draw, around nought
     doubt: str | None = None
+    false_alarms: tuple[float, float] | None = None  # of both in an exam without an alarm, see ``_false_alarms``
 
     @property
     def loss(self) -> float:
@@ -92,7 +93,8 @@ class Exams:
         if days < self._fewest_days:
             return result(doubt=f"its exam has {days} days, and fewer than {self._fewest_days} cannot tell")
         if not pair.labels.any():
-            return result(doubt=f"no alarm came in the {days} days of its exam")
+            doubt = f"no alarm came in the {days} days of its exam"
+            return result(doubt=doubt, false_alarms=_false_alarms(pair))
         correction, losses = resampling.shortfall(_support(metric, pair)), reference[1:] - candidate[1:]
         if correction == inf:
             return result(doubt=f"no alarm came on two of the {days} days of its exam")
@@ -124,6 +126,15 @@ class Exams:
             weights = self._weights[np.searchsorted(self._days, days)]
             self._known[key] = pair, _draws(metric, pair, answers, day, weights)
         return self._known[key][1]
+
+
+def _false_alarms(pair: Pair) -> tuple[float, float] | None:
+    """Return both models' squared error, where nothing came, on the code on which the candidate is most worse."""
+    if not pair.labels.size:
+        return None
+    candidate, reference = (np.mean(np.square(each), axis=0) for each in (pair.candidate, pair.reference))
+    worst = int(np.argmax(candidate - reference))
+    return float(candidate[worst]), float(reference[worst])
 
 
 def _draws(metric: str, pair: Pair, answers: Scores, day: NDArray[np.intp], weights: Reals) -> Reals:

@@ -6,7 +6,8 @@ and its lower bound, by day-block bootstrap and corrected for the number of test
 itself had to be above the allowed 0.05 would let half of the true losses of 0.1 pass in simulated exams of
 sixty days, where this one refuses 99 %, and most in shorter ones. Four weeks, or rare codes, tell less: see tests.
 
-An exam that cannot tell decides nothing: the candidate passes it, and the verdict says that it was undecided.
+An exam that cannot tell decides nothing: the candidate passes it, and the verdict says that it was undecided. Of
+an exam without an alarm only a gross rise of false alarms is refused.
 """
 
 from collections import defaultdict
@@ -139,7 +140,8 @@ def judge(sittings: Sequence[Sitting], limits: Limits | None = None) -> Verdict:
         return Verdict(passed=False, reasons=reasons, undecided=(), figures=())
     questions = list(_questions(sittings, limits))
     error = limits.error / max(sum(question.tested for question in questions), 1)
-    reasons = tuple(reason for question in questions if (reason := question.reason(error)))
+    found = (reason for question in questions if (reason := question.reason(error)))
+    reasons = tuple(dict.fromkeys(found))  # both metrics say the same of an exam without an alarm
     doubts = (question.doubt(error, limits.visible_loss) for question in questions)
     return Verdict(
         passed=not reasons,
@@ -172,7 +174,7 @@ class _Question:
         """Return why the candidate is refused, if it is."""
         it = self.contrast
         if self.allowed is None or it.doubt:
-            return None
+            return self._false_alarms()
         if self.against == BASE_RATE:
             beaten = it.candidate > it.reference + ROUNDING
             words = f"{self._who} is {it.candidate:.3f}, not above the {it.reference:.3f} of its base rate."
@@ -186,6 +188,23 @@ class _Question:
                 f"at least {bound:.3f} of it is not chance ({it.days} days)."
             )
         return None
+
+    def _false_alarms(self) -> str | None:
+        """Return why a candidate is refused that announces alarms where none came, if it does.
+
+        An exam without an alarm has no score that chance could be measured by, so only a gross loss counts.
+        """
+        it = self.contrast
+        if self.allowed is None or it.false_alarms is None or self.against == BASE_RATE:
+            return None
+        said, before = it.false_alarms
+        if said - before <= self.gross:
+            return None
+        return (
+            f"{self.machine}: no alarm came in the {it.days} days of its exam, and the squared error of the "
+            f"forecasts of one alarm rose from {before:.3f} ({self.against}) to {said:.3f}, "
+            f"where {self.gross:.3f} more is allowed."
+        )
 
     def doubt(self, error: float, visible: float) -> str | None:
         """Return why this decided nothing, if it did not."""

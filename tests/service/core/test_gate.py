@@ -240,11 +240,22 @@ def windows(days: int, labels: np.ndarray, candidate: float, reference: float, r
 
 
 def test_exam_without_an_alarm_decides_nothing() -> None:
-    silent = windows(20, np.zeros((480, 3), dtype=np.bool_), 0.9, 0.1)
+    silent = windows(20, np.zeros((480, 3), dtype=np.bool_), 0.3, 0.1)
     for sitting in (old("m1", silent), new("m1", silent), first(silent)):
         verdict = judge([sitting])
         assert verdict.passed
         assert verdict.undecided == ("m1: no alarm came in the 20 days of its exam.",)
+
+
+def test_candidate_that_announces_alarms_in_an_exam_without_one_is_refused() -> None:
+    silent = windows(20, np.zeros((480, 3), dtype=np.bool_), 0.9, 0.1)
+    for sitting in (old("m1", silent), new("m1", silent)):
+        verdict = judge([sitting])
+        assert not verdict.passed
+        (reason,) = verdict.reasons
+        assert reason.startswith("m1: no alarm came in the 20 days of its exam, and the squared error")
+        assert "rose from 0.010" in reason
+        assert "to 0.810, where 0.250 more is allowed." in reason
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (0, 0), (1, 3), (1, 0), (480, 0)])

@@ -302,7 +302,7 @@ def test_no_shelf_acknowledgement_or_window_changes_a_forecast_or_a_dataset(
 
     def told() -> list[object]:
         made = service.desk.now([filler], NOW)[0]
-        cut = school.cut(filler, NOW, HistorySpec())
+        cut = school.cut(filler, NOW, HistorySpec(), listed=())
         arrays = [
             array.tobytes() for part in (cut.train, cut.calibration, cut.exam) for array in vars(part).values()
         ]
