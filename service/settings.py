@@ -156,6 +156,9 @@ class Settings(BaseSettings):
         default=32, ge=1, description="Memory for messages that wait for a commit; what exceeds it is sent again."
     )
     stream_limit: int = Field(default=200, ge=0, description="Streams of events that may be open at once.")
+    streams_per_user: int = Field(
+        default=20, ge=1, description="Of these, how many one user or key may have open."
+    )
     lookback_minutes: int = Field(default=1720, ge=1, description="Length of the evidence window.")
     horizon_minutes: int = Field(default=480, ge=1, description="Length of the horizon.")
     grid_minutes: int = Field(default=15, ge=1, description="Forecasts are stored this often, in plant time.")

@@ -55,7 +55,7 @@ def parts_of(service: "Service") -> Parts:
         health=lambda: service.health(asker_sees),
         enrolment=service.enrolment,
         credentials=service.credentials,
-        jobs=ScopedJobs(stores.jobs),
+        jobs=ScopedJobs(stores.jobs, service.job_watch),
         versions=ScopedVersions(stores.versions),
         version_desk=VersionDesk(stores.versions, clock),
         exams=ScopedExams(stores.exams),

@@ -54,6 +54,7 @@ from service.flows.enrol import Enrolment, wall_now
 from service.flows.feed import Feed
 from service.flows.forecast import ForecastDesk
 from service.flows.hush import HushDesk
+from service.flows.job_watch import JobWatch
 from service.flows.load_history import HistoryLoader, UploadLimits
 from service.flows.newest import NewestForecasts
 from service.flows.notify import Notify
@@ -110,7 +111,9 @@ class Service:
         self.roles = settings.process_roles
         self.clock = plant_clock(settings)
         self.gatehouse = Gatehouse(settings, stores.database)
-        self.feed = Feed(most_listeners=settings.stream_limit)
+        self.feed = Feed(most_listeners=settings.stream_limit, most_of_one=settings.streams_per_user)
+        self.job_watch = JobWatch(stores.jobs)
+        self.feed.when_closed.append(self.job_watch.close)
         champion, base_rates = Champion(stores.versions), BaseRates(stores.events)
         self.desk = ForecastDesk(
             machines=stores.machines,
@@ -218,6 +221,7 @@ class Service:
             jobs=stores.jobs,
             updates=stores.updates,
             admit=self._admit,
+            changed=self._jobs_changed,
             standby=Standby(self._apprentice),
             orders=self._orders,
             take_over=take_over,
@@ -262,6 +266,7 @@ class Service:
             access=self.gatehouse.access,
             notify=self.notify,
             enrolment=self.enrolment,
+            job_watch=self.job_watch,
         )
         hooks = Hooks(self._report, hearsay.heard, hearsay.missed_some, self.link.hear_for_all)
         self.company: Company = (
@@ -425,6 +430,10 @@ class Service:
 
     def _admit(self) -> int:
         return self.enrolment.admit() if self.leads() else 0
+
+    def _jobs_changed(self) -> None:
+        self.job_watch.changed()
+        self.company.tell(Signal(Kind.JOBS))
 
     def _report(self, turns: tuple[str, ...]) -> Report:
         health = self.health()

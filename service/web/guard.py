@@ -22,7 +22,6 @@ from service.flows.access import Access
 from service.web.permissions import Found, Reach, Table
 from service.web.problems import problem_of
 from wire.rest.people import SESSION_COOKIE
-from wire.words import PrincipalKind
 
 Headings = dict[bytes, str]
 JUDGED: Final = "alarmcast.judged"
@@ -30,7 +29,6 @@ _STRANGERS_BODY = 16 * 1024  # bytes; enough for a name and a password
 _LOOK_AGAIN = 5.0  # seconds after which a stream asks whether its reader may still read
 _PROBES = frozenset({"/livez", "/readyz"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_OWN_PEOPLE = frozenset({PrincipalKind.LOCAL, PrincipalKind.SYSTEM})  # nobody limits how often we ask ourselves
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
@@ -176,7 +174,7 @@ class _Visit:
     async def _known(self, bucket: str) -> Principal | None:
         """Return who asks, None for a stranger, or raise :class:`TooMany`."""
         principal = await self.door.identify(self.token, bucket)
-        if principal is not None and principal.kind not in _OWN_PEOPLE:
+        if principal is not None and not principal.is_own:
             _insist_on_pace(self.door.known.take(principal.name))
         return principal
 
