@@ -46,6 +46,7 @@ from service.core.job import Job
 from service.core.machine import Machine
 from service.core.notice import Habits
 from service.core.process import Report, Turn
+from service.core.receivers import Receivers
 from service.core.signal import Kind, Signal
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
@@ -154,7 +155,8 @@ class Service:
         announcer = ForecastAnnouncer(self.link)
         shelves, windows = ShelfStore(stores.database), MaintenanceStore(stores.database)
         acknowledgements = AcknowledgementStore(stores.database)
-        self.deliveries, self.post = DeliveryStore(stores.database), HttpPost(agent=f"Alarmcast/{__version__}")
+        self.deliveries = DeliveryStore(stores.database)
+        self.post = HttpPost(agent=f"Alarmcast/{__version__}", receivers=Receivers(settings.receiver_networks))
         self.notify = Notify(
             machines=stores.machines,
             log=stores.events,
