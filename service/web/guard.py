@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.core.addresses import network_of
 from service.core.bucket import Buckets
 from service.core.principal import Asking, Principal, asks
-from service.errors import Forbidden, NotSignedIn, ServiceError, TooLarge, TooMany
+from service.errors import Forbidden, NotFound, NotSignedIn, ServiceError, TooLarge, TooMany
 from service.flows.access import Access
 from service.web.permissions import Found, Reach, Table
 from service.web.problems import problem_of
@@ -134,7 +134,7 @@ class _Visit:
 
     async def run(self) -> None:
         path = self.scope["path"]
-        found = self._found(path)
+        found = self._found(path, self.scope["method"])
         try:
             asking = await self._judged(found)
         except ServiceError as error:
@@ -145,10 +145,10 @@ class _Visit:
         with asks(asking), _turned_away():
             await self.app(self.scope, self._receive, self._answer)
 
-    def _found(self, path: str) -> Found | None:
-        found = self.door.table.find(self.scope["method"], path)
+    def _found(self, path: str, method: str) -> Found | None:
+        found = self.door.table.find(method, path)
         if found is None and path.startswith("/static-offline-docs/"):
-            return self.door.table.find(self.scope["method"], "/static-offline-docs/any")
+            return self.door.table.find(method, "/static-offline-docs/any")
         return found
 
     async def _judged(self, found: Found | None) -> Asking:
@@ -157,6 +157,8 @@ class _Visit:
         origin = str(client[0]) if client else None
         self.token, by_cookie = _token(headers)
         self.principal = await self._known(_bucket(origin, found))
+        if found is None and self._is_misnamed():
+            raise NotFound(_MISNAMED)
         if found is None or not self._is_open(found):
             if self.principal is None:
                 raise NotSignedIn(_STRANGER if self.token is None else _NO_LONGER)
@@ -166,6 +168,11 @@ class _Visit:
             _insist_on_same_origin(headers)
         self._bound(found, headers)
         return Asking(self.principal, origin, self.door.wall())
+
+    def _is_misnamed(self) -> bool:
+        """Whether a path is none of the API's, by any method: most likely a probe that has another name here."""
+        path = self.scope["path"]
+        return not path.startswith("/v1/") and self._found(path, "GET") is None
 
     def _is_open(self, found: Found) -> bool:
         is_docs = self.door.open_docs and found.route in _DOCUMENTATION
@@ -241,6 +248,10 @@ def _turned_away() -> Iterator[None]:
 
 
 _STRANGER: Final = "Who are you? Send an API key as `Authorization: Bearer …`, or sign in: POST /v1/session."
+_MISNAMED: Final = (
+    "There is no such address. GET /livez says whether the service lives, GET /readyz whether it is ready; "
+    "everything else begins with /v1/."
+)
 _NO_LONGER: Final = "This key or session is not known, or not any more. Sign in again, or ask for another key."
 _DOCUMENTATION: Final = frozenset({"/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"})
 
