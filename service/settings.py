@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Self
 
@@ -157,6 +158,9 @@ class Settings(BaseSettings):
         default=32, ge=1, description="Memory for messages that wait for a commit; what exceeds it is sent again."
     )
     stream_limit: int = Field(default=200, ge=0, description="Streams of events that may be open at once.")
+    streams_per_user: int = Field(
+        default=20, ge=1, description="Of these, how many one user or key may have open."
+    )
     lookback_minutes: int = Field(default=1720, ge=1, description="Length of the evidence window.")
     horizon_minutes: int = Field(default=480, ge=1, description="Length of the horizon.")
     grid_minutes: int = Field(default=15, ge=1, description="Forecasts are stored this often, in plant time.")
@@ -223,6 +227,11 @@ class Settings(BaseSettings):
         ge=0,
         description="Status warns when the last backup is older than this, or failed; 0 never warns.",
     )
+    webhook_networks: str = Field(
+        default="",
+        description="Networks by commas, like 10.0.0.0/8,127.0.0.0/8, that webhooks may be sent to although they "
+        "are not public; otherwise webhooks only go to public addresses.",
+    )
     shelf_max_hours: int = Field(default=168, ge=1, description="Longest time an alarm may be shelved for.")
     integrity_check: IntegrityCheck = Field(
         default=IntegrityCheck.QUICK,
@@ -281,6 +290,17 @@ class Settings(BaseSettings):
         _shift_starts(text)
         return text
 
+    @field_validator("webhook_networks")
+    @classmethod
+    def _networks_can_be_read(cls, text: str) -> str:
+        _networks(text)
+        return text
+
+    @property
+    def receiver_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """The networks that are not public and that webhooks may be sent to."""
+        return _networks(self.webhook_networks)
+
     @property
     def process_roles(self) -> frozenset[ProcessRole]:
         """What this process does."""
@@ -295,6 +315,10 @@ class Settings(BaseSettings):
     def stale_after(self) -> timedelta:
         """How long an agent may be silent before its machine's forecasts are stale."""
         return timedelta(minutes=self.stale_minutes)
+
+
+def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
 
 
 def _process_roles(text: str) -> frozenset[ProcessRole]:

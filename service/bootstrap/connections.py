@@ -131,8 +131,14 @@ class TimedHttp(HttpToolsProtocol):
         super().on_message_complete()
 
     def idle_since(self) -> float | None:
-        """Return since when it has waited for a request, or None while there is one."""
-        return self._since if self._waits_for_head and not self.transport.is_closing() else None
+        """Return since when it has waited for a request, the first or the next, or None while there is one."""
+        is_idle = self._waits_for_head or self.cycle is None or self.cycle.response_complete
+        return self._since if is_idle and not self.transport.is_closing() else None
+
+    def on_response_complete(self) -> None:
+        """Note since when it waits for the next request."""
+        self._since = self.loop.time()
+        super().on_response_complete()
 
     def overdue(self, now: float) -> str | None:
         """Return what did not come or go in time, or None."""

@@ -8,6 +8,7 @@ from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
 from service.flows.enrol import Enrolment
 from service.flows.feed import Feed, Raised
+from service.flows.job_watch import JobWatch
 from service.flows.newest import NewestForecasts
 from service.flows.notify import Notify
 from service.flows.ports import Machines
@@ -28,6 +29,7 @@ class Hearsay:
     access: Access
     notify: Notify
     enrolment: Enrolment
+    job_watch: JobWatch
 
     def heard(self, signal: Signal) -> None:
         """Let whoever it concerns look again."""
@@ -42,6 +44,8 @@ class Hearsay:
             self.enrolment.look_again()
         elif signal.kind is Kind.HUSHED:
             self.notify.again(signal.body["site"], signal.body["machine"])
+        elif signal.kind is Kind.JOBS:
+            self.job_watch.changed()
 
     def missed_some(self) -> None:
         """Look at everything again: there was a time in which nothing was heard."""

@@ -55,7 +55,7 @@ def parts_of(service: "Service") -> Parts:
         health=lambda: service.health(asker_sees),
         enrolment=service.enrolment,
         credentials=service.credentials,
-        jobs=ScopedJobs(stores.jobs),
+        jobs=ScopedJobs(stores.jobs, service.job_watch),
         versions=ScopedVersions(stores.versions),
         version_desk=VersionDesk(stores.versions, clock),
         exams=ScopedExams(stores.exams),
@@ -80,7 +80,9 @@ def parts_of(service: "Service") -> Parts:
         notices=NoticeBoard(
             ScopedNotices(service.notify.notices), service.notify.acknowledgements, service.deliveries
         ),
-        webhooks=WebhookDesk(seen, ScopedWebhooks(WebhookStore(stores.database)), service.post, clock),
+        webhooks=WebhookDesk(
+            seen, ScopedWebhooks(WebhookStore(stores.database)), service.post, clock, service.post.receivers
+        ),
         sign_in=service.gatehouse.sign_in,
         people=service.gatehouse.people,
         audit=stores.audit,

@@ -47,6 +47,7 @@ from service.core.job import Job
 from service.core.machine import Machine
 from service.core.notice import Habits
 from service.core.process import Report, Turn
+from service.core.receivers import Receivers
 from service.core.signal import Kind, Signal
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
@@ -55,6 +56,7 @@ from service.flows.enrol import Enrolment, wall_now
 from service.flows.feed import Feed
 from service.flows.forecast import ForecastDesk
 from service.flows.hush import HushDesk
+from service.flows.job_watch import JobWatch
 from service.flows.load_history import HistoryLoader, UploadLimits
 from service.flows.newest import NewestForecasts
 from service.flows.notify import Notify
@@ -111,7 +113,9 @@ class Service:
         self.roles = settings.process_roles
         self.clock = plant_clock(settings)
         self.gatehouse = Gatehouse(settings, stores.database)
-        self.feed = Feed(most_listeners=settings.stream_limit)
+        self.feed = Feed(most_listeners=settings.stream_limit, most_of_one=settings.streams_per_user)
+        self.job_watch = JobWatch(stores.jobs)
+        self.feed.when_closed.append(self.job_watch.close)
         champion, base_rates = Champion(stores.versions), BaseRates(stores.events)
         self.desk = ForecastDesk(
             machines=stores.machines,
@@ -152,7 +156,8 @@ class Service:
         announcer = ForecastAnnouncer(self.link)
         shelves, windows = ShelfStore(stores.database), MaintenanceStore(stores.database)
         acknowledgements = AcknowledgementStore(stores.database)
-        self.deliveries, self.post = DeliveryStore(stores.database), HttpPost(agent=f"Alarmcast/{__version__}")
+        self.deliveries = DeliveryStore(stores.database)
+        self.post = HttpPost(agent=f"Alarmcast/{__version__}", receivers=Receivers(settings.receiver_networks))
         self.notify = Notify(
             machines=stores.machines,
             log=stores.events,
@@ -220,6 +225,7 @@ class Service:
             jobs=stores.jobs,
             updates=stores.updates,
             admit=self._admit,
+            changed=self._jobs_changed,
             standby=Standby(self._apprentice),
             orders=self._orders,
             take_over=take_over,
@@ -264,6 +270,7 @@ class Service:
             access=self.gatehouse.access,
             notify=self.notify,
             enrolment=self.enrolment,
+            job_watch=self.job_watch,
         )
         hooks = Hooks(self._report, hearsay.heard, hearsay.missed_some, self.link.hear_for_all)
         self.company: Company = (
@@ -429,6 +436,10 @@ class Service:
 
     def _admit(self) -> int:
         return self.enrolment.admit() if self.leads() else 0
+
+    def _jobs_changed(self) -> None:
+        self.job_watch.changed()
+        self.company.tell(Signal(Kind.JOBS))
 
     def _report(self, turns: tuple[str, ...]) -> Report:
         health = self.health()

@@ -33,6 +33,11 @@ class Principal:
         return self.sites is None or site in self.sites
 
     @property
+    def is_own(self) -> bool:
+        """Whether it is the service itself, or whoever reads its folder; what these ask is not limited."""
+        return self.kind in (PrincipalKind.LOCAL, PrincipalKind.SYSTEM)
+
+    @property
     def is_everywhere(self) -> bool:
         """Whether every site is theirs."""
         return self.sites is None

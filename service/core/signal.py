@@ -13,6 +13,7 @@ class Kind(StrEnum):
     RIGHTS = "rights"  # somebody's rights, password or session have changed
     LOADED = "loaded"  # a machine's past was loaded
     HUSHED = "hushed"  # what keeps alarms quiet has changed
+    JOBS = "jobs"  # a job has changed
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from ipaddress import ip_address
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from service.core.notice import Notice
+from service.core.receivers import Receivers, literal
 from service.errors import InputRejected
 from wire.identity import MachineId
 from wire.words import DeliveryState, Severity
@@ -81,7 +81,10 @@ class Parcel(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a receiver said: a status and the beginning of its text, or no status and why there was none."""
+    """What a receiver said: a status, or none and why there was none.
+
+    Of what it wrote nothing is kept: it may be a secret of its network, and whoever asks may be of one site only.
+    """
 
     status: int | None
     text: str
@@ -96,6 +99,16 @@ class Answer(NamedTuple):
     def is_farewell(self) -> bool:
         """Whether the receiver wants nothing any more."""
         return self.status == HTTPStatus.GONE
+
+
+def in_words(status: int | None, text: str | None) -> str:
+    """Return what became of an attempt, in words that are not the receiver's."""
+    if status is None:
+        return text or ""
+    try:
+        return "" if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES else HTTPStatus(status).phrase
+    except ValueError:
+        return ""
 
 
 def pause(attempts: int, chance: float) -> timedelta:
@@ -113,11 +126,10 @@ def next_try(delivery: Delivery, *, now: datetime, chance: float) -> datetime | 
     return then if then <= delivery.created_at + _PATIENCE else None
 
 
-def checked_url(url: str) -> str:
+def checked_url(url: str, receivers: Receivers) -> str:
     """Return an address that may be told, or say what is wrong with it.
 
-    Addresses of the plant's own network are what webhooks are for; those that only a host itself or nobody
-    answers to are not.
+    A host's name is looked up, and its addresses checked, whenever something is sent.
     """
     try:
         parts = urlsplit(url)
@@ -134,14 +146,7 @@ def checked_url(url: str) -> str:
         raise InputRejected("Leave out what follows the # of the webhook's address; it is never sent.")
     if any(one.isspace() or not one.isprintable() for one in url):
         raise InputRejected("The webhook's address has a space in it; leave it out, or write it as %20.")
-    _insist_on_a_reachable_host(parts.hostname)
+    address = literal(parts.hostname)
+    if address is not None:
+        receivers.insist_on(address)
     return url
-
-
-def _insist_on_a_reachable_host(host: str) -> None:
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return  # a name
-    if address.is_link_local or address.is_multicast or address.is_unspecified:
-        raise InputRejected(f"{host} is no address of a receiver; name the host that shall be told.")

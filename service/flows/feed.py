@@ -12,11 +12,15 @@ from threading import Lock
 from typing import NamedTuple
 
 from service.core.machine import Machine
+from service.core.places import Full, Places
 from service.core.principal import Sites
 from service.core.recording import IN_TIME, EventRow
-from service.errors import Unavailable
+from service.errors import TooMany, Unavailable
 from wire.identity import MachineId
 from wire.words import StreamKind
+
+_ALL = "all"
+_WAIT_FOR_A_PLACE = 30.0  # seconds
 
 
 @dataclass(eq=False, slots=True)
@@ -38,6 +42,7 @@ class Wish:
     machine: str | None = None
     sites: Sites = None  # those that the listener may hear of
     relayed: bool = True  # what other processes tell, too; not for the listener that tells them
+    owner: str | None = None  # whose stream it is, counted by name; None is the service's own
 
     def wants(self, machine: MachineId) -> bool:
         """Say whether it is about this machine."""
@@ -103,29 +108,51 @@ class Subscription:
 class Feed:
     """Where what happens is told; ``listened`` is all that a publisher need look at while nobody listens."""
 
-    def __init__(self, *, most_listeners: int, most_waiting: int = 1000) -> None:
+    def __init__(self, *, most_listeners: int, most_of_one: int | None = None, most_waiting: int = 1000) -> None:
         self._most_listeners, self._most_waiting = most_listeners, most_waiting
+        self._most_of_one = most_listeners if most_of_one is None else most_of_one
+        self._places = Places()
         self._lock = Lock()
         self._subscriptions: tuple[Subscription, ...] = ()
         self.listened = False
         self.closed = False
+        self.when_closed: list[Callable[[], None]] = []  # what else ends with it
         self.ping = 15.0  # seconds after which a silent stream says that it is still there
 
     @property
     def listeners(self) -> int:
-        """How many listen now, without the one that tells the other processes."""
-        return sum(one.wish.relayed for one in self._subscriptions)
+        """How many listen now, followers of jobs included, without the one that tells the other processes."""
+        return self._places.count(_ALL)
+
+    def take_place(self, owner: str | None) -> None:
+        """Count a stream of somebody, or raise :class:`Unavailable` if they, or all together, have enough."""
+        if self.closed:
+            raise Unavailable("The service stops; listen again when it has started.")
+        try:
+            self._places.take(self._names(owner))
+        except Full as full:
+            if full.name == _ALL:
+                raise Unavailable(
+                    f"{full.most} streams are open already; close some, or raise ALARMCAST_STREAM_LIMIT."
+                ) from None
+            raise TooMany(
+                f"You have {full.most} streams open already. Close some, or raise ALARMCAST_STREAMS_PER_USER.",
+                wait=_WAIT_FOR_A_PLACE,
+            ) from None
+
+    def give_place_back(self, owner: str | None) -> None:
+        """Count a stream no more."""
+        self._places.give_back(self._names(owner))
+
+    def _names(self, owner: str | None) -> dict[str, int]:
+        own = {} if owner is None else {f"user {owner}": self._most_of_one}
+        return own | {_ALL: self._most_listeners}
 
     def subscribe(self, wish: Wish, wake: Callable[[], None]) -> Subscription:
         """Return a place to listen from, or raise :class:`Unavailable` if there is none."""
+        if wish.relayed:
+            self.take_place(wish.owner)
         with self._lock:
-            if self.closed:
-                raise Unavailable("The service stops; listen again when it has started.")
-            if wish.relayed and self.listeners >= self._most_listeners:
-                raise Unavailable(
-                    f"{self._most_listeners} streams are open already; close some, or raise "
-                    "ALARMCAST_STREAM_LIMIT."
-                )
             new = Subscription(self, wish, wake, self._most_waiting)
             self._subscriptions = (*self._subscriptions, new)
             self.listened = True
@@ -134,8 +161,12 @@ class Feed:
     def leave(self, subscription: Subscription) -> None:
         """Let a listener go."""
         with self._lock:
+            if subscription not in self._subscriptions:
+                return
             self._subscriptions = tuple(one for one in self._subscriptions if one is not subscription)
             self.listened = bool(self._subscriptions)
+        if subscription.wish.relayed:
+            self.give_place_back(subscription.wish.owner)
 
     def announce(self, machine: MachineId, encoded: bytes) -> None:
         """Tell a machine's new forecast."""
@@ -175,3 +206,5 @@ class Feed:
             left = self._subscriptions
         for one in left:
             one.rouse()
+        for end in self.when_closed:
+            end()

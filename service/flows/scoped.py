@@ -4,7 +4,8 @@ The web is given these and not the stores, so that a new route is narrowed witho
 stands in the request's context; where nobody asks, there is nothing to be seen.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -14,13 +15,14 @@ from service.core.hush import HushQuery, Maintenance, Shelf
 from service.core.job import Job
 from service.core.machine import Agent, Knock, Machine, unknown_machine
 from service.core.notice import Notice, NoticeQuery
-from service.core.principal import insist_on, sees, sites_asked
+from service.core.principal import asker, insist_on, sees, sites_asked
 from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
 from service.core.version import Version
 from service.core.webhook import Webhook
 from service.errors import NotFound
 from service.flows.feed import Feed, Subscription, Wish
 from service.flows.fleet import FleetBoard, Seen
+from service.flows.job_watch import Follower, JobWatch
 from service.flows.ports import (
     ExamFigures,
     JobLog,
@@ -75,12 +77,21 @@ class ScopedJobs:
     """Jobs of the asker's machines."""
 
     jobs: JobLog
+    watch: JobWatch
 
     def get(self, number: int) -> Job:
         """Return a job, or raise as if it did not exist."""
         job = self.jobs.get(number)
         if not sees(job.machine.site):
             raise NotFound(f"There is no job {number}.")
+        return _discreet_job(job)
+
+    def follow(self, number: int, wake: Callable[[], None]) -> Follower:
+        """Return a place from which to follow a job that was found with :meth:`get`."""
+        return self.watch.follow(number, wake)
+
+    def shown(self, job: Job) -> Job:
+        """Return a job as whoever asks may read it."""
         return _discreet_job(job)
 
     def newest(self, *, machine: MachineId | None = None, limit: int = 100) -> list[Job]:
@@ -291,7 +302,17 @@ class ScopedFeed:
 
     def subscribe(self, wish: Wish, wake: Callable[[], None]) -> Subscription:
         """Return a place to listen from."""
-        return self.feed.subscribe(replace(wish, sites=sites_asked()), wake)
+        return self.feed.subscribe(replace(wish, sites=sites_asked(), owner=_owner()), wake)
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Hold a place among the streams, for one that is not subscribed to the feed."""
+        owner = _owner()
+        self.feed.take_place(owner)
+        try:
+            yield
+        finally:
+            self.feed.give_place_back(owner)
 
     @property
     def closed(self) -> bool:
@@ -302,6 +323,12 @@ class ScopedFeed:
     def ping(self) -> float:
         """Seconds after which a silent stream says that it is still there."""
         return self.feed.ping
+
+
+def _owner() -> str | None:
+    """Return whose streams are counted by name: everybody's but the service's own."""
+    principal = asker()
+    return None if principal is None or principal.is_own else principal.name
 
 
 def _discreet_machine(machine: Machine) -> Machine:

@@ -6,6 +6,7 @@ from secrets import token_urlsafe
 from uuid import UUID, uuid4
 
 from service.core.notice import Notice
+from service.core.receivers import Receivers
 from service.core.webhook import Answer, Webhook, checked_url
 from service.errors import NotFound
 from service.flows.ports import Machines, Post, Webhooks
@@ -28,6 +29,7 @@ class WebhookDesk:
     webhooks: Webhooks
     post: Post
     clock: PlantClock
+    receivers: Receivers
     secret: Callable[[], str] = new_secret
     key: Callable[[], UUID] = uuid4
 
@@ -41,7 +43,7 @@ class WebhookDesk:
             raise NotFound(f"No machine is enrolled at {site}; name a site that has one.")
         made = Webhook(
             number=0,
-            url=checked_url(url),
+            url=checked_url(url, self.receivers),
             secret=self.secret(),
             severity=severity,
             site=site,

@@ -6,6 +6,7 @@ then tries to write is refused.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -44,6 +45,11 @@ class JobStore:
         if row is None:
             raise NotFound(f"There is no job {number}.")
         return _job(row)
+
+    def several(self, numbers: Iterable[int]) -> list[Job]:
+        """Return those of these jobs that exist."""
+        with self.database.read() as connection:
+            return [_job(row) for row in connection.execute(_jobs().where(jobs.c.id.in_(tuple(numbers))))]
 
     def newest(self, *, machine: MachineId | None = None, limit: int = 100, sites: Sites = None) -> list[Job]:
         """Return the latest jobs, of all machines, of one, or of some sites', newest first."""

@@ -44,6 +44,7 @@ from service.web import (
 from service.web.guard import Door, Guard, as_judged, insist_on_lines, narrowed
 from service.web.parts import Parts
 from service.web.permissions import document_rules
+from service.web.queries import known_parameters
 
 NOUNS: Final[tuple[ModuleType, ...]] = (
     machines,
@@ -82,6 +83,7 @@ Which alarms will come in the next hours, for every machine of the fleet.
 
 Send an API key or a session's token as `Authorization: Bearer …`; every answer holds only what is yours to see.
 Times are UTC. Errors are `application/problem+json` (RFC 9457). Lists come in pages with a cursor.
+A query parameter that an address does not know is refused.
 Every answer has an `X-Request-Id`, which the service's log names too; send one of your own, and it is taken over.
 """
 
@@ -94,7 +96,7 @@ def create_app(parts: Parts, door: Door, nouns: tuple[ModuleType, ...] = NOUNS) 
         version=__version__,
         description=_DESCRIPTION,
         redirect_slashes=False,
-        dependencies=[Depends(as_judged)],
+        dependencies=[Depends(as_judged), Depends(known_parameters)],
         generate_unique_id_function=lambda route: route.name,  # an operation is called as its function is
     )
     problems.install(app)

@@ -17,12 +17,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.core.addresses import network_of
 from service.core.bucket import Buckets
 from service.core.principal import Asking, Principal, asks
-from service.errors import Forbidden, NotSignedIn, ServiceError, TooLarge, TooMany
+from service.errors import Forbidden, NotFound, NotSignedIn, ServiceError, TooLarge, TooMany
 from service.flows.access import Access
 from service.web.permissions import Found, Reach, Table
 from service.web.problems import problem_of
 from wire.rest.people import SESSION_COOKIE
-from wire.words import PrincipalKind
 
 Headings = dict[bytes, str]
 JUDGED: Final = "alarmcast.judged"
@@ -30,7 +29,6 @@ _STRANGERS_BODY = 16 * 1024  # bytes; enough for a name and a password
 _LOOK_AGAIN = 5.0  # seconds after which a stream asks whether its reader may still read
 _PROBES = frozenset({"/livez", "/readyz"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_OWN_PEOPLE = frozenset({PrincipalKind.LOCAL, PrincipalKind.SYSTEM})  # nobody limits how often we ask ourselves
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
@@ -136,7 +134,7 @@ class _Visit:
 
     async def run(self) -> None:
         path = self.scope["path"]
-        found = self._found(path)
+        found = self._found(path, self.scope["method"])
         try:
             asking = await self._judged(found)
         except ServiceError as error:
@@ -147,10 +145,10 @@ class _Visit:
         with asks(asking), _turned_away():
             await self.app(self.scope, self._receive, self._answer)
 
-    def _found(self, path: str) -> Found | None:
-        found = self.door.table.find(self.scope["method"], path)
+    def _found(self, path: str, method: str) -> Found | None:
+        found = self.door.table.find(method, path)
         if found is None and path.startswith("/static-offline-docs/"):
-            return self.door.table.find(self.scope["method"], "/static-offline-docs/any")
+            return self.door.table.find(method, "/static-offline-docs/any")
         return found
 
     async def _judged(self, found: Found | None) -> Asking:
@@ -159,6 +157,8 @@ class _Visit:
         origin = str(client[0]) if client else None
         self.token, by_cookie = _token(headers)
         self.principal = await self._known(_bucket(origin, found))
+        if found is None and self._is_misnamed():
+            raise NotFound(_MISNAMED)
         if found is None or not self._is_open(found):
             if self.principal is None:
                 raise NotSignedIn(_STRANGER if self.token is None else _NO_LONGER)
@@ -169,6 +169,11 @@ class _Visit:
         self._bound(found, headers)
         return Asking(self.principal, origin, self.door.wall())
 
+    def _is_misnamed(self) -> bool:
+        """Whether a path is none of the API's, by any method: most likely a probe that has another name here."""
+        path = self.scope["path"]
+        return not path.startswith("/v1/") and self._found(path, "GET") is None
+
     def _is_open(self, found: Found) -> bool:
         is_docs = self.door.open_docs and found.route in _DOCUMENTATION
         return found.rule.reach is Reach.OPEN or is_docs
@@ -176,7 +181,7 @@ class _Visit:
     async def _known(self, bucket: str) -> Principal | None:
         """Return who asks, None for a stranger, or raise :class:`TooMany`."""
         principal = await self.door.identify(self.token, bucket)
-        if principal is not None and principal.kind not in _OWN_PEOPLE:
+        if principal is not None and not principal.is_own:
             _insist_on_pace(self.door.known.take(principal.name))
         return principal
 
@@ -243,6 +248,10 @@ def _turned_away() -> Iterator[None]:
 
 
 _STRANGER: Final = "Who are you? Send an API key as `Authorization: Bearer …`, or sign in: POST /v1/session."
+_MISNAMED: Final = (
+    "There is no such address. GET /livez says whether the service lives, GET /readyz whether it is ready; "
+    "everything else begins with /v1/."
+)
 _NO_LONGER: Final = "This key or session is not known, or not any more. Sign in again, or ask for another key."
 _DOCUMENTATION: Final = frozenset({"/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"})
 

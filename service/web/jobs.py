@@ -1,8 +1,8 @@
 """Jobs: what is being learned, how far it is, and what became of it; once, in a list, or as it happens."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -10,12 +10,12 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from service.core.job import Job
+from service.flows.job_watch import Follower
+from service.web.events import EventStream, Wake
 from service.web.parts import Parts
 from service.web.problems import responses
 from wire.rest.jobs import EXAMPLE_JOB, JobList, JobView, ProgressView
 
-_PULSE = 0.5  # seconds between two looks
-_KEEP_ALIVE = 15.0  # seconds after which a silent stream says that it is still there
 _STREAM = {
     "text/event-stream": {
         "schema": {"type": "string"},
@@ -64,31 +64,37 @@ def router(parts: Parts) -> APIRouter:
     @routes.get(
         "/{job}/events",
         response_class=StreamingResponse,
-        responses={200: {"content": _STREAM, "description": "Events."}, **responses(404, 422)},
+        responses={200: {"content": _STREAM, "description": "Events."}, **responses(404, 422, 429, 503)},
     )
     async def follow_job(job: JobNumber) -> StreamingResponse:
         """The job as server-sent events, one each time it changes, until it has ended or the service stops."""
-        await run_in_threadpool(parts.jobs.get, job)
-        return StreamingResponse(
-            _changes(parts, job), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-        )
+        found = await run_in_threadpool(parts.jobs.get, job)
+        return _JobStream(parts, found)
 
     return routes
 
 
-async def _changes(parts: Parts, number: int) -> AsyncIterator[str]:
+class _JobStream(EventStream):
+    """Holds a place among the streams, and follows its job, from its beginning to its end, however that comes."""
+
+    def __init__(self, parts: Parts, job: Job) -> None:
+        wake = Wake()
+        self._held = ExitStack()
+        self._held.enter_context(parts.feed.place())
+        follower = parts.jobs.follow(job.number, wake)
+        self._held.callback(follower.close)
+        super().__init__(_changes(parts, job, follower, wake), self._held.close)
+
+
+async def _changes(parts: Parts, job: Job, follower: Follower, wake: Wake) -> AsyncIterator[str]:
     told: dict[str, Any] | None = None
-    silent = 0.0
     while True:
-        job = await run_in_threadpool(parts.jobs.get, number)
-        now = view(job).model_dump(mode="json")
+        now = view(parts.jobs.shown(job)).model_dump(mode="json")
         if now != told:
-            told, silent = now, 0.0
+            told = now
             yield f"event: job\ndata: {json.dumps(now)}\n\n"
-        elif silent >= _KEEP_ALIVE:
-            silent = 0.0
-            yield ": still there\n\n"
         if not job.is_open or parts.feed.closed:
             return
-        await asyncio.sleep(_PULSE)
-        silent += _PULSE
+        if not await wake.within(parts.feed.ping):
+            yield ": still there\n\n"
+        job = follower.latest or job

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from service.core.notice import NoticeQuery
-from service.core.webhook import Delivery
+from service.core.webhook import Delivery, in_words
 from service.flows.notice_board import Told
 from service.flows.webhooks import news
 from service.web.pages import Limit, LongCursorQuery, page_of
@@ -58,7 +58,7 @@ def _delivery(one: Delivery) -> DeliveryView:
         attempts=one.attempts,
         next_try=one.next_try,
         status=one.status,
-        answer=one.answer,
+        answer=None if one.answer is None else in_words(one.status, one.answer),
         delivered_at=one.delivered_at,
         given_up_at=one.given_up_at,
     )

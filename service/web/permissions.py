@@ -231,7 +231,7 @@ def document_rules(openapi: dict[str, Any], table: Table) -> dict[str, Any]:
     for path, operations in openapi["paths"].items():
         for method, operation in operations.items():
             rule = table.rules[f"{method.upper()} {path}"]
-            answers = [429]
+            answers = [422, 429] if path.startswith("/v1/") else [429]
             if rule.reach is not Reach.OPEN:
                 operation["security"] = [{"bearer": []}]
                 answers += [401, 403]

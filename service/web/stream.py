@@ -8,12 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
 
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.machine import Machine
 from service.errors import InputRejected, NotFound, Unavailable
 from service.flows.feed import Raised, Subscription, Wish
+from service.web.events import EventStream, Wake
 from service.web.parts import Parts
 from service.web.problems import responses
 from wire.identity import ID_PATTERN, MachineId
@@ -41,7 +41,7 @@ def router(parts: Parts) -> APIRouter:
     @routes.get(
         "/stream",
         response_class=StreamingResponse,
-        responses={200: {"content": _STREAM, "description": "Events."}, **responses(404, 410, 422, 503)},
+        responses={200: {"content": _STREAM, "description": "Events."}, **responses(404, 410, 422, 429, 503)},
     )
     async def follow_fleet(
         site: Annotated[str | None, Query(pattern=ID_PATTERN, description="Of this plant only.")] = None,
@@ -66,31 +66,11 @@ def router(parts: Parts) -> APIRouter:
         """
         wish = Wish(frozenset(StreamKind(kind) for kind in kinds.split(",")), site, machine)
         machines = await run_in_threadpool(_asked, parts, wish)
-        loop, woken = asyncio.get_running_loop(), asyncio.Event()
-
-        def wake() -> None:
-            with suppress(RuntimeError):  # the loop has ended, and with it the stream
-                loop.call_soon_threadsafe(woken.set)
-
+        wake = Wake()
         subscription = parts.feed.subscribe(wish, wake)
-        return _Stream(subscription, _told(parts, subscription, machines, woken))
+        return EventStream(_told(parts, subscription, machines, wake), subscription.close)
 
     return routes
-
-
-class _Stream(StreamingResponse):
-    """Gives its place in the feed back however it ends, a reader that was cut off while we wrote included."""
-
-    def __init__(self, subscription: Subscription, content: AsyncIterator[bytes]) -> None:
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        super().__init__(content, media_type="text/event-stream", headers=headers)
-        self._subscription = subscription
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._subscription.close()
 
 
 def _asked(parts: Parts, wish: Wish) -> list[Machine]:
@@ -108,21 +88,18 @@ def _asked(parts: Parts, wish: Wish) -> list[Machine]:
 
 
 async def _told(
-    parts: Parts, subscription: Subscription, machines: list[Machine], woken: asyncio.Event
+    parts: Parts, subscription: Subscription, machines: list[Machine], wake: Wake
 ) -> AsyncIterator[bytes]:
     yield _BEGINNING
     if StreamKind.FORECAST in subscription.wish.kinds:
         for first in range(0, len(machines), _AT_ONCE):
             yield await run_in_threadpool(_present, parts, machines[first : first + _AT_ONCE])
     while not parts.feed.closed:
-        try:
-            await asyncio.wait_for(woken.wait(), parts.feed.ping)
-        except TimeoutError:
+        if not await wake.within(parts.feed.ping):
             yield b": ping\n\n"
             continue
         if not parts.feed.closed:
             await asyncio.sleep(_GATHER)
-        woken.clear()
         missed, alarms, forecasts = subscription.take()
         told = [_event("missed", Missed(count=missed).model_dump_json().encode())] if missed else []
         if any(alarm.encoded is None for alarm in alarms):

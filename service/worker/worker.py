@@ -80,6 +80,7 @@ class Worker(Tireless):
     folder: Path
     learned: Callable[[], None]
     news: Event = field(default_factory=Event)  # set when there may be a job; else it looks now and then
+    changed: Callable[[], None] = lambda: None  # called after every change of a job
     lease: timedelta = LEASE
     hung: float = _HUNG
     owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}")
@@ -123,11 +124,14 @@ class Worker(Tireless):
             job = self.jobs.claim(self.owner, now=self.wall(), lease=self.lease)
         if job is None:
             return False
+        self.changed()
         with bound_contextvars(job=job.number, machine=str(job.machine)):
             try:
                 self._work_at(job)
             except LeaseLost as error:
                 log.warning("%s", error)
+            finally:
+                self.changed()
         return True
 
     def _work_at(self, job: Job) -> None:
@@ -201,6 +205,7 @@ class Worker(Tireless):
     def _renew(self, job: Job, progress: Progress) -> None:
         try:
             self.jobs.renew(job, progress, lease=self.lease)
+            self.changed()
         except Unavailable as error:
             # Training needs no database; if another worker takes the job meanwhile, the commit will be refused.
             log.warning("job %s: %s", job.number, error)

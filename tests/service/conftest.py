@@ -42,7 +42,11 @@ EPOCH = UUID("0f9d9a3c-9d0e-4a39-8f0a-5b8f3c9c2a11")
 def settings(tmp_path: Path) -> Settings:
     """Settings whose plant clock hardly moves, so that a test knows what time it is."""
     return load_settings(
-        data_dir=tmp_path / "data", clock_wall_origin=datetime.now(UTC), clock_plant_origin=NOW, clock_speed=0.001
+        data_dir=tmp_path / "data",
+        clock_wall_origin=datetime.now(UTC),
+        clock_plant_origin=NOW,
+        clock_speed=0.001,
+        webhook_networks="127.0.0.0/8",
     )
 
 

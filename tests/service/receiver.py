@@ -1,8 +1,10 @@
 """A real receiver of webhooks on a free port, that answers as a test wants, or does not answer at all."""
 
 import json
+import ssl
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
@@ -52,6 +54,12 @@ class Receiver:
 
     def url(self, path: str = "/") -> str:
         return f"http://127.0.0.1:{self._server.server_port}{path}"
+
+    def speak_tls(self, certificate: Path, key: Path) -> None:
+        """Show a certificate to everybody who connects from now on."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
 
     def at(self, path: str) -> list[Letter]:
         return [letter for letter in self.letters if letter.path == path]

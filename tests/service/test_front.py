@@ -38,6 +38,24 @@ def test_a_reader_who_left_is_no_error() -> None:
     asyncio.run(Front(broken, given_up)(page(), left, send))
 
 
+@pytest.mark.parametrize(
+    ("path", "is_page"),
+    [("/v1/fleet", False), ("/healthz", False), ("/health.json", False), ("/status", False), ("/api/v1/x", False),
+     ("/health", True), ("/learning", True), ("/", True), ("/machines/a/b", True)],
+)  # fmt: skip
+def test_programs_are_answered_by_the_api_and_browsers_by_pages(path: str, is_page: bool) -> None:  # noqa: FBT001
+    answered = []
+
+    async def api(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        answered.append("api")
+
+    async def pages(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        answered.append("page")
+
+    asyncio.run(Front(api, pages)({"type": "http", "path": path}, asked, send))
+    assert answered == ["page" if is_page else "api"]
+
+
 def test_a_page_that_comes_to_nothing_while_its_reader_waits_is_one() -> None:
     with pytest.raises(RuntimeError, match="No response"):
         asyncio.run(Front(broken, given_up)(page(), asked, send))

@@ -60,6 +60,7 @@ def test_no_secret_and_nobody_elses_line_is_in_the_log_of_a_service_that_tells_a
     receiver = Receiver()
     plant.service.environment = {
         "ALARMCAST_LOG_LEVEL": "debug",
+        "ALARMCAST_WEBHOOK_NETWORKS": "127.0.0.0/8",
         "ALARMCAST_BROKER_USERNAME": "alarmcast",
         "ALARMCAST_BROKER_PASSWORD": SECRETS["broker"],
     }

@@ -69,7 +69,7 @@ class DeliveryView(BaseModel):
     attempts: int
     next_try: Moment | None
     status: int | None = Field(description="The last HTTP status; null if there was no answer.")
-    answer: str | None = Field(description="The beginning of the last answer, or why there was none.")
+    answer: str | None = Field(description="What the last status means, or why there was none.")
     delivered_at: Moment | None
     given_up_at: Moment | None
 

@@ -96,5 +96,5 @@ class WebhookAnswer(BaseModel):
 
     delivered: bool = Field(description="Whether it answered with a 2xx.")
     status: int | None = Field(description="The HTTP status; null if there was no answer.")
-    answer: str = Field(description="The beginning of its answer, or why there was none.")
+    answer: str = Field(description="What the status means, or why there was none; never what it wrote.")
     seconds: float

@@ -181,10 +181,13 @@ def test_an_address_has_so_many_connections_and_a_trusted_proxy_as_many_as_there
 
 
 @pytest.mark.parametrize("limits", [replace(PATIENT, most_per_address=3), replace(PATIENT, most=3)])
-def test_half_requests_make_room_for_whole_ones(limits: ConnectionLimits) -> None:
+@pytest.mark.parametrize(
+    "sent", [b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"], ids=["half", "done"]
+)
+def test_half_requests_and_idle_connections_make_room_for_others(limits: ConnectionLimits, sent: bytes) -> None:
     with serving(limits) as served, ExitStack() as held:
         for _ in range(3):
-            held.enter_context(served.connect(b"GET / HTTP/1.1\r\n"))
+            held.enter_context(served.connect(sent))
         wait_until(lambda: httpx.get(f"http://127.0.0.1:{served.port}/").status_code == 200, "there is room", 5)
         assert served.open <= 3
 

@@ -101,6 +101,32 @@ def test_a_report_names_no_machine_of_other_sites(report: Any, sites: frozenset[
     assert discreet(report, None) == report
 
 
+def test_a_site_without_a_letter_is_hidden_where_a_machine_is_named() -> None:
+    sentences = [
+        "4711/17: average precision fell from 0.500 (champion) to 0.400, by 0.100 (3/4 of it in 2/3 of the exam).",
+        "padova/a: brier skill is 0.1, not above the 0.2 of its base rate.",
+        "4711/18: 3/4 of its windows have no alarm.",
+    ]
+    own = frozenset({"padova"})
+    report = {
+        "verdict": {
+            "reasons": sentences,
+            "figures": [{"machine": "4711/17", "loss": 0.1}, {"machine": "padova/a"}],
+        },
+        "by_machine": {"4711/17": 1, "padova/a": 2},
+        "learned": ["4711/17", "padova/a"],
+    }
+    told = json.dumps(discreet(report, own))
+    assert "4711" not in told
+    assert "3/4 of it in 2/3 of the exam" in told
+    assert "padova/a: brier skill" in told
+    message = discreet_text(" ".join(sentences), own)
+    assert "4711" not in message
+    assert message.count("another site's machine: ") == 2
+    assert discreet_text("4711/17 has 3 windows to learn from and needs 336.", own).startswith("another site's")
+    assert discreet_text(message, None) == message
+
+
 def test_a_sentence_keeps_its_own_machines_and_its_fractions() -> None:
     text = "padova/filler-1 lost 0.08, lyon/capper 3/4 of it (lyon/capper-2)."
     own = discreet_text(text, frozenset({"padova"}))

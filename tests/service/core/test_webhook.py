@@ -1,6 +1,7 @@
 """Webhooks: which addresses may be told, of what, how patiently; and how a receiver knows that it was us."""
 
 from datetime import timedelta
+from ipaddress import ip_network
 from uuid import uuid4
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.hush import Maintenance
+from service.core.receivers import Receivers
 from service.core.webhook import Answer, Delivery, Webhook, checked_url, next_try, pause
 from service.errors import InputRejected
 from tests.service.conftest import FILLER, NOW
@@ -18,12 +20,27 @@ from wire.words import Severity
 HOUR = timedelta(hours=1)
 
 
+PLANT = Receivers((ip_network("10.0.0.0/8"), ip_network("fd00::/8")))
+
+
 @pytest.mark.parametrize(
     "url",
-    ["http://10.0.0.7:8080/x?y=1", "https://andon.example", "http://localhost:1", "http://[fd00::1]/x"],
-)
-def test_addresses_of_the_plant_and_beyond_may_be_told(url: str) -> None:
-    assert checked_url(url) == url
+    ["http://10.0.0.7:8080/x?y=1", "https://andon.example", "http://localhost:1", "http://[fd00::1]/x",
+     "http://[::ffff:10.0.0.7]/", "http://8.8.8.8/", "http://[2606:4700::1111]/"],
+)  # fmt: skip
+def test_public_addresses_names_and_those_of_the_plants_networks_may_be_told(url: str) -> None:
+    assert checked_url(url, PLANT) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://10.0.0.7/", "http://192.168.1.1/", "http://127.0.0.1/", "http://2130706433/", "http://0x7f.1/",
+     "http://[::1]/", "http://[::ffff:10.0.0.7]/", "http://100.64.0.1/", "http://[fd00::1]/",
+     "http://[64:ff9b::10.0.0.7]/", "http://[2002:a00:7::1]/"],
+)  # fmt: skip
+def test_an_address_that_is_not_public_is_refused_and_the_setting_is_named(url: str) -> None:
+    with pytest.raises(InputRejected, match="ALARMCAST_WEBHOOK_NETWORKS"):
+        checked_url(url, Receivers())
 
 
 @pytest.mark.parametrize(
@@ -48,12 +65,19 @@ def test_addresses_of_the_plant_and_beyond_may_be_told(url: str) -> None:
         "http://[fe80::1]/",
         "http://0.0.0.0/",
         "http://224.0.0.1/",
+        "http://2852039166/x",
+        "http://0xa9fea9fe/x",
+        "http://169.254.43518/x",
+        "http://[::ffff:169.254.169.254]/x",
+        "http://[64:ff9b::a9fe:a9fe]/x",
+        "http://0/x",
+        "http://0.1.2.3/x",
         "javascript:alert(1)",
     ],
 )
 def test_other_addresses_are_refused_in_a_sentence(url: str) -> None:
     with pytest.raises(InputRejected, match=r"\.$"):
-        checked_url(url)
+        checked_url(url, Receivers((ip_network("0.0.0.0/0"), ip_network("::/0"))))
 
 
 @pytest.mark.parametrize(

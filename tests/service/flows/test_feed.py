@@ -6,7 +6,7 @@ import pytest
 
 from service.core.machine import Machine
 from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow
-from service.errors import Unavailable
+from service.errors import TooMany, Unavailable
 from service.flows.feed import Feed, Raised, Subscription, Wish
 from tests.service.conftest import NOW
 from wire.identity import MachineId
@@ -49,6 +49,26 @@ def test_listeners_hear_of_what_they_wish_for_and_of_nothing_else() -> None:
     heard = [one.place.take() for one in (everything, lyon, filler)]
     assert [[alarm.code for alarm in batch.alarms] for batch in heard] == [[5, 6], [6], []]
     assert [batch.forecasts for batch in heard] == [[b"f", b"c"], [b"c"], [b"f"]]
+
+
+def test_streams_are_limited_by_owner_and_in_all_and_a_place_is_given_back_once() -> None:
+    feed = Feed(most_listeners=4, most_of_one=2)
+    first, _second = (Listener(feed, Wish(owner="maria")) for _ in range(2))
+    with pytest.raises(TooMany, match="You have 2 streams open already"):
+        Listener(feed, Wish(owner="maria"))
+    with pytest.raises(TooMany, match="You have 2 streams open already"):
+        feed.take_place("maria")
+    feed.take_place("paul")
+    Listener(feed)
+    assert feed.listeners == 4
+    with pytest.raises(Unavailable, match="4 streams are open already"):
+        Listener(feed, Wish(owner="anna"))
+    for _ in range(2):
+        first.place.close()
+    assert feed.listeners == 3
+    Listener(feed, Wish(owner="maria"))
+    with pytest.raises(Unavailable):
+        feed.take_place(None)
 
 
 def test_who_does_not_read_loses_the_oldest_alarms_is_told_how_many_and_goes_on() -> None:

@@ -354,6 +354,41 @@ def test_even_the_frameworks_own_errors_are_problems(client: Client, method: str
     assert answer.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.parametrize(
+    ("path", "query", "takes"),
+    [
+        ("/v1/jobs", "limt=5", "this address takes the parameters limit."),
+        ("/v1/jobs", "limit=5&Limit=6", "There is no query parameter 'Limit' here"),
+        ("/v1/webhooks", "site=padova", "this address takes no parameters."),
+        (f"{BASE}/forecast", "when=now", "There is no query parameter 'when' here"),
+        ("/v1/stream", "kind=alarm", "the parameters kinds, machine, site."),
+        ("/v1/jobs", "%0Ax=1", "There is no query parameter '?x' here"),
+    ],
+)
+@pytest.mark.usefixtures("filler")
+def test_a_query_parameter_that_an_address_does_not_know_is_refused(
+    client: Client, path: str, query: str, takes: str
+) -> None:
+    refused = problem(client.request("GET", f"{path}?{query}"), 422)
+    assert takes in refused["detail"]
+    assert refused["errors"][0]["pointer"].startswith("query/")
+
+
+def test_probes_take_whatever_a_monitor_adds(client: Client) -> None:
+    assert client.get("/livez", _="12345").status_code == 200
+    assert client.get("/metrics", x="1").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/health.json", "/ready", "/status", "/api/v1/machines"])
+def test_a_probe_by_another_name_is_told_what_there_is_also_if_it_brings_no_key(
+    service: Service, path: str
+) -> None:
+    with alarmcast.Client("http://test", transport=InProcess(service.app)) as stranger:
+        refused = problem(stranger.http.get(path), 404)
+    assert "/livez" in refused["detail"]
+    assert "/readyz" in refused["detail"]
+
+
 def test_the_documentation_is_complete_and_its_references_hold(client: Client) -> None:
     document = client.get("/openapi.json").json()
     assert "Problem" in document["components"]["schemas"]

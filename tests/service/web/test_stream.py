@@ -19,6 +19,7 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.broker.link import Delivery
 from service.core.machine import Machine
+from service.flows.access import LOCAL
 from service.flows.feed import Feed
 from service.settings import Settings
 from tests.conftest import wait_until
@@ -28,6 +29,7 @@ from tests.service.web.test_api import BASE, Client, problem
 from wire.forecasts import Forecast
 from wire.identity import MachineId
 from wire.moment import isoformat
+from wire.words import Role
 
 CAPPER = MachineId("lyon", "capper")
 
@@ -228,6 +230,41 @@ def test_a_reader_that_leaves_gives_its_place_back(settings: Settings, stores: S
             assert "streams are open already" in problem(refused, 503)["detail"]
             assert refused.headers["retry-after"]
         wait_until(lambda: not service.feed.listened, "the place is free again")
+
+
+@pytest.mark.usefixtures("filler")
+def test_one_key_has_so_many_streams_those_of_jobs_included_and_others_have_theirs(
+    settings: Settings, stores: Stores
+) -> None:
+    service = Service(settings.model_copy(update={"streams_per_user": 2}), stores)
+    people = service.gatehouse.people
+    made = [people.add_key(name, Role.VIEWER, None, lasts=None, by=LOCAL) for name in ("busy", "calm")]
+    busy, calm = ({"Authorization": f"Bearer {one.token}"} for one in made)
+    with serving(service.app, service.feed) as url:
+        with (
+            httpx.stream("GET", f"{url}/v1/stream", headers=busy, timeout=10) as fleet,
+            httpx.stream("GET", f"{url}/v1/jobs/1/events", headers=busy, timeout=10) as job,
+        ):
+            assert (fleet.status_code, job.status_code) == (200, 200)
+            for path in ("/v1/stream", "/v1/jobs/1/events"):
+                refused = httpx.get(f"{url}{path}", headers=busy, timeout=10)
+                assert "You have 2 streams open" in problem(refused, 429)["detail"]
+                assert refused.headers["retry-after"] == "30"
+            with httpx.stream("GET", f"{url}/v1/jobs/1/events", headers=calm, timeout=10) as other:
+                assert other.status_code == 200
+        wait_until(lambda: service.feed.listeners == 0, "all places are free again")
+
+
+def test_a_job_that_changes_is_told_to_all_who_follow_it_until_it_has_ended(
+    service: Service, stores: Stores, filler: Machine, address: str
+) -> None:
+    readers = [Reader(f"{address}/v1/jobs/1/events").start() for _ in range(3)]
+    wait_until(lambda: all(one.told for one in readers), "the job is told")
+    stores.enrolments.retire(filler, who="test", at=NOW, plant_at=NOW, reason=None)
+    service.job_watch.changed()
+    wait_until(lambda: all(one.ended for one in readers), "all have ended")
+    assert [[job["state"] for job in one.of("job")] for one in readers] == [["collecting", "cancelled"]] * 3
+    wait_until(lambda: service.feed.listeners == 0, "all places are free again")
 
 
 @pytest.mark.usefixtures("filler")
