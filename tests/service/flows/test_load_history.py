@@ -95,11 +95,17 @@ def test_a_file_that_unpacks_to_one_endless_line_is_refused(
     ("content", "why"),
     [
         (b"", "wrong.csv is empty"),
-        (b"timestamp,alarm,serial\n", "wrong.csv is empty"),
+        (b"timestamp,alarm,serial\n", "wrong.csv has no row"),
         (
-            b"\x00\xfe rubbish\n" * 5_000,
+            b"\xfe rubbish\n" * 5_000,
             "none of its first 1,000 lines is one. Nothing was stored. Line 1: a row needs",
         ),
+        (b"Zeit;Code\n16.11.2026 08:00:00;139\n" * 3, "separated by a comma; this one has semicolons"),
+        (b"16.11.2026 08:00:00,139\n", "'16.11.2026 08:00:00' is not a timestamp like 2026-11-16 08:00"),
+        (b"2026-11-10 08:00:00,F139,1\n", "'F139' is not an alarm code .a whole number from 0 to"),
+        (b"PK\x03\x04\x00\x00rubbish\n", "it is a ZIP archive or an Excel workbook; save its rows as CSV"),
+        ("2026-11-10 08:00:00,5,1\n".encode("utf-16"), "it is text in UTF-16; save it as UTF-8"),
+        (b"\x7fELF\x00rubbish|\n", "it is no text file; save its rows as CSV"),
     ],
 )
 def test_a_file_without_alarms_is_refused_and_leaves_nothing(
