@@ -107,12 +107,8 @@ def _load(
     settings: Settings, machine: MachineId, file: Path, *, serial: str | None, time_zone: str | None
 ) -> HistoryLoaded:
     columns = (*Progress.get_default_columns(), DownloadColumn())
-    quiet = not Console().is_terminal  # where it would leave an empty line
-    with (
-        opened(file) as log,
-        Progress(*columns, transient=True, disable=quiet) as progress,
-        api(settings) as client,
-    ):
+    bar = Progress(*columns, transient=True, disable=not Console().is_terminal)  # or it leaves an empty line
+    with opened(file) as log, bar as progress, api(settings) as client:
         size = file.stat().st_size
         task = progress.add_task(f"Sending {file.name}", total=size)
 

@@ -81,7 +81,8 @@ def _entry(number: int, row: list[str]) -> CatalogueEntry:
     code, text, severity, target = (field.strip() for field in row)
     if not (code.isascii() and code.isdigit() and len(code) <= _DIGITS) or int(code) > _MAX_CODE:
         raise InputRejected(
-            f"Line {number} of the catalogue: {code[:20]!r} is not an alarm code (a whole number up to {_MAX_CODE})."
+            f"Line {number} of the catalogue: {code[:20]!r} is not an alarm code (a whole number from 0 to "
+            f"{_MAX_CODE})."
         )
     if not text or len(text) > _MAX_TEXT or not text.isprintable():
         raise InputRejected(f"Line {number} of the catalogue: the text must have 1 to {_MAX_TEXT} characters.")
