@@ -248,6 +248,7 @@ class Service:
             time_policy(settings),
             folder=settings.data_dir / "uploads",
             most_bytes=settings.history_max_mb * 1_000_000,
+            stored=stores.events,
         )
         hearsay = Hearsay(
             machines=stores.machines,

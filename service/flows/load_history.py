@@ -19,8 +19,9 @@ from service.core.leftovers import leftovers
 from service.core.machine import Machine
 from service.core.recording import IN_TIME, EventRow, Quarantined, Recorded, Recording
 from service.errors import Conflict, InputRejected, TooLarge, Unavailable
+from service.flows.known_alarms import KnownAlarms
 from service.flows.plain_rows import plain_rows
-from service.flows.ports import Machines, Recorder
+from service.flows.ports import EventLog, Machines, Recorder
 from service.flows.record_events import TimeBounds, TimePolicy
 from service.flows.survey_history import Survey
 from wire.clock import PlantClock
@@ -78,6 +79,7 @@ class HistoryLoader:
     policy: TimePolicy
     folder: Path
     most_bytes: int
+    stored: EventLog | None = None
     _loading: int = 0
     _stopping: bool = False
     _changed: Condition = field(default_factory=Condition)
@@ -114,7 +116,13 @@ class HistoryLoader:
         try:
             look(0, None)
             return load_history(
-                machine, log, recorder=self.recorder, now=self.clock.now(), policy=self.policy, progress=look
+                machine,
+                log,
+                recorder=self.recorder,
+                now=self.clock.now(),
+                policy=self.policy,
+                stored=self.stored,
+                progress=look,
             )
         finally:
             with self._changed:
@@ -167,12 +175,14 @@ def load_history(
     recorder: Recorder,
     now: datetime,
     policy: TimePolicy,
+    stored: EventLog | None = None,
     progress: Callable[[int, int], None] = lambda _done, _lines: None,
 ) -> Loaded:
     """Commit a log in batches; its epoch is made from its bytes, so loading it twice changes nothing.
 
     All of it is read before a row is stored: a file that is broken, of several machines or of another time is
-    refused whole. Rows whose time is not believed are counted and left out; loaded again, they may count.
+    refused whole. Rows whose time is not believed are counted and left out; loaded again, they may count. An alarm
+    that is ``stored`` with the same time and code, by the agent or from another file of the same log, is known.
     """
     epoch, lines = surveyed(log)
     _insist_on_alarms(log)
@@ -185,6 +195,7 @@ def load_history(
     survey.insist(log.title, policy.retention)
     reading = _Reading(machine, log, epoch, policy.bounds(now), Recording(micros(now)))
     reading.loaded = _expected(survey, policy)
+    reading.known = KnownAlarms(stored, machine).within(survey.first_us, survey.last_us)
     for first, block in _blocks(log):
         reading.take(first, block)
         if not reading.has_begun and reading.recording.events:
@@ -209,6 +220,9 @@ def _expected(survey: Survey, policy: TimePolicy) -> Loaded:
 
 def _begin(reading: "_Reading", recorder: Recorder) -> None:
     """Commit the first event alone: it tells whether the same file was loaded before with other times."""
+    reading.leave_out_known()
+    if not reading.recording.events:
+        return
     event = reading.recording.events.pop(0)
     recorded = recorder.commit(Recording(reading.recording.received_us, events=[event]))
     if recorded.conflicts:
@@ -223,6 +237,7 @@ def _begin(reading: "_Reading", recorder: Recorder) -> None:
 
 
 def _commit(reading: "_Reading", recorder: Recorder) -> None:
+    reading.leave_out_known()
     recording, reading.recording = reading.recording, Recording(reading.recording.received_us)
     _count(reading.loaded, recording, recorder.commit(recording))
 
@@ -238,10 +253,17 @@ class _Reading:
     recording: Recording
     loaded: Loaded = field(default_factory=Loaded)
     has_begun: bool = False
+    known: KnownAlarms | None = None
 
     @property
     def is_full(self) -> bool:
         return len(self.recording.events) >= BATCH or len(self.recording.quarantined) >= BATCH
+
+    def leave_out_known(self) -> None:
+        """Count the rows that are stored already, and do not store them a second time."""
+        if self.known is not None:
+            self.recording.events, known = self.known.split(self.recording.events)
+            self.loaded.duplicates += known
 
     def take(self, first: int, lines: list[str]) -> None:
         """Judge lines, the first of which has this number in its file."""

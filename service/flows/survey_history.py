@@ -27,7 +27,8 @@ class Survey:
     in_time: int = 0
     too_old: int = 0
     from_the_future: int = 0
-    last_us: int | None = None  # of the rows that count
+    first_us: int | None = None  # of the rows that count
+    last_us: int | None = None
     newest_too_old_us: int | None = None
     oldest_future_us: int | None = None
 
@@ -51,7 +52,7 @@ class Survey:
         if self.serial is None and len(self.serials) > 1:
             raise InputRejected(
                 f"{title} has rows of several machines. {self._named()} Nothing was stored. Choose the serial of "
-                "this machine (option --serial, parameter serial).",
+                "this machine (--serial).",
                 pointer="query/serial",
             )
         if self.in_time:
@@ -116,6 +117,7 @@ class Survey:
         self.in_time += len(counted)
         self.too_old += int(old.sum())
         self.from_the_future += int(future.sum())
+        self.first_us = _earliest(self.first_us, counted)
         self.last_us = _latest(self.last_us, counted)
         self.newest_too_old_us = _latest(self.newest_too_old_us, times[old])
         self.oldest_future_us = _earliest(self.oldest_future_us, times[future])

@@ -20,7 +20,7 @@ from service.flows.load_history import Loaded, LogFile, load_history
 from service.settings import Settings
 from service.store.tables import events, quarantine
 from tests.conftest import wait_until
-from tests.service.conftest import NOW
+from tests.service.conftest import NOW, raise_alarms
 from wire.log_rows import RowReader
 from wire.micros import micros
 from wire.rest.enrolment import HistoryUnderWay
@@ -30,7 +30,8 @@ CHECK = "Check the time zone of the log, and the clock of the machine that wrote
 
 
 def load(settings: Settings, stores: Stores, machine: Machine, log: LogFile) -> Loaded:
-    return load_history(machine, log, recorder=stores.events, now=NOW, policy=time_policy(settings))
+    policy = time_policy(settings)
+    return load_history(machine, log, recorder=stores.events, now=NOW, policy=policy, stored=stores.events)
 
 
 def test_loading_twice_changes_nothing(
@@ -278,3 +279,27 @@ def test_the_same_file_read_in_another_zone_is_refused_and_not_stored_a_second_t
     assert len(stored.times) == first.stored == 2500
     with stores.database.read() as connection:
         assert len(connection.execute(select(quarantine)).all()) <= 1
+
+
+def test_a_log_that_has_grown_adds_only_what_is_new(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    rows = [(NOW - timedelta(days=40) + timedelta(minutes=n), n % 7, "1") for n in range(25_000)]
+    first = load(settings, stores, filler, LogFile(written(tmp_path, *rows[:12_000])))
+    assert (first.stored, first.duplicates) == (12_000, 0)
+    grown = load(settings, stores, filler, LogFile(written(tmp_path, *rows)))
+    assert (grown.stored, grown.duplicates) == (13_000, 12_000)
+    again = load(settings, stores, filler, LogFile(tmp_path / "log.csv"))
+    assert (again.stored, again.duplicates) == (0, 25_000)
+    series = stores.events.series(filler, NOW - timedelta(days=100), NOW)
+    assert len(set(zip(series.times.tolist(), series.codes.tolist(), strict=True))) == len(series.times) == 25_000
+
+
+def test_what_the_agent_has_sent_is_not_stored_again_from_a_file(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    rows = [(NOW - timedelta(hours=n), n % 3, "1") for n in range(10, 0, -1)]
+    raise_alarms(stores, filler, *((at, code) for at, code, _ in rows[4:8]))
+    other = (rows[4][0], 99, "1")  # of the same moment, but another alarm
+    loaded = load(settings, stores, filler, LogFile(written(tmp_path, *rows, other)))
+    assert (loaded.stored, loaded.duplicates) == (7, 4)
