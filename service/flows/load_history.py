@@ -23,7 +23,7 @@ from service.flows.known_alarms import KnownAlarms
 from service.flows.plain_rows import plain_rows
 from service.flows.ports import EventLog, Machines, Recorder
 from service.flows.record_events import TimeBounds, TimePolicy
-from service.flows.survey_history import Survey
+from service.flows.survey_history import Survey, other_kind
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
@@ -34,7 +34,6 @@ _BLOCK = 1_000  # lines: a bad one makes its whole block be read one by one
 _GZIP = b"\x1f\x8b"
 _CHUNK, _LONGEST_LINE, _MOST_UNPACKED = 1 << 20, 1 << 20, 20_000_000_000
 _EXAMPLES = 3
-_HEAD = 4_096  # bytes that tell what kind of file it is
 _GLANCE = 1_000  # rows among which there must be an alarm
 _HISTORY = UUID("6f0f5a0e-3f0b-4a57-9d1c-6a2f0a4c7d11")  # namespace of the epochs of history files
 
@@ -318,21 +317,11 @@ def _insist_on_alarms(log: LogFile) -> None:
     if not wrong:
         what = "has no row" if number else "is empty"
         raise InputRejected(f"{log.title} {what}; choose a file with a row for every alarm.")
-    if kind := _other_kind(log):
+    if kind := other_kind(next(_chunks(log), b"")):
         raise InputRejected(f"{log.title} is no log of alarms: it is {kind}. Nothing was stored.")
     raise InputRejected(
         f"{log.title} is no log of alarms: none of its first {number:,} lines is one. Nothing was stored.{wrong}."
     )
-
-
-def _other_kind(log: LogFile) -> str | None:
-    """Say what a file is that is no text, and what to do about it."""
-    head = next(_chunks(log), b"")[:_HEAD]
-    if head.startswith(b"PK\x03\x04"):
-        return "a ZIP archive or an Excel workbook; save its rows as CSV"
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "text in UTF-16; save it as UTF-8"
-    return "no text file; save its rows as CSV" if b"\0" in head else None
 
 
 def surveyed(log: LogFile) -> tuple[UUID, int]:
