@@ -1,12 +1,16 @@
 """``alarmcast-edge status``: how the agent and its spool are, for people and for programs."""
 
 import json
+import textwrap
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import get_terminal_size
 
 from edge_agent.errors import SpoolUnusable
 from edge_agent.status import Report, SpoolView, StatusFile, look_at
+
+_UNBOUNDED = 1_000_000  # columns, where there is no terminal
 
 
 def show(spool: Path, *, as_json: bool) -> int:
@@ -27,9 +31,22 @@ def show(spool: Path, *, as_json: bool) -> int:
         said = asdict(report) | ({} if view.in_use else {"connected": False}) if report else {}
         print(json.dumps(said | facts))  # noqa: T201
     else:
+        width = get_terminal_size((_UNBOUNDED, 1)).columns
         for name, words in _lines(view, report):
-            print(f"{name:<11} {words}")  # noqa: T201
+            print(_wrapped(f"{name:<11} ", words, width))  # noqa: T201
     return 0 if well else 1
+
+
+def _wrapped(begins: str, words: str, width: int) -> str:
+    """Return a line that breaks between words where the terminal is too narrow for it."""
+    return textwrap.fill(
+        words,
+        width=max(width, len(begins) + 20),
+        initial_indent=begins,
+        subsequent_indent=" " * len(begins),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _lines(view: SpoolView, report: Report | None) -> list[tuple[str, str]]:

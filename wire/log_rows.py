@@ -84,8 +84,9 @@ def _csv_fields(text: str) -> Fields:
 
 def _hint(text: str) -> str:
     """Say which other separator a row has, if it has one."""
+    is_text = text.replace("\t", "").isprintable() and "\ufffd" not in text
     other = next((name for sign, name in _OTHER_SEPARATORS.items() if sign in text), None)
-    return f"; this one has {other}" if other else ""
+    return f"; this one has {other}" if other and is_text else ""
 
 
 def _json_fields(text: str) -> Fields:

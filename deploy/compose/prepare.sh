@@ -61,12 +61,14 @@ alarmcast admin catalogue load "$catalogue"
 machine() { # machine INDEX SITE MACHINE ZONE NAME
   config=$fleet/$2-$3.toml
   issued=$folder/$2-$3.toml
-  alarmcast admin enrol "$2/$3" --time-zone "$4" --name "$5" --history "$log" --serial "$1" --edge-toml "$issued"
+  # The simulator writes UTC, wherever the machine stands.
+  alarmcast admin enrol "$2/$3" --time-zone "$4" --name "$5" --history "$log" --history-zone UTC --serial "$1" \
+    --edge-toml "$issued"
   if [ ! -f "$config" ]; then
     # Enrolled before, and cut off before its credentials were kept: they are shown once, so it gets new ones.
     [ -f "$issued" ] || alarmcast admin machine rotate "$2/$3" --edge-toml "$issued"
     # Its source is simulated, as the container's variables say; only from when on it speaks is known here.
-    sed "/^\[source\]\$/a since = \"$since\"" "$issued" >"$config.new"
+    sed -e "/^since = /d" -e "/^\[source\]\$/a since = \"$since\"" "$issued" >"$config.new"
     mv "$config.new" "$config"
   fi
 }

@@ -259,6 +259,7 @@ class Service:
             folder=settings.data_dir / "uploads",
             most_bytes=settings.history_max_mb * 1_000_000,
             limits=UploadLimits(settings.history_uploads, settings.history_uploads_per_site),
+            stored=stores.events,
         )
         hearsay = Hearsay(
             machines=stores.machines,

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from service.bootstrap.configuration import load_settings
@@ -106,7 +107,8 @@ def _load(
     settings: Settings, machine: MachineId, file: Path, *, serial: str | None, time_zone: str | None
 ) -> HistoryLoaded:
     columns = (*Progress.get_default_columns(), DownloadColumn())
-    with opened(file) as log, Progress(*columns, transient=True) as progress, api(settings) as client:
+    bar = Progress(*columns, transient=True, disable=not Console().is_terminal)  # or it leaves an empty line
+    with opened(file) as log, bar as progress, api(settings) as client:
         size = file.stat().st_size
         task = progress.add_task(f"Sending {file.name}", total=size)
 

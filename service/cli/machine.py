@@ -3,13 +3,11 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from service.bootstrap.configuration import load_settings
 from service.cli.api import api
 from service.cli.arguments import DataDir, EdgeToml, MachineArgument, Reason, machine_id, secret_file
-from wire.moment import isoformat
+from service.cli.tables import Row, moment, show
 from wire.rest.machines import AgentView
 from wire.words import CredentialState
 
@@ -21,17 +19,16 @@ def machine_list(data_dir: DataDir = None) -> None:
     """List machines, how their agents are, and who knocks without being enrolled."""
     with api(load_settings(data_dir=data_dir)) as client:
         fleet = client.machines.list()
-    table = Table()
-    for title in ("machine", "name", "zone", "state", "agent", "heard", "spooled", "why"):
-        table.add_column(title, overflow="fold")  # an id cut short names nothing
-    for one in fleet.machines:
-        table.add_row(
-            f"{one.site}/{one.machine}", one.name, one.time_zone, one.state, *_agent(one.agent), one.reason or ""
-        )
-    for knock in fleet.knocking:
-        heard = isoformat(knock.last_at)
-        table.add_row(f"{knock.site}/{knock.machine}", "", "", "knocking", "", heard, "", "")
-    Console().print(table)
+    titles = ("machine", "state", "agent", "heard", "spooled", "zone", "name", "why")
+    rows: list[Row] = [
+        (f"{one.site}/{one.machine}", one.state, *_agent(one.agent), one.time_zone, one.name, one.reason or "")
+        for one in fleet.machines
+    ]
+    rows += [
+        (f"{knock.site}/{knock.machine}", "knocking", "", moment(knock.last_at), "", "", "", "")
+        for knock in fleet.knocking
+    ]
+    show(titles, rows)
 
 
 @app.command("refresh")
@@ -94,4 +91,4 @@ def _agent(agent: AgentView | None) -> tuple[str, str, str]:
     """Return how an agent is, when it was heard, and what it still holds."""
     if agent is None:
         return "never heard", "", ""
-    return "online" if agent.online else "offline", isoformat(agent.heard_at), str(agent.spooled or "")
+    return "online" if agent.online else "offline", moment(agent.heard_at), str(agent.spooled or "")

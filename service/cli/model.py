@@ -3,13 +3,11 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from service.bootstrap.configuration import load_settings
 from service.cli.api import api
 from service.cli.arguments import DataDir, Reason
-from wire.moment import isoformat
+from service.cli.tables import Row, moment, show
 
 Serving = Annotated[
     str | None, typer.Option(help="The version that serves as far as you know; if another does, nothing changes.")
@@ -23,13 +21,12 @@ def model_list(data_dir: DataDir = None) -> None:
     """List versions, newest first."""
     with api(load_settings(data_dir=data_dir)) as client:
         models = client.models.list().models
-    table = Table()
-    for title in ("version", "standing", "parent", "machines", "created", "summary"):
-        table.add_column(title, overflow="fold")
+    titles = ("version", "standing", "parent", "machines", "created", "summary")
+    rows: list[Row] = []
     for one in models:
-        machines, created = str(len(one.machines)), isoformat(one.created_at)
-        table.add_row(one.version, one.standing, one.parent or "", machines, created, one.summary)
-    Console().print(table)
+        machines, created = str(len(one.machines)), moment(one.created_at)
+        rows.append((one.version, one.standing, one.parent or "", machines, created, one.summary))
+    show(titles, rows)
 
 
 @app.command("promote")
@@ -59,11 +56,9 @@ def jobs(data_dir: DataDir = None) -> None:
     """List the latest jobs."""
     with api(load_settings(data_dir=data_dir)) as client:
         listed = client.jobs.list().jobs
-    table = Table()
-    for title in ("job", "machine", "kind", "state", "stage", "version", "message"):
-        table.add_column(title, overflow="fold")
-    for one in listed:
-        table.add_row(
+    titles = ("job", "machine", "kind", "state", "stage", "version", "message")
+    rows = [
+        (
             str(one.id),
             f"{one.site}/{one.machine}",
             one.kind,
@@ -72,4 +67,6 @@ def jobs(data_dir: DataDir = None) -> None:
             one.model_version or "",
             one.message or "",
         )
-    Console().print(table)
+        for one in listed
+    ]
+    show(titles, rows)

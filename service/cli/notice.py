@@ -3,12 +3,11 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from service.bootstrap.configuration import load_settings
 from service.cli.api import api
 from service.cli.arguments import DataDir, MachineArgument, Reason, machine_id, moment
+from service.cli.tables import Row, show
 from wire.moment import isoformat
 from wire.words import Severity
 
@@ -20,15 +19,14 @@ Minutes = Annotated[int, typer.Option(help="For how long, in plant time.")]
 @app.command("list")
 def webhook_list(data_dir: DataDir = None) -> None:
     """List webhooks; secrets are not shown."""
-    table = Table()
-    for title in ("webhook", "address", "severity", "only", "enabled", "why not"):
-        table.add_column(title, overflow="fold")
+    titles = ("webhook", "address", "severity", "only", "enabled", "why not")
+    rows: list[Row] = []
     with api(load_settings(data_dir=data_dir)) as client:
         webhooks = client.webhooks.list().webhooks
     for one in webhooks:
         only = "/".join(filter(None, (one.site, one.machine)))
-        table.add_row(str(one.id), one.url, one.severity, only, "yes" if one.enabled else "no", one.trouble or "")
-    Console().print(table)
+        rows.append((str(one.id), one.url, one.severity, only, "yes" if one.enabled else "no", one.trouble or ""))
+    show(titles, rows)
 
 
 @app.command("add")

@@ -3,13 +3,11 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from service.bootstrap.configuration import load_settings
 from service.cli.api import api
 from service.cli.arguments import DataDir
-from wire.moment import isoformat
+from service.cli.tables import Row, moment, show
 from wire.words import Role
 
 users = typer.Typer(help="Who may sign in.", no_args_is_help=True)
@@ -38,14 +36,13 @@ def user_list(data_dir: DataDir = None) -> None:
     """List who may sign in."""
     with api(load_settings(data_dir=data_dir)) as client:
         listed = client.users.list().users
-    table = Table()
-    for title in ("user", "role", "sites", "signed in", "password"):
-        table.add_column(title, overflow="fold")
+    titles = ("user", "role", "sites", "signed in", "password")
+    rows: list[Row] = []
     for one in listed:
-        signed_in = "never" if one.signed_in_at is None else isoformat(one.signed_in_at)
+        signed_in = moment(one.signed_in_at)
         password = "one-time" if one.must_change else "own"
-        table.add_row(one.name, one.role.value, _sites(one.sites), signed_in, password)
-    Console().print(table)
+        rows.append((one.name, one.role.value, _sites(one.sites), signed_in, password))
+    show(titles, rows)
 
 
 @users.command("role")
@@ -102,17 +99,16 @@ def key_list(data_dir: DataDir = None) -> None:
     """List keys, without their secrets."""
     with api(load_settings(data_dir=data_dir)) as client:
         listed = client.keys.list().keys
-    table = Table()
-    for title in ("key", "name", "begins", "role", "sites", "made by", "expires", "last used"):
-        table.add_column(title, overflow="fold")
+    titles = ("key", "name", "begins", "role", "sites", "made by", "expires", "last used")
+    rows: list[Row] = []
     for one in listed:
-        expires = "never" if one.expires_at is None else isoformat(one.expires_at)
-        used = "never" if one.used_at is None else isoformat(one.used_at)
+        expires = moment(one.expires_at)
+        used = moment(one.used_at)
         begins = f"ack_{one.prefix}"
-        table.add_row(
-            str(one.id), one.name, begins, one.role.value, _sites(one.sites), one.created_by, expires, used
+        rows.append(
+            (str(one.id), one.name, begins, one.role.value, _sites(one.sites), one.created_by, expires, used)
         )
-    Console().print(table)
+    show(titles, rows)
 
 
 @keys.command("revoke")

@@ -76,7 +76,8 @@ def parse_catalogue(text: str) -> list[CatalogueEntry]:
     except csv.Error as error:
         raise InputRejected(f"The catalogue cannot be read as CSV: {error}.") from None
     if [name.strip().lower() for name in head] != _COLUMNS:
-        raise InputRejected(f"A catalogue must start with the line {','.join(_COLUMNS)}.")
+        hint = " Separate fields by commas." if len(head) == 1 and ";" in head[0] else ""
+        raise InputRejected(f"A catalogue must start with the line {','.join(_COLUMNS)}.{hint}")
     entries: dict[int, CatalogueEntry] = {}
     for number, row in enumerate(rows, start=2):
         if not row:
@@ -97,7 +98,10 @@ def _entry(number: int, row: list[str]) -> CatalogueEntry:
         )
     code, text, severity, target = (field.strip() for field in row)
     if not (code.isascii() and code.isdigit() and len(code) <= _DIGITS) or int(code) > _MAX_CODE:
-        raise InputRejected(f"Line {number} of the catalogue: {code[:20]!r} is not an alarm code.")
+        raise InputRejected(
+            f"Line {number} of the catalogue: {code[:20]!r} is not an alarm code (a whole number from 0 to "
+            f"{_MAX_CODE})."
+        )
     if not text or len(text) > _MAX_TEXT or not text.isprintable():
         raise InputRejected(f"Line {number} of the catalogue: the text must have 1 to {_MAX_TEXT} characters.")
     if severity not in SEVERITIES:

@@ -20,10 +20,11 @@ from service.core.machine import Machine
 from service.core.places import Full, Places
 from service.core.recording import IN_TIME, EventRow, Quarantined, Recorded, Recording
 from service.errors import Conflict, Gone, InputRejected, TooLarge, TooMany, Unavailable
+from service.flows.known_alarms import KnownAlarms
 from service.flows.plain_rows import plain_rows
-from service.flows.ports import Machines, Recorder
+from service.flows.ports import EventLog, Machines, Recorder
 from service.flows.record_events import TimeBounds, TimePolicy
-from service.flows.survey_history import Survey
+from service.flows.survey_history import Survey, other_kind
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
@@ -95,6 +96,7 @@ class HistoryLoader:
     most_bytes: int
     limits: UploadLimits = field(default_factory=UploadLimits)
     _places: Places = field(default_factory=Places)
+    stored: EventLog | None = None
     _loading: int = 0
     _stopping: bool = False
     _changed: Condition = field(default_factory=Condition)
@@ -149,7 +151,13 @@ class HistoryLoader:
         try:
             look(0, None)
             return load_history(
-                machine, log, recorder=self.recorder, now=self.clock.now(), policy=self.policy, progress=look
+                machine,
+                log,
+                recorder=self.recorder,
+                now=self.clock.now(),
+                policy=self.policy,
+                stored=self.stored,
+                progress=look,
             )
         finally:
             with self._changed:
@@ -203,12 +211,14 @@ def load_history(
     recorder: Recorder,
     now: datetime,
     policy: TimePolicy,
+    stored: EventLog | None = None,
     progress: Callable[[int, int], None] = lambda _done, _lines: None,
 ) -> Loaded:
     """Commit a log in batches; its epoch is made from its bytes, so loading it twice changes nothing.
 
     All of it is read before a row is stored: a file that is broken, of several machines or of another time is
-    refused whole. Rows whose time is not believed are counted and left out; loaded again, they may count.
+    refused whole. Rows whose time is not believed are counted and left out; loaded again, they may count. An alarm
+    that is ``stored`` with the same time and code, by the agent or from another file of the same log, is known.
     """
     epoch, lines = surveyed(log)
     _insist_on_alarms(log)
@@ -221,6 +231,7 @@ def load_history(
     survey.insist(log.title, policy.retention)
     reading = _Reading(machine, log, epoch, policy.bounds(now), Recording(micros(now)))
     reading.loaded = _expected(survey, policy)
+    reading.known = KnownAlarms(stored, machine).within(survey.first_us, survey.last_us)
     for first, block in _blocks(log):
         reading.take(first, block)
         if not reading.has_begun and reading.recording.events:
@@ -245,7 +256,10 @@ def _expected(survey: Survey, policy: TimePolicy) -> Loaded:
 
 def _begin(reading: "_Reading", recorder: Recorder) -> None:
     """Commit the first event alone: it tells whether the same file was loaded before with other times."""
+    reading.leave_out_known()
     waiting = reading.recording
+    if not waiting.events:
+        return
     recorded = _store(reading, Recording(waiting.received_us, events=[waiting.events.pop(0)]), recorder)
     if recorded.conflicts:
         raise Conflict(
@@ -261,6 +275,7 @@ def _begin(reading: "_Reading", recorder: Recorder) -> None:
 
 
 def _commit(reading: "_Reading", recorder: Recorder) -> None:
+    reading.leave_out_known()
     recording = reading.recording
     _count(reading.loaded, recording, _store(reading, recording, recorder))
 
@@ -292,12 +307,19 @@ class _Reading:
     recording: Recording
     loaded: Loaded = field(default_factory=Loaded)
     has_begun: bool = False
+    known: KnownAlarms | None = None
 
     @property
     def is_full(self) -> bool:
         refused = self.recording.quarantined
         is_large = sum(len(one.body) for one in refused) >= _QUARANTINE_BYTES
         return len(self.recording.events) >= BATCH or len(refused) >= BATCH or is_large
+
+    def leave_out_known(self) -> None:
+        """Count the rows that are stored already, and do not store them a second time."""
+        if self.known is not None:
+            self.recording.events, known = self.known.split(self.recording.events)
+            self.loaded.duplicates += known
 
     def take(self, first: int, lines: list[str]) -> None:
         """Judge lines, the first of which has this number in its file."""
@@ -350,7 +372,10 @@ def _insist_on_alarms(log: LogFile) -> None:
         except RowRejected as error:
             wrong = wrong or f" Line {number}: {error}"
     if not wrong:
-        raise InputRejected(f"{log.title} is empty; choose a file with a row for every alarm.")
+        what = "has no row" if number else "is empty"
+        raise InputRejected(f"{log.title} {what}; choose a file with a row for every alarm.")
+    if kind := other_kind(next(_chunks(log), b"")):
+        raise InputRejected(f"{log.title} is no log of alarms: it is {kind}. Nothing was stored.")
     raise InputRejected(
         f"{log.title} is no log of alarms: none of its first {number:,} lines is one. Nothing was stored.{wrong}."
     )
@@ -415,7 +440,7 @@ def _opened(log: LogFile) -> Iterator[IO[bytes]]:
                 yield cast("IO[bytes]", unpacked)
     except (OSError, EOFError, zlib.error) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise InputRejected(f"Cannot read {log.title}: {why}.") from None
+        raise InputRejected(f"Cannot read {log.title}: {why}. Nothing was stored; give a whole file.") from None
 
 
 def _count(loaded: Loaded, recording: Recording, recorded: Recorded) -> None:

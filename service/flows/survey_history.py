@@ -12,7 +12,17 @@ from service.flows.record_events import TimeBounds
 from wire.log_rows import RowReader, RowRejected, fields
 from wire.micros import micros, moment
 
+_HEAD = 4_096  # bytes that tell what kind of file it is
 _MOST_SERIALS, _LONGEST_SERIAL, _NAMED_SERIALS = 1_000, 100, 10
+
+
+def other_kind(beginning: bytes) -> str | None:
+    """Say what a file is that is no text, and what to do about it; None if it may be text."""
+    if beginning.startswith(b"PK\x03\x04"):
+        return "a ZIP archive or an Excel workbook; save its rows as CSV"
+    if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "text in UTF-16; save it as UTF-8"
+    return "no text file; save its rows as CSV" if b"\0" in beginning[:_HEAD] else None
 
 
 @dataclass
@@ -27,7 +37,8 @@ class Survey:
     in_time: int = 0
     too_old: int = 0
     from_the_future: int = 0
-    last_us: int | None = None  # of the rows that count
+    first_us: int | None = None  # of the rows that count
+    last_us: int | None = None
     newest_too_old_us: int | None = None
     oldest_future_us: int | None = None
 
@@ -51,7 +62,7 @@ class Survey:
         if self.serial is None and len(self.serials) > 1:
             raise InputRejected(
                 f"{title} has rows of several machines. {self._named()} Nothing was stored. Choose the serial of "
-                "this machine (option --serial, parameter serial).",
+                "this machine (--serial).",
                 pointer="query/serial",
             )
         if self.in_time:
@@ -116,6 +127,7 @@ class Survey:
         self.in_time += len(counted)
         self.too_old += int(old.sum())
         self.from_the_future += int(future.sum())
+        self.first_us = _earliest(self.first_us, counted)
         self.last_us = _latest(self.last_us, counted)
         self.newest_too_old_us = _latest(self.newest_too_old_us, times[old])
         self.oldest_future_us = _earliest(self.oldest_future_us, times[future])

@@ -58,7 +58,10 @@ def merge_into(connection: Connection, entries: Iterable[CatalogueEntry]) -> Cat
             new.append(entry.code)
             connection.execute(insert(catalogue).values(**_row(entry)))
         elif before.text != entry.text:
-            raise Conflict(f"Code {entry.code} already means {before.text!r} in this fleet, not {entry.text!r}.")
+            raise Conflict(
+                f"Code {entry.code} already means {before.text!r} in this fleet, not {entry.text!r}. A code means "
+                "the same for every machine: correct its text in the catalogue, or give the machine another code."
+            )
         elif before != entry:
             changed.append(entry.code)
             connection.execute(update(catalogue).where(catalogue.c.code == entry.code).values(**_row(entry)))

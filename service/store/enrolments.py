@@ -164,7 +164,10 @@ def _registered(connection: Connection, new: NewMachine, *, plant_at: datetime) 
         values = {**kept, "state": state, "reason": None, "learned_us": None}
         connection.execute(update(machines).where(machines.c.id == known.id).values(**values))
     elif (new.name or known.name, new.time_zone or known.time_zone) != (known.name, known.time_zone):
-        raise Conflict(f"{new.id} is registered already, as {known.name!r} in {known.time_zone}.")
+        raise Conflict(
+            f"{new.id} is registered already, as {known.name!r} in {known.time_zone}. Leave name and time zone "
+            "out to keep them; to change them, retire the machine and enrol it again."
+        )
     connection.execute(delete(knocks).where(knocks.c.site == site, knocks.c.machine == name))
     return known.id, is_new or known.state == MachineState.RETIRED.value
 

@@ -1,7 +1,9 @@
 """The enrol form in front of a guarded broker: edge.toml is there to be kept, once, and it lets the machine in."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -70,3 +72,39 @@ def test_whoever_enrols_a_machine_can_keep_its_edge_toml_once(
     expect(form.get_by_text("its alarms are taken from now on")).to_be_visible()
     expect(form.get_by_role("button", name="Download edge.toml")).to_have_count(0)
     assert read.broker_password not in page.content()
+
+
+def test_a_past_that_is_refused_costs_no_credentials_and_a_loaded_one_is_in_the_edge_toml(
+    guarded_page_at: Tabs, plant: Plant, tmp_path: Path
+) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    log, old, file = tmp_path / "two.csv", tmp_path / "old.csv", tmp_path / "edge.toml"
+    local = (now - timedelta(hours=2)).astimezone(ZoneInfo("Europe/Rome"))
+    log.write_text("".join(f"{local:%Y-%m-%d %H:%M:%S},{code},{code % 2}\n" for code in range(10)))
+    old.write_text("2019-12-28 10:00:00,5,1\n")
+    page = guarded_page_at("/learning?site=padova&machine=filler-8", width=390)
+    form = form_of(page)
+    form.get_by_label("Plant's time zone").fill("Europe/Rome")
+    form.get_by_label("Its past").set_input_files(old)
+    form.get_by_role("button", name="Enrol and load its past").click()
+    expect(form.get_by_text("is too old: its newest alarm is of 2019-12-28")).to_be_visible()
+    expect(form.get_by_label("Its past")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Its past").set_input_files(log)
+    form.get_by_role("button", name="Enrol and load its past").click()
+    expect(form.get_by_text("Its serials: 0 (5 rows), 1 (5 rows).")).to_be_visible()
+    expect(form.get_by_label("Only rows of serial")).to_have_attribute("aria-invalid", "true")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    form.get_by_label("Only rows of serial").fill("1")
+    form.get_by_role("button", name="Enrol and load its past").click()
+    expect(form.get_by_text("5 rows: 5 stored, none refused. Timestamps that name no zone")).to_be_visible()
+    with page.expect_download() as download:
+        form.get_by_role("button", name="Download edge.toml").click()
+    download.value.save_as(file)
+    read = edge_settings.load(file, {}, {})
+    assert (read.source_timezone, read.source_serial) == ("Europe/Rome", "1")
+    assert read.source_since == now - timedelta(hours=2) + timedelta(microseconds=1)
+    assert read.broker_password
+    assert {alarm.at for alarm in plant.api.machines.alarms("padova/filler-8")} == {now - timedelta(hours=2)}
+    # Chromium notes every refusal in its console.
+    assert all("422" in one for one in guarded_page_at.complaints)
+    guarded_page_at.complaints.clear()

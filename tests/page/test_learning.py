@@ -64,7 +64,10 @@ def test_a_machine_is_enrolled_from_the_form_with_its_past_and_watched_until_it_
     form.get_by_label("Only rows of serial").fill("2")
     form.get_by_role("button", name="Enrol and load its past").click()
     way = form.locator(".ac-way")
-    expect(way).to_contain_text(re.compile(r"[\d,]+ rows: [\d,]+ stored, 1 that are no alarms"), timeout=LONG)
+    expect(way).to_contain_text(
+        re.compile(r"[\d,]+ rows: [\d,]+ stored, 1 that are no alarms in quarantine\. .* read in Europe/Rome\."),
+        timeout=LONG,
+    )
     expect(way).to_contain_text("a row needs at least a timestamp and an alarm code")
     expect(way).to_contain_text(re.compile(r"(promoted|rejected).*\(v\d+\)"), timeout=LONG)
     expect(row(page, "Machines", NEW)).to_contain_text("live", timeout=LONG)

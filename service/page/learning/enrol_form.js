@@ -5,7 +5,7 @@ import { JobSteps, isOpen } from "alarmcast-steps";
 const LARGEST_CATALOGUE = 500000; // bytes; a larger one goes to POST /v1/catalogue
 const FIELDS = ["site", "machine", "name", "time_zone", "catalogue"];
 const OF_THE_FILE = { "query/time_zone": "log_zone", "query/serial": "serial" };
-const EMPTY = { site: "", machine: "", name: "", time_zone: "", serial: "", log_zone: "UTC" };
+const EMPTY = { site: "", machine: "", name: "", time_zone: "", serial: "", log_zone: "" };
 
 export default {
   components: { JobSteps },
@@ -32,8 +32,8 @@ export default {
           <small v-if="errors.time_zone" class="ac-bad-word" :id="id + 'time_zone'">{{ errors.time_zone }}</small>
         </label>
         <label class="ac-labelled">Its past, if there is a log
-          <input class="ac-field" type="file" name="history" ref="history" accept=".csv,.gz,.csv.gz,text/csv,application/gzip" @change="pick" />
-          <small v-if="errors.history" class="ac-bad-word">{{ errors.history }}</small>
+          <input class="ac-field" type="file" name="history" ref="history" accept=".csv,.gz,.csv.gz,text/csv,application/gzip" @change="pick" v-bind="told('history')" />
+          <small v-if="errors.history" class="ac-bad-word" :id="id + 'history'">{{ errors.history }}</small>
           <small v-else class="quiet">timestamp,alarm,serial as .csv or .csv.gz</small>
         </label>
         <label class="ac-labelled">What its codes mean, if they are new
@@ -43,13 +43,14 @@ export default {
         </label>
         <template v-if="file">
           <label class="ac-labelled">Only rows of serial
-            <input class="ac-field" name="serial" v-model.trim="wish.serial" autocomplete="off" placeholder="all rows" />
-            <small v-if="errors.serial" class="ac-bad-word">{{ errors.serial }}</small>
+            <input class="ac-field" name="serial" v-model.trim="wish.serial" autocomplete="off" placeholder="all rows" v-bind="told('serial')" />
+            <small v-if="errors.serial" class="ac-bad-word" :id="id + 'serial'">{{ errors.serial }}</small>
+            <small class="quiet" v-else>needed if the log has rows of several machines</small>
           </label>
           <label class="ac-labelled">Time zone of the log
-            <input class="ac-field" name="log_zone" v-model.trim="wish.log_zone" :list="id + 'zones'" autocomplete="off" />
-            <small class="quiet" v-if="!errors.log_zone">for timestamps that name none</small>
-            <small v-else class="ac-bad-word">{{ errors.log_zone }}</small>
+            <input class="ac-field" name="log_zone" v-model.trim="wish.log_zone" :list="id + 'zones'" autocomplete="off" :placeholder="wish.time_zone || 'UTC'" v-bind="told('log_zone')" />
+            <small class="quiet" v-if="!errors.log_zone">for timestamps that name none; the plant's unless given</small>
+            <small v-else class="ac-bad-word" :id="id + 'log_zone'">{{ errors.log_zone }}</small>
           </label>
         </template>
       </div>
@@ -67,8 +68,9 @@ export default {
           <p>The broker lets it in with credentials of its own, which are shown now and never again. The file is the
             agent's whole configuration; put it beside the machine, where only the agent reads it.</p>
           <div class="ac-deeds">
-            <button type="button" class="ac-button ac-main-deed" @click="keepAccess">Download edge.toml</button>
-            <span class="quiet" role="status" v-if="kept">Downloaded as {{ kept }}.</span>
+            <button type="button" class="ac-button ac-main-deed" :disabled="busy" @click="keepAccess">Download edge.toml</button>
+            <span class="quiet" role="status" v-if="busy">Ready once its past is loaded.</span>
+            <span class="quiet" role="status" v-else-if="kept">Downloaded as {{ kept }}.</span>
           </div>
         </div>
         <p v-else-if="accessNote" class="ac-warn">{{ accessNote }}</p>
@@ -77,6 +79,11 @@ export default {
         <template v-if="loaded">
           <p>{{ loaded.stored || loaded.duplicates ? "✓ " : "" }}{{ loadedWords }}</p>
           <ul class="ac-reasons" v-if="loaded.examples.length"><li v-for="line in loaded.examples" :key="line">{{ line }}</li></ul>
+          <p v-for="note in loaded.notes" :key="note" class="ac-warn">{{ note }}</p>
+          <template v-if="loaded.edge_toml_source && !access">
+            <p>If its agent follows the same log, its edge.toml needs in [source]:</p>
+            <pre class="ac-lines" tabindex="0">{{ loaded.edge_toml_source }}</pre>
+          </template>
         </template>
         <job-steps v-if="job" :job="job" />
       </section>
@@ -84,7 +91,7 @@ export default {
   data() {
     return {
       wish: { ...EMPTY }, file: null, errors: {}, refusal: "", busy: false, enrolled: null, job: null, loaded: null,
-      access: null, accessNote: "", kept: "", sending: false, sent: 0, size: 0, storing: null, transfer: null, id: `enrol-${Math.random().toString(36).slice(2)}-`,
+      access: null, accessKey: "", accessNote: "", kept: "", sending: false, sent: 0, size: 0, storing: null, transfer: null, id: `enrol-${Math.random().toString(36).slice(2)}-`,
     };
   },
   computed: {
@@ -99,12 +106,11 @@ export default {
       return lines ? `Storing: ${count(done)} of ${count(lines)} lines` : "Looking the file through before a row is stored";
     },
     loadedWords() {
-      const { rows, stored, duplicates, flagged, quarantined } = this.loaded;
+      const { rows, stored, duplicates, quarantined, time_zone: zone } = this.loaded;
       const parts = [`${count(rows)} rows: ${count(stored)} stored`];
       if (duplicates) parts.push(`${count(duplicates)} there already`);
-      if (flagged) parts.push(`${count(flagged)} of them kept out of windows for their time`);
-      parts.push(quarantined ? `${count(quarantined)} that are no alarms in quarantine, the first of them` : "none refused");
-      return parts.join(", ") + (quarantined ? ":" : ".");
+      parts.push(quarantined ? `${count(quarantined)} that are no alarms in quarantine` : "none refused");
+      return `${parts.join(", ")}. Timestamps that name no zone were read in ${zone}.${quarantined ? " The first rows that are no alarms:" : ""}`;
     },
   },
   mounted() {
@@ -131,15 +137,16 @@ export default {
     },
     async submit() {
       if (this.busy) return;
+      const { site, machine, name, time_zone } = this.wish;
+      // Credentials are shown once: whoever only sends another file for the same machine must not lose them.
+      if (this.accessKey !== `${site}/${machine}`) this.show(null, null);
       Object.assign(this, { errors: {}, refusal: "", enrolled: null, job: null, loaded: null, storing: null });
-      this.show(null, null);
       const chosen = this.$refs.catalogue.files[0];
       if (chosen && chosen.size > LARGEST_CATALOGUE) {
         this.errors = { catalogue: "It is too large for this form; load it with alarmcast admin catalogue load FILE." };
         return;
       }
       this.busy = true;
-      const { site, machine, name, time_zone } = this.wish;
       this.$emit("enrol", { site, machine, name: name || null, time_zone: time_zone || null, catalogue: chosen ? await chosen.text() : null });
     },
     // From the server: refused; the fields that the API names say so themselves.
@@ -155,17 +162,19 @@ export default {
       const { site, machine } = enrolment.machine;
       this.enrolled = { site, machine, key: `${site}/${machine}` };
       this.job = enrolment.job;
-      this.show(enrolment.credentials, enrolment.credentials_note);
+      if (!this.access || enrolment.credentials) this.show(enrolment.credentials, enrolment.credentials_note, this.enrolled.key);
       if (this.file) this.send();
       else this.busy = false;
     },
     // Credentials live here until the form is used again, and nowhere else.
-    show(credentials, note) {
-      Object.assign(this, { access: credentials, accessNote: note ?? "", kept: "" });
+    show(credentials, note, key = "") {
+      Object.assign(this, { access: credentials, accessKey: key, accessNote: note ?? "", kept: "" });
     },
     keepAccess() {
       const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([this.access.edge_toml], { type: "application/toml" }));
+      const source = this.loaded?.edge_toml_source;
+      const text = source ? this.access.edge_toml.replace(/^timezone = .*\n/m, () => source) : this.access.edge_toml;
+      link.href = URL.createObjectURL(new Blob([text], { type: "application/toml" }));
       link.download = this.kept = `${this.enrolled.site}-${this.enrolled.machine}.edge.toml`;
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60000); // a browser that asks where to keep it takes its time
@@ -179,7 +188,8 @@ export default {
     },
     send() {
       const { site, machine, key } = this.enrolled;
-      const asked = new URLSearchParams({ name: this.file.name.slice(0, 200), time_zone: this.wish.log_zone || "UTC" });
+      const asked = new URLSearchParams({ name: this.file.name.slice(0, 200) });
+      if (this.wish.log_zone) asked.set("time_zone", this.wish.log_zone);
       if (this.wish.serial) asked.set("serial", this.wish.serial);
       Object.assign(this, { sending: true, sent: 0, size: this.file.size, transfer: new XMLHttpRequest() });
       this.transfer.upload.onprogress = (told) => (this.sent = told.loaded);
@@ -208,7 +218,7 @@ export default {
       } else {
         const named = (answer.errors ?? []).map((one) => [OF_THE_FILE[one.pointer] ?? "history", one.detail]);
         this.errors = named.length ? Object.fromEntries(named) : { history: answer.detail };
-        this.ended("The machine is enrolled, but its past was not loaded.");
+        this.ended("The machine is enrolled, but its past was not loaded. Correct what is marked and send it again.");
       }
     },
     ended(refusal) {

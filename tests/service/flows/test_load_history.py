@@ -26,7 +26,7 @@ from service.flows.ports import Recorder
 from service.settings import Settings
 from service.store.tables import events, quarantine
 from tests.conftest import wait_until
-from tests.service.conftest import NOW, enrolled
+from tests.service.conftest import NOW, enrolled, raise_alarms
 from wire.identity import MachineId
 from wire.log_rows import RowReader
 from wire.micros import micros
@@ -37,7 +37,8 @@ CHECK = "Check the time zone of the log, and the clock of the machine that wrote
 
 
 def load(settings: Settings, stores: Stores, machine: Machine, log: LogFile) -> Loaded:
-    return load_history(machine, log, recorder=stores.events, now=NOW, policy=time_policy(settings))
+    policy = time_policy(settings)
+    return load_history(machine, log, recorder=stores.events, now=NOW, policy=policy, stored=stores.events)
 
 
 def test_loading_twice_changes_nothing(
@@ -116,11 +117,17 @@ def test_long_lines_take_no_more_memory_than_short_ones(
     ("content", "why"),
     [
         (b"", "wrong.csv is empty"),
-        (b"timestamp,alarm,serial\n", "wrong.csv is empty"),
+        (b"timestamp,alarm,serial\n", "wrong.csv has no row"),
         (
-            b"\x00\xfe rubbish\n" * 5_000,
+            b"\xfe rubbish\n" * 5_000,
             "none of its first 1,000 lines is one. Nothing was stored. Line 1: a row needs",
         ),
+        (b"Zeit;Code\n16.11.2026 08:00:00;139\n" * 3, "separated by a comma; this one has semicolons"),
+        (b"16.11.2026 08:00:00,139\n", "'16.11.2026 08:00:00' is not a timestamp like 2026-11-16 08:00"),
+        (b"2026-11-10 08:00:00,F139,1\n", "'F139' is not an alarm code .a whole number from 0 to"),
+        (b"PK\x03\x04\x00\x00rubbish\n", "it is a ZIP archive or an Excel workbook; save its rows as CSV"),
+        ("2026-11-10 08:00:00,5,1\n".encode("utf-16"), "it is text in UTF-16; save it as UTF-8"),
+        (b"\x7fELF\x00rubbish|\n", "it is no text file; save its rows as CSV"),
     ],
 )
 def test_a_file_without_alarms_is_refused_and_leaves_nothing(
@@ -357,3 +364,27 @@ def test_the_same_file_read_in_another_zone_is_refused_and_not_stored_a_second_t
     assert len(stored.times) == first.stored == 2500
     with stores.database.read() as connection:
         assert len(connection.execute(select(quarantine)).all()) <= 1
+
+
+def test_a_log_that_has_grown_adds_only_what_is_new(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    rows = [(NOW - timedelta(days=40) + timedelta(minutes=n), n % 7, "1") for n in range(25_000)]
+    first = load(settings, stores, filler, LogFile(written(tmp_path, *rows[:12_000])))
+    assert (first.stored, first.duplicates) == (12_000, 0)
+    grown = load(settings, stores, filler, LogFile(written(tmp_path, *rows)))
+    assert (grown.stored, grown.duplicates) == (13_000, 12_000)
+    again = load(settings, stores, filler, LogFile(tmp_path / "log.csv"))
+    assert (again.stored, again.duplicates) == (0, 25_000)
+    series = stores.events.series(filler, NOW - timedelta(days=100), NOW)
+    assert len(set(zip(series.times.tolist(), series.codes.tolist(), strict=True))) == len(series.times) == 25_000
+
+
+def test_what_the_agent_has_sent_is_not_stored_again_from_a_file(
+    settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
+) -> None:
+    rows = [(NOW - timedelta(hours=n), n % 3, "1") for n in range(10, 0, -1)]
+    raise_alarms(stores, filler, *((at, code) for at, code, _ in rows[4:8]))
+    other = (rows[4][0], 99, "1")  # of the same moment, but another alarm
+    loaded = load(settings, stores, filler, LogFile(written(tmp_path, *rows, other)))
+    assert (loaded.stored, loaded.duplicates) == (7, 4)
