@@ -107,7 +107,7 @@ class Service:
         self.settings, self.stores = settings, stores
         self.roles = settings.process_roles
         self.clock = plant_clock(settings)
-        self.gatehouse = Gatehouse(settings, stores.database)
+        self.gatehouse = Gatehouse(settings, stores.database, self.clock)
         self.feed = Feed(most_listeners=settings.stream_limit)
         champion, base_rates = Champion(stores.versions), BaseRates(stores.events)
         self.desk = ForecastDesk(

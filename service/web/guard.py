@@ -54,7 +54,7 @@ class Door:
     """What the guard goes by."""
 
     access: Access
-    wall: Callable[[], datetime]
+    now: Callable[[], datetime]  # by the plant's clock
     largest_body: int  # bytes
     known: Buckets  # of those whom we know
     strangers: Buckets
@@ -140,7 +140,7 @@ class _Visit:
         if self.scope["method"] not in _SAFE and (by_cookie or self.principal is None):
             _insist_on_same_origin(headers)
         self._bound(found, headers)
-        return Asking(self.principal, origin, self.door.wall())
+        return Asking(self.principal, origin, self.door.now())
 
     def _is_open(self, found: Found) -> bool:
         is_docs = self.door.open_docs and found.route in _DOCUMENTATION
