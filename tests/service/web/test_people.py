@@ -58,6 +58,27 @@ def maria(admin: Visitor, stranger: Visitor) -> Visitor:
     return stranger
 
 
+@pytest.mark.usefixtures("champion", "filler")
+def test_a_signed_in_user_is_the_author_and_a_program_may_name_a_person(
+    service: Service, admin: Visitor, maria: Visitor
+) -> None:
+    end = NOW + timedelta(days=1)
+    for by in (None, "maria"):
+        assert maria.acknowledgements.acknowledge("padova/filler-1", 139, by=by).who == "maria"
+        assert maria.shelves.shelve("padova/filler-1", 139, minutes=5, reason="x", by=by).who == "maria"
+        assert maria.maintenance.plan("padova", until=end, reason="x", by=by).who == "maria"
+    for ask in (
+        lambda: maria.acknowledgements.acknowledge("padova/filler-1", 26, by="anna"),
+        lambda: maria.shelves.shelve("padova/filler-1", 26, minutes=5, reason="x", by="anna"),
+        lambda: maria.maintenance.plan("padova", until=end, reason="x", by="anna"),
+    ):
+        with pytest.raises(Rejected, match="signed in as maria"):
+            ask()
+    key = admin.keys.add("andon", role=Role.OPERATOR).key
+    andon = Visitor(service, key)
+    assert andon.acknowledgements.acknowledge("padova/filler-1", 26, by="anna").who == "anna (key andon)"
+
+
 def test_whoever_signs_in_has_a_cookie_that_no_script_reads_and_a_token_for_programs(
     service: Service, admin: Visitor, stranger: Visitor
 ) -> None:
