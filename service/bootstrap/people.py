@@ -23,6 +23,7 @@ from service.settings import Settings
 from service.store.engine import Database
 from service.store.people import KeyStore, SessionStore, UserStore
 from service.web.guard import Door
+from wire.clock import PlantClock
 
 _STRANGERS_SHARE = 0.1  # of what those may ask whom we know
 
@@ -37,6 +38,7 @@ class Gatehouse:
 
     settings: Settings
     database: Database
+    clock: PlantClock = field(default_factory=PlantClock)
     hasher: Hasher = field(default_factory=Argon2)
     local: Token = field(default_factory=lambda: _token(secret.LOCAL))
     access: Access = field(init=False)
@@ -63,7 +65,7 @@ class Gatehouse:
         rate, burst = settings.rate_per_second, settings.rate_burst
         self.door = Door(
             access=self.access,
-            wall=wall_now,
+            now=self.clock.now,
             largest_body=settings.body_max_mb * 1_000_000,
             known=Buckets(rate, burst, time.monotonic),
             strangers=Buckets(rate * _STRANGERS_SHARE, burst * _STRANGERS_SHARE, time.monotonic),

@@ -112,7 +112,7 @@ class Service:
         self.settings, self.stores = settings, stores
         self.roles = settings.process_roles
         self.clock = plant_clock(settings)
-        self.gatehouse = Gatehouse(settings, stores.database)
+        self.gatehouse = Gatehouse(settings, stores.database, self.clock)
         self.feed = Feed(most_listeners=settings.stream_limit, most_of_one=settings.streams_per_user)
         self.job_watch = JobWatch(stores.jobs)
         self.feed.when_closed.append(self.job_watch.close)

@@ -45,7 +45,7 @@ class Principal:
 
 @dataclass(frozen=True)
 class Asking:
-    """A request under way: who asks, from which address, and when by the wall's clock."""
+    """A request under way: who asks, from which address, and when by the plant's clock."""
 
     principal: Principal | None  # None is a stranger
     origin: str | None

@@ -22,7 +22,7 @@ from service.flows.silence import SilenceWatch
 from wire.clock import PlantClock
 from wire.forecasts import LikelyAlarm
 from wire.identity import MachineId
-from wire.rest.fleet import MOST_LIKELY, STRIP_HOURS, FleetCard, LastAlarm, LikelyView
+from wire.rest.fleet import MOST_LIKELY, STRIP_HOURS, FleetCard, LastAlarm, LikelyView, ShelvedAlarm
 from wire.words import Presence
 
 _LOOK_AGAIN = 0.5  # seconds: however many ask, the fleet is looked at this often at most
@@ -278,6 +278,7 @@ def _card(facts: _Facts, strip: Strip, common: _Common) -> FleetCard:
         learned=common.version is not None and common.version.knows(machine.id),
         likely=sorted(alarms, key=_urgency)[:MOST_LIKELY],
         expected=len(expected),
+        shelved=[ShelvedAlarm(code=code, text=_text(code, common.entries)) for code in sorted(facts.shelved)],
         urgency=max(expected, default=0.0),
     )
 
@@ -287,6 +288,10 @@ def _last_alarm(strip: Strip, entries: dict[int, CatalogueEntry]) -> LastAlarm |
         return None
     entry = entries.get(strip.last_code) or unknown_code(strip.last_code)
     return LastAlarm(at=strip.last_at, code=strip.last_code, text=entry.text, severity=entry.severity)
+
+
+def _text(code: int, entries: dict[int, CatalogueEntry]) -> str:
+    return (entries.get(code) or unknown_code(code)).text
 
 
 def _in_words(

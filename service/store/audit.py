@@ -44,7 +44,7 @@ class AuditStore:
 def note(connection: Connection, *, at: datetime, who: str, action: str, subject: str, reason: str | None) -> None:
     """Write an entry inside the transaction of the change it tells of.
 
-    What was asked for bears the wall time and the address of its request; ``at`` is for what the service does
+    What was asked for bears the plant time and the address of its request; ``at`` is for what the service does
     by itself.
     """
     request = asking()

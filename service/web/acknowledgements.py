@@ -1,11 +1,11 @@
 """Acknowledgements: somebody knows of a likely or raised alarm."""
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.hush import Acknowledgement, HushQuery
-from service.web.pages import ActiveOnly, CursorQuery, Limit, page_of, signed
-from service.web.parts import MachineName, Parts, Site, who
+from service.web.pages import ActiveOnly, CursorQuery, Limit, page_of
+from service.web.parts import MachineName, Parts, Site, author
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.rest.hush import AcknowledgementPage, AcknowledgementView, AcknowledgementWish
@@ -31,11 +31,9 @@ def router(parts: Parts) -> APIRouter:
         return AcknowledgementPage(acknowledgements=[_view(one, entries) for one in shown], next=following)
 
     @routes.post("", status_code=201, responses=responses(404, 410, 422))
-    def acknowledge_alarm(
-        site: Site, machine: MachineName, wish: AcknowledgementWish, request: Request
-    ) -> AcknowledgementView:
+    def acknowledge_alarm(site: Site, machine: MachineName, wish: AcknowledgementWish) -> AcknowledgementView:
         """Say that an alarm is known: shown beside its notice, and no new one is sent while it stays likely."""
-        by = signed(who(request), wish.by)
+        by = author(wish.by)
         made = parts.hush.acknowledge(MachineId(site, machine), wish.code, who=by, note=wish.note)
         return _view(made, parts.catalogue.entries())
 

@@ -53,7 +53,7 @@ class Door:
     """What the guard goes by."""
 
     access: Access
-    wall: Callable[[], datetime]
+    now: Callable[[], datetime]  # by the plant's clock
     largest_body: int  # bytes
     known: Buckets  # of those whom we know
     strangers: Buckets
@@ -167,7 +167,7 @@ class _Visit:
         if self.scope["method"] not in _SAFE and (by_cookie or self.principal is None):
             _insist_on_same_origin(headers)
         self._bound(found, headers)
-        return Asking(self.principal, origin, self.door.wall())
+        return Asking(self.principal, origin, self.door.now())
 
     def _is_misnamed(self) -> bool:
         """Whether a path is none of the API's, by any method: most likely a probe that has another name here."""

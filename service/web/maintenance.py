@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 
 from service.core.hush import HushQuery, Maintenance
-from service.web.pages import ActiveOnly, CursorQuery, Limit, Number, page_of, signed
-from service.web.parts import Parts, who
+from service.web.pages import ActiveOnly, CursorQuery, Limit, Number, page_of
+from service.web.parts import Parts, author, who
 from service.web.problems import responses
 from wire.identity import ID_PATTERN
 from wire.rest.hush import MaintenancePage, MaintenanceView, MaintenanceWish
@@ -36,10 +36,10 @@ def router(parts: Parts) -> APIRouter:
         return MaintenancePage(windows=[_view(one, now) for one in shown], next=following)
 
     @routes.post("", status_code=201, responses=responses(404, 422))
-    def plan_maintenance(wish: MaintenanceWish, request: Request) -> MaintenanceView:
+    def plan_maintenance(wish: MaintenanceWish) -> MaintenanceView:
         """Tell nothing of a machine or a site for a time, in plant time; open notices end when it begins."""
         now = parts.clock.now()
-        by = signed(who(request), wish.by)
+        by = author(wish.by)
         window = Maintenance(0, wish.site, wish.machine, wish.start or now, wish.until, by, wish.reason)
         return _view(parts.hush.maintain(window), parts.clock.now())
 

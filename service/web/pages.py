@@ -20,8 +20,3 @@ def page_of(found: list[One], limit: int, number: Callable[[One], int]) -> tuple
     """Cut what was found with one more than the limit down to a page, and return the cursor of the next."""
     shown = found[:limit]
     return shown, number(shown[-1]) if len(found) > limit else None
-
-
-def signed(who: str, by: str | None) -> str:
-    """Say who asks, by the name they give beside the address they come from."""
-    return f"{by} ({who})" if by else who

@@ -8,7 +8,7 @@ from fastapi import Path, Request
 
 from service.core.health import Health
 from service.core.principal import Principal, asker
-from service.errors import NotSignedIn
+from service.errors import InputRejected, NotSignedIn
 from service.flows.credentials import CredentialDesk
 from service.flows.enrol import Enrolment
 from service.flows.explain import ExplanationDesk
@@ -40,6 +40,7 @@ from service.flows.webhooks import WebhookDesk
 from wire.clock import PlantClock
 from wire.identity import ID_PATTERN, MachineId
 from wire.rest.health import Condition
+from wire.words import PrincipalKind
 
 Site = Annotated[str, Path(pattern=ID_PATTERN, description="The plant.", examples=["padova"])]
 MachineName = Annotated[str, Path(pattern=ID_PATTERN, description="The machine.", examples=["filler-1"])]
@@ -95,6 +96,16 @@ def principal() -> Principal:
 def who(_request: Request) -> str:
     """Say who asks, as the book of changes names them."""
     return principal().name
+
+
+def author(by: str | None) -> str:
+    """Return who is the author of what is asked: the signed-in user; a program may name the person it asks for."""
+    asks = principal()
+    if by is None or by == asks.name:
+        return asks.name
+    if asks.kind is PrincipalKind.SESSION:
+        raise InputRejected(f"You are signed in as {asks.name}, who is the author. Leave `by` out.")
+    return f"{by} ({asks.name})"
 
 
 def write_down(parts: Parts, action: str, subject: str, reason: str | None = None) -> None:

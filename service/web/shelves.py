@@ -1,4 +1,4 @@
-"""Shelves: alarms that nobody wants to hear of for a while; forecasts and scores go on as if nothing were."""
+"""Shelves: alarms without notifications for a while, left out of figures; forecasts and learning go on."""
 
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -7,8 +7,8 @@ from fastapi import APIRouter, Query, Request
 
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.hush import HushQuery, Shelf
-from service.web.pages import ActiveOnly, CursorQuery, Limit, Number, page_of, signed
-from service.web.parts import MachineName, Parts, Site, who
+from service.web.pages import ActiveOnly, CursorQuery, Limit, Number, page_of
+from service.web.parts import MachineName, Parts, Site, author, who
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.rest.hush import ShelfPage, ShelfView, ShelfWish
@@ -48,14 +48,14 @@ def router(parts: Parts) -> APIRouter:
         return page(HushQuery(limit + 1, cursor, site, machine, holding_at), limit)
 
     @routes.post("/machines/{site}/{machine}/shelves", status_code=201, responses=responses(404, 410, 422))
-    def shelve_alarm(site: Site, machine: MachineName, wish: ShelfWish, request: Request) -> ShelfView:
+    def shelve_alarm(site: Site, machine: MachineName, wish: ShelfWish) -> ShelfView:
         """Keep an alarm of a machine quiet until an end in plant time; a shelf it has already gives way.
 
         Its open notice is closed, and it counts as shelved in figures. Forecasts and what they are made of do
         not change; when the shelf ends, an alarm that is still likely is news again.
         """
         until = wish.until or timedelta(minutes=wish.minutes or 0)
-        by = signed(who(request), wish.by)
+        by = author(wish.by)
         made = parts.hush.shelve(MachineId(site, machine), wish.code, until=until, who=by, reason=wish.reason)
         return _view(made, parts.clock.now(), parts.catalogue.entries())
 

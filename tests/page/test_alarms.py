@@ -171,7 +171,6 @@ def test_maintenance_is_planned_shown_and_ended(page_at: Callable[..., Page], st
     windows.get_by_label("Where").select_option(LEARNED[1])
     windows.get_by_label("For").select_option("4")
     windows.get_by_label("Why").fill("Yearly overhaul")
-    windows.get_by_label("Your name").fill("Bruno")
     windows.get_by_role("button", name="Plan it").click()
     row = windows.locator("tbody tr").first
     expect(row).to_contain_text("Yearly overhaul")

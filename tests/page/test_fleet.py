@@ -52,6 +52,16 @@ def test_only_who_may_enrol_is_shown_the_way_to_it(page_at: Callable[..., Page],
     expect(operator.locator("main").get_by_text("An administrator can enrol it.")).to_be_visible()
 
 
+def test_a_shelved_alarm_leaves_a_trace_on_the_card(page_at: Callable[..., Page], stage: Stage) -> None:
+    made = stage.plant.api.shelves.shelve(LEARNED[0], 139, minutes=60, reason="The sensor is being replaced")
+    try:
+        trace = page_at("/").locator(CARD, has_text=LEARNED[0]).locator(".ac-shelved")
+        expect(trace).to_contain_text("1 shelved")
+        expect(trace).to_have_attribute("title", f"shelved: 139 {made.text}")
+    finally:
+        stage.plant.api.shelves.lift(LEARNED[0], made.id)
+
+
 def test_an_alarm_that_arrives_over_mqtt_is_on_the_card_without_a_reload(
     page_at: Callable[..., Page], stage: Stage
 ) -> None:

@@ -42,6 +42,13 @@ class LikelyView(BaseModel):
     shelved: bool = Field(default=False, description="Somebody wants to hear nothing of it for now.")
 
 
+class ShelvedAlarm(BaseModel):
+    """An alarm of a machine that is shelved now."""
+
+    code: int
+    text: str
+
+
 class FleetCard(BaseModel):
     """One machine in short."""
 
@@ -70,6 +77,9 @@ class FleetCard(BaseModel):
         max_length=MOST_LIKELY,
     )
     expected: int = Field(description="How many alarms are expected in all; shelved ones do not count.")
+    shelved: list[ShelvedAlarm] = Field(
+        default_factory=list, description="What is shelved now, whether it is likely or not, by code."
+    )
     urgency: float = Field(description="The highest probability of an expected alarm; 0 if none is expected.")
 
     @property
@@ -157,6 +167,7 @@ class FleetOverview(BaseModel):
                                 }
                             ],
                             "expected": 1,
+                            "shelved": [{"code": 26, "text": "Door open"}],
                             "urgency": 0.81,
                         }
                     ],

@@ -11,7 +11,12 @@ from wire.moment import Moment
 from wire.rest.texts import Words
 
 By = Annotated[
-    Words | None, Field(max_length=100, description="Who says so; the address of the request stands beside it.")
+    Words | None,
+    Field(
+        max_length=100,
+        description="The person a program with an API key acts for; the name of the key stands beside it. "
+        "A signed-in user is the author and names nobody.",
+    ),
 ]
 Reason = Annotated[Words, Field(max_length=1000, description="Why; kept in the book of changes.")]
 _SHELF: JsonDict = {

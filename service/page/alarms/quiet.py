@@ -39,8 +39,8 @@ class Quiet:
         with html.div().classes("ac-pair"):
             with panel("Shelved now"):
                 html.p(
-                    "A shelved alarm is not told and not counted above until its time is over; forecasts go on as "
-                    "if nothing were. Shelve one on its machine's page."
+                    "No notification of a shelved alarm is sent. It is still forecast and learned from; it is "
+                    "left out of the alarm figures until then. Shelve one on its machine's page."
                 ).classes("quiet small")
                 self._no_shelves = Renewed(_calm)
                 self._shelves = Records(_SHELVES, [], label="Shelved alarms", first=10, zone=told.zone)
@@ -81,7 +81,6 @@ class Quiet:
                 choice("hours", "For", _HOURS, "8")
                 entry("until", "Until, instead", kind="datetime-local")
                 entry("reason", "Why", required=True, maxlength=1000, placeholder="Yearly overhaul")
-                entry("by", "Your name", maxlength=100)
 
     async def _plan(self, typed: Typed) -> None:
         site, _, machine = typed["where"].partition("/")
@@ -99,7 +98,6 @@ class Quiet:
             since=start,
             until=until,
             reason=typed["reason"],
-            by=typed["by"] or None,
         )
         ui.notify(f"Nothing of {typed['where']} is told until {plant_time(made.until, zone)}.", type="positive")
         await self._changed()
@@ -108,7 +106,7 @@ class Quiet:
         machine, number = key.split()
         with complaining():
             await self._told.client.shelves.lift(machine, int(number))
-            ui.notify("Unshelved; it is told and counted again.", type="positive")
+            ui.notify("Unshelved. It sends notifications and is in the alarm figures again.", type="positive")
             await self._changed()
 
     async def _end(self, _deed: str, key: str) -> None:

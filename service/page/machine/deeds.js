@@ -3,7 +3,9 @@ import { plantTime, utc, zoneName } from "alarmcast-words";
 
 const PATIENCE = 15000; // milliseconds
 const NO_ANSWER = "Nothing has answered for 15 seconds. It may have been done all the same: look at the page again, then try again.";
-const BY = "alarmcast-by"; // whoever sits here is asked for a name once
+
+const SHELVED = "No notification of it is sent until then. It is still forecast and learned from; it is left out of the alarm figures until then.";
+const ACKNOWLEDGED = "No further notification of it is sent until its probability has dropped below the threshold. It is still forecast, learned from and in the alarm figures.";
 
 export default {
   template: `
@@ -13,20 +15,19 @@ export default {
       <div class="ac-tools">
         <button v-if="!known" type="button" class="ac-button" @click="open('acknowledge')">Acknowledge</button>
         <button v-if="!shelf" type="button" class="ac-button" @click="open('shelve')">Shelve …</button>
-        <button v-else type="button" class="ac-button" @click="$emit('unshelve', shelf.id)">Take off the shelf</button>
-        <span class="quiet small">Both only keep notices quiet: forecasts and learning go on as before.</span>
+        <button v-else type="button" class="ac-button" @click="$emit('unshelve', shelf.id)">Unshelve</button>
+        <span class="quiet small">Both stop notifications of it; a shelved alarm is also left out of the alarm figures. Forecasts and learning go on as before.</span>
       </div>
       <dialog ref="dialog" class="ac-dialog" aria-labelledby="ac-deed" @close="stop" @cancel="busy && $event.preventDefault()">
         <form @submit.prevent="send">
           <h2 id="ac-deed">{{ deed === "shelve" ? "Shelve" : "Acknowledge" }} {{ alarm.code }} {{ alarm.text }}</h2>
-          <p class="quiet small">{{ deed === "shelve" ? "No notice of it is sent until then. It comes back by itself." : "No further notice of it is sent until it has been unlikely for once." }} It is still forecast, counted and learned from.</p>
+          <p class="quiet small">{{ deed === "shelve" ? SHELVED : ACKNOWLEDGED }}</p>
           <fieldset v-if="deed === 'shelve'">
             <legend>For how long</legend>
             <label v-for="one in spans" :key="one.value"><input type="radio" name="span" :value="one.value" v-model="span" /> {{ one.word }}</label>
             <label><input type="radio" name="span" value="until" v-model="span" /> until, in plant time ({{ zoneName(Date.now(), zone) }}) <input class="ac-field" type="datetime-local" v-model="until" :required="span === 'until'" aria-label="until, in plant time" @focus="span = 'until'" /></label>
           </fieldset>
           <label>{{ deed === "shelve" ? "Why" : "What is done about it (may stay empty)" }} <input class="ac-field" type="text" maxlength="1000" v-model.trim="reason" :required="deed === 'shelve'" /></label>
-          <label>Your name (may stay empty) <input class="ac-field" type="text" maxlength="100" v-model.trim="by" autocomplete="name" /></label>
           <p v-if="refusal" class="ac-bad" role="alert">{{ refusal }}</p>
           <div class="ac-tools">
             <button type="submit" class="ac-button ac-main-deed" :disabled="busy">{{ busy ? "…" : deed === "shelve" ? "Shelve it" : "Acknowledge it" }}</button>
@@ -39,7 +40,7 @@ export default {
     return {
       alarm: null, shelf: null, known: null, zone: "UTC", deed: "acknowledge", span: 60, until: "", reason: "",
       refusal: "", busy: false, waiting: null,
-      by: localStorage.getItem(BY) ?? "", spans: [{ value: 60, word: "1 hour" }, { value: 480, word: "8 hours" }],
+      SHELVED, ACKNOWLEDGED, spans: [{ value: 60, word: "1 hour" }, { value: 480, word: "8 hours" }],
     };
   },
   mounted() {
@@ -57,8 +58,7 @@ export default {
       this.$refs.dialog.showModal();
     },
     send() {
-      localStorage.setItem(BY, this.by);
-      const words = { code: this.alarm.code, reason: this.reason || null, by: this.by || null };
+      const words = { code: this.alarm.code, reason: this.reason || null };
       const end = this.span === "until" ? { until: this.until } : { minutes: this.span };
       this.refusal = "";
       this.busy = true;

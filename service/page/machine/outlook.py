@@ -133,9 +133,7 @@ class Outlook:
     async def _acknowledge(self, event: GenericEventArguments) -> None:
         asked = event.args
         with complaining(self._deeds.refuse):
-            await self.told.client.acknowledgements.acknowledge(
-                self.machine, asked["code"], note=asked["reason"], by=asked["by"]
-            )
+            await self.told.client.acknowledgements.acknowledge(self.machine, asked["code"], note=asked["reason"])
             self._deeds.done()
             await self.renew_hush()
         self._show()
@@ -150,7 +148,6 @@ class Outlook:
                 minutes=asked.get("minutes"),
                 until=None if until is None else datetime.fromisoformat(until).replace(tzinfo=ZoneInfo(self.zone)),
                 reason=asked["reason"],
-                by=asked["by"],
             )
             self._deeds.done()
             await self.renew_hush()

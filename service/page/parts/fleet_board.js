@@ -62,7 +62,7 @@ export default {
               <span :class="['ac-what', one.expected && !one.shelved ? '' : 'ac-not']" :title="one.code + ' ' + one.text"><span :class="'ac-sev-' + one.severity" :title="one.severity + ' severity'" aria-hidden="true">{{ signs[one.severity] }}</span> {{ one.text }}</span>
               <span class="ac-meter" :title="meter(one)"><i :style="{ width: 100 * one.probability + '%' }"></i><b v-if="one.base_rate !== null" :style="{ left: 'calc(' + 100 * one.base_rate + '% - 1px)' }"></b></span>
               <span class="ac-share">{{ percent(one.probability) }}</span>
-              <span class="ac-lift" v-if="one.shelved" title="shelved: nobody is told of it for now">shelved</span>
+              <span class="ac-lift" v-if="one.shelved" title="shelved: no notification of it is sent, and it is left out of the alarm figures">shelved</span>
               <span class="ac-lift" v-else :title="one.base_rate === null ? 'no past to compare with' : 'usually ' + percent(one.base_rate)">{{ times(one.lift) }}</span>
             </li>
           </ul>
@@ -74,6 +74,7 @@ export default {
           <div class="ac-foot">
             <span v-if="card.last_alarm" :title="plantTime(card.last_alarm.at, card.time_zone)">{{ ago(card.last_alarm.at, now) }}: {{ card.last_alarm.text }}</span>
             <span v-else>no alarm yet</span>
+            <span v-if="card.shelved.length" class="ac-shelved" :title="'shelved: ' + card.shelved.map((one) => one.code + ' ' + one.text).join(', ')">‖ {{ card.shelved.length }} shelved<span class="only-read">: {{ card.shelved.map((one) => one.text).join(", ") }}</span></span>
             <span v-if="note(card)" :title="note(card)">{{ card.state }}</span>
           </div>
         </a>

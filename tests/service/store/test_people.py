@@ -138,7 +138,7 @@ def test_of_a_key_only_what_finds_and_proves_it_is_kept(database: Database) -> N
     assert [(one.action, one.reason) for one in AuditStore(database).newest(1)] == [("revoke key", "lost")]
 
 
-def test_a_deed_bears_the_wall_time_and_the_address_of_its_request(users: UserStore) -> None:
+def test_a_deed_bears_the_time_and_the_address_of_its_request(users: UserStore) -> None:
     later = NOW + 9 * HOUR
     who = Principal("admin", Role.ADMIN, None, PrincipalKind.SESSION)
     with asks(Asking(who, "192.0.2.7", later)):

@@ -34,6 +34,7 @@ def test_shelving_touches_urgency_and_figures_and_nothing_else(
     wait_until(lambda: shelved() == {139: True, 26: False}, "the card says what is shelved")
     (card,) = client.fleet.overview().cards
     assert card.likely[-1].code == 139
+    assert [(one.code, one.text) for one in card.shelved] == [(139, "Film torn")]
     urgent = [one.probability for one in card.likely if one.expected and not one.shelved]
     assert (card.expected, card.urgency) == (len(urgent), max(urgent, default=0))
     figures = client.figures.get(since=NOW - timedelta(hours=1), until=NOW + timedelta(minutes=5))
