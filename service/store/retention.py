@@ -84,7 +84,7 @@ class RetentionStore:
         return self._forget_rows((_OLD_FORECASTS,), before, most)
 
     def forget_beside(self, before: datetime, quarantined_before: datetime) -> int:
-        """Delete gaps and notices of that time, and what has been quarantined for long.
+        """Delete gaps and notices of that time, what has been quarantined for long, and empty epochs.
 
         Deliveries go with their notice. What is open, or holds, is of the present however old it is.
         """
@@ -99,9 +99,10 @@ class RetentionStore:
                 delete(quarantine).where(quarantine.c.received_us < micros(quarantined_before)),
                 delete(excess).where(excess.c.last_us < micros(quarantined_before)),
             )
-            return sum(connection.execute(statement).rowcount for statement in statements)
+            gone = sum(connection.execute(statement).rowcount for statement in statements)
+        return gone + self._forget_empty_epochs()
 
-    def forget_empty_epochs(self) -> int:
+    def _forget_empty_epochs(self) -> int:
         """Delete epochs without events, of machines that have many; return how many went."""
         with self.database.read() as connection:
             many = crowded(connection, _MANY_EPOCHS)
