@@ -48,6 +48,12 @@ _OLDEST = (
 )
 
 
+_NEWEST_BEFORE = text(
+    "SELECT max((SELECT max(at_us) FROM events WHERE machine_id = machines.id AND flag = 0 AND at_us < :before))"
+    " FROM machines"
+)
+
+
 @dataclass(frozen=True)
 class RetentionStore:
     """Deletes, and knows how large everything is."""
@@ -71,6 +77,12 @@ class RetentionStore:
         with self.database.read() as connection:
             found = [connection.execute(statement).scalar() for statement in _OLDEST]
         return min((moment(first) for first in found if first is not None), default=None)
+
+    def newest_before(self, before: datetime) -> datetime | None:
+        """Return the time of the newest trustworthy event before a moment."""
+        with self.database.read() as connection:
+            found = connection.execute(_NEWEST_BEFORE, {"before": micros(before)}).scalar()
+        return None if found is None else moment(found)
 
     def forget_events(self, before: datetime, most: int) -> int:
         """Delete a month that is over, or up to ``most`` older events of each machine; return how many went."""
