@@ -207,6 +207,11 @@ class Settings(BaseSettings):
     retention_days: int = Field(
         default=400, ge=1, description="Events older than this are flagged on arrival and forgotten."
     )
+    retention_confirmed_until: AwareDatetime | None = Field(
+        default=None,
+        description="Up to this moment the clock is known to be right: what is too old goes even if the newest "
+        "events are much older than the clock says.",
+    )
     retention_gb: float | None = Field(
         default=None,
         gt=0,

@@ -51,6 +51,7 @@ from service.core.receivers import Receivers
 from service.core.signal import Kind, Signal
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion
+from service.flows.clock_check import ClockCheck
 from service.flows.credentials import CredentialDesk
 from service.flows.enrol import Enrolment, wall_now
 from service.flows.feed import Feed
@@ -103,6 +104,12 @@ def retention(settings: Settings, stores: "Stores") -> Retention:
         keep_quarantined=timedelta(days=settings.quarantine_days),
         most_bytes=None if settings.retention_gb is None else int(settings.retention_gb * 1e9),
     )
+
+
+def clock_check(settings: Settings, stores: "Stores") -> ClockCheck:
+    """Return what compares the plant clock with the stored events."""
+    keep = timedelta(days=settings.retention_days)
+    return ClockCheck(RetentionStore(stores.database), keep, settings.retention_confirmed_until)
 
 
 class Service:
@@ -235,12 +242,18 @@ class Service:
             learned=self._after_learning,
             news=self.enrolment.news,
         )
+        self.clock_check = clock_check(settings, stores)
         self.housekeeping = Housekeeping(
-            own=[*([self._look_for_silence] if ProcessRole.API in self.roles else []), self._tidy],
+            own=[
+                *([self._look_for_silence] if ProcessRole.API in self.roles else []),
+                self._tidy,
+                lambda: self.clock_check.look(self.clock.now()),
+            ],
             shared=[self.enrolment.schedule],
             retention=retention(settings, stores),
             clock=self.clock,
             leads=self.leads,
+            trusted=self.clock_check.trusted,
         )
         self.scoring = Scoring(
             machines=stores.machines,

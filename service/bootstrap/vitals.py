@@ -78,6 +78,8 @@ def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]
     told |= service.backups.warnings()
     stores, now = service.stores, service.clock.now()
     told |= excess_warnings(ExcessStore(stores.database), stores.events.limits, now, sees)
+    if service.clock_check.warning:
+        told["clock"] = service.clock_check.warning
     twins = [one for one in service.ingester.twins.seen(service.clock.now()) if sees(one.site)]
     if twins:
         names = ", ".join(str(machine) for machine in twins)

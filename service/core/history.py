@@ -57,3 +57,6 @@ class GapRecord:
     def events(self) -> int:
         """How many events are missing."""
         return self.last_seq - self.first_seq + 1
+
+
+ExactGaps = list[tuple[GapRecord, int]]  # gaps, each with how many of its events are really missing

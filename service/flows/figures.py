@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
+from threading import BoundedSemaphore
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from forecasting.series import AlarmSeries
 from service.core.alarm_figures import Observed, Tally, code_tallies, tallies
 from service.core.findings import (
     Bucket,
@@ -23,7 +25,7 @@ from service.core.left_out import LeftOut, without
 from service.core.machine import Agent, Machine
 from service.core.plant_time import Slices, by_daily_times, by_days, by_hours
 from service.core.standing import LEAD
-from service.errors import InputRejected
+from service.errors import InputRejected, Unavailable
 from service.flows.choice import chosen_machines, chosen_span
 from service.flows.ports import EventLog, Machines
 from wire.clock import PlantClock
@@ -35,6 +37,9 @@ from wire.zones import common_zone
 USUAL_SPAN = timedelta(days=7)
 LONGEST_SPAN = timedelta(days=92)
 HOURS_UP_TO = timedelta(days=7)
+MOST_READ = 1_000_000  # alarms of one machine
+PATIENCE = 5.0  # seconds that a request waits while others are computed
+_AT_ONCE = 2
 _HOURS = [time(hour) for hour in range(24)]
 
 
@@ -64,7 +69,10 @@ class LineKey:
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a span: the worst lines, the commonest codes, the newest floods first."""
+    """The figures of a span: the worst lines, the commonest codes, the newest floods first.
+
+    ``truncated`` is how many machines had so many alarms that only the newest of them were counted.
+    """
 
     since: datetime
     until: datetime
@@ -79,6 +87,7 @@ class Figures:
     bucket: BucketLength
     time_zone: str
     rate: list[Bucket]
+    truncated: int = 0
 
 
 def nothing_left_out(_since: datetime, _until: datetime) -> Collection[LeftOut]:
@@ -98,9 +107,20 @@ class FiguresDesk:
     clock: PlantClock
     shifts: Mapping[str, time]
     left_out: Callable[[datetime, datetime], Collection[LeftOut]] = nothing_left_out
+    most_read: int = MOST_READ
+    patience: float = PATIENCE
+    room: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_AT_ONCE))
 
     def figures(self, query: FiguresQuery) -> Figures:
-        """Return the figures that a query asks for."""
+        """Return the figures that a query asks for; few are computed at a time: they may take much memory."""
+        if not self.room.acquire(timeout=self.patience):
+            raise Unavailable("Figures are being computed for others; ask again, or for a shorter span.")
+        try:
+            return self._figures(query)
+        finally:
+            self.room.release()
+
+    def _figures(self, query: FiguresQuery) -> Figures:
         since, until = chosen_span(
             query.since, query.until, now=self.clock.now(), usual=USUAL_SPAN, longest=LONGEST_SPAN
         )
@@ -111,7 +131,10 @@ class FiguresDesk:
         lead = max(since - LEAD, EARLIEST)
         shelved = self.left_out(lead, until)
         for machine in machines:
-            series = self.log.series(machine, lead, until)
+            series = self.log.newest(machine, lead, until, self.most_read + 1)
+            if len(series) > self.most_read:
+                series = AlarmSeries(series.times[1:], series.codes[1:])
+                sums.truncated += 1
             kept = without(series, machine.id, shelved)
             slices = ruler.slices(machine)
             if kept is not series:
@@ -206,7 +229,7 @@ class _Sums:
         self._floods: list[MachineFlood] = []
         self._chatter: list[MachineChatter] = []
         self._standing: list[MachineStanding] = []
-        self.left_out = 0
+        self.left_out = self.truncated = 0
 
     def take(self, machine: Machine, seen: Observed, slices: Slices, watched: tuple[int, int]) -> None:
         """Add a machine."""
@@ -256,6 +279,7 @@ class _Sums:
                 Bucket(moment(start), moment(end), alarms, watched)
                 for (start, end), (alarms, watched) in zip(edges, counted, strict=True)
             ],
+            truncated=self.truncated,
         )
 
     def _of_lines(

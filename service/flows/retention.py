@@ -66,5 +66,4 @@ class Retention:
             if not pause():
                 return gone
         self.store.forget_beside(before, now - self.keep_quarantined)
-        self.store.forget_empty_epochs()
         return gone

@@ -7,7 +7,7 @@ from forecasting.series import AlarmSeries
 from service.core.alarm_figures import Observed
 from service.core.chatter import Burst
 from service.core.findings import MachineFlood, floods_found, standing_found
-from service.core.history import GapRecord
+from service.core.history import ExactGaps
 from service.core.machine import Agent, Machine
 from service.core.plant_time import Slices
 from service.core.standing import LEAD, StandingAlarm
@@ -21,11 +21,12 @@ from wire.moment import EARLIEST
 USUAL_SPAN = timedelta(hours=28)
 LONGEST_SPAN = timedelta(days=31)
 MOST_ALARMS, MOST_MARKS = 5000, 1000
+MOST_READ = 100_000  # alarms that floods, bursts and standing alarms are looked for in
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """Everything in time order; where there was too much, ``truncated``, the newest of it.
+    """Everything in time order; where there was too much, ``truncated``, the newest of it. ``count`` is of all.
 
     Shelved alarms are in it: they came.
     """
@@ -40,7 +41,7 @@ class Timeline:
     floods: list[MachineFlood]
     bursts: list[Burst]
     standing: list[StandingAlarm]
-    gaps: list[tuple[GapRecord, int]]
+    gaps: ExactGaps
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,16 @@ class TimelineDesk:
     machines: Machines
     log: EventLog
     clock: PlantClock
+    most_read: int = MOST_READ
 
     def timeline(self, machine: MachineId, since: datetime | None, until: datetime | None) -> Timeline:
         """Return a machine's timeline, of the last 28 hours unless told otherwise."""
         known = self.machines.get(machine)
         start, end = chosen_span(since, until, now=self.clock.now(), usual=USUAL_SPAN, longest=LONGEST_SPAN)
-        series = self.log.series(known, max(start - LEAD, EARLIEST), end)
+        series = self.log.newest(known, max(start - LEAD, EARLIEST), end, self.most_read + 1)
+        too_many = len(series) > self.most_read
+        if too_many:
+            series = AlarmSeries(series.times[1:], series.codes[1:])
         seen, span = Observed(series), Slices.whole(micros(start), micros(end))
         inside = series.between(start, end)
         bursts = [one for one in seen.bursts if one.last_us >= micros(start)]
@@ -66,9 +71,11 @@ class TimelineDesk:
             agent=self.machines.agent(known),
             since=start,
             until=end,
-            count=len(inside),
+            count=self.log.count(known, start, end) if too_many else len(inside),
             alarms=AlarmSeries(inside.times[-MOST_ALARMS:], inside.codes[-MOST_ALARMS:]),
-            truncated=len(inside) > MOST_ALARMS or max(len(bursts), len(floods), len(gaps)) > MOST_MARKS,
+            truncated=too_many
+            or len(inside) > MOST_ALARMS
+            or max(len(bursts), len(floods), len(gaps)) > MOST_MARKS,
             floods=floods[-MOST_MARKS:],
             bursts=bursts[-MOST_MARKS:],
             standing=[one.run for one in standing_found(machine, seen, span)],

@@ -3,7 +3,7 @@
 import logging
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -26,11 +26,16 @@ log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 30
 STALLED_SECONDS = 30
+LOCK_SECONDS = 60  # for a lock of somebody else; who stalls has been cut off before
+_UNHURRIED_LOCK_SECONDS = 600  # a migration waits for readers, and others for a migration
 # Silence of the other end's host, lost by power or by line, is noticed after 25 seconds, by us and by PostgreSQL.
 _KEEPALIVES = {"idle": 10, "interval": 5, "count": 3}
 _UNACKED_MS = 30_000
 _CONNECT_SECONDS = 10  # to one host; a URL may name several
-_UNHURRIED = text("SET LOCAL idle_in_transaction_session_timeout = 0")
+_UNHURRIED = (
+    text("SET LOCAL idle_in_transaction_session_timeout = 0"),
+    text(f"SET LOCAL lock_timeout = '{_UNHURRIED_LOCK_SECONDS}s'"),
+)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_URL = "The database URL cannot be used; write sqlite:////path/to/file or postgresql+psycopg://…"
 
@@ -43,7 +48,8 @@ class Database:
     beside the writer opens the file ``read_only``. A database may take ``patience`` seconds to let us in.
 
     On PostgreSQL whoever says nothing for ``stalled`` seconds in the middle of a transaction is cut off, so that
-    others need not wait for a process that was stopped; 0 is for those who have reason to idle.
+    others need not wait for a process that was stopped; 0 is for those who have reason to idle. Nobody waits for
+    a lock for more than ``lock_wait`` seconds: that is :class:`Unavailable`, and worth another try.
     """
 
     def __init__(
@@ -53,6 +59,7 @@ class Database:
         read_only: bool = False,
         patience: int = BUSY_SECONDS,
         stalled: int = STALLED_SECONDS,
+        lock_wait: int | None = None,
     ) -> None:
         try:
             parsed = make_url(url)
@@ -77,7 +84,13 @@ class Database:
             self._writer = _sqlite_engine(url, writes=True, connections=1, patience=patience)
             self._reader = _sqlite_engine(url, writes=False, connections=20, patience=patience)
         else:
-            self._writer = self._reader = _postgresql_engine(url, patience=patience, stalled=stalled)
+            if lock_wait is None:
+                lock_wait = LOCK_SECONDS if stalled else _UNHURRIED_LOCK_SECONDS
+            timeouts = {
+                "idle_in_transaction_session_timeout": f"{stalled}s",
+                "lock_timeout": f"{lock_wait}s",
+            }
+            self._writer = self._reader = _postgresql_engine(url, patience=patience, timeouts=timeouts)
 
     @property
     def exists(self) -> bool:
@@ -95,12 +108,13 @@ class Database:
     def write(self, *, unhurried: bool = False) -> Iterator[Connection]:
         """Yield a connection whose changes are committed together, durably, or not at all.
 
-        Who is ``unhurried`` may think for as long as they like between two statements.
+        Who is ``unhurried`` may think for as long as they like between two statements, and waits longer for locks.
         """
         self._insist_on_being_open()
         with _translated(), self._writer.begin() as connection:
             if unhurried and not self.is_sqlite:
-                connection.execute(_UNHURRIED)
+                for statement in _UNHURRIED:
+                    connection.execute(statement)
             yield connection
 
     def schema(self, scripts: Path = schemas.SCRIPTS) -> schemas.Schema:
@@ -207,7 +221,7 @@ def _translated() -> Iterator[None]:
         raise
 
 
-def _postgresql_engine(url: str, *, patience: int, stalled: int) -> Engine:
+def _postgresql_engine(url: str, *, patience: int, timeouts: Mapping[str, str]) -> Engine:
     ours = {
         "connect_timeout": min(patience, _CONNECT_SECONDS),
         "tcp_user_timeout": _UNACKED_MS,
@@ -223,7 +237,7 @@ def _postgresql_engine(url: str, *, patience: int, stalled: int) -> Engine:
         hide_parameters=True,  # an error names the statement; what it carried may be secret
     )
     theirs = {
-        "idle_in_transaction_session_timeout": f"{stalled}s",
+        **timeouts,
         "tcp_user_timeout": f"{_UNACKED_MS}ms",
         **{f"tcp_keepalives_{name}": str(value) for name, value in _KEEPALIVES.items()},
     }

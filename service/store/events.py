@@ -23,7 +23,7 @@ from sqlalchemy.exc import IntegrityError
 
 from forecasting.series import AlarmSeries
 from service.core.evidence import Evidence
-from service.core.history import AlarmPage, Cursor, GapRecord, PageQuery, StoredAlarm
+from service.core.history import AlarmPage, Cursor, ExactGaps, GapRecord, PageQuery, StoredAlarm
 from service.core.limits import ExcessKind, MachineLimits
 from service.core.machine import Machine
 from service.core.recording import FROM_THE_FUTURE, TOO_OLD, Recorded, Recording
@@ -37,6 +37,7 @@ from service.store.evidence import evidence
 from service.store.excess import note_excess
 from service.store.fence import absent
 from service.store.gaps import gaps_between, insert_gaps, newest_gaps
+from service.store.integers import integers
 from service.store.late import note_late
 from service.store.machines import record_knocks, record_signs_of_life
 from service.store.partitions import Months
@@ -53,6 +54,13 @@ _FLAGS = {FROM_THE_FUTURE: "from_the_future", TOO_OLD: "too_old"}
 _WINDOW = text(
     "SELECT at_us, code FROM events WHERE machine_id = :machine AND at_us >= :start AND at_us < :end AND flag = 0"
     " ORDER BY at_us, code"
+)
+_NEWEST = text(
+    "SELECT at_us, code FROM events WHERE machine_id = :machine AND at_us >= :start AND at_us < :end AND flag = 0"
+    " ORDER BY at_us DESC, code DESC LIMIT :most"
+)
+_COUNT = text(
+    "SELECT count(*) FROM events WHERE machine_id = :machine AND at_us >= :start AND at_us < :end AND flag = 0"
 )
 _IN_TIME_ONLY, _FLAGGED_ONLY = text("flag = 0"), text("flag <> 0")
 _FIRST = text("SELECT min(at_us) FROM events WHERE machine_id = :machine AND flag = 0")
@@ -119,9 +127,21 @@ class EventStore:
         """Return a machine's trustworthy alarms in ``[start, end)``, in an order that arrival cannot change."""
         bounds = {"machine": machine.row, "start": micros(start), "end": micros(end)}
         with self.database.read() as connection:
-            rows = connection.execute(_WINDOW, bounds).fetchall()
-        table = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, 2)
+            table = integers(connection, _WINDOW, bounds, 2)
         return AlarmSeries(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
+
+    def newest(self, machine: Machine, start: datetime, end: datetime, most: int) -> AlarmSeries:
+        """Return the newest ``most`` alarms of such a series, in the same order."""
+        bounds = {"machine": machine.row, "start": micros(start), "end": micros(end), "most": most}
+        with self.database.read() as connection:
+            table = integers(connection, _NEWEST, bounds, 2)[::-1]
+        return AlarmSeries(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
+
+    def count(self, machine: Machine, start: datetime, end: datetime) -> int:
+        """Return how many alarms such a series has."""
+        bounds = {"machine": machine.row, "start": micros(start), "end": micros(end)}
+        with self.database.read() as connection:
+            return int(connection.execute(_COUNT, bounds).scalar_one())
 
     def evidence(self, machines: Sequence[Machine], start: datetime, end: datetime) -> list[Evidence]:
         """Return what forecasts of many machines are made from, in their order, with a few statements for all."""
@@ -169,9 +189,7 @@ class EventStore:
         with self.database.read() as connection:
             return gaps_between(connection, machine, micros(start), micros(end))
 
-    def newest_gaps(
-        self, machine: Machine, start: datetime, end: datetime, most: int
-    ) -> list[tuple[GapRecord, int]]:
+    def newest_gaps(self, machine: Machine, start: datetime, end: datetime, most: int) -> ExactGaps:
         """Return the newest gaps as above, in time order, each with how many of its numbers are really missing.
 
         An agent may drop what was already on its way; such events arrive, and the gap is smaller than it says.

@@ -2,17 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import chain
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import BindParameter, Connection, TextClause, bindparam, text
+from sqlalchemy import BindParameter, Connection, bindparam, text
 
 from forecasting.series import AlarmSeries
 from service.core.evidence import Evidence
 from service.core.history import GapRecord
 from service.core.machine import Machine
+from service.store.integers import integers
 from wire.micros import moment
 
 _THESE: BindParameter[int] = bindparam("machines", expanding=True)
@@ -38,7 +36,7 @@ def evidence(connection: Connection, machines: Sequence[Machine], start_us: int,
     """Return what there is about each machine in ``[start, end)``, in the order of the machines."""
     rows = [machine.row for machine in machines]
     span = {"machines": rows, "start": start_us, "end": end_us}
-    events = _integers(connection, _WINDOWS, span).reshape(-1, 3)
+    events = integers(connection, _WINDOWS, span, 3)
     owners, times, codes = (np.ascontiguousarray(column) for column in events.T)
     begins, ends = (np.searchsorted(owners, rows, side=side).tolist() for side in ("left", "right"))
     extents = {row: (first, last) for row, first, last in connection.execute(_ENDS, {"machines": rows})}
@@ -53,9 +51,3 @@ def evidence(connection: Connection, machines: Sequence[Machine], start_us: int,
         )
         for row, begin, end in zip(rows, begins, ends, strict=True)
     ]
-
-
-def _integers(connection: Connection, query: TextClause, parameters: dict[str, Any]) -> NDArray[np.int64]:
-    """Return all numbers of an answer in one array, straight from the driver: there may be millions."""
-    cursor = connection.execute(query, parameters).cursor
-    return np.fromiter(chain.from_iterable(cursor.fetchall() if cursor else ()), dtype=np.int64)

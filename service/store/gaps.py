@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy import Connection, Row, func, select, tuple_, update
 
-from service.core.history import GapRecord
+from service.core.history import ExactGaps, GapRecord
 from service.core.limits import ExcessKind
 from service.core.machine import Machine
 from service.core.recording import GapRow
@@ -112,9 +112,7 @@ def gaps_between(connection: Connection, machine: Machine, start_us: int, end_us
     return [_record(row) for row in connection.execute(query)]
 
 
-def newest_gaps(
-    connection: Connection, machine: Machine, start_us: int, end_us: int, most: int
-) -> list[tuple[GapRecord, int]]:
+def newest_gaps(connection: Connection, machine: Machine, start_us: int, end_us: int, most: int) -> ExactGaps:
     """Return the newest ``most`` gaps as above, each with how many of its numbers are really missing.
 
     Overlapping gaps are looked at together, and no more than a bounded number of events is read for all of them.

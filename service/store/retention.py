@@ -48,6 +48,12 @@ _OLDEST = (
 )
 
 
+_NEWEST_BEFORE = text(
+    "SELECT max((SELECT max(at_us) FROM events WHERE machine_id = machines.id AND flag = 0 AND at_us < :before))"
+    " FROM machines"
+)
+
+
 @dataclass(frozen=True)
 class RetentionStore:
     """Deletes, and knows how large everything is."""
@@ -72,6 +78,12 @@ class RetentionStore:
             found = [connection.execute(statement).scalar() for statement in _OLDEST]
         return min((moment(first) for first in found if first is not None), default=None)
 
+    def newest_before(self, before: datetime) -> datetime | None:
+        """Return the time of the newest trustworthy event before a moment."""
+        with self.database.read() as connection:
+            found = connection.execute(_NEWEST_BEFORE, {"before": micros(before)}).scalar()
+        return None if found is None else moment(found)
+
     def forget_events(self, before: datetime, most: int) -> int:
         """Delete a month that is over, or up to ``most`` older events of each machine; return how many went."""
         gone = self._forget_a_month(before)
@@ -84,7 +96,7 @@ class RetentionStore:
         return self._forget_rows((_OLD_FORECASTS,), before, most)
 
     def forget_beside(self, before: datetime, quarantined_before: datetime) -> int:
-        """Delete gaps and notices of that time, and what has been quarantined for long.
+        """Delete gaps and notices of that time, what has been quarantined for long, and empty epochs.
 
         Deliveries go with their notice. What is open, or holds, is of the present however old it is.
         """
@@ -99,9 +111,10 @@ class RetentionStore:
                 delete(quarantine).where(quarantine.c.received_us < micros(quarantined_before)),
                 delete(excess).where(excess.c.last_us < micros(quarantined_before)),
             )
-            return sum(connection.execute(statement).rowcount for statement in statements)
+            gone = sum(connection.execute(statement).rowcount for statement in statements)
+        return gone + self._forget_empty_epochs()
 
-    def forget_empty_epochs(self) -> int:
+    def _forget_empty_epochs(self) -> int:
         """Delete epochs without events, of machines that have many; return how many went."""
         with self.database.read() as connection:
             many = crowded(connection, _MANY_EPOCHS)

@@ -66,7 +66,7 @@ def router(parts: Parts) -> APIRouter:
     """Return the route of figures."""
     routes = APIRouter(prefix="/v1", tags=["figures"])
 
-    @routes.get("/figures", responses=responses(404, 422))
+    @routes.get("/figures", responses=responses(404, 422, 503))
     def get_figures(query: Asked) -> FiguresView:
         """How many alarms people get, in the bands of ISA-18.2, and what stands out.
 
@@ -90,6 +90,7 @@ def _view(found: Figures, query: FiguresQuery, shifts: list[ShiftView], entries:
         shift=query.shift,
         machines=found.machines,
         left_out=found.left_out,
+        truncated=found.truncated,
         limits=BandLimits(acceptable_up_to=ACCEPTABLE_UP_TO, excessive_from=EXCESSIVE_FROM),
         shifts=shifts,
         total=figures_of(found.total),

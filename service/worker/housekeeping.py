@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from service.flows.retention import Retention
 from service.worker.tireless import Tireless
@@ -15,7 +16,7 @@ class Housekeeping(Tireless):
     """Never in a hurry, never in the way.
 
     ``own`` is what every process looks at for itself every minute; ``shared`` and forgetting are done by the one
-    that ``leads``.
+    that ``leads``. Ages are measured against the time that ``trusted`` returns.
     """
 
     def __init__(
@@ -26,10 +27,11 @@ class Housekeeping(Tireless):
         retention: Retention,
         clock: PlantClock,
         leads: Callable[[], bool] = lambda: True,
+        trusted: Callable[[datetime], datetime] = lambda now: now,
     ) -> None:
         super().__init__("housekeeping")
         self._own, self._shared, self._leads = own, shared, leads
-        self._retention, self._clock = retention, clock
+        self._retention, self._clock, self._trusted = retention, clock, trusted
         self.forgotten = 0
 
     def _run(self) -> None:
@@ -40,7 +42,7 @@ class Housekeeping(Tireless):
                 for duty in (*self._own, *(self._shared if leads else ())):
                     duty()
                 if leads and time.monotonic() >= forget_at:
-                    self.forgotten += self._retention.apply(self._clock.now(), self._breathe)
+                    self.forgotten += self._retention.apply(self._trusted(self._clock.now()), self._breathe)
                     forget_at = time.monotonic() + _FORGET_EVERY
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again

@@ -176,6 +176,7 @@ class FiguresView(BaseModel):
                     "shift": None,
                     "machines": 1,
                     "left_out": 0,
+                    "truncated": 0,
                     "limits": {"acceptable_up_to": 150, "excessive_from": 300},
                     "shifts": [{"shift": "early", "start": "06:00"}],
                     "total": _EXAMPLE_FIGURES,
@@ -260,6 +261,9 @@ class FiguresView(BaseModel):
     shift: str | None = Field(description="The shift that was asked for; null for all.")
     machines: int = Field(description="Machines looked at.")
     left_out: int = Field(description="Alarms of shelved codes, in no figure here.")
+    truncated: int = Field(
+        default=0, description="Machines with so many alarms that only the newest of them are in the figures."
+    )
     limits: BandLimits
     shifts: list[ShiftView] = Field(description="The shifts there are, the earliest first.")
     total: AlarmFigures

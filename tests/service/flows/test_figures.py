@@ -10,7 +10,7 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.left_out import LeftOut
 from service.core.machine import Machine
-from service.errors import InputRejected, NotFound
+from service.errors import InputRejected, NotFound, Unavailable
 from service.flows.figures import Figures, FiguresDesk, FiguresQuery
 from tests.service.conftest import NOW, enrolled, heard, raise_alarms
 from wire.clock import PlantClock
@@ -236,3 +236,25 @@ def test_a_place_that_is_unknown_is_not_found(desk: FiguresDesk) -> None:
         desk.figures(FiguresQuery(site="atlantis"))
     with pytest.raises(NotFound):
         desk.figures(FiguresQuery(site="padova", machine="none"))
+
+
+def test_of_a_machine_with_too_many_alarms_the_newest_are_counted_and_the_figures_say_so(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    raise_alarms(stores, filler, *steady(NOW - DAY, NOW, 15 * MINUTE))
+    other = enrolled(stores.enrolments, TOKYO)
+    raise_alarms(stores, other, *steady(NOW - DAY, NOW, 60 * MINUTE))
+    desk = FiguresDesk(stores.machines, stores.events, service.clock, SHIFTS, most_read=40)
+    found = desk.figures(FiguresQuery())
+    assert (found.total.alarms, found.truncated) == (40 + 24, 1)
+    assert (
+        FiguresDesk(stores.machines, stores.events, service.clock, SHIFTS).figures(FiguresQuery()).truncated == 0
+    )
+
+
+def test_figures_that_find_no_room_beside_others_are_asked_for_again(service: Service, stores: Stores) -> None:
+    desk = FiguresDesk(stores.machines, stores.events, service.clock, SHIFTS, patience=0.01)
+    with desk.room, desk.room, pytest.raises(Unavailable, match="ask again"):
+        desk.figures(FiguresQuery())
+    with desk.room:
+        assert desk.figures(FiguresQuery()).machines == 0

@@ -102,6 +102,33 @@ def test_who_has_reason_to_idle_is_left_alone(database: Database) -> None:
         assert _idles(connection) == "0", "a copy reads for as long as the other end writes"
 
 
+@on_postgresql
+def test_nobody_waits_for_a_lock_for_ever(database: Database) -> None:
+    waiting = Database(database.url, lock_wait=1)
+    with database.write(unhurried=True) as holder:  # who may hold it for as long as they like
+        write_alone(holder, catalogue)
+        with pytest.raises(Unavailable, match="lock timeout"), waiting.write() as connection:
+            write_alone(connection, catalogue)
+    with waiting.write() as connection:
+        write_alone(connection, catalogue)
+        store(connection)
+    waiting.close()
+
+
+@on_postgresql
+def test_who_has_reason_to_wait_for_a_lock_waits_longer(database: Database) -> None:
+    with database.write() as connection:
+        assert _waits(connection) == "1min"
+    with database.write(unhurried=True) as connection:
+        assert _waits(connection) == "10min", "a migration waits for readers, and others for a migration"
+    with opened(database.url) as side, side.database.read() as connection:
+        assert _waits(connection) == "10min"
+
+
+def _waits(connection: Connection) -> str:
+    return str(connection.exec_driver_sql("SHOW lock_timeout").scalar_one())
+
+
 def _idles(connection: Connection) -> str:
     return str(connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar_one())
 

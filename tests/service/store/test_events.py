@@ -1,6 +1,7 @@
 """The event store, on SQLite and on PostgreSQL alike: committed once, read in an order arrival cannot change."""
 
 import random
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -105,6 +106,31 @@ def test_a_series_is_half_open_and_of_one_machine(store: EventStore, database: D
     store.commit(recording(*(row(machine, epoch, seq) for seq in (1, 2, 3)), row(other, uuid4(), 2)))
     series = store.series(machine, AT + timedelta(seconds=1), AT + timedelta(seconds=3))
     assert series.times.tolist() == [micros(AT) + 1_000_000, micros(AT) + 2_000_000]
+
+
+def test_the_newest_of_a_series_stand_in_its_order_and_are_counted(store: EventStore, machine: Machine) -> None:
+    epoch = uuid4()
+    same = [EventRow(machine.row, epoch, 100 + code, code, micros(AT) + 9_000_000, IN_TIME) for code in (7, 3, 5)]
+    store.commit(recording(*same, *(row(machine, epoch, seq) for seq in range(1, 12))))
+    whole, end = store.series(machine, AT, AT + timedelta(hours=1)), AT + timedelta(hours=1)
+    newest = store.newest(machine, AT, end, 5)
+    assert newest.times.tolist() == whole.times[-5:].tolist()
+    assert newest.codes.tolist() == whole.codes[-5:].tolist()
+    assert store.count(machine, AT, end) == len(store.newest(machine, AT, end, 99)) == len(whole) == 14
+    assert store.count(machine, AT, AT + timedelta(seconds=9)) == 8
+
+
+def test_a_long_series_is_read_without_an_object_for_each_event(store: EventStore, machine: Machine) -> None:
+    epoch, many = uuid4(), 40_000
+    store.commit(recording(*(row(machine, epoch, seq) for seq in range(1, many + 1))))
+    store.series(machine, AT, AT + timedelta(hours=1))  # what is loaded and remembered once is not counted
+    tracemalloc.start()
+    try:
+        assert len(store.series(machine, AT, AT + timedelta(days=9))) == many
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak / many < 100, "bytes for each event; two numbers take 16"
 
 
 def test_flagged_events_are_stored_but_kept_out_of_windows(store: EventStore, machine: Machine) -> None:
