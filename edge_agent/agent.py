@@ -16,14 +16,16 @@ from edge_agent.errors import ConfigRejected, SpoolUnusable
 from edge_agent.link import Broker
 from edge_agent.publisher import Publisher
 from edge_agent.settings import MqttVersion, Settings, SourceKind
-from edge_agent.sources import Source
+from edge_agent.sources import Batch, Source
 from edge_agent.sources.replay import Replay
 from edge_agent.sources.tail import Tail
-from edge_agent.spool import Spool
+from edge_agent.spool import Appendix, Spool
 from edge_agent.status import Report, StatusFile
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader
+from wire.moment import clamped
+from wire.state import Note, bounded
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,7 @@ def run(settings: Settings) -> None:
     publisher.start()
     status.start()
     try:
-        _fill(spool, source, publisher, stop, kind=settings.source_kind.value)
+        _fill(spool, source, publisher, stop, clock=clock, kind=settings.source_kind.value)
         stop.wait()
     finally:
         stop.set()
@@ -102,7 +104,9 @@ class Status(Thread):
         )
 
 
-def _fill(spool: Spool, source: Source, publisher: Publisher, stop: Event, *, kind: str) -> None:
+def _fill(
+    spool: Spool, source: Source, publisher: Publisher, stop: Event, *, clock: PlantClock, kind: str
+) -> None:
     before, _, bookmark = (spool.bookmark or f"{kind} ").partition(" ")
     if before != kind:
         log.warning("the spool's last source was %s; %s starts from its beginning", before, kind)
@@ -110,9 +114,10 @@ def _fill(spool: Spool, source: Source, publisher: Publisher, stop: Event, *, ki
     for batch in source.batches(bookmark or None, stop):
         for complaint in batch.skipped:
             log.warning("skipped a row that is no alarm: %s", complaint)
+        appendix = _appendix(batch, clamped(clock.now()))
         while True:
             try:
-                spool.append(batch.alarms, f"{kind} {batch.bookmark}")
+                spool.append(batch.alarms, f"{kind} {batch.bookmark}", appendix)
                 break
             except sqlite3.OperationalError as error:
                 # The source waits with us: its bookmark has not moved, and a disk may have room again.
@@ -123,10 +128,15 @@ def _fill(spool: Spool, source: Source, publisher: Publisher, stop: Event, *, ki
                 raise SpoolUnusable(
                     f"Cannot write to the spool: {error}. Move the file away and start again."
                 ) from None
-        if batch.alarms:
+        if batch.alarms or batch.skipped:
             publisher.wake()
         if stop.is_set():
             break
+
+
+def _appendix(batch: Batch, now: datetime) -> Appendix:
+    last = Note(text=bounded(batch.skipped[-1]), at=now) if batch.skipped else None
+    return Appendix(skipped=len(batch.skipped), last_skipped=last)
 
 
 def _source(settings: Settings, clock: PlantClock) -> Source:

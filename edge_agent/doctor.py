@@ -21,7 +21,7 @@ from edge_agent.errors import EdgeError
 from edge_agent.handshake import greet
 from edge_agent.link import Broker, Link
 from edge_agent.settings import Settings, SourceKind, load
-from edge_agent.status import StatusFile, look_at
+from edge_agent.status import StatusFile, look_at, skipped_rows
 from wire.acks import Ack
 from wire.clock import PlantClock
 from wire.codec import decode, encode
@@ -58,6 +58,7 @@ def examine(config: Path | None, flags: Mapping[str, str | None]) -> Iterator[Fi
     yield Finding("configuration", ok=True, words=f"speaks as {machine}")
     yield _source(settings)
     yield _spool(settings)
+    yield from _reported(settings)
     yield _clock()
     yield from _broker(settings, machine)
 
@@ -114,6 +115,16 @@ def _spool(settings: Settings) -> Finding:
         return Finding("spool", ok=False, words=f"{path} cannot be read as a spool; move it away")
     waiting = f"{view.events} events wait in it" if view else "new"
     return Finding("spool", ok=True, words=f"{path}: {waiting}, {free >> 20} MB are free")
+
+
+def _reported(settings: Settings) -> Iterator[Finding]:
+    """Repeat what the agent has noted in its spool: rows that it could not read, and its last warning."""
+    view = look_at(settings.spool_path)
+    if view is not None and view.skipped:
+        yield Finding("rows", ok=None, words=skipped_rows(view))
+    if view is not None and view.warning is not None:
+        at = view.warning.at.isoformat(timespec="seconds")
+        yield Finding("warning", ok=None, words=f"{view.warning.text} ({at})")
 
 
 def _clock() -> Finding:

@@ -21,7 +21,7 @@ from wire.codec import decode, encode
 from wire.errors import PayloadRejected
 from wire.events import MAX_EVENTS, EventBatch
 from wire.identity import MachineId
-from wire.moment import EARLIEST, LATEST
+from wire.moment import clamped
 from wire.state import AgentState
 from wire.topics import Channel, agent_name, topic
 
@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 RESEND_AFTER, RESEND_AT_MOST, RESEND_GROWTH = 10.0, 60.0, 1.5
 HEARTBEAT = timedelta(minutes=5)
 HEARTBEAT_AT_LEAST = 0.5  # wall seconds, however fast the plant clock runs
+NEWS_AT_MOST_EVERY = 1.0  # wall seconds between two states, though something has changed
+BACKLOG_EVERY = 10.0  # wall seconds between two states while a backlog drains
 _UNHEARD_PAUSE = 0.5  # seconds until we ask again whether somebody listens
 _RETAINED_STATE = 0.5  # seconds in which a broker hands over what it has retained
 _PULSE = 0.5  # seconds between two looks, though nothing has changed
@@ -52,9 +54,12 @@ class Publisher:
         self._progress, self._overdue_after = time.monotonic(), RESEND_AFTER
         self._skews: deque[float] = deque(maxlen=9)
         self._state_due = 0.0
+        self._published: AgentState | None = None  # the last state of this connection, and when it was sent
+        self._published_at, self._empty_at = 0.0, time.monotonic()
         self._thread = Thread(target=self._run, name="publisher", daemon=True)
         self._rival, self._retained = False, Event()
         self._has_spoken = False
+        self._connected_at: datetime | None = None
         self._gave_way_to: datetime | None = None
         self.connected = False
         self.trouble: str | None = "not connected yet"
@@ -145,6 +150,7 @@ class Publisher:
         self._start_over(overdue=False)
         self.connected, self.trouble = True, link.refused
         self._state_due, self._has_spoken = 0.0, True
+        self._connected_at = clamped(self._clock.now())
         log.info("connected to %s", self._broker)
         while not link.over.is_set() and self._has_work():
             self._tell_state(link)
@@ -258,9 +264,27 @@ class Publisher:
     # --- how we are ----------------------------------------------------------------------------------
 
     def _tell_state(self, link: Link) -> None:
-        if time.monotonic() >= self._state_due:
-            self._state_due = time.monotonic() + max(self._clock.wall_seconds(HEARTBEAT), HEARTBEAT_AT_LEAST)
-            link.publish(topic(self._machine, Channel.STATE), encode(self._state(online=True)), retain=True)
+        now, state = time.monotonic(), self._state(online=True)
+        if state.spooled == 0:
+            self._empty_at = now
+        if now >= self._state_due or self._is_news(state, now - self._published_at):
+            self._state_due = now + max(self._clock.wall_seconds(HEARTBEAT), HEARTBEAT_AT_LEAST)
+            self._published, self._published_at = state, now
+            link.publish(topic(self._machine, Channel.STATE), encode(state), retain=True)
+
+    def _is_news(self, state: AgentState, seconds: float) -> bool:
+        """Say whether a state is worth a message before the next heartbeat, ``seconds`` after the last one.
+
+        An event that is acked at once changes nothing; a backlog that shrinks, ends or begins does.
+        """
+        before = self._published
+        if before is None or seconds < NEWS_AT_MOST_EVERY:
+            return False
+        if (state.skipped, state.warning) != (before.skipped, before.warning):
+            return True
+        if state.spooled == before.spooled:
+            return False
+        return state.spooled == 0 or min(seconds, time.monotonic() - self._empty_at) >= BACKLOG_EVERY
 
     def _publish_state(self, link: Link, *, online: bool) -> None:
         told = link.publish(topic(self._machine, Channel.STATE), encode(self._state(online=online)), retain=True)
@@ -273,6 +297,9 @@ class Publisher:
             epoch=self._spool.epoch,
             spooled=self._spool.depth().events,
             skew_ms=self.skew_ms,
-            # A computer whose battery is flat wakes up in 1970; its machine must be heard all the same.
-            at=min(max(self._clock.now(), EARLIEST), LATEST - timedelta(seconds=1)),
+            at=clamped(self._clock.now()),
+            connected_at=self._connected_at,
+            skipped=self._spool.skipped,
+            last_skipped=self._spool.last_skipped,
+            warning=self._spool.warning,
         )

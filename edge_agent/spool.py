@@ -23,6 +23,7 @@ from edge_agent.reserve import Reserve
 from wire.alarm import Alarm
 from wire.events import AlarmEvent, Gap, GapReason
 from wire.micros import micros, moment
+from wire.state import Note
 
 # AUTOINCREMENT: a number is never given twice, even after its row has been acked and deleted.
 _SCHEMA = """
@@ -45,6 +46,22 @@ _SMALLEST = 32 * _PAGE
 _TRIES = 50  # ever more of the oldest give way before an append is given up for now
 _DELETE = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?)"
 _GIVES_WAY = 500  # events at least, so that whole pages become free
+
+
+@dataclass(frozen=True)
+class Appendix:
+    """What a source reports beside its alarms, stored with them in the same transaction.
+
+    ``lost`` is the span of time of which alarms are missing: how many is unknown.
+    """
+
+    skipped: int = 0
+    last_skipped: Note | None = None
+    warning: Note | None = None
+    lost: tuple[datetime, datetime] | None = None
+
+
+_NOTHING = Appendix()
 
 
 class Depth(NamedTuple):
@@ -79,6 +96,7 @@ class Spool:
             self._insisting(self._begin)
             self.epoch = UUID(self._meta("epoch") or "")
             self._events = self._count("events")
+            self._read_notes()
             self._reserve.hold()
         except (sqlite3.Error, OSError, ValueError) as error:
             message = (
@@ -99,19 +117,30 @@ class Spool:
         with self._lock:
             return self._meta("bookmark")
 
-    def append(self, alarms: Sequence[Alarm], bookmark: str) -> None:
+    def append(self, alarms: Sequence[Alarm], bookmark: str, appendix: Appendix = _NOTHING) -> None:
         """Store alarms and the source's bookmark in one transaction: a restart neither skips nor repeats."""
         rows = [(alarm.code, micros(alarm.at)) for alarm in alarms]
 
         def insert() -> int:
+            if appendix.lost:
+                self._record_loss(*appendix.lost)
             self._db.executemany("INSERT INTO events (code, at_us) VALUES (?, ?)", rows)
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('bookmark', ?)", (bookmark,))
+            self._set_meta("bookmark", bookmark)
+            self._write_notes(appendix)
             surplus = self._events + len(rows) - self._max_events
             return len(rows) - (self._drop_oldest(surplus) if surplus > 0 else 0)
 
         with self._lock:
             more = self._insisting(insert, gives_way=max(len(rows), _GIVES_WAY))
             self._events += more
+            if appendix != _NOTHING:
+                self._read_notes()
+
+    def warn(self, warning: Note) -> None:
+        """Keep something that a person should look at; the last one is shown."""
+        with self._lock:
+            self._insisting(lambda: self._set_meta("warning", warning.model_dump_json()))
+            self._read_notes()
 
     def pending(self, after: int, limit: int) -> Pending:
         """Return up to ``limit`` events numbered above ``after``, and the gap records that end above it.
@@ -252,7 +281,8 @@ class Spool:
     def _record_gap(self, first: int, last: int, first_us: int, last_us: int) -> None:
         """Record a gap, grown onto the one before it where their numbers touch."""
         before = self._db.execute(
-            "SELECT first_seq, first_us, last_us FROM gaps WHERE last_seq = ?", (first - 1,)
+            "SELECT first_seq, first_us, last_us FROM gaps WHERE last_seq = ? AND reason = ?",
+            (first - 1, GapReason.SPOOL_FULL.value),
         ).fetchone()
         if before:
             first, first_us, last_us = before[0], min(before[1], first_us), max(before[2], last_us)
@@ -260,6 +290,31 @@ class Spool:
             "INSERT OR REPLACE INTO gaps VALUES (?, ?, ?, ?, ?)",
             (first, last, first_us, last_us, GapReason.SPOOL_FULL.value),
         )
+
+    def _record_loss(self, first: datetime, last: datetime) -> None:
+        """Record that alarms of a span are missing, under a number of its own: nobody knows how many they were."""
+        number = self._db.execute("INSERT INTO events (code, at_us) VALUES (0, 0)").lastrowid
+        self._db.execute("DELETE FROM events WHERE seq = ?", (number,))
+        span = (number, number, micros(first), micros(last), GapReason.SOURCE_LOST.value)
+        self._db.execute("INSERT INTO gaps VALUES (?, ?, ?, ?, ?)", span)
+
+    def _write_notes(self, appendix: Appendix) -> None:
+        if appendix.skipped:
+            self._set_meta("skipped", str(self.skipped + appendix.skipped))
+        for key, note in (("last_skipped", appendix.last_skipped), ("warning", appendix.warning)):
+            if note is not None:
+                self._set_meta(key, note.model_dump_json())
+
+    def _read_notes(self) -> None:
+        self.skipped = int(self._meta("skipped") or 0)
+        self.last_skipped, self.warning = (self._note(key) for key in ("last_skipped", "warning"))
+
+    def _note(self, key: str) -> Note | None:
+        text = self._meta(key)
+        return None if text is None else Note.model_validate_json(text)
+
+    def _set_meta(self, key: str, value: str) -> int:
+        return self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value)).rowcount
 
     def _meta(self, key: str) -> str | None:
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()

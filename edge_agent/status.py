@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from wire.micros import moment
+from wire.state import Note
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,9 @@ class SpoolView:
     gaps: int
     oldest: datetime | None
     in_use: bool
+    skipped: int = 0
+    last_skipped: Note | None = None
+    warning: Note | None = None
 
 
 def look_at(spool: Path) -> SpoolView | None:
@@ -76,9 +80,32 @@ def look_at(spool: Path) -> SpoolView | None:
             events, oldest = database.execute("SELECT count(*), min(seq) FROM events").fetchone()
             gaps = database.execute("SELECT count(*) FROM gaps").fetchone()[0]
             at = database.execute("SELECT at_us FROM events WHERE seq = ?", (oldest,)).fetchone()
+            meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
     except sqlite3.Error:
         return None
-    return SpoolView(events, gaps, moment(at[0]) if at else None, _in_use(spool))
+    return SpoolView(
+        events,
+        gaps,
+        moment(at[0]) if at else None,
+        _in_use(spool),
+        int(meta.get("skipped", 0)),
+        _note(meta.get("last_skipped")),
+        _note(meta.get("warning")),
+    )
+
+
+def skipped_rows(view: SpoolView) -> str:
+    """Return in a sentence how many rows of the source could not be read, the last of them, and what to do."""
+    last = view.last_skipped
+    shown = f"; last: {last.text} ({last.at.isoformat(timespec='seconds')})" if last else ""
+    return (
+        f"{view.skipped} rows of the source could not be read{shown}; check the source's format: "
+        "timestamp,alarm,serial with a time like 2026-11-16 08:00:00 and a whole number as alarm"
+    )
+
+
+def _note(text: str | None) -> Note | None:
+    return None if text is None else Note.model_validate_json(text)
 
 
 def _in_use(spool: Path) -> bool:

@@ -1,20 +1,32 @@
 """The service's word that events are committed: the only thing that lets an agent forget them."""
 
 from collections.abc import Iterable
+from typing import ClassVar
 from uuid import UUID
 
 from pydantic import Field
 
-from wire.events import SeqRange, WireModel
+from wire.events import Instance, SeqRange, WireModel
 from wire.moment import Moment
 
 
 class Ack(WireModel):
     """Exactly what is committed (stored, duplicate or quarantined), as inclusive ranges."""
 
+    added: ClassVar[tuple[str, ...]] = ("instance", "reused")
+
     epoch: UUID
     seqs: list[SeqRange] = Field(description="Inclusive ranges, ascending, not touching each other.")
     now: Moment = Field(description="The service's plant time, for the agent's estimate of its clock skew.")
+    instance: Instance | None = Field(
+        default=None,
+        description="Who sent these events; an ack for another process of the same spool is not ours.",
+    )
+    reused: bool = Field(
+        default=False,
+        description="Some of these numbers were used before for other events: the spool was copied or restored. "
+        "The events are stored; the agent begins a new epoch.",
+    )
 
 
 def runs(seqs: list[int]) -> list[tuple[int, int]]:

@@ -97,12 +97,13 @@ class Tail:
         skipped: list[str] = []
         unread = offset
         for line in _whole_lines(file):
+            text = line.decode("utf-8", errors="replace")
             try:
-                alarm = self._rows.read(line.decode("utf-8", errors="replace"))
+                alarm = self._rows.read(text)
                 if alarm is not None:
                     alarms.append(alarm)
             except RowRejected as error:
-                skipped.append(f"byte {unread}: {error}")
+                skipped.append(f"byte {unread}: {error}; the row begins with {text.strip()[:60]!r}")
             unread += len(line)
             if len(alarms) >= BATCH or len(skipped) >= BATCH:
                 yield _batch(file, inode, unread, alarms, skipped)

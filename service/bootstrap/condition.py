@@ -177,6 +177,7 @@ class ConditionDesk:
             spooled=sum(spooled.values()),
             most_spooled=fullest and SpoolView(**fullest._asdict(), spooled=spooled[fullest]),
             worst_skew=worst and SkewView(**worst._asdict(), skew_ms=skews[worst]),
+            skipped=sum(agent.skipped for agent in found.values() if agent),
         )
 
     def _jobs(self) -> JobTotals:

@@ -156,6 +156,8 @@ class Metrics(Collector):
         yield gauge("spooled_events", "Events that wait at all machines.", agents.spooled if agents else None)
         yield gauge("spooled_events_most", "Events that wait at the machine where most do.", most)
         yield gauge("agent_skew_seconds", "How far the clock of that agent is off that is off most.", skew)
+        skipped = agents.skipped if agents else None
+        yield gauge("skipped_rows", "Rows of their sources that agents could not read as alarms.", skipped)
         machines = _told(lambda: self.stores.machines.all(retired=True))
         states = None if machines is None else _each(MachineState, Counter(one.state for one in machines))
         yield gauge("machines", "Machines by how far they are with learning.", states, "state")

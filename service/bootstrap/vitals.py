@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from service.bootstrap.agent_warnings import LASTS, agent_warnings
 from service.bootstrap.cluster import EVERYTHING
 from service.core.credential import Guard
 from service.core.health import Health
@@ -70,6 +71,7 @@ def _counts(service: "Service") -> dict[str, int]:
 
 def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
     told = service.watch.warnings() | _credential_warnings(service, sees) | _cluster_warnings(service)
+    told |= _agent_warnings(service, sees)
     twins = [one for one in service.ingester.twins.seen(service.clock.now()) if sees(one.site)]
     if twins:
         names = ", ".join(str(machine) for machine in twins)
@@ -83,6 +85,15 @@ def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]
     if flooding:
         told["flood"] = f"More came than fits at a time, most of it from {', '.join(flooding)}; it is sent again."
     return told
+
+
+def _agent_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
+    now = service.clock.now()
+    try:
+        noted = service.stores.machines.agents_with_notes(now - LASTS)
+    except Unavailable:
+        return {}  # the database is listed as a trouble itself
+    return agent_warnings({machine: one for machine, one in noted.items() if sees(machine.site)}, now)
 
 
 def _cluster_warnings(service: "Service") -> dict[str, str]:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from service.core.machine import Agent
 from wire.identity import MachineId
+from wire.state import Note
 
 IN_TIME, FROM_THE_FUTURE, TOO_OLD = 0, 1, 2
 MAX_BODY = 64_000
@@ -56,12 +57,13 @@ class Recording:
     heard: set[int] = field(default_factory=set)
     knocking: set[MachineId] = field(default_factory=set)
     released: set[int] = field(default_factory=set)  # rows of the quarantine that this recording replaces
+    rivals: dict[int, Note] = field(default_factory=dict)  # machines in whose name another agent speaks, too
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
         parts = (self.events, self.gaps, self.quarantined, self.told, self.heard, self.knocking, self.released)
-        return not any(parts)
+        return not any(parts) and not self.rivals
 
 
 @dataclass(frozen=True)

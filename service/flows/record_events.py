@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -157,9 +157,10 @@ class Intake:
         if not self.twins.believes(machine.id, state.epoch, online=state.online, at=self.now):
             self.counts["states_of_another_agent"] += 1
             return
-        told = Agent(state.online, heard_at, state.agent, state.epoch, state.spooled, state.skew_ms)
+        before = self.present.get(machine.row)
+        told = _told(state, heard_at, before)
         self.recording.told[machine.row] = told
-        if self._is_news(self.present.get(machine.row), told):
+        if self._is_news(before, told):
             self.touched.add(machine.id)
 
     def _is_news(self, before: Agent | None, now: Agent) -> bool:
@@ -200,6 +201,34 @@ def record(intake: Intake, *, recorder: Recorder) -> Receipt:
     )
     fresh = intake.recording.events if recorded.fresh is None else recorded.fresh
     return Receipt(intake.acks(), intake.touched, intake.late, recorded, counts, fresh, intake.machines)
+
+
+def _told(state: AgentState, heard_at: datetime, before: Agent | None) -> Agent:
+    """Return how an agent is by its state.
+
+    A last will was written when the connection began: what the agent has said since then is newer.
+    """
+    if (
+        not state.online
+        and before
+        and before.epoch == state.epoch
+        and before.state_at
+        and before.state_at > state.at
+    ):
+        return replace(before, online=False, heard_at=heard_at)
+    return Agent(
+        state.online,
+        heard_at,
+        state.agent,
+        state.epoch,
+        state.spooled,
+        state.skew_ms,
+        state_at=state.at,
+        skipped=state.skipped,
+        last_skipped=state.last_skipped,
+        warning=state.warning,
+        connected_at=state.connected_at,
+    )
 
 
 def _storable(text: str) -> str:

@@ -42,7 +42,7 @@ from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.evidence import evidence
 from service.store.late import note_late
-from service.store.machines import epoch_number, record_knocks, record_signs_of_life
+from service.store.machines import epoch_number, record_knocks, record_rivals, record_signs_of_life
 from service.store.partitions import Months
 from service.store.tables import epochs, events, gaps, quarantine
 from wire.micros import micros, moment
@@ -104,6 +104,7 @@ class EventStore:
                 connection, [*recording.quarantined, *conflicts(connection, clashes)], recording.received_us
             )
             record_signs_of_life(connection, recording.told, recording.heard, recording.received_us)
+            record_rivals(connection, recording.rivals)
             record_knocks(connection, recording.knocking, recording.received_us)
         self._epochs |= numbers  # only now: a rolled-back number must not be remembered
         return recorded

@@ -58,6 +58,32 @@ def test_status_follows_an_agent_from_its_first_ack_to_its_end(plant: Plant, tmp
     assert "not running" in edge(plant, "status").stdout
 
 
+def test_rows_that_cannot_be_read_are_seen_at_the_machine_and_at_the_service(plant: Plant, tmp_path: Path) -> None:
+    log = tmp_path / "alarms.csv"
+    plant.start_service()
+    plant.admin("enrol", MACHINE)
+    agent = plant.agent(MACHINE, log)
+    agent.start()
+    wait_until(lambda: plant.api.machines.get(MACHINE).agent, "the agent is heard")
+    log.write_text("16.11.2026 08:00:00,139\n2026-11-16 08:00:00;139\n2026-11-16 08:00:00,F139\n")
+
+    def skipped() -> int:
+        view = plant.api.machines.get(MACHINE).agent
+        return view.skipped if view else 0
+
+    wait_until(lambda: skipped() == 3, "the service knows of the rows, long before the next heartbeat")
+    view = plant.api.machines.get(MACHINE).agent
+    assert view
+    assert view.last_skipped
+    assert "'F139' is not an alarm code" in view.last_skipped.text
+    assert MACHINE in plant.api.health.status().warnings["unread_rows"]
+    agent.kill()
+    agent.start()
+    wait_until(lambda: status(plant).get("connected"), "the agent is back")
+    assert (status(plant)["skipped"], skipped()) == (3, 3)
+    assert "3 rows of the source could not be read; last: byte" in edge(plant, "status").stdout
+
+
 def test_the_doctor_finds_a_machine_that_is_not_registered_and_then_all_well(plant: Plant) -> None:
     plant.start_service()
     wait_until(plant.is_ready, "the service is ready")

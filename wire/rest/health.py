@@ -82,6 +82,9 @@ class AgentTotals(BaseModel):
     spooled: int = Field(description="Events that wait at all machines.")
     most_spooled: SpoolView | None = Field(description="Where most waits; null if nothing does.")
     worst_skew: SkewView | None = Field(description="Whose clock is off most; null if no agent has said.")
+    skipped: int = Field(
+        default=0, description="Rows of their sources that agents could not read, of all machines."
+    )
 
 
 class BrokerView(BaseModel):
@@ -198,6 +201,7 @@ _EXAMPLE: dict[str, Any] = {
         "spooled": 40,
         "most_spooled": {"site": "padova", "machine": "filler-1", "spooled": 40},
         "worst_skew": {"site": "padova", "machine": "filler-2", "skew_ms": -180},
+        "skipped": 0,
     },
     "database": {"kind": "sqlite", "version": "3.46.1", "size_bytes": 94371840, "schema_revision": "0003"},
     "jobs": {"collecting": 1, "queued": 0, "running": 0},

@@ -219,3 +219,19 @@ def test_a_state_that_says_nothing_new_does_not_have_a_forecast_made_anew(stores
     assert touched(told(1), online=False) == {FILLER}, "it left"
     assert touched(told(1, online=False)) == {FILLER}, "it is back"
     assert touched(told(10)) == {FILLER}, "its forecasts were stale"
+
+
+def test_a_last_will_does_not_take_back_what_its_agent_said_since(stores: Stores, filler: Machine) -> None:
+    def heard(before: dict[int, Agent], **changes: Any) -> dict[int, Agent]:
+        said = {"online": True, "agent": "1", "epoch": str(EPOCH), "spooled": 0, "at": isoformat(NOW), **changes}
+        intake = Intake(NOW, TimePolicy(), Registry(stores.machines), present=before)
+        intake.take(Incoming(STATE, json.dumps(said).encode()))
+        return intake.recording.told
+
+    row = {"text": "byte 7: wrong", "at": isoformat(NOW)}
+    present = heard({}, skipped=2, last_skipped=row)
+    assert (present[filler.row].skipped, present[filler.row].spooled) == (2, 0)
+    will = heard(present, online=False, spooled=214, at=isoformat(NOW - timedelta(hours=1)))[filler.row]
+    assert (will.online, will.spooled, will.skipped) == (False, 0, 2)
+    farewell = heard(present, online=False, spooled=3, at=isoformat(NOW + timedelta(seconds=1)))[filler.row]
+    assert (farewell.online, farewell.spooled) == (False, 3)

@@ -35,6 +35,11 @@ class Past:
         columns, places = ", ".join(row), ", ".join(f":{name}" for name in row)
         self._connection.execute(text(f"INSERT INTO {table} ({columns}) VALUES ({places})"), row)  # noqa: S608
 
+    def change(self, table: str, *, machine_id: int, **row: Any) -> None:
+        changes = ", ".join(f"{name} = :{name}" for name in row)
+        statement = f"UPDATE {table} SET {changes} WHERE machine_id = :machine_id"  # noqa: S608 - our own names
+        self._connection.execute(text(statement), row | {"machine_id": machine_id})
+
 
 def first_tables(past: Past, **machine: Any) -> None:
     """0001: machines, events, gaps, quarantine, catalogue, a version that serves, and its forecasts."""
@@ -183,6 +188,13 @@ def schema_0008(past: Past) -> None:
     past.add("processes", name="host-1", roles="api,worker", since_us=AT - HOUR, seen_us=AT, report=report)
 
 
+def schema_0009(past: Past) -> None:
+    """0009: what agents report beside their alarms."""
+    schema_0008(past)
+    note = {"skipped": 3, "last_skipped": "byte 7: wrong", "last_skipped_us": AT - HOUR, "state_us": AT}
+    past.change("agents", machine_id=1, **note)
+
+
 RELEASED: dict[str, Callable[[Past], None]] = {
     "0001": schema_0001,
     "0002": schema_0002,
@@ -192,6 +204,7 @@ RELEASED: dict[str, Callable[[Past], None]] = {
     "0006": schema_0006,
     "0007": schema_0007,
     "0008": schema_0008,
+    "0009": schema_0009,
 }
 
 
