@@ -5,7 +5,11 @@ memory stays flat whatever the network does; the spool on disk is the only queue
 """
 
 import logging
+import os
 import random
+import re
+import secrets
+import socket
 import time
 from collections import deque
 from datetime import datetime, timedelta
@@ -22,7 +26,7 @@ from wire.errors import PayloadRejected
 from wire.events import MAX_EVENTS, EventBatch
 from wire.identity import MachineId
 from wire.moment import clamped
-from wire.state import AgentState
+from wire.state import AgentState, Note
 from wire.topics import Channel, agent_name, topic
 
 log = logging.getLogger(__name__)
@@ -35,6 +39,10 @@ BACKLOG_EVERY = 10.0  # wall seconds between two states while a backlog drains
 _UNHEARD_PAUSE = 0.5  # seconds until we ask again whether somebody listens
 _RETAINED_STATE = 0.5  # seconds in which a broker hands over what it has retained
 _PULSE = 0.5  # seconds between two looks, though nothing has changed
+_REUSED = (
+    "Numbers of this spool were used before: this computer was restored from an image, or its spool was copied. "
+    "All alarms are stored and a new epoch begins by itself. If a copy of this computer runs, stop it."
+)
 
 
 class Publisher:
@@ -61,6 +69,7 @@ class Publisher:
         self._has_spoken = False
         self._connected_at: datetime | None = None
         self._gave_way_to: datetime | None = None
+        self.instance = _instance()
         self.connected = False
         self.trouble: str | None = "not connected yet"
         self.last_ack: float | None = None  # wall time
@@ -140,7 +149,7 @@ class Publisher:
         self._retained.wait(_RETAINED_STATE)
         if not self._rival:
             return False
-        farewell = encode(self._state(online=False))
+        farewell = encode(self._state(online=False).model_copy(update={"gave_way": True}))
         link.publish(topic(self._machine, Channel.STATE), farewell).wait_for_publish(timeout=2)
         link.disconnect()
         return True
@@ -198,7 +207,7 @@ class Publisher:
         pending = self._spool.pending(self._sent, min(room, MAX_EVENTS))
         if not (pending.events or pending.gaps):
             return False
-        batch = EventBatch(epoch=self._spool.epoch, events=pending.events, gaps=pending.gaps)
+        batch = EventBatch(epoch=pending.epoch, events=pending.events, gaps=pending.gaps, instance=self.instance)
         last_gap = pending.gaps[-1].seqs[1] if pending.gaps else 0
         self._sent = pending.events[-1].seq if pending.events else max(self._sent, last_gap)
         with self._window_lock:
@@ -232,8 +241,10 @@ class Publisher:
         except PayloadRejected as error:
             log.warning("ignored an unreadable ack: %s", error)
             return
-        if ack.epoch != self._spool.epoch:
-            return  # about a spool that is gone, or about another agent's
+        if ack.epoch != self._spool.epoch or ack.instance not in (None, self.instance):
+            return  # about a spool that is gone, or about a copy of ours whose numbers mean other events
+        if ack.reused:
+            self._note_reused_numbers()
         first_news = not self._skews
         self._skews.append((ack.now - self._clock.now()).total_seconds() * 1000)
         self._spool.forget(ack.epoch, ack.seqs)
@@ -245,6 +256,12 @@ class Publisher:
             self._state_due = 0.0  # the service learns at once how far our clock is off
         self.wake()
 
+    def _note_reused_numbers(self) -> None:
+        """Begin a new epoch: the service has other events under our numbers, and has stored ours beside them."""
+        if self._spool.ask_for_a_new_epoch():
+            log.warning(_REUSED)
+            self._spool.warn(Note(text=_REUSED, at=clamped(self._clock.now())))
+
     def _on_state(self, payload: bytes) -> None:
         """See whose state stands at the broker; ours, unless another agent has our name."""
         try:
@@ -253,13 +270,22 @@ class Publisher:
             return
         if self._retained.is_set():
             return
-        if state.epoch != self._spool.epoch:
+        if not self._is_ours(state):
             alive = state.online and abs(self._clock.now() - state.at) < 2 * HEARTBEAT
             # On MQTT 3.1.1 our coming has just made the broker tell the other's last will. So whoever has spoken
             # since we did is there still, unless it is the very word that we gave way to the last time.
             driven_out = not state.online and self._has_spoken and state.at != self._gave_way_to
             self._rival, self._gave_way_to = alive or driven_out, state.at
         self._retained.set()
+
+    def _is_ours(self, state: AgentState) -> bool:
+        """Say whether a state is our own, or of the process before us.
+
+        A copy of our spool cannot be told from that process until we have spoken; who speaks after us is a copy.
+        """
+        if state.instance is None or not self._has_spoken:
+            return state.epoch == self._spool.epoch or state.instance == self.instance
+        return state.instance == self.instance
 
     # --- how we are ----------------------------------------------------------------------------------
 
@@ -298,8 +324,15 @@ class Publisher:
             spooled=self._spool.depth().events,
             skew_ms=self.skew_ms,
             at=clamped(self._clock.now()),
+            instance=self.instance,
             connected_at=self._connected_at,
             skipped=self._spool.skipped,
             last_skipped=self._spool.last_skipped,
             warning=self._spool.warning,
         )
+
+
+def _instance() -> str:
+    """Return what tells this process from every other: host, process id, chance."""
+    host = re.sub(r"[^A-Za-z0-9._-]", "?", socket.gethostname())[:60] or "?"
+    return f"{host}/{os.getpid()}/{secrets.token_hex(4)}"

@@ -5,7 +5,6 @@ in events and in bytes; where a bound is reached, or the disk is full, the oldes
 exact record of the gap.
 """
 
-import fcntl
 import logging
 import os
 import sqlite3
@@ -20,6 +19,7 @@ from uuid import UUID, uuid4
 
 from edge_agent.errors import SpoolUnusable
 from edge_agent.reserve import Reserve
+from edge_agent.spool_file import Transaction, bound, exclusive, is_full
 from wire.alarm import Alarm
 from wire.events import AlarmEvent, Gap, GapReason
 from wire.micros import micros, moment
@@ -42,7 +42,6 @@ log = logging.getLogger(__name__)
 
 _GAPS_A_BATCH = 100  # beside 500 events they stay below the contract's 64 kB
 _PAGE = 4096
-_SMALLEST = 32 * _PAGE
 _TRIES = 50  # ever more of the oldest give way before an append is given up for now
 _DELETE = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?)"
 _GIVES_WAY = 500  # events at least, so that whole pages become free
@@ -74,8 +73,9 @@ class Depth(NamedTuple):
 
 @dataclass(frozen=True)
 class Pending:
-    """What may be sent now, in the spool's order."""
+    """What may be sent now, in the spool's order, and the epoch that it belongs to."""
 
+    epoch: UUID
     events: list[AlarmEvent]
     gaps: list[Gap]
 
@@ -88,8 +88,8 @@ class Spool:
         self._max_events = max_events
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._guard = _exclusive(path.with_name(f"{path.name}.lock"))
-            size = _bound(path.parent, max_bytes)
+            self._guard = exclusive(path.with_name(f"{path.name}.lock"))
+            size = bound(path.parent, max_bytes)
             self._reserve = Reserve(path.with_name(f"{path.name}.reserve"), min(size // 8, 1 << 20))
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
             self._prepare(size)
@@ -156,7 +156,9 @@ class Spool:
                 " WHERE last_seq > ? ORDER BY first_seq LIMIT ?",
                 (after, min(limit, _GAPS_A_BATCH)),
             ).fetchall()
+            epoch = self.epoch
         return Pending(
+            epoch,
             [AlarmEvent(seq=seq, code=code, at=moment(at)) for seq, code, at in events],
             [
                 Gap(seqs=(first, last), first_at=moment(a), last_at=moment(b), reason=GapReason(reason))
@@ -177,11 +179,37 @@ class Spool:
                 with self._transaction():
                     gone = sum(self._delete(span, self._max_events) for span in spans)
             except sqlite3.OperationalError as error:
-                if not _is_full(error):
+                if not is_full(error):
                     raise
                 gone = sum(self._delete_in_pieces(span) for span in spans)
             self._events -= gone
+            self._renew_epoch()
         return gone
+
+    def ask_for_a_new_epoch(self) -> bool:
+        """Begin a new epoch as soon as nothing waits: what waits may be stored already under the present one.
+
+        Returns whether nobody had asked before.
+        """
+        with self._lock:
+            if self._meta("renew") is not None:
+                return False
+            self._insisting(lambda: self._set_meta("renew", "1"))
+            self._renew_epoch()
+        return True
+
+    def _renew_epoch(self) -> None:
+        if self._meta("renew") is None or self._events or self._count("gaps"):
+            return
+        fresh = uuid4()
+
+        def renew() -> int:
+            self._db.execute("DELETE FROM meta WHERE key = 'renew'")
+            return self._set_meta("epoch", str(fresh))
+
+        self._insisting(renew)
+        self.epoch = fresh
+        log.info("a new epoch has begun: %s", fresh)
 
     def _delete(self, span: tuple[int, int], most: int) -> int:
         gone = self._db.execute(_DELETE, (*span, most)).rowcount
@@ -237,7 +265,7 @@ class Spool:
             with self._transaction():
                 return change()
         except sqlite3.OperationalError as error:
-            if not _is_full(error):
+            if not is_full(error):
                 raise
         self._reserve.release()
         try:
@@ -249,7 +277,7 @@ class Spool:
                     with self._transaction():
                         return change()
                 except sqlite3.OperationalError as error:
-                    if not _is_full(error) or not (gives_way and self._events):
+                    if not is_full(error) or not (gives_way and self._events):
                         raise
             raise sqlite3.OperationalError("the disk is full")
         finally:
@@ -324,26 +352,8 @@ class Spool:
         with closing(self._db.execute(f"SELECT count(*) FROM {table}")) as rows:  # noqa: S608 - our own names
             return int(rows.fetchone()[0])
 
-    def _transaction(self) -> "_Transaction":
-        return _Transaction(self._db)
-
-
-class _Transaction:
-    """BEGIN IMMEDIATE … COMMIT, or ROLLBACK if anything is raised."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._db.execute("COMMIT")
-        finally:
-            if self._db.in_transaction:  # a full disk may have rolled back already
-                self._db.execute("ROLLBACK")
+    def _transaction(self) -> Transaction:
+        return Transaction(self._db)
 
 
 def _runs(rows: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
@@ -354,24 +364,3 @@ def _runs(rows: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
         else:
             runs.append([row])
     return runs
-
-
-def _bound(folder: Path, most: int) -> int:
-    """Return how many bytes the spool may take: as many as it is allowed, but at most half of its disk."""
-    disk = os.statvfs(folder)
-    return max(_SMALLEST, min(most, disk.f_blocks * disk.f_frsize // 2))
-
-
-def _is_full(error: sqlite3.OperationalError) -> bool:
-    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-
-
-def _exclusive(path: Path) -> int:
-    """Lock the spool for this agent; the kernel lets go when the agent dies, however it dies."""
-    guard = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(guard)
-        raise OSError("another agent is using it") from None
-    return guard

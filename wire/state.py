@@ -24,7 +24,14 @@ class Note(WireModel):
 class AgentState(WireModel):
     """An agent's account of itself. A will says ``online: false``; its time is when it is received."""
 
-    added: ClassVar[tuple[str, ...]] = ("instance", "connected_at", "skipped", "last_skipped", "warning")
+    added: ClassVar[tuple[str, ...]] = (
+        "instance",
+        "connected_at",
+        "skipped",
+        "last_skipped",
+        "warning",
+        "gave_way",
+    )
 
     online: bool
     agent: str = Field(max_length=64, pattern=r"^[!-~ ]*$", description="Version of the agent, in plain ASCII.")
@@ -49,6 +56,9 @@ class AgentState(WireModel):
     )
     last_skipped: Note | None = Field(default=None, description="The last of these rows: where it is and why.")
     warning: Note | None = Field(default=None, description="The last thing that a person should look at.")
+    gave_way: bool = Field(
+        default=False, description="Offline because another agent was found to speak in this machine's name."
+    )
 
 
 def bounded(text: str) -> str:

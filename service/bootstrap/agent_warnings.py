@@ -24,6 +24,9 @@ def agent_warnings(agents: Mapping[MachineId, Agent], now: datetime) -> dict[str
     warned = {name: one.warning.text for name, one in agents.items() if one.warning and _recent(one.warning, now)}
     if warned:
         warnings["agents"] = f"Agents report: {_listed(warned)}."
+    rivals = [one.rival.text for one in agents.values() if one.rival and _recent(one.rival, now)]
+    if rivals:
+        warnings["two_agents"] = " ".join(rivals[:_MOST])
     return warnings
 
 

@@ -72,10 +72,6 @@ def _counts(service: "Service") -> dict[str, int]:
 def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
     told = service.watch.warnings() | _credential_warnings(service, sees) | _cluster_warnings(service)
     told |= _agent_warnings(service, sees)
-    twins = [one for one in service.ingester.twins.seen(service.clock.now()) if sees(one.site)]
-    if twins:
-        names = ", ".join(str(machine) for machine in twins)
-        told["two_agents"] = f"Two agents take turns to speak as {names}; stop one, or give it its own name."
     silent = [one for one in service.silence.found if sees(one.machine.site)]
     if silent:
         names = ", ".join(str(one.machine) for one in silent[:10])

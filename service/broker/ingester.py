@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from threading import Event, Thread
-from uuid import UUID
 
 from service.broker.inbox import BatchLimits, Inbox, InboxLimits
 from service.broker.link import Delivery, Link
@@ -16,7 +15,7 @@ from service.core.recording import IN_TIME, Recorded
 from service.errors import Unavailable
 from service.flows.feed import Feed
 from service.flows.ports import Recorder
-from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
+from service.flows.record_events import Incoming, Intake, Receipt, Sender, TimePolicy, record
 from service.flows.registry import Registry
 from service.flows.twins import Twins
 from wire.acks import Ack, fold
@@ -57,7 +56,8 @@ class Ingester:
         self._feed = feed or Feed(most_listeners=0)
         self.pace = Pace()
         self.twins = Twins()
-        self._owed: dict[tuple[MachineId, UUID], list[tuple[int, int]]] = {}
+        self._owed: dict[Sender, list[tuple[int, int]]] = {}
+        self._reused: set[Sender] = set()  # senders whose numbers were used before, not told yet
         self._paid_at = 0.0
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="ingester", daemon=True)
@@ -125,7 +125,10 @@ class Ingester:
         self._late(receipt.late)
         self._touched(receipt.touched)  # before the acks: who asks after an ack sees what it acked
         for machine, ack in receipt.acks:
-            self._owed.setdefault((machine, ack.epoch), []).extend(ack.seqs)
+            sender = Sender(machine, ack.epoch, ack.instance)
+            self._owed.setdefault(sender, []).extend(ack.seqs)
+            if ack.reused:
+                self._reused.add(sender)
         for delivery in deliveries:
             self.link.ack(delivery)
         self.counts.update(receipt.counts)
@@ -145,10 +148,14 @@ class Ingester:
         An ack a batch for each of hundreds of machines would cost more than their events do.
         """
         owed, self._owed, self._paid_at = self._owed, {}, time.monotonic()
+        reused, self._reused = self._reused, set()
         now = self._clock.now()
-        for (machine, epoch), seqs in owed.items():
+        for sender, seqs in owed.items():
+            ack = Ack(
+                epoch=sender.epoch, seqs=fold(seqs), now=now, instance=sender.instance, reused=sender in reused
+            )
             if self.link is not None:
-                self.link.publish(topic(machine, Channel.ACKS), encode(Ack(epoch=epoch, seqs=fold(seqs), now=now)))
+                self.link.publish(topic(sender.machine, Channel.ACKS), encode(ack))
 
     def _committed(self, deliveries: list[Delivery]) -> Receipt | None:
         """Judge and commit, waiting for a store that is away; the broker holds back while nothing is acked."""

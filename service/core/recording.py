@@ -57,6 +57,7 @@ class Recording:
     heard: set[int] = field(default_factory=set)
     knocking: set[MachineId] = field(default_factory=set)
     released: set[int] = field(default_factory=set)  # rows of the quarantine that this recording replaces
+    renumber_clashes: bool = False  # store events whose number is taken by another event under another number
     rivals: dict[int, Note] = field(default_factory=dict)  # machines in whose name another agent speaks, too
 
     @property
@@ -68,9 +69,13 @@ class Recording:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What became of a recording's events; ``fresh`` are those that were new, or None if all of them were."""
+    """What became of a recording's events; ``fresh`` are those that were new, or None if all of them were.
+
+    ``clashed`` are those whose number was used before for another event and that are stored under another one.
+    """
 
     stored: int
     duplicates: int
     conflicts: int
     fresh: tuple[EventRow, ...] | None = field(default=None, compare=False)
+    clashed: tuple[EventRow, ...] = field(default=(), compare=False)

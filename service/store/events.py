@@ -37,7 +37,7 @@ from service.core.recording import (
 )
 from service.errors import Unavailable
 from service.store import arrivals
-from service.store.clashes import Clash, conflicts, known_before
+from service.store.clashes import Clash, conflicts, known_before, renumbered
 from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.evidence import evidence
@@ -98,6 +98,9 @@ class EventStore:
                 recorded, clashes = _insert_events(connection, recording, numbers)
             else:
                 recorded, clashes = arrivals.store(connection, recording, numbers, held)
+            if clashes and recording.renumber_clashes:
+                recorded, clashes, more = self._renumber(connection, recording, recorded, clashes)
+                numbers |= more
             _insert_gaps(connection, recording, numbers)
             note_late(connection, recording, stored=recorded.stored)
             _insert_quarantined(
@@ -226,6 +229,26 @@ class EventStore:
         ]
         last = Cursor(shown[-1].at_us, shown[-1].code, shown[-1].epoch_id, shown[-1].seq) if more else None
         return AlarmPage(alarms, last)
+
+    def _renumber(
+        self, connection: Connection, recording: Recording, recorded: Recorded, clashes: list[Clash]
+    ) -> tuple[Recorded, list[Clash], dict[tuple[int, UUID], int]]:
+        """Store events whose numbers are taken under other ones; return all that is recorded, and what is not."""
+        moved = Recording(recording.received_us, events=renumbered(clashes))
+        numbers = self._epoch_numbers(connection, moved)
+        if self.database.is_sqlite:
+            more, left = _insert_events(connection, moved, numbers)
+        else:
+            more, left = arrivals.store(connection, moved, numbers, arrivals.hold(connection, numbers.values()))
+        fresh = tuple(moved.events) if more.fresh is None else more.fresh
+        whole = Recorded(
+            recorded.stored + more.stored,
+            recorded.duplicates + more.duplicates,
+            len(left),
+            (*(recorded.fresh or ()), *fresh),
+            clashed=tuple(row for row, _ in clashes),
+        )
+        return whole, left, numbers
 
     def _epoch_numbers(self, connection: Connection, recording: Recording) -> dict[tuple[int, UUID], int]:
         keys = {key for rows in (recording.events, recording.gaps) for key, _ in groupby(rows, _of_epoch)}

@@ -69,6 +69,28 @@ def test_a_loss_at_the_source_is_a_gap_with_a_number_of_its_own(tmp_path: Path) 
     assert (spool.depth().events, spool.depth().gaps) == (0, 0)
 
 
+def test_a_new_epoch_begins_once_nothing_waits_and_survives_a_restart(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    old = spool.epoch
+    spool.append(alarms(2), "")
+    assert spool.ask_for_a_new_epoch()
+    assert not spool.ask_for_a_new_epoch()
+    spool.forget(old, [(1, 1)])
+    assert (spool.epoch, spool.pending(0, 10).epoch) == (old, old), "event 2 may be stored already under it"
+    spool.close()
+    spool = Spool(tmp_path / "spool")
+    spool.forget(old, [(2, 2)])
+    assert spool.epoch != old
+    spool.append(alarms(1), "")
+    assert spool.forget(old, [(1, 9)]) == 0
+    new = spool.epoch
+    spool.close()
+    again = Spool(tmp_path / "spool")
+    assert (again.epoch, again.pending(0, 10).epoch) == (new, new)
+    assert again.forget(new, [(3, 3)]) == 1
+    assert again.epoch == new
+
+
 def test_another_file_is_another_epoch(tmp_path: Path) -> None:
     assert Spool(tmp_path / "one").epoch != Spool(tmp_path / "two").epoch
 
