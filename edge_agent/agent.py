@@ -128,7 +128,7 @@ def _fill(
                 raise SpoolUnusable(
                     f"Cannot write to the spool: {error}. Move the file away and start again."
                 ) from None
-        if batch.alarms or batch.skipped:
+        if batch.alarms or batch.skipped or batch.lost:
             publisher.wake()
         if stop.is_set():
             break
@@ -136,7 +136,12 @@ def _fill(
 
 def _appendix(batch: Batch, now: datetime) -> Appendix:
     last = Note(text=bounded(batch.skipped[-1]), at=now) if batch.skipped else None
-    return Appendix(skipped=len(batch.skipped), last_skipped=last)
+    if batch.lost is None:
+        return Appendix(skipped=len(batch.skipped), last_skipped=last)
+    log.error("%s", batch.lost.words)
+    span = (min(batch.lost.since or now, now), now)
+    warning = Note(text=bounded(batch.lost.words), at=now)
+    return Appendix(skipped=len(batch.skipped), last_skipped=last, warning=warning, lost=span)
 
 
 def _source(settings: Settings, clock: PlantClock) -> Source:

@@ -203,6 +203,27 @@ def test_an_edge_computer_restored_from_an_image_loses_nothing_and_begins_a_new_
     assert plant.status()["counts"]["reused_numbers"] == 10, "only those before the new epoch"
 
 
+def test_a_log_that_is_cut_while_the_agent_is_away_leaves_a_gap(plant: Plant, tmp_path: Path) -> None:
+    log = tmp_path / "alarms.jsonl"
+    plant.start_service()
+    plant.admin("enrol", MACHINE)
+    agent = plant.agent(MACHINE, log)
+    write_alarms(log, 0, 10)
+    agent.start()
+    wait_until(lambda: len(codes(plant)) == 10, "its alarms are stored")
+    agent.stop()
+    write_alarms(log, 10, 10)
+    log.write_text("")
+    write_alarms(log, 20, 3)
+    agent.start()
+    wait_until(lambda: codes(plant) == [*range(10), *range(20, 23)], "what is left is stored")
+    wait_until(lambda: plant.api.machines.gaps(MACHINE).gaps, "the gap is stored")
+    (gap,) = plant.api.machines.gaps(MACHINE).gaps
+    assert (gap.reason, gap.first_at.isoformat()) == ("source_lost", "2026-11-16T00:00:00+00:00")
+    wait_until(lambda: "agents" in plant.api.health.status().warnings, "the warning is shown")
+    assert "alarms.jsonl was cut or replaced" in plant.api.health.status().warnings["agents"]
+
+
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
 def test_of_two_computers_with_copies_of_one_spool_one_gives_way_and_both_are_named(
     plant: Plant, tmp_path: Path, version: str
