@@ -20,7 +20,7 @@ from edge_agent.sources import Batch, Source
 from edge_agent.sources.replay import Replay
 from edge_agent.sources.tail import Tail
 from edge_agent.spool import Appendix, Spool
-from edge_agent.status import Report, StatusFile
+from edge_agent.status import Report, StatusFile, fingerprint
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader
@@ -73,6 +73,7 @@ class Status(Thread):
         self._publisher, self._stop_asked = publisher, stop
         self._file = StatusFile(settings.spool_path)
         self._machine, self._broker = f"{settings.site}/{settings.machine}", str(broker_of(settings))
+        self._credentials = fingerprint(settings.broker_username, settings.broker_password)
         self._connected: bool | None = None
         self._since = ""
 
@@ -100,6 +101,7 @@ class Status(Thread):
                 else datetime.fromtimestamp(acked, UTC).isoformat(timespec="seconds"),
                 skew_ms=publisher.skew_ms,
                 window=publisher.window,
+                credentials=self._credentials,
             )
         )
 

@@ -306,7 +306,7 @@ class Publisher:
         before = self._published
         if before is None or seconds < NEWS_AT_MOST_EVERY:
             return False
-        if (state.skipped, state.warning) != (before.skipped, before.warning):
+        if (state.epoch, state.skipped, state.warning) != (before.epoch, before.skipped, before.warning):
             return True
         if state.spooled == before.spooled:
             return False

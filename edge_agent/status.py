@@ -1,9 +1,11 @@
 """How the agent is, left in a small file beside its spool for ``alarmcast-edge status`` to read."""
 
 import fcntl
+import hashlib
 import json
 import logging
 import os
+import secrets
 import sqlite3
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
@@ -29,6 +31,7 @@ class Report:
     last_ack_at: str | None = None
     skew_ms: int | None = None
     window: int | None = None
+    credentials: str | None = None  # a fingerprint of the user name and password that are used
 
 
 class StatusFile:
@@ -56,6 +59,18 @@ class StatusFile:
         with suppress(OSError, ValueError, TypeError):
             return Report(**json.loads(self._path.read_text(encoding="utf-8")))
         return None
+
+
+def fingerprint(username: str | None, password: str | None, salt: str | None = None) -> str:
+    """Return a salted trace of credentials: enough to notice another password, too short to guess one by."""
+    salt = salt or secrets.token_hex(8)
+    secret = f"{username or ''}\n{password or ''}".encode()
+    return f"{salt}:{hashlib.scrypt(secret, salt=salt.encode(), n=2**12, r=8, p=1).hex()[:4]}"
+
+
+def has_fingerprint(known: str, username: str | None, password: str | None) -> bool:
+    """Say whether credentials are those of a fingerprint."""
+    return fingerprint(username, password, known.partition(":")[0]) == known
 
 
 @dataclass(frozen=True)

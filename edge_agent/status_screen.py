@@ -30,6 +30,7 @@ def show(spool: Path, *, as_json: bool) -> int:
         }
         # What an agent said of its connection is over when the agent is.
         said = asdict(report) | ({} if view.in_use else {"connected": False}) if report else {}
+        said.pop("credentials", None)
         print(json.dumps(said | facts))  # noqa: T201
     else:
         for name, words in _lines(view, report):

@@ -122,6 +122,7 @@ class ConditionDesk:
             lag_p50_seconds=lag.median,
             lag_p95_seconds=lag.p95,
             lag_events=lag.events,
+            backfilled=pace.backfilled,
         )
 
     def _broker(self) -> BrokerView:

@@ -11,7 +11,7 @@ from service.broker.inbox import BatchLimits, Inbox, InboxLimits
 from service.broker.link import Delivery, Link
 from service.core.machine import Agent, Machine
 from service.core.pace import Pace
-from service.core.recording import IN_TIME, Recorded
+from service.core.recording import IN_TIME, EventRow, Recorded
 from service.errors import Unavailable
 from service.flows.feed import Feed
 from service.flows.ports import Recorder
@@ -28,6 +28,7 @@ from wire.topics import Channel, topic
 log = logging.getLogger(__name__)
 
 _OWE_AT_MOST = 0.25  # seconds
+_YOUNG_US = 15 * 60 * 1_000_000
 _RETRY_AT_LEAST, _RETRY_AT_MOST = 0.2, 5.0
 
 
@@ -137,10 +138,25 @@ class Ingester:
     def _note(self, receipt: Receipt) -> None:
         """Let whoever looks and listens know; nobody may be waited for here."""
         committed_us = micros(self._clock.now())
-        lags = [committed_us - row.at_us for row in receipt.fresh if row.flag == IN_TIME]
-        self.pace.note(receipt.recorded.stored, lags)
+        live: list[int] = []
+        backfilled: list[int] = []
+        for row in receipt.fresh:
+            if row.flag == IN_TIME:
+                ages = live if self._is_live(row, committed_us) else backfilled
+                ages.append(committed_us - row.at_us)
+        self.pace.note(receipt.recorded.stored, live, backfilled)
         if self._feed.listened:
             self._feed.raised(receipt.fresh, receipt.machines.values())
+
+    def _is_live(self, row: EventRow, now_us: int) -> bool:
+        """Say whether an event was raised while its agent was connected, and is not from a backlog or an old log.
+
+        Where the beginning of the connection is not known, an event is live if it is young.
+        """
+        agent = self._present.get(row.machine)
+        if agent is None or agent.connected_at is None:
+            return now_us - row.at_us < _YOUNG_US
+        return row.at_us >= micros(agent.connected_at)
 
     def _pay(self) -> None:
         """Tell the agents what is committed: at once where nothing waits, else together with what comes next.

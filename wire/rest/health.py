@@ -42,10 +42,15 @@ class IngestView(BaseModel):
     per_second_1m: float = Field(description="Events stored a second, by all, over the last minute of wall time.")
     per_second_15m: float = Field(description="Over the last 15 minutes, or since the start.")
     lag_p50_seconds: float | None = Field(
-        description="Plant seconds between an alarm and its commit; half of the recent events took less."
+        description="Plant seconds between an alarm and its commit; half of the recent live events took less."
     )
     lag_p95_seconds: float | None = Field(description="19 of 20 took less.")
-    lag_events: int = Field(description="How many recent events these are of.")
+    lag_events: int = Field(description="How many recent live events these are of.")
+    backfilled: int = Field(
+        default=0,
+        description="Events since the start that were raised before their agent's connection began: a backlog, or "
+        "an old log. They are no part of the lag.",
+    )
 
 
 class QuarantineTotals(BaseModel):
@@ -173,6 +178,7 @@ _EXAMPLE: dict[str, Any] = {
         "lag_p50_seconds": 0.31,
         "lag_p95_seconds": 1.4,
         "lag_events": 10000,
+        "backfilled": 214,
     },
     "broker": {
         "connected": True,
