@@ -16,14 +16,16 @@ from edge_agent.errors import ConfigRejected, SpoolUnusable
 from edge_agent.link import Broker
 from edge_agent.publisher import Publisher
 from edge_agent.settings import MqttVersion, Settings, SourceKind
-from edge_agent.sources import Source
+from edge_agent.sources import Batch, Source
 from edge_agent.sources.replay import Replay
 from edge_agent.sources.tail import Tail
-from edge_agent.spool import Spool
-from edge_agent.status import Report, StatusFile
+from edge_agent.spool import Appendix, Spool
+from edge_agent.status import Report, StatusFile, fingerprint
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader
+from wire.moment import clamped
+from wire.state import Note, bounded
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,7 @@ def run(settings: Settings) -> None:
     publisher.start()
     status.start()
     try:
-        _fill(spool, source, publisher, stop, kind=settings.source_kind.value)
+        _fill(spool, source, publisher, stop, clock=clock, kind=settings.source_kind.value)
         stop.wait()
     finally:
         stop.set()
@@ -71,6 +73,7 @@ class Status(Thread):
         self._publisher, self._stop_asked = publisher, stop
         self._file = StatusFile(settings.spool_path)
         self._machine, self._broker = f"{settings.site}/{settings.machine}", str(broker_of(settings))
+        self._credentials = fingerprint(settings.broker_username, settings.broker_password)
         self._connected: bool | None = None
         self._since = ""
 
@@ -98,11 +101,14 @@ class Status(Thread):
                 else datetime.fromtimestamp(acked, UTC).isoformat(timespec="seconds"),
                 skew_ms=publisher.skew_ms,
                 window=publisher.window,
+                credentials=self._credentials,
             )
         )
 
 
-def _fill(spool: Spool, source: Source, publisher: Publisher, stop: Event, *, kind: str) -> None:
+def _fill(
+    spool: Spool, source: Source, publisher: Publisher, stop: Event, *, clock: PlantClock, kind: str
+) -> None:
     before, _, bookmark = (spool.bookmark or f"{kind} ").partition(" ")
     if before != kind:
         log.warning("the spool's last source was %s; %s starts from its beginning", before, kind)
@@ -110,9 +116,10 @@ def _fill(spool: Spool, source: Source, publisher: Publisher, stop: Event, *, ki
     for batch in source.batches(bookmark or None, stop):
         for complaint in batch.skipped:
             log.warning("skipped a row that is no alarm: %s", complaint)
+        appendix = _appendix(batch, clamped(clock.now()))
         while True:
             try:
-                spool.append(batch.alarms, f"{kind} {batch.bookmark}")
+                spool.append(batch.alarms, f"{kind} {batch.bookmark}", appendix)
                 break
             except sqlite3.OperationalError as error:
                 # The source waits with us: its bookmark has not moved, and a disk may have room again.
@@ -123,10 +130,20 @@ def _fill(spool: Spool, source: Source, publisher: Publisher, stop: Event, *, ki
                 raise SpoolUnusable(
                     f"Cannot write to the spool: {error}. Move the file away and start again."
                 ) from None
-        if batch.alarms:
+        if batch.alarms or batch.skipped or batch.lost:
             publisher.wake()
         if stop.is_set():
             break
+
+
+def _appendix(batch: Batch, now: datetime) -> Appendix:
+    last = Note(text=bounded(batch.skipped[-1]), at=now) if batch.skipped else None
+    if batch.lost is None:
+        return Appendix(skipped=len(batch.skipped), last_skipped=last)
+    log.error("%s", batch.lost.words)
+    span = (min(batch.lost.since or now, now), now)
+    warning = Note(text=bounded(batch.lost.words), at=now)
+    return Appendix(skipped=len(batch.skipped), last_skipped=last, warning=warning, lost=span)
 
 
 def _source(settings: Settings, clock: PlantClock) -> Source:

@@ -21,7 +21,7 @@ from edge_agent.errors import EdgeError
 from edge_agent.handshake import greet
 from edge_agent.link import Broker, Link
 from edge_agent.settings import Settings, SourceKind, load
-from edge_agent.status import StatusFile, look_at
+from edge_agent.status import StatusFile, has_fingerprint, look_at, skipped_rows
 from wire.acks import Ack
 from wire.clock import PlantClock
 from wire.codec import decode, encode
@@ -59,6 +59,7 @@ def examine(config: Path | None, flags: Mapping[str, str | None]) -> Iterator[Fi
     yield Finding("configuration", ok=True, words=f"speaks as {machine}")
     yield _source(settings)
     yield _spool(settings)
+    yield from _reported(settings)
     yield _clock()
     yield from _broker(settings, machine)
 
@@ -115,6 +116,16 @@ def _spool(settings: Settings) -> Finding:
         return Finding("spool", ok=False, words=f"{path} cannot be read as a spool; move it away")
     waiting = f"{view.events} events wait in it" if view else "new"
     return Finding("spool", ok=True, words=f"{path}: {waiting}, {free >> 20} MB are free")
+
+
+def _reported(settings: Settings) -> Iterator[Finding]:
+    """Repeat what the agent has noted in its spool: rows that it could not read, and its last warning."""
+    view = look_at(settings.spool_path)
+    if view is not None and view.skipped:
+        yield Finding("rows", ok=None, words=skipped_rows(view))
+    if view is not None and view.warning is not None:
+        at = view.warning.at.isoformat(timespec="seconds")
+        yield Finding("warning", ok=None, words=f"{view.warning.text} ({at})")
 
 
 def _clock() -> Finding:
@@ -192,8 +203,9 @@ def _service(
     if not link.ready.is_set() and broker.username is not None:
         # A guarded broker lets a machine in under one client id, its agent's. We take that only if nobody has it.
         view = look_at(settings.spool_path)
-        if view is not None and view.in_use:
-            yield _beside_the_agent(settings)
+        beside = _beside_the_agent(settings) if view is not None and view.in_use else None
+        if beside is not None:
+            yield beside
             return
         link = opened(agent_name(machine))
     if not link.ready.is_set():
@@ -213,11 +225,20 @@ def _service(
     yield _answer(machine, skews, took, unheard=unheard)
 
 
-def _beside_the_agent(settings: Settings) -> Finding:
-    """Believe the running agent: the broker takes one connection of this machine, and the agent has it."""
+def _beside_the_agent(settings: Settings) -> Finding | None:
+    """Judge by the running agent, which has the machine's only connection; None if the broker must be asked.
+
+    With another password than the agent's we ask as the agent: if it is wrong, the broker refuses us and the agent
+    stays; if it is right, the agent is disconnected for a moment and comes back.
+    """
     report = StatusFile(settings.spool_path).read()
     if report is not None and report.connected:
-        words = "the broker lets the running agent in, and nobody else as this machine; stop it to examine more"
+        if report.credentials is None:
+            words = "not known: the running agent is older than this doctor; stop it to examine more"
+            return Finding("credentials", ok=None, words=words)
+        if not has_fingerprint(report.credentials, settings.broker_username, settings.broker_password):
+            return None
+        words = "the running agent is connected with them; stop it to examine more"
         return Finding("credentials", ok=True, words=words)
     trouble = report.trouble if report is not None and report.trouble else "not connected"
     words = f"the agent is running and says: {trouble}; check broker.username and broker.password"

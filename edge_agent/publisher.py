@@ -5,7 +5,11 @@ memory stays flat whatever the network does; the spool on disk is the only queue
 """
 
 import logging
+import os
 import random
+import re
+import secrets
+import socket
 import time
 from collections import deque
 from datetime import datetime, timedelta
@@ -21,8 +25,8 @@ from wire.codec import decode, encode
 from wire.errors import PayloadRejected
 from wire.events import MAX_EVENTS, EventBatch
 from wire.identity import MachineId
-from wire.moment import EARLIEST, LATEST
-from wire.state import AgentState
+from wire.moment import clamped
+from wire.state import AgentState, Note
 from wire.topics import Channel, agent_name, topic
 
 log = logging.getLogger(__name__)
@@ -30,9 +34,15 @@ log = logging.getLogger(__name__)
 RESEND_AFTER, RESEND_AT_MOST, RESEND_GROWTH = 10.0, 60.0, 1.5
 HEARTBEAT = timedelta(minutes=5)
 HEARTBEAT_AT_LEAST = 0.5  # wall seconds, however fast the plant clock runs
+NEWS_AT_MOST_EVERY = 1.0  # wall seconds between two states, though something has changed
+BACKLOG_EVERY = 10.0  # wall seconds between two states while a backlog drains
 _UNHEARD_PAUSE = 0.5  # seconds until we ask again whether somebody listens
 _RETAINED_STATE = 0.5  # seconds in which a broker hands over what it has retained
 _PULSE = 0.5  # seconds between two looks, though nothing has changed
+_REUSED = (
+    "Numbers of this spool were used before: this computer was restored from an image, or its spool was copied. "
+    "All alarms are stored and a new epoch begins by itself. If a copy of this computer runs, stop it."
+)
 
 
 class Publisher:
@@ -52,10 +62,14 @@ class Publisher:
         self._progress, self._overdue_after = time.monotonic(), RESEND_AFTER
         self._skews: deque[float] = deque(maxlen=9)
         self._state_due = 0.0
+        self._published: AgentState | None = None  # the last state of this connection, and when it was sent
+        self._published_at, self._empty_at = 0.0, time.monotonic()
         self._thread = Thread(target=self._run, name="publisher", daemon=True)
         self._rival, self._retained = False, Event()
         self._has_spoken = False
+        self._connected_at: datetime | None = None
         self._gave_way_to: datetime | None = None
+        self.instance = _instance()
         self.connected = False
         self.trouble: str | None = "not connected yet"
         self.last_ack: float | None = None  # wall time
@@ -135,7 +149,7 @@ class Publisher:
         self._retained.wait(_RETAINED_STATE)
         if not self._rival:
             return False
-        farewell = encode(self._state(online=False))
+        farewell = encode(self._state(online=False).model_copy(update={"gave_way": True}))
         link.publish(topic(self._machine, Channel.STATE), farewell).wait_for_publish(timeout=2)
         link.disconnect()
         return True
@@ -145,6 +159,7 @@ class Publisher:
         self._start_over(overdue=False)
         self.connected, self.trouble = True, link.refused
         self._state_due, self._has_spoken = 0.0, True
+        self._connected_at = clamped(self._clock.now())
         log.info("connected to %s", self._broker)
         while not link.over.is_set() and self._has_work():
             self._tell_state(link)
@@ -192,7 +207,7 @@ class Publisher:
         pending = self._spool.pending(self._sent, min(room, MAX_EVENTS))
         if not (pending.events or pending.gaps):
             return False
-        batch = EventBatch(epoch=self._spool.epoch, events=pending.events, gaps=pending.gaps)
+        batch = EventBatch(epoch=pending.epoch, events=pending.events, gaps=pending.gaps, instance=self.instance)
         last_gap = pending.gaps[-1].seqs[1] if pending.gaps else 0
         self._sent = pending.events[-1].seq if pending.events else max(self._sent, last_gap)
         with self._window_lock:
@@ -226,8 +241,10 @@ class Publisher:
         except PayloadRejected as error:
             log.warning("ignored an unreadable ack: %s", error)
             return
-        if ack.epoch != self._spool.epoch:
-            return  # about a spool that is gone, or about another agent's
+        if ack.epoch != self._spool.epoch or ack.instance not in (None, self.instance):
+            return  # about a spool that is gone, or about a copy of ours whose numbers mean other events
+        if ack.reused:
+            self._note_reused_numbers()
         first_news = not self._skews
         self._skews.append((ack.now - self._clock.now()).total_seconds() * 1000)
         self._spool.forget(ack.epoch, ack.seqs)
@@ -239,6 +256,12 @@ class Publisher:
             self._state_due = 0.0  # the service learns at once how far our clock is off
         self.wake()
 
+    def _note_reused_numbers(self) -> None:
+        """Begin a new epoch: the service has other events under our numbers, and has stored ours beside them."""
+        if self._spool.ask_for_a_new_epoch():
+            log.warning(_REUSED)
+            self._spool.warn(Note(text=_REUSED, at=clamped(self._clock.now())))
+
     def _on_state(self, payload: bytes) -> None:
         """See whose state stands at the broker; ours, unless another agent has our name."""
         try:
@@ -247,7 +270,7 @@ class Publisher:
             return
         if self._retained.is_set():
             return
-        if state.epoch != self._spool.epoch:
+        if not self._is_ours(state):
             alive = state.online and abs(self._clock.now() - state.at) < 2 * HEARTBEAT
             # On MQTT 3.1.1 our coming has just made the broker tell the other's last will. So whoever has spoken
             # since we did is there still, unless it is the very word that we gave way to the last time.
@@ -255,12 +278,39 @@ class Publisher:
             self._rival, self._gave_way_to = alive or driven_out, state.at
         self._retained.set()
 
+    def _is_ours(self, state: AgentState) -> bool:
+        """Say whether a state is our own, or of the process before us.
+
+        A copy of our spool cannot be told from that process until we have spoken; who speaks after us is a copy.
+        """
+        if state.instance is None or not self._has_spoken:
+            return state.epoch == self._spool.epoch or state.instance == self.instance
+        return state.instance == self.instance
+
     # --- how we are ----------------------------------------------------------------------------------
 
     def _tell_state(self, link: Link) -> None:
-        if time.monotonic() >= self._state_due:
-            self._state_due = time.monotonic() + max(self._clock.wall_seconds(HEARTBEAT), HEARTBEAT_AT_LEAST)
-            link.publish(topic(self._machine, Channel.STATE), encode(self._state(online=True)), retain=True)
+        now, state = time.monotonic(), self._state(online=True)
+        if state.spooled == 0:
+            self._empty_at = now
+        if now >= self._state_due or self._is_news(state, now - self._published_at):
+            self._state_due = now + max(self._clock.wall_seconds(HEARTBEAT), HEARTBEAT_AT_LEAST)
+            self._published, self._published_at = state, now
+            link.publish(topic(self._machine, Channel.STATE), encode(state), retain=True)
+
+    def _is_news(self, state: AgentState, seconds: float) -> bool:
+        """Say whether a state is worth a message before the next heartbeat, ``seconds`` after the last one.
+
+        An event that is acked at once changes nothing; a backlog that shrinks, ends or begins does.
+        """
+        before = self._published
+        if before is None or seconds < NEWS_AT_MOST_EVERY:
+            return False
+        if (state.epoch, state.skipped, state.warning) != (before.epoch, before.skipped, before.warning):
+            return True
+        if state.spooled == before.spooled:
+            return False
+        return state.spooled == 0 or min(seconds, time.monotonic() - self._empty_at) >= BACKLOG_EVERY
 
     def _publish_state(self, link: Link, *, online: bool) -> None:
         told = link.publish(topic(self._machine, Channel.STATE), encode(self._state(online=online)), retain=True)
@@ -273,6 +323,16 @@ class Publisher:
             epoch=self._spool.epoch,
             spooled=self._spool.depth().events,
             skew_ms=self.skew_ms,
-            # A computer whose battery is flat wakes up in 1970; its machine must be heard all the same.
-            at=min(max(self._clock.now(), EARLIEST), LATEST - timedelta(seconds=1)),
+            at=clamped(self._clock.now()),
+            instance=self.instance,
+            connected_at=self._connected_at,
+            skipped=self._spool.skipped,
+            last_skipped=self._spool.last_skipped,
+            warning=self._spool.warning,
         )
+
+
+def _instance() -> str:
+    """Return what tells this process from every other: host, process id, chance."""
+    host = re.sub(r"[^A-Za-z0-9._-]", "?", socket.gethostname())[:60] or "?"
+    return f"{host}/{os.getpid()}/{secrets.token_hex(4)}"

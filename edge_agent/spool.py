@@ -5,7 +5,6 @@ in events and in bytes; where a bound is reached, or the disk is full, the oldes
 exact record of the gap.
 """
 
-import fcntl
 import logging
 import os
 import sqlite3
@@ -20,9 +19,11 @@ from uuid import UUID, uuid4
 
 from edge_agent.errors import SpoolUnusable
 from edge_agent.reserve import Reserve
+from edge_agent.spool_file import Transaction, bound, exclusive, is_full
 from wire.alarm import Alarm
 from wire.events import AlarmEvent, Gap, GapReason
 from wire.micros import micros, moment
+from wire.state import Note
 
 # AUTOINCREMENT: a number is never given twice, even after its row has been acked and deleted.
 _SCHEMA = """
@@ -41,10 +42,25 @@ log = logging.getLogger(__name__)
 
 _GAPS_A_BATCH = 100  # beside 500 events they stay below the contract's 64 kB
 _PAGE = 4096
-_SMALLEST = 32 * _PAGE
 _TRIES = 50  # ever more of the oldest give way before an append is given up for now
 _DELETE = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?)"
 _GIVES_WAY = 500  # events at least, so that whole pages become free
+
+
+@dataclass(frozen=True)
+class Appendix:
+    """What a source reports beside its alarms, stored with them in the same transaction.
+
+    ``lost`` is the span of time of which alarms are missing: how many is unknown.
+    """
+
+    skipped: int = 0
+    last_skipped: Note | None = None
+    warning: Note | None = None
+    lost: tuple[datetime, datetime] | None = None
+
+
+_NOTHING = Appendix()
 
 
 class Depth(NamedTuple):
@@ -57,8 +73,9 @@ class Depth(NamedTuple):
 
 @dataclass(frozen=True)
 class Pending:
-    """What may be sent now, in the spool's order."""
+    """What may be sent now, in the spool's order, and the epoch that it belongs to."""
 
+    epoch: UUID
     events: list[AlarmEvent]
     gaps: list[Gap]
 
@@ -71,14 +88,15 @@ class Spool:
         self._max_events = max_events
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._guard = _exclusive(path.with_name(f"{path.name}.lock"))
-            size = _bound(path.parent, max_bytes)
+            self._guard = exclusive(path.with_name(f"{path.name}.lock"))
+            size = bound(path.parent, max_bytes)
             self._reserve = Reserve(path.with_name(f"{path.name}.reserve"), min(size // 8, 1 << 20))
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
             self._prepare(size)
             self._insisting(self._begin)
             self.epoch = UUID(self._meta("epoch") or "")
             self._events = self._count("events")
+            self._read_notes()
             self._reserve.hold()
         except (sqlite3.Error, OSError, ValueError) as error:
             message = (
@@ -99,19 +117,30 @@ class Spool:
         with self._lock:
             return self._meta("bookmark")
 
-    def append(self, alarms: Sequence[Alarm], bookmark: str) -> None:
+    def append(self, alarms: Sequence[Alarm], bookmark: str, appendix: Appendix = _NOTHING) -> None:
         """Store alarms and the source's bookmark in one transaction: a restart neither skips nor repeats."""
         rows = [(alarm.code, micros(alarm.at)) for alarm in alarms]
 
         def insert() -> int:
+            if appendix.lost:
+                self._record_loss(*appendix.lost)
             self._db.executemany("INSERT INTO events (code, at_us) VALUES (?, ?)", rows)
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('bookmark', ?)", (bookmark,))
+            self._set_meta("bookmark", bookmark)
+            self._write_notes(appendix)
             surplus = self._events + len(rows) - self._max_events
             return len(rows) - (self._drop_oldest(surplus) if surplus > 0 else 0)
 
         with self._lock:
             more = self._insisting(insert, gives_way=max(len(rows), _GIVES_WAY))
             self._events += more
+            if appendix != _NOTHING:
+                self._read_notes()
+
+    def warn(self, warning: Note) -> None:
+        """Keep something that a person should look at; the last one is shown."""
+        with self._lock:
+            self._insisting(lambda: self._set_meta("warning", warning.model_dump_json()))
+            self._read_notes()
 
     def pending(self, after: int, limit: int) -> Pending:
         """Return up to ``limit`` events numbered above ``after``, and the gap records that end above it.
@@ -127,7 +156,9 @@ class Spool:
                 " WHERE last_seq > ? ORDER BY first_seq LIMIT ?",
                 (after, min(limit, _GAPS_A_BATCH)),
             ).fetchall()
+            epoch = self.epoch
         return Pending(
+            epoch,
             [AlarmEvent(seq=seq, code=code, at=moment(at)) for seq, code, at in events],
             [
                 Gap(seqs=(first, last), first_at=moment(a), last_at=moment(b), reason=GapReason(reason))
@@ -148,11 +179,37 @@ class Spool:
                 with self._transaction():
                     gone = sum(self._delete(span, self._max_events) for span in spans)
             except sqlite3.OperationalError as error:
-                if not _is_full(error):
+                if not is_full(error):
                     raise
                 gone = sum(self._delete_in_pieces(span) for span in spans)
             self._events -= gone
+            self._renew_epoch()
         return gone
+
+    def ask_for_a_new_epoch(self) -> bool:
+        """Begin a new epoch as soon as nothing waits: what waits may be stored already under the present one.
+
+        Returns whether nobody had asked before.
+        """
+        with self._lock:
+            if self._meta("renew") is not None:
+                return False
+            self._insisting(lambda: self._set_meta("renew", "1"))
+            self._renew_epoch()
+        return True
+
+    def _renew_epoch(self) -> None:
+        if self._meta("renew") is None or self._events or self._count("gaps"):
+            return
+        fresh = uuid4()
+
+        def renew() -> int:
+            self._db.execute("DELETE FROM meta WHERE key = 'renew'")
+            return self._set_meta("epoch", str(fresh))
+
+        self._insisting(renew)
+        self.epoch = fresh
+        log.info("a new epoch has begun: %s", fresh)
 
     def _delete(self, span: tuple[int, int], most: int) -> int:
         gone = self._db.execute(_DELETE, (*span, most)).rowcount
@@ -208,7 +265,7 @@ class Spool:
             with self._transaction():
                 return change()
         except sqlite3.OperationalError as error:
-            if not _is_full(error):
+            if not is_full(error):
                 raise
         self._reserve.release()
         try:
@@ -220,7 +277,7 @@ class Spool:
                     with self._transaction():
                         return change()
                 except sqlite3.OperationalError as error:
-                    if not _is_full(error) or not (gives_way and self._events):
+                    if not is_full(error) or not (gives_way and self._events):
                         raise
             raise sqlite3.OperationalError("the disk is full")
         finally:
@@ -252,7 +309,8 @@ class Spool:
     def _record_gap(self, first: int, last: int, first_us: int, last_us: int) -> None:
         """Record a gap, grown onto the one before it where their numbers touch."""
         before = self._db.execute(
-            "SELECT first_seq, first_us, last_us FROM gaps WHERE last_seq = ?", (first - 1,)
+            "SELECT first_seq, first_us, last_us FROM gaps WHERE last_seq = ? AND reason = ?",
+            (first - 1, GapReason.SPOOL_FULL.value),
         ).fetchone()
         if before:
             first, first_us, last_us = before[0], min(before[1], first_us), max(before[2], last_us)
@@ -260,6 +318,31 @@ class Spool:
             "INSERT OR REPLACE INTO gaps VALUES (?, ?, ?, ?, ?)",
             (first, last, first_us, last_us, GapReason.SPOOL_FULL.value),
         )
+
+    def _record_loss(self, first: datetime, last: datetime) -> None:
+        """Record that alarms of a span are missing, under a number of its own: nobody knows how many they were."""
+        number = self._db.execute("INSERT INTO events (code, at_us) VALUES (0, 0)").lastrowid
+        self._db.execute("DELETE FROM events WHERE seq = ?", (number,))
+        span = (number, number, micros(first), micros(last), GapReason.SOURCE_LOST.value)
+        self._db.execute("INSERT INTO gaps VALUES (?, ?, ?, ?, ?)", span)
+
+    def _write_notes(self, appendix: Appendix) -> None:
+        if appendix.skipped:
+            self._set_meta("skipped", str(self.skipped + appendix.skipped))
+        for key, note in (("last_skipped", appendix.last_skipped), ("warning", appendix.warning)):
+            if note is not None:
+                self._set_meta(key, note.model_dump_json())
+
+    def _read_notes(self) -> None:
+        self.skipped = int(self._meta("skipped") or 0)
+        self.last_skipped, self.warning = (self._note(key) for key in ("last_skipped", "warning"))
+
+    def _note(self, key: str) -> Note | None:
+        text = self._meta(key)
+        return None if text is None else Note.model_validate_json(text)
+
+    def _set_meta(self, key: str, value: str) -> int:
+        return self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value)).rowcount
 
     def _meta(self, key: str) -> str | None:
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
@@ -269,26 +352,8 @@ class Spool:
         with closing(self._db.execute(f"SELECT count(*) FROM {table}")) as rows:  # noqa: S608 - our own names
             return int(rows.fetchone()[0])
 
-    def _transaction(self) -> "_Transaction":
-        return _Transaction(self._db)
-
-
-class _Transaction:
-    """BEGIN IMMEDIATE … COMMIT, or ROLLBACK if anything is raised."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._db.execute("COMMIT")
-        finally:
-            if self._db.in_transaction:  # a full disk may have rolled back already
-                self._db.execute("ROLLBACK")
+    def _transaction(self) -> Transaction:
+        return Transaction(self._db)
 
 
 def _runs(rows: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
@@ -299,24 +364,3 @@ def _runs(rows: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
         else:
             runs.append([row])
     return runs
-
-
-def _bound(folder: Path, most: int) -> int:
-    """Return how many bytes the spool may take: as many as it is allowed, but at most half of its disk."""
-    disk = os.statvfs(folder)
-    return max(_SMALLEST, min(most, disk.f_blocks * disk.f_frsize // 2))
-
-
-def _is_full(error: sqlite3.OperationalError) -> bool:
-    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-
-
-def _exclusive(path: Path) -> int:
-    """Lock the spool for this agent; the kernel lets go when the agent dies, however it dies."""
-    guard = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(guard)
-        raise OSError("another agent is using it") from None
-    return guard

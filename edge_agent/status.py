@@ -1,9 +1,11 @@
 """How the agent is, left in a small file beside its spool for ``alarmcast-edge status`` to read."""
 
 import fcntl
+import hashlib
 import json
 import logging
 import os
+import secrets
 import sqlite3
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
@@ -11,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from wire.micros import moment
+from wire.state import Note
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +31,7 @@ class Report:
     last_ack_at: str | None = None
     skew_ms: int | None = None
     window: int | None = None
+    credentials: str | None = None  # a fingerprint of the user name and password that are used
 
 
 class StatusFile:
@@ -57,6 +61,18 @@ class StatusFile:
         return None
 
 
+def fingerprint(username: str | None, password: str | None, salt: str | None = None) -> str:
+    """Return a salted trace of credentials: enough to notice another password, too short to guess one by."""
+    salt = salt or secrets.token_hex(8)
+    secret = f"{username or ''}\n{password or ''}".encode()
+    return f"{salt}:{hashlib.scrypt(secret, salt=salt.encode(), n=2**12, r=8, p=1).hex()[:4]}"
+
+
+def has_fingerprint(known: str, username: str | None, password: str | None) -> bool:
+    """Say whether credentials are those of a fingerprint."""
+    return fingerprint(username, password, known.partition(":")[0]) == known
+
+
 @dataclass(frozen=True)
 class SpoolView:
     """A spool seen from outside, while an agent may be working with it."""
@@ -65,6 +81,9 @@ class SpoolView:
     gaps: int
     oldest: datetime | None
     in_use: bool
+    skipped: int = 0
+    last_skipped: Note | None = None
+    warning: Note | None = None
 
 
 def look_at(spool: Path) -> SpoolView | None:
@@ -76,9 +95,32 @@ def look_at(spool: Path) -> SpoolView | None:
             events, oldest = database.execute("SELECT count(*), min(seq) FROM events").fetchone()
             gaps = database.execute("SELECT count(*) FROM gaps").fetchone()[0]
             at = database.execute("SELECT at_us FROM events WHERE seq = ?", (oldest,)).fetchone()
+            meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
     except sqlite3.Error:
         return None
-    return SpoolView(events, gaps, moment(at[0]) if at else None, _in_use(spool))
+    return SpoolView(
+        events,
+        gaps,
+        moment(at[0]) if at else None,
+        _in_use(spool),
+        int(meta.get("skipped", 0)),
+        _note(meta.get("last_skipped")),
+        _note(meta.get("warning")),
+    )
+
+
+def skipped_rows(view: SpoolView) -> str:
+    """Return in a sentence how many rows of the source could not be read, the last of them, and what to do."""
+    last = view.last_skipped
+    shown = f"; last: {last.text} ({last.at.isoformat(timespec='seconds')})" if last else ""
+    return (
+        f"{view.skipped} rows of the source could not be read{shown}; check the source's format: "
+        "timestamp,alarm,serial with a time like 2026-11-16 08:00:00 and a whole number as alarm"
+    )
+
+
+def _note(text: str | None) -> Note | None:
+    return None if text is None else Note.model_validate_json(text)
 
 
 def _in_use(spool: Path) -> bool:

@@ -6,9 +6,11 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from shutil import get_terminal_size
+from typing import Any
 
 from edge_agent.errors import SpoolUnusable
-from edge_agent.status import Report, SpoolView, StatusFile, look_at
+from edge_agent.status import Report, SpoolView, StatusFile, look_at, skipped_rows
+from wire.state import Note
 
 _UNBOUNDED = 1_000_000  # columns, where there is no terminal
 
@@ -26,9 +28,13 @@ def show(spool: Path, *, as_json: bool) -> int:
             "spooled": view.events,
             "gaps": view.gaps,
             "oldest": view.oldest.isoformat() if view.oldest else None,
+            "skipped": view.skipped,
+            "last_skipped": _plain(view.last_skipped),
+            "warning": _plain(view.warning),
         }
         # What an agent said of its connection is over when the agent is.
         said = asdict(report) | ({} if view.in_use else {"connected": False}) if report else {}
+        said.pop("credentials", None)
         print(json.dumps(said | facts))  # noqa: T201
     else:
         width = get_terminal_size((_UNBOUNDED, 1)).columns
@@ -52,6 +58,10 @@ def _wrapped(begins: str, words: str, width: int) -> str:
 def _lines(view: SpoolView, report: Report | None) -> list[tuple[str, str]]:
     oldest = f", the oldest from {view.oldest.isoformat()}" if view.oldest else ""
     lines = [("spool", f"{view.events} events wait for an ack{oldest}; {view.gaps} records of dropped events")]
+    if view.skipped:
+        lines.append(("source", skipped_rows(view)))
+    if view.warning is not None:
+        lines.append(("warning", f"{view.warning.text} ({view.warning.at.isoformat(timespec='seconds')})"))
     if report is None:
         return [("agent", "running" if view.in_use else "not running"), *lines]
     running = f"running as process {report.pid}" if view.in_use else "not running"
@@ -65,6 +75,10 @@ def _lines(view: SpoolView, report: Report | None) -> list[tuple[str, str]]:
         behind = "behind" if report.skew_ms > 0 else "ahead of"
         lines.append(("clock", f"{abs(report.skew_ms)} ms {behind} the service's"))
     return lines
+
+
+def _plain(note: Note | None) -> dict[str, Any] | None:
+    return None if note is None else note.model_dump(mode="json")
 
 
 def _ago(at: str | None) -> str:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import ClassVar
 from uuid import UUID
 
 from pydantic import Field
 
-from wire.events import SeqRange, WireModel
+from wire.events import Instance, SeqRange, WireModel
 from wire.moment import Moment
 
 # Of any size a sequence number may have, so many ranges stay below the contract's 64,000 bytes.
@@ -16,9 +17,20 @@ MAX_RANGES = 1500
 class Ack(WireModel):
     """Exactly what is committed (stored, duplicate or quarantined), as inclusive ranges."""
 
+    added: ClassVar[tuple[str, ...]] = ("instance", "reused")
+
     epoch: UUID
     seqs: list[SeqRange] = Field(description="Inclusive ranges, ascending, not touching each other.")
     now: Moment = Field(description="The service's plant time, for the agent's estimate of its clock skew.")
+    instance: Instance | None = Field(
+        default=None,
+        description="Who sent these events; an ack for another process of the same spool is not ours.",
+    )
+    reused: bool = Field(
+        default=False,
+        description="Some of these numbers were used before for other events: the spool was copied or restored. "
+        "The events are stored; the agent begins a new epoch.",
+    )
 
 
 def runs(seqs: list[int]) -> list[tuple[int, int]]:
@@ -42,8 +54,16 @@ def fold(seqs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return folded
 
 
-def acks(epoch: UUID, seqs: Iterable[tuple[int, int]], now: datetime) -> Iterator[Ack]:
+def acks(
+    epoch: UUID,
+    seqs: Iterable[tuple[int, int]],
+    now: datetime,
+    *,
+    instance: str | None = None,
+    reused: bool = False,
+) -> Iterator[Ack]:
     """Yield as few acks as name all of these ranges, each small enough for one message."""
     folded = fold(seqs)
     for first in range(0, max(len(folded), 1), MAX_RANGES):
-        yield Ack(epoch=epoch, seqs=folded[first : first + MAX_RANGES], now=now)
+        part = folded[first : first + MAX_RANGES]
+        yield Ack(epoch=epoch, seqs=part, now=now, instance=instance, reused=reused)

@@ -8,13 +8,14 @@ from uuid import UUID
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from wire.errors import PayloadRejected
-from wire.events import MAX_EVENTS, MAX_GAPS, AlarmEvent, EventBatch, Gap, Seq, SeqRange
+from wire.events import MAX_EVENTS, MAX_GAPS, AlarmEvent, EventBatch, Gap, Instance, Seq, SeqRange
 
 MAX_BYTES = 64_000
 
 Model = TypeVar("Model", bound=BaseModel)
 _UUID = TypeAdapter(UUID)
 _SEQ: TypeAdapter[int] = TypeAdapter(Seq)
+_INSTANCE: TypeAdapter[str] = TypeAdapter(Instance)
 _SEQS: TypeAdapter[tuple[int, int]] = TypeAdapter(SeqRange)
 
 
@@ -36,11 +37,15 @@ class DecodedBatch(NamedTuple):
     events: list[AlarmEvent]
     gaps: list[Gap]
     bad: list[BadItem]
+    instance: str | None = None
 
 
 def encode(model: BaseModel) -> bytes:
     """Write a model as the wire has it."""
-    return model.model_dump_json().encode()
+    added: tuple[str, ...] = getattr(model, "added", ())
+    fields = type(model).model_fields
+    unused = {name for name in added if getattr(model, name) == fields[name].default}
+    return model.model_dump_json(exclude=unused or None).encode()
 
 
 def exceeds_limit(payload: bytes) -> bool:
@@ -71,7 +76,7 @@ def decode_batch(payload: bytes) -> DecodedBatch:
         batch = EventBatch.model_validate_json(payload)
     except ValidationError as error:
         return _salvage(payload, error)
-    return DecodedBatch(batch.epoch, batch.events, batch.gaps, [])
+    return DecodedBatch(batch.epoch, batch.events, batch.gaps, [], batch.instance)
 
 
 def _refuse_oversize(payload: bytes) -> None:
@@ -95,7 +100,7 @@ def _salvage(payload: bytes, error: ValidationError) -> DecodedBatch:
     bad: list[BadItem] = []
     good_events = _judge(AlarmEvent, events, bad, "events")
     good_gaps = _judge(Gap, gaps, bad, "gaps")
-    return DecodedBatch(epoch, good_events, good_gaps, bad)
+    return DecodedBatch(epoch, good_events, good_gaps, bad, _readable_instance(envelope.get("instance")))
 
 
 def _judge(model: type[Model], items: list[Any], bad: list[BadItem], kind: str) -> list[Model]:
@@ -121,6 +126,13 @@ def _written(item: Any) -> bytes:
 def _word_or_infinity(digits: str) -> int | float:
     # Python refuses to read integers of thousands of digits; no machine word has more than 20.
     return int(digits) if len(digits) <= 20 else float("inf")  # noqa: PLR2004
+
+
+def _readable_instance(item: Any) -> str | None:
+    try:
+        return _INSTANCE.validate_python(item)
+    except ValidationError:
+        return None
 
 
 def _readable_seqs(item: Any) -> tuple[int, int] | None:

@@ -1,6 +1,6 @@
 """Moments on the wire: aware, written in UTC, within a century that a packaging machine can live in."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from pydantic import AwareDatetime, Field, PlainSerializer
@@ -14,6 +14,11 @@ def isoformat(at: datetime) -> str:
     whole_milliseconds = at.microsecond % 1000 == 0
     spec = "milliseconds" if whole_milliseconds else "microseconds"
     return at.astimezone(UTC).isoformat(timespec=spec).replace("+00:00", "Z")
+
+
+def clamped(at: datetime) -> datetime:
+    """Return the nearest moment that the wire can carry: a computer with a flat battery starts in 1970."""
+    return min(max(at, EARLIEST), LATEST - timedelta(seconds=1))
 
 
 Moment = Annotated[

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from threading import Event
 from typing import Protocol
 
@@ -9,15 +10,24 @@ from wire.alarm import Alarm
 
 
 @dataclass(frozen=True)
+class Lost:
+    """Alarms of the source that can no longer be read: why, and since when, if that is known."""
+
+    words: str
+    since: datetime | None
+
+
+@dataclass(frozen=True)
 class Batch:
     """Alarms and the bookmark that stands after them; both reach the spool in one transaction.
 
-    ``skipped`` tells what could not be read as an alarm, in words, for the agent's log.
+    ``skipped`` tells what could not be read as an alarm, in words; ``lost`` that alarms before these are missing.
     """
 
     alarms: list[Alarm]
     bookmark: str
     skipped: list[str] = field(default_factory=list)
+    lost: Lost | None = None
 
 
 class Source(Protocol):

@@ -60,7 +60,7 @@ class Replay:
             try:
                 yield number, self._rows.read(line), None
             except RowRejected as error:
-                yield number, None, str(error)
+                yield number, None, f"{error}; the row begins with {line.strip()[:60]!r}"
 
     def _raw_lines(self) -> Iterator[str]:
         opener = gzip.open if self._path.suffix == ".gz" else open

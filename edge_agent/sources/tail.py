@@ -1,41 +1,38 @@
-"""A growing log file, followed through rotation and truncation, on from the very byte reached before."""
+"""A growing log file, followed through rotation, copies and truncation, on from the very byte reached before."""
 
-import hashlib
-import json
 import logging
 import os
 import re
+import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import BinaryIO
 
-from edge_agent.sources import Batch
+from edge_agent.sources import Batch, Lost
+from edge_agent.sources.place import Place, located
 from wire.alarm import Alarm
 from wire.log_rows import RowReader, RowRejected
+from wire.micros import micros, moment
 
 BATCH = 500
 _CHUNK = 1 << 16
-_HEAD = 256
 _LONGEST_LINE = 1 << 16
+_GRACE = 10  # polls until a place that cannot be found is given up: a file may be copied over at this moment
 _ROTATED = re.compile(r"[.-]\d[\d.-]*")  # alarms.csv.1, alarms.csv-20261116; what is compressed is no longer ours
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Where reading stands: which file, how far, and how that file began.
+class _Reading:
+    """What is to be read next; ``moved`` if the place is not where it was, ``lost`` if rows may be missing."""
 
-    The inode finds a file that was renamed; the digest of its first bytes tells a file that was truncated and
-    has grown past the old place from one that was only appended to.
-    """
-
-    inode: int
+    path: Path
     offset: int
-    head_bytes: int
-    head_digest: str
+    moved: bool = False
+    lost: bool = False
 
 
 class Tail:
@@ -43,42 +40,90 @@ class Tail:
 
     def __init__(self, path: Path, *, rows: RowReader, poll_seconds: float = 0.2) -> None:
         self._path, self._rows, self._poll = path, rows, poll_seconds
-        self._lost: int | None = None
+        self._missing_since: float | None = None
+        self._was_at_end = float("-inf")  # when all that was there had been read
+        self._last_us: int | None = None
 
     def batches(self, bookmark: str | None, stop: Event) -> Iterator[Batch]:
         """Yield new alarms for ever; a path that does not exist yet, or cannot be read now, is waited for."""
-        place = _Place(**json.loads(bookmark)) if bookmark else None
+        place = Place.read(bookmark) if bookmark else None
+        self._last_us = place.last_us if place else None
         while not stop.is_set():
             try:
-                path = self._file_to_read(place)
-                file = path.open("rb") if path else None
+                reading = self._next(place)
+                file = reading.path.open("rb") if reading else None
             except OSError as error:  # a file may vanish between two looks at it
                 log.debug("cannot read %s now: %s", self._path, error)
-                file = None
-            if file is not None:
+                reading = file = None
+            if reading is not None and file is not None:
                 with file:
-                    start = place.offset if place and _same_file(file, place) else 0
-                    file.seek(start)
-                    for batch, reached in self._read_to_the_end(file, start):
+                    if reading.moved and place is not None:
+                        lost = self._lost(place) if reading.lost else None
+                        place = Place.of(file, reading.offset, self._last_us)
+                        yield Batch([], place.write(), lost=lost)
+                    file.seek(reading.offset)
+                    for batch, reached in self._read_to_the_end(file, reading.offset):
                         place = reached
                         yield batch
+                self._was_at_end = time.monotonic()
             stop.wait(self._poll)
 
-    def _file_to_read(self, place: _Place | None) -> Path | None:
+    def _next(self, place: Place | None) -> _Reading | None:
         """Return the oldest file with something unread, from the bookmarked one on to the path itself."""
         family = self._family()
-        if not family:
+        if not family or (place is None and family[-1] != self._path):
             return None
         if place is None:
-            return family[-1] if family[-1] == self._path else None
-        known = [path for path in family if path.stat().st_ino == place.inode]
-        if not known:
-            if self._lost != place.inode:
-                log.error("the file that was read before is gone; what %s held since may be missing", self._path)
-                self._lost = place.inode
-            return self._path if family[-1] == self._path else None
-        later = family[family.index(known[0]) :]
-        return next((path for path in later if _has_unread_line(path, place)), None)
+            return _Reading(self._path, 0)
+        holder = located(place, family)
+        if holder is not None:
+            self._missing_since = None
+            return self._unread(holder, place.offset, family)
+        return self._after_a_loss(place, family)
+
+    def _unread(self, holder: Path, offset: int, family: list[Path]) -> _Reading | None:
+        if _has_line(holder, offset):
+            return _Reading(holder, offset)
+        later = family[family.index(holder) + 1 :]
+        following = next((path for path in later if _has_line(path, 0)), None)
+        if following is None:
+            self._was_at_end = time.monotonic()
+            return None
+        return _Reading(following, 0)
+
+    def _after_a_loss(self, place: Place, family: list[Path]) -> _Reading | None:
+        """Return where to go on if the place is nowhere; after a while, and only if the log is there at all."""
+        if family[-1] != self._path:
+            return None
+        now = time.monotonic()
+        if self._missing_since is None:
+            self._missing_since = now
+        if now - self._missing_since < _GRACE * self._poll:
+            return None
+        for path in reversed(family):
+            with path.open("rb") as file:
+                offset = place.found_in(file)
+            if offset is not None:
+                log.info("older rows were removed from %s; reading goes on after the last one that was read", path)
+                return _Reading(path, offset, moved=True)
+        newer = [path for path in family if place.mtime_ns and path.stat().st_mtime_ns > place.mtime_ns]
+        first, start = (newer or [self._path])[0], 0
+        with first.open("rb") as file:
+            if place.covers(file):
+                start = os.fstat(file.fileno()).st_size
+        is_lost = place.offset > 0 and self._missing_since - self._was_at_end > _GRACE * self._poll
+        if not is_lost:
+            log.warning("%s was cut; rows of the last moment before that may be missing", self._path)
+        return _Reading(first, start, moved=True, lost=is_lost)
+
+    def _lost(self, place: Place) -> Lost:
+        since = moment(place.last_us) if place.last_us is not None else None
+        return Lost(
+            f"{self._path.name} was cut or replaced while it was not read. What followed byte {place.offset} is "
+            "neither in it nor in its rotated files, so alarms may be missing. Keep rotated files uncompressed "
+            "until they are read.",
+            since,
+        )
 
     def _family(self) -> list[Path]:
         """Return the path and the files it was rotated to (a number or a date after its name), oldest first."""
@@ -91,32 +136,30 @@ class Tail:
         current = [self._path] if self._path.is_file() else []
         return [path for _, path in sorted(rotated)] + current
 
-    def _read_to_the_end(self, file: BinaryIO, offset: int) -> Iterator[tuple[Batch, _Place]]:
-        inode = os.fstat(file.fileno()).st_ino
+    def _read_to_the_end(self, file: BinaryIO, offset: int) -> Iterator[tuple[Batch, Place]]:
         alarms: list[Alarm] = []
         skipped: list[str] = []
         unread = offset
         for line in _whole_lines(file):
+            text = line.decode("utf-8", errors="replace")
             try:
-                alarm = self._rows.read(line.decode("utf-8", errors="replace"))
+                alarm = self._rows.read(text)
                 if alarm is not None:
                     alarms.append(alarm)
             except RowRejected as error:
-                skipped.append(f"byte {unread}: {error}")
+                skipped.append(f"byte {unread}: {error}; the row begins with {text.strip()[:60]!r}")
             unread += len(line)
             if len(alarms) >= BATCH or len(skipped) >= BATCH:
-                yield _batch(file, inode, unread, alarms, skipped)
+                yield self._batch(file, unread, alarms, skipped)
                 alarms, skipped = [], []
         if unread > offset:
-            yield _batch(file, inode, unread, alarms, skipped)
+            yield self._batch(file, unread, alarms, skipped)
 
-
-def _batch(
-    file: BinaryIO, inode: int, offset: int, alarms: list[Alarm], skipped: list[str]
-) -> tuple[Batch, _Place]:
-    head_bytes = min(offset, _HEAD)
-    place = _Place(inode, offset, head_bytes, _head_digest(file, head_bytes))
-    return Batch(alarms, json.dumps(asdict(place)), skipped), place
+    def _batch(self, file: BinaryIO, offset: int, alarms: list[Alarm], skipped: list[str]) -> tuple[Batch, Place]:
+        if alarms:
+            self._last_us = micros(alarms[-1].at)
+        place = Place.of(file, offset, self._last_us)
+        return Batch(alarms, place.write(), skipped), place
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -131,21 +174,7 @@ def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
             rest = b""
 
 
-def _has_unread_line(path: Path, place: _Place) -> bool:
+def _has_line(path: Path, offset: int) -> bool:
     with path.open("rb") as file:
-        file.seek(place.offset if _same_file(file, place) else 0)
+        file.seek(offset)
         return any(True for _ in _whole_lines(file))
-
-
-def _same_file(file: BinaryIO, place: _Place) -> bool:
-    stat = os.fstat(file.fileno())
-    return (
-        stat.st_ino == place.inode
-        and stat.st_size >= place.offset
-        and _head_digest(file, place.head_bytes) == place.head_digest
-    )
-
-
-def _head_digest(file: BinaryIO, size: int) -> str:
-    head = os.pread(file.fileno(), size, 0)
-    return hashlib.sha256(head).hexdigest()[:16]

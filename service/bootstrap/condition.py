@@ -122,6 +122,7 @@ class ConditionDesk:
             lag_p50_seconds=lag.median,
             lag_p95_seconds=lag.p95,
             lag_events=lag.events,
+            backfilled=pace.backfilled,
         )
 
     def _broker(self) -> BrokerView:
@@ -177,6 +178,7 @@ class ConditionDesk:
             spooled=sum(spooled.values()),
             most_spooled=fullest and SpoolView(**fullest._asdict(), spooled=spooled[fullest]),
             worst_skew=worst and SkewView(**worst._asdict(), skew_ms=skews[worst]),
+            skipped=sum(agent.skipped for agent in found.values() if agent),
         )
 
     def _jobs(self) -> JobTotals:

@@ -18,7 +18,6 @@ from service.bootstrap.stores import Stores
 from service.broker.ingester import Ingester
 from service.core.health import Health
 from service.core.histogram import Counted
-from service.core.pace import LATE
 from service.core.version import Version
 from service.errors import NoChampion, Unavailable
 from service.flows.champion import Champion
@@ -105,12 +104,13 @@ class Metrics(Collector):
         yield histogram("http_request_duration_seconds", "Until an answer began.", taken, "method", "route")
 
     def _ingest(self, counts: Mapping[str, int], condition: Condition) -> Iterator[Metric]:
-        stored, lags = self.ingester.pace.totals()
+        stored, lags, backfilled, late = self.ingester.pace.totals()
+        believed = lags.all + backfilled
         refused = {name.removeprefix(_REFUSED): n for name, n in counts.items() if name.startswith(_REFUSED)}
         events = {
-            "stored": lags.all - lags.beyond(LATE),
-            "late": lags.beyond(LATE),
-            "flagged": stored - lags.all,
+            "stored": believed - late,
+            "late": late,
+            "flagged": stored - believed,
             "duplicate": counts.get("duplicate", 0),
             "quarantined": sum(refused.values()),
         }
@@ -125,7 +125,9 @@ class Metrics(Collector):
         quarantine = condition.quarantine
         held = {one.reason: one.items for one in quarantine.reasons} if quarantine else None
         yield gauge("quarantine_items", "What the quarantine holds, by reason.", held, "reason")
-        meaning = "Plant time between an alarm and its commit, of events whose time is believed."
+        meaning = "Events of a backlog or an old log, raised before their agent's connection began."
+        yield counter("backfilled_events", meaning, backfilled)
+        meaning = "Plant time between an alarm and its commit, of live events whose time is believed."
         yield histogram("event_lag_seconds", meaning, {(): lags})
         messages = {
             "sent_back": counts.get("sent_back", 0),
@@ -157,6 +159,8 @@ class Metrics(Collector):
         yield gauge("spooled_events", "Events that wait at all machines.", agents.spooled if agents else None)
         yield gauge("spooled_events_most", "Events that wait at the machine where most do.", most)
         yield gauge("agent_skew_seconds", "How far the clock of that agent is off that is off most.", skew)
+        skipped = agents.skipped if agents else None
+        yield gauge("skipped_rows", "Rows of their sources that agents could not read as alarms.", skipped)
         machines = _told(lambda: self.stores.machines.all(retired=True))
         states = None if machines is None else _each(MachineState, Counter(one.state for one in machines))
         yield gauge("machines", "Machines by how far they are with learning.", states, "state")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from service.bootstrap.agent_warnings import LASTS, agent_warnings
 from service.bootstrap.cluster import EVERYTHING
 from service.bootstrap.excess import excess_warnings
 from service.bootstrap.window_check import window_conflict
@@ -80,10 +81,7 @@ def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]
     told |= excess_warnings(ExcessStore(stores.database), stores.events.limits, now, sees)
     if service.clock_check.warning:
         told["clock"] = service.clock_check.warning
-    twins = [one for one in service.ingester.twins.seen(service.clock.now()) if sees(one.site)]
-    if twins:
-        names = ", ".join(str(machine) for machine in twins)
-        told["two_agents"] = f"Two agents take turns to speak as {names}; stop one, or give it its own name."
+    told |= _agent_warnings(service, sees)
     told |= _model_warnings(service, sees)
     silent = [one for one in service.silence.found if sees(one.machine.site)]
     if silent:
@@ -122,6 +120,15 @@ def _model_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str
             "unknown. Look at what these machines send, and put codes that matter into the catalogue."
         )
     return told
+
+
+def _agent_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
+    now = service.clock.now()
+    try:
+        noted = service.stores.machines.agents_with_notes(now - LASTS)
+    except Unavailable:
+        return {}  # the database is listed as a trouble itself
+    return agent_warnings({machine: one for machine, one in noted.items() if sees(machine.site)}, now)
 
 
 def _cluster_warnings(service: "Service") -> dict[str, str]:

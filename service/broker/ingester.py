@@ -6,17 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from threading import Event, Thread
-from uuid import UUID
 
 from service.broker.inbox import BatchLimits, Inbox, InboxLimits
 from service.broker.link import Delivery, Link
 from service.core.machine import Agent, Machine
 from service.core.pace import Pace
-from service.core.recording import IN_TIME, Recorded
+from service.core.recording import IN_TIME, EventRow, Recorded
 from service.errors import Unavailable
 from service.flows.feed import Feed
 from service.flows.ports import Recorder
-from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
+from service.flows.record_events import Incoming, Intake, Receipt, Sender, TimePolicy, record
 from service.flows.registry import Registry
 from service.flows.twins import Twins
 from wire.acks import acks
@@ -29,6 +28,7 @@ from wire.topics import Channel, topic
 log = logging.getLogger(__name__)
 
 _OWE_AT_MOST = 0.25  # seconds
+_YOUNG_US = 15 * 60 * 1_000_000
 _RETRY_AT_LEAST, _RETRY_AT_MOST = 0.2, 5.0
 
 
@@ -57,7 +57,8 @@ class Ingester:
         self._feed = feed or Feed(most_listeners=0)
         self.pace = Pace()
         self.twins = Twins()
-        self._owed: dict[tuple[MachineId, UUID], list[tuple[int, int]]] = {}
+        self._owed: dict[Sender, list[tuple[int, int]]] = {}
+        self._reused: set[Sender] = set()  # senders whose numbers were used before, not told yet
         self._paid_at = 0.0
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="ingester", daemon=True)
@@ -125,7 +126,10 @@ class Ingester:
         self._late(receipt.late)
         self._touched(receipt.touched)  # before the acks: who asks after an ack sees what it acked
         for machine, ack in receipt.acks:
-            self._owed.setdefault((machine, ack.epoch), []).extend(ack.seqs)
+            sender = Sender(machine, ack.epoch, ack.instance)
+            self._owed.setdefault(sender, []).extend(ack.seqs)
+            if ack.reused:
+                self._reused.add(sender)
         for delivery in deliveries:
             self.link.ack(delivery)
         self.counts.update(receipt.counts)
@@ -134,10 +138,25 @@ class Ingester:
     def _note(self, receipt: Receipt) -> None:
         """Let whoever looks and listens know; nobody may be waited for here."""
         committed_us = micros(self._clock.now())
-        lags = [committed_us - row.at_us for row in receipt.fresh if row.flag == IN_TIME]
-        self.pace.note(receipt.recorded.stored, lags)
+        live: list[int] = []
+        backfilled: list[int] = []
+        for row in receipt.fresh:
+            if row.flag == IN_TIME:
+                ages = live if self._is_live(row, committed_us) else backfilled
+                ages.append(committed_us - row.at_us)
+        self.pace.note(receipt.recorded.stored, live, backfilled)
         if self._feed.listened:
             self._feed.raised(receipt.fresh, receipt.machines.values())
+
+    def _is_live(self, row: EventRow, now_us: int) -> bool:
+        """Say whether an event was raised while its agent was connected, and is not from a backlog or an old log.
+
+        Where the beginning of the connection is not known, an event is live if it is young.
+        """
+        agent = self._present.get(row.machine)
+        if agent is None or agent.connected_at is None:
+            return now_us - row.at_us < _YOUNG_US
+        return row.at_us >= micros(agent.connected_at)
 
     def _pay(self) -> None:
         """Tell the agents what is committed: at once where nothing waits, else together with what comes next.
@@ -145,11 +164,12 @@ class Ingester:
         An ack a batch for each of hundreds of machines would cost more than their events do.
         """
         owed, self._owed, self._paid_at = self._owed, {}, time.monotonic()
+        reused, self._reused = self._reused, set()
         now = self._clock.now()
-        for (machine, epoch), seqs in owed.items():
-            for ack in acks(epoch, seqs, now):
+        for sender, seqs in owed.items():
+            for ack in acks(sender.epoch, seqs, now, instance=sender.instance, reused=sender in reused):
                 if self.link is not None:
-                    self.link.publish(topic(machine, Channel.ACKS), encode(ack))
+                    self.link.publish(topic(sender.machine, Channel.ACKS), encode(ack))
 
     def _committed(self, deliveries: list[Delivery]) -> Receipt | None:
         """Judge and commit, waiting for a store that is away; the broker holds back while nothing is acked."""

@@ -20,10 +20,6 @@ class Counted(NamedTuple):
         """How many there were."""
         return self.below[-1]
 
-    def beyond(self, bound: float) -> int:
-        """Return how many were more than one of the bounds."""
-        return self.all - self.below[self.bounds.index(bound)]
-
 
 class Histogram:
     """Grows only; what it holds is read in one piece, so that figures derived from it never run backwards."""

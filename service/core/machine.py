@@ -6,6 +6,7 @@ from uuid import UUID
 
 from service.errors import Gone, NotFound
 from wire.identity import MachineId
+from wire.state import Note
 from wire.words import MachineState
 
 
@@ -39,6 +40,12 @@ class Agent:
     spooled: int | None = None
     skew_ms: int | None = None
     since: datetime | None = None
+    state_at: datetime | None = None  # what the state says is true as of then; events are heard later
+    skipped: int = 0  # rows of its source that it could not read
+    last_skipped: Note | None = None
+    warning: Note | None = None
+    rival: Note | None = None  # another agent that speaks in the machine's name
+    connected_at: datetime | None = None  # known only of states that this process has received
 
 
 @dataclass(frozen=True)

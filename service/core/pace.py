@@ -15,11 +15,20 @@ _LAGS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, LATE, 21
 
 
 class Lag(NamedTuple):
-    """Seconds of plant time between an alarm and its commit, over the most recent events."""
+    """Seconds of plant time between an alarm and its commit, over the most recent live events."""
 
     median: float | None
     p95: float | None
     events: int
+
+
+class Totals(NamedTuple):
+    """Events since the start: all, the lags of live ones, those of a backlog, and those that came late at all."""
+
+    stored: int
+    lags: Counted
+    backfilled: int
+    late: int
 
 
 class Pace:
@@ -32,9 +41,13 @@ class Pace:
         self._seconds: deque[tuple[int, int]] = deque()
         self._lags: deque[int] = deque(maxlen=_RECENT)
         self._stored, self._histogram = 0, Histogram(_LAGS)
+        self._backfilled = self._late = 0
 
-    def note(self, events: int, lags_us: Sequence[int] = ()) -> None:
-        """Count events that were just committed; a negative lag, from an agent whose clock is ahead, is none."""
+    def note(self, events: int, lags_us: Sequence[int] = (), backfilled_us: Sequence[int] = ()) -> None:
+        """Count events that were just committed; a negative lag, from an agent whose clock is ahead, is none.
+
+        ``backfilled_us`` are the ages of events of a backlog: they waited for a connection, not for us.
+        """
         if not events:
             return
         second = int(self._monotonic())
@@ -48,11 +61,18 @@ class Pace:
             self._lags.extend(lags_us)
             self._stored += events
             self._histogram.add_all(lags_us, unit=1e-6)
+            self._backfilled += len(backfilled_us)
+            self._late += sum(lag > LATE * 1e6 for lags in (lags_us, backfilled_us) for lag in lags)
 
-    def totals(self) -> tuple[int, Counted]:
-        """Return how many events were stored since the start, and how long those took whose time is believed."""
+    @property
+    def backfilled(self) -> int:
+        """How many events of backlogs were stored since the start."""
+        return self._backfilled
+
+    def totals(self) -> Totals:
+        """Return what was stored since the start; only events whose time is believed have a lag or an age."""
         with self._lock:
-            return self._stored, self._histogram.read()
+            return Totals(self._stored, self._histogram.read(), self._backfilled, self._late)
 
     def rate(self, seconds: int) -> float:
         """Return events a second over the last ``seconds``, or over all of its life while that is shorter."""

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from service.core.machine import Agent
 from wire.identity import MachineId
+from wire.state import Note
 
 IN_TIME, FROM_THE_FUTURE, TOO_OLD = 0, 1, 2
 MAX_BODY = 64_000
@@ -62,19 +63,21 @@ class Recording:
     released: set[int] = field(default_factory=set)  # rows of the quarantine that this recording replaces
     # Epochs that were stored before; where one is gone, its machine was erased, whoever it is now.
     continued: set[tuple[int, UUID]] = field(default_factory=set)
+    renumber_clashes: bool = False  # store events whose number is taken by another event under another number
+    rivals: dict[int, Note] = field(default_factory=dict)  # machines in whose name another agent speaks, too
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
         parts = (self.events, self.gaps, self.quarantined, self.told, self.heard, self.knocking, self.released)
-        return not any(parts)
+        return not any(parts) and not self.rivals
 
     @property
     def machines(self) -> set[int]:
         """The rows of all machines that something would be stored of."""
         of_rows = {machine for rows in (self.events, self.gaps) for machine, _ in groupby(rows, _machine)}
         of_bodies = {row.machine for row in self.quarantined if row.machine is not None}
-        return of_rows | of_bodies | self.told.keys() | self.heard
+        return of_rows | of_bodies | self.told.keys() | self.heard | self.rivals.keys()
 
     def without_machines(self, absent: Collection[int]) -> "Recording":
         """Return the same recording without anything of these machines."""
@@ -85,6 +88,7 @@ class Recording:
             quarantined=[row for row in self.quarantined if row.machine not in absent],
             told={machine: agent for machine, agent in self.told.items() if machine not in absent},
             heard=self.heard.difference(absent),
+            rivals={machine: note for machine, note in self.rivals.items() if machine not in absent},
             released=set(),  # what is not stored stays in the quarantine
         )
 
@@ -104,6 +108,7 @@ class Recorded:
 
     Nothing is stored of machines that are ``absent``, because they were retired or erased meanwhile, nor of the
     epochs that were ``refused``, because their machine has too many; neither may be acked.
+    ``clashed`` are those whose number was used before for another event and that are stored under another one.
     """
 
     stored: int
@@ -112,3 +117,4 @@ class Recorded:
     fresh: tuple[EventRow, ...] | None = field(default=None, compare=False)
     absent: frozenset[int] = frozenset()
     refused: frozenset[tuple[int, UUID]] = frozenset()
+    clashed: tuple[EventRow, ...] = field(default=(), compare=False)

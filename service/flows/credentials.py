@@ -240,6 +240,9 @@ class CredentialDesk:
             spooled=agent.spooled or 0,
             skew_ms=agent.skew_ms,
             at=self.clock.now(),
+            skipped=agent.skipped,
+            last_skipped=agent.last_skipped,
+            warning=agent.warning,
         )
         return topic(machine.id, Channel.STATE), encode(state)
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -29,11 +29,19 @@ from wire.codec import decode, decode_batch
 from wire.errors import PayloadRejected, TopicRejected
 from wire.identity import MachineId
 from wire.micros import micros
-from wire.state import AgentState
+from wire.state import AgentState, Note, bounded
 from wire.topics import Channel, parse_topic
 
 _LATE = timedelta(seconds=LATE)
 _parse_topic = lru_cache(maxsize=10_000)(parse_topic)
+
+
+class Sender(NamedTuple):
+    """Whom an ack is for: a machine's spool, and the process that sends from it, where it says so."""
+
+    machine: MachineId
+    epoch: UUID
+    instance: str | None
 
 
 class Incoming(NamedTuple):
@@ -85,14 +93,14 @@ class Intake:
     present: Mapping[int, Agent] = field(default_factory=dict)  # what agents told last, by machine
     stale_after: timedelta = timedelta(0)
     recording: Recording = field(init=False)
-    acked: dict[tuple[MachineId, UUID], list[tuple[int, int]]] = field(default_factory=dict)
+    acked: dict[Sender, list[tuple[int, int]]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     machines: dict[MachineId, Machine] = field(default_factory=dict)
     late: set[Machine] = field(default_factory=set)
     touched: set[MachineId] = field(default_factory=set)  # whose forecasts may have changed
 
     def __post_init__(self) -> None:
-        self.recording = Recording(micros(self.now))
+        self.recording = Recording(micros(self.now), renumber_clashes=True)
         self._flag = self.policy.judge(self.now)
         self._late_before = self.now - _LATE
 
@@ -123,10 +131,20 @@ class Intake:
 
     def acks(self, recorded: Recorded) -> list[tuple[MachineId, Ack]]:
         """Return what may be said to the agents once the recording is committed: what was stored of it."""
-        rows = {machine: self.machines[machine].row for machine, _ in self.acked}
+        rows = {machine: self.machines[machine].row for machine, _, _ in self.acked}
+        reused = {(row.machine, row.epoch) for row in recorded.clashed}
         return [
-            (machine, Ack(epoch=epoch, seqs=fold(seqs), now=self.now))
-            for (machine, epoch), seqs in self.acked.items()
+            (
+                machine,
+                Ack(
+                    epoch=epoch,
+                    seqs=fold(seqs),
+                    now=self.now,
+                    instance=instance,
+                    reused=(rows[machine], epoch) in reused,
+                ),
+            )
+            for (machine, epoch, instance), seqs in self.acked.items()
             if rows[machine] not in recorded.absent and (rows[machine], epoch) not in recorded.refused
         ]
 
@@ -134,7 +152,7 @@ class Intake:
         batch = decode_batch(message.payload)
         row, epoch = machine.row, batch.epoch
         self.touched.add(machine.id)
-        acked = self.acked.setdefault((machine.id, epoch), [])
+        acked = self.acked.setdefault(Sender(machine.id, epoch, batch.instance), [])
         judge = self._flag
         taken = [
             EventRow(row, epoch, event.seq, event.code, at_us := micros(event.at), judge(at_us))
@@ -167,12 +185,24 @@ class Intake:
         state = decode(AgentState, message.payload)
         # A retained state is old news; a live one, a last will above all, is from this very moment.
         heard_at = min(state.at, self.now) if message.retained else self.now
-        if not self.twins.believes(machine.id, state.epoch, online=state.online, at=self.now):
+        believed = self.twins.believes(
+            machine.id,
+            state.epoch,
+            online=state.online,
+            at=self.now,
+            instance=state.instance,
+            gave_way=state.gave_way,
+        )
+        pair = self.twins.pair(machine.id, self.now)
+        if pair is not None:
+            self.recording.rivals[machine.row] = _rival(machine.id, pair, self.now)
+        if not believed:
             self.counts["states_of_another_agent"] += 1
             return
-        told = Agent(state.online, heard_at, state.agent, state.epoch, state.spooled, state.skew_ms)
+        before = self.present.get(machine.row)
+        told = _told(state, heard_at, before)
         self.recording.told[machine.row] = told
-        if self._is_news(self.present.get(machine.row), told):
+        if self._is_news(before, told):
             self.touched.add(machine.id)
 
     def _is_news(self, before: Agent | None, now: Agent) -> bool:
@@ -209,7 +239,10 @@ def record(intake: Intake, *, recorder: Recorder) -> Receipt:
     """Commit an intake in one transaction; only then may its acks be sent."""
     recorded = Recorded(0, 0, 0) if intake.recording.is_empty else recorder.commit(intake.recording)
     counts = intake.counts + Counter(
-        stored=recorded.stored, duplicate=recorded.duplicates, **{"quarantined:conflict": recorded.conflicts}
+        stored=recorded.stored,
+        duplicate=recorded.duplicates,
+        reused_numbers=len(recorded.clashed),
+        **{"quarantined:conflict": recorded.conflicts},
     )
     if recorded.absent:
         counts["unregistered"] += len(recorded.absent)
@@ -217,6 +250,39 @@ def record(intake: Intake, *, recorder: Recorder) -> Receipt:
         counts["refused_epochs"] += len(recorded.refused)
     fresh = intake.recording.events if recorded.fresh is None else recorded.fresh
     return Receipt(intake.acks(recorded), intake.touched, intake.late, recorded, counts, fresh, intake.machines)
+
+
+def _told(state: AgentState, heard_at: datetime, before: Agent | None) -> Agent:
+    """Return how an agent is by its state.
+
+    A last will was written when the connection began: what the agent has said since then is newer.
+    """
+    if (
+        not state.online
+        and before
+        and before.epoch == state.epoch
+        and before.state_at
+        and before.state_at > state.at
+    ):
+        return replace(before, online=False, heard_at=heard_at)
+    return Agent(
+        state.online,
+        heard_at,
+        state.agent,
+        state.epoch,
+        state.spooled,
+        state.skew_ms,
+        state_at=state.at,
+        skipped=state.skipped,
+        last_skipped=state.last_skipped,
+        warning=state.warning,
+        connected_at=state.connected_at,
+    )
+
+
+def _rival(machine: MachineId, pair: tuple[str, str], at: datetime) -> Note:
+    text = f"Two agents speak as {machine}: {pair[0]} and {pair[1]}. Stop one of them, or give it its own name."
+    return Note(text=bounded(text), at=at)
 
 
 def _storable(text: str) -> str:

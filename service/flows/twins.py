@@ -1,4 +1,4 @@
-"""Two agents in one machine's name: known by their spools, which take turns, and kept from contradicting."""
+"""Two agents in one machine's name: known by their spools and processes, and kept from contradicting."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -7,57 +7,79 @@ from uuid import UUID
 from wire.identity import MachineId
 
 _REMEMBERS = timedelta(days=1)
-_MOST = 100  # spools of one machine: whoever makes up new ones without end must not fill the memory
+_MOST = 100  # speakers of one machine: whoever makes up new ones without end must not fill the memory
 
 
 @dataclass
-class _Voices:
-    """Whose voice a machine speaks with now, and which it spoke with before."""
+class _Speakers:
+    """Who speaks for a machine now, and who did before; a speaker is an agent's process, or else its spool."""
 
-    present: UUID
-    before: dict[UUID, datetime] = field(default_factory=dict)
-    parted: frozenset[UUID] = frozenset()
-    twins_at: datetime | None = None
+    present: str
+    epoch: UUID
+    before: dict[str, datetime] = field(default_factory=dict)
+    parted: frozenset[str] = frozenset()
+    pair: tuple[str, str] | None = None
+    pair_at: datetime | None = None
+
+    def found(self, other: str, at: datetime) -> None:
+        self.pair, self.pair_at = (self.present, other), at
 
 
 @dataclass
 class Twins:
-    """A new spool is a new voice, once; one that comes back, or says farewell unheard, is a second agent."""
+    """A new speaker is a restart, once; one that comes back, or parts without a greeting, is a second agent."""
 
-    _voices: dict[MachineId, _Voices] = field(default_factory=dict)
+    _speakers: dict[MachineId, _Speakers] = field(default_factory=dict)
 
-    def believes(self, machine: MachineId, epoch: UUID, *, online: bool, at: datetime) -> bool:
-        """Hear a state; False for the farewell of an agent whose place another has taken."""
-        voices = self._voices.get(machine)
-        if voices is None:
-            self._voices[machine] = _Voices(epoch)
+    def believes(
+        self,
+        machine: MachineId,
+        epoch: UUID,
+        *,
+        online: bool,
+        at: datetime,
+        instance: str | None = None,
+        gave_way: bool = False,
+    ) -> bool:
+        """Take in a state; False for the farewell of an agent whose place another has taken."""
+        known = self._speakers.get(machine)
+        if known is None:
+            self._speakers[machine] = _Speakers(instance or str(epoch), epoch)
             return True
-        if epoch == voices.present:
-            voices.parted = voices.parted - {epoch} if online else voices.parted | {epoch}
+        # A state without an instance is of an older agent, or written by the service for one it has locked out.
+        speaker = instance or (known.present if epoch == known.epoch else str(epoch))
+        if speaker == known.present:
+            known.epoch = epoch
+            known.parted = known.parted - {speaker} if online else known.parted | {speaker}
             return True
         if not online:
-            # A farewell without a greeting before it: an agent that found its place taken and gave way.
-            if epoch not in voices.before or epoch in voices.parted:
-                voices.twins_at = at
+            # It says so, or parts without a greeting: an agent that found its place taken and gave way.
+            if gave_way or speaker not in known.before or speaker in known.parted:
+                known.found(speaker, at)
             else:
-                voices.parted = voices.parted | {epoch}
+                known.parted = known.parted | {speaker}
             return False
-        last_spoke = voices.before.get(epoch)
+        last_spoke = known.before.get(speaker)
         if last_spoke is not None and at - last_spoke < _REMEMBERS:
-            voices.twins_at = at
-        voices.before = {other: when for other, when in voices.before.items() if at - when < _REMEMBERS}
-        voices.before.pop(voices.present, None)
-        voices.before[voices.present] = at  # last, as the newest
-        if len(voices.before) > _MOST:
-            del voices.before[next(iter(voices.before))]
-        voices.parted = (voices.parted & voices.before.keys()) - {epoch}
-        voices.present = epoch
+            known.found(speaker, at)
+        known.before = {other: when for other, when in known.before.items() if at - when < _REMEMBERS}
+        known.before.pop(known.present, None)
+        known.before[known.present] = at  # last, as the newest
+        if len(known.before) > _MOST:
+            del known.before[next(iter(known.before))]
+        known.parted = (known.parted & known.before.keys()) - {speaker}
+        known.present, known.epoch = speaker, epoch
         return True
+
+    def pair(self, machine: MachineId, at: datetime) -> tuple[str, str] | None:
+        """Return the two agents of a machine if they were found out at this very moment."""
+        known = self._speakers.get(machine)
+        return known.pair if known is not None and known.pair_at == at else None
 
     def seen(self, now: datetime) -> list[MachineId]:
         """Return the machines in whose name two agents have spoken within a day."""
         return sorted(
             machine
-            for machine, voices in list(self._voices.items())
-            if voices.twins_at is not None and now - voices.twins_at < _REMEMBERS
+            for machine, known in list(self._speakers.items())
+            if known.pair_at is not None and now - known.pair_at < _REMEMBERS
         )

@@ -1,8 +1,13 @@
-"""Events that contradict what is stored: the first of a number stays, another under it goes to quarantine."""
+"""Events whose number is taken by another event: a live one is stored under another number, else quarantined.
+
+Numbers are used twice where an edge computer was restored from an image, or copied with its spool. Both events
+happened, so both are stored.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from uuid import UUID
+from hashlib import blake2b
+from uuid import UUID, uuid5
 
 from sqlalchemy import Connection, select
 
@@ -15,6 +20,8 @@ from wire.micros import moment
 from wire.moment import isoformat
 from wire.topics import Channel, topic
 
+_REUSED = UUID("b3c4a6de-5a0f-4f0e-9d39-0d3f5d8c7e21")  # namespace of the epochs of clashing events
+_HIGHEST = 2**63 - 1
 Body = tuple[int, int]  # code and moment
 Clash = tuple[EventRow, Body]  # an event whose number is taken, and by what
 
@@ -46,6 +53,23 @@ def known_before(
             elif received_us == recording.received_us:
                 fresh[epoch_id, row.seq] = row
     return clashes, tuple(fresh.values())
+
+
+def renumbered(clashes: Sequence[Clash]) -> list[EventRow]:
+    """Return clashing events as they can be stored: in an epoch made from their own, numbered by their content.
+
+    The same event gives the same number however often it is sent, so resending changes nothing.
+    """
+    return [row._replace(epoch=_reused_epoch(row.epoch), seq=_number(row)) for row, _ in clashes]
+
+
+def _reused_epoch(epoch: UUID) -> UUID:
+    return uuid5(_REUSED, str(epoch))
+
+
+def _number(row: EventRow) -> int:
+    content = f"{row.seq} {row.code} {row.at_us}".encode()
+    return int.from_bytes(blake2b(content, digest_size=8).digest()) % _HIGHEST + 1
 
 
 def conflicts(connection: Connection, clashes: Sequence[Clash]) -> list[Quarantined]:

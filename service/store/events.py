@@ -29,7 +29,7 @@ from service.core.machine import Machine
 from service.core.recording import FROM_THE_FUTURE, TOO_OLD, Recorded, Recording
 from service.errors import Unavailable
 from service.store import arrivals
-from service.store.clashes import Clash, conflicts, known_before
+from service.store.clashes import Clash, conflicts, known_before, renumbered
 from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.epochs import give_numbers, known_numbers
@@ -39,7 +39,7 @@ from service.store.fence import absent
 from service.store.gaps import gaps_between, insert_gaps, newest_gaps
 from service.store.integers import integers
 from service.store.late import note_late
-from service.store.machines import record_knocks, record_signs_of_life
+from service.store.machines import record_knocks, record_rivals, record_signs_of_life
 from service.store.partitions import Months
 from service.store.quarantine import insert_quarantined
 from service.store.tables import epochs, events, quarantine
@@ -111,6 +111,8 @@ class EventStore:
             recorded, clashes = _insert_events(connection, recording, numbers)
         else:
             recorded, clashes = arrivals.store(connection, recording, numbers, held)
+        if clashes and recording.renumber_clashes:
+            recorded, clashes = self._renumber(connection, recording, recorded, clashes)
         received_us = recording.received_us
         left_out = Counter((machine, ExcessKind.EPOCHS) for machine, _ in refused)
         left_out += insert_gaps(connection, recording.gaps, numbers, received_us, most=self.limits.gaps)
@@ -119,6 +121,7 @@ class EventStore:
             connection, [*recording.quarantined, *conflicts(connection, clashes)], received_us, self.limits
         )
         record_signs_of_life(connection, recording.told, recording.heard, received_us)
+        record_rivals(connection, recording.rivals)
         record_knocks(connection, recording.knocking, received_us)
         note_excess(connection, left_out, received_us)
         return replace(_of_part(recorded, recording), refused=frozenset(refused)) if refused else recorded
@@ -221,6 +224,29 @@ class EventStore:
         ]
         last = Cursor(shown[-1].at_us, shown[-1].code, shown[-1].epoch_id, shown[-1].seq) if more else None
         return AlarmPage(alarms, last)
+
+    def _renumber(
+        self, connection: Connection, recording: Recording, recorded: Recorded, clashes: list[Clash]
+    ) -> tuple[Recorded, list[Clash]]:
+        """Store events whose numbers are taken under other ones; return all that is recorded, and what is not."""
+        moved = dict(zip(renumbered(clashes), clashes, strict=True))
+        numbers = give_numbers(connection, {_of_epoch(row) for row in moved}, most=self.limits.epochs)
+        storable = Recording(recording.received_us, events=[row for row in moved if _of_epoch(row) in numbers])
+        if self.database.is_sqlite:
+            more, left = _insert_events(connection, storable, numbers)
+        else:
+            held = arrivals.hold(connection, numbers.values())
+            more, left = arrivals.store(connection, storable, numbers, held)
+        left += [clash for row, clash in moved.items() if _of_epoch(row) not in numbers]
+        fresh = tuple(storable.events) if more.fresh is None else more.fresh
+        whole = Recorded(
+            recorded.stored + more.stored,
+            recorded.duplicates + more.duplicates,
+            len(left),
+            (*(recorded.fresh or ()), *fresh),
+            clashed=tuple(moved[row][0] for row in storable.events),
+        )
+        return whole, left
 
     @contextmanager
     def _months_may_be_gone(self) -> Iterator[None]:

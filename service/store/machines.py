@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, text
+from sqlalchemy import Connection, Row, or_, select, text, update
 
 from service.core.machine import Agent, Knock, Machine, unknown_machine
 from service.store.dialect import insert_rows, upsert
@@ -13,10 +13,23 @@ from service.store.engine import Database
 from service.store.tables import agents, knocks, machines
 from wire.identity import MachineId
 from wire.micros import micros, moment
+from wire.state import Note
 from wire.words import MachineState
 
-_LIFE_COLUMNS = ("machine_id", "heard_us", "since_us", "online", "agent", "epoch", "spooled", "skew_ms")
-_TOLD = ("online", "agent", "epoch", "spooled", "skew_ms")
+_TOLD = (
+    "online",
+    "agent",
+    "epoch",
+    "spooled",
+    "skew_ms",
+    "state_us",
+    "skipped",
+    "last_skipped",
+    "last_skipped_us",
+    "warning",
+    "warning_us",
+)
+_LIFE_COLUMNS = ("machine_id", "heard_us", "since_us", *_TOLD)
 # Who only raised an alarm names no agent; it keeps what it told before.
 _LIVES = "(machine_id) DO UPDATE SET heard_us = excluded.heard_us, " + ", ".join(
     f"{name} = CASE WHEN excluded.agent IS NULL THEN agents.{name} ELSE excluded.{name} END" for name in _TOLD
@@ -63,6 +76,19 @@ class MachineStore:
         with self.database.read() as connection:
             return {MachineId(row.site, row.machine): _agent(row) for row in connection.execute(query)}
 
+    def agents_with_notes(self, since: datetime) -> dict[MachineId, Agent]:
+        """Return the agents that had a row they could not read, a warning or a rival at or after a moment."""
+        since_us = micros(since)
+        noted = [agents.c[name] >= since_us for name in ("last_skipped_us", "warning_us", "rival_us")]
+        query = (
+            select(machines.c.site, machines.c.machine, agents)
+            .join_from(machines, agents)
+            .where(or_(*noted), machines.c.state != MachineState.RETIRED.value)
+            .order_by(machines.c.site, machines.c.machine)
+        )
+        with self.database.read() as connection:
+            return {MachineId(row.site, row.machine): _agent(row) for row in connection.execute(query)}
+
     def agent(self, machine: Machine) -> Agent | None:
         """Return how one machine's agent was when last heard."""
         with self.database.read() as connection:
@@ -97,10 +123,28 @@ def record_signs_of_life(
 
 def _life(connection: Connection, row: int, agent: Agent | None, at_us: int) -> tuple[Any, ...]:
     if agent is None:
-        return (row, at_us, at_us, True, None, None, None, None)
+        return (row, at_us, at_us, True, *[None] * (len(_TOLD) - 1))
     at_us = micros(agent.heard_at)
     epoch = agent.epoch.hex if agent.epoch and connection.dialect.name == "sqlite" else agent.epoch
-    return (row, at_us, at_us, agent.online, agent.version, epoch, agent.spooled, agent.skew_ms)
+    state_us = micros(agent.state_at) if agent.state_at else at_us
+    told = (agent.online, agent.version, epoch, agent.spooled, agent.skew_ms, state_us, agent.skipped)
+    return (row, at_us, at_us, *told, *_note_columns(agent.last_skipped), *_note_columns(agent.warning))
+
+
+def record_rivals(connection: Connection, rivals: Mapping[int, Note]) -> None:
+    """Note inside a transaction that two agents speak in the name of machines."""
+    for row, rival in sorted(rivals.items()):
+        text, at_us = _note_columns(rival)
+        changed = update(agents).where(agents.c.machine_id == row).values(rival=text, rival_us=at_us)
+        connection.execute(changed)
+
+
+def _note_columns(note: Note | None) -> tuple[str | None, int | None]:
+    return (None, None) if note is None else (note.text, micros(note.at))
+
+
+def _note(text: str | None, at_us: int | None) -> Note | None:
+    return None if text is None or at_us is None else Note(text=text, at=moment(at_us))
 
 
 def record_knocks(connection: Connection, knocking: Iterable[MachineId], at_us: int) -> None:
@@ -132,4 +176,9 @@ def _agent(row: Row[Any]) -> Agent:
         spooled=row.spooled,
         skew_ms=row.skew_ms,
         since=moment(row.since_us) if row.since_us is not None else None,
+        state_at=moment(row.state_us) if row.state_us is not None else None,
+        skipped=row.skipped or 0,
+        last_skipped=_note(row.last_skipped, row.last_skipped_us),
+        warning=_note(row.warning, row.warning_us),
+        rival=_note(row.rival, row.rival_us),
     )

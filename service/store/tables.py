@@ -123,6 +123,14 @@ agents = Table(
     Column("skew_ms", BigInteger, nullable=True),
     Column("heard_us", BigInteger, nullable=False),
     Column("since_us", BigInteger, nullable=True),  # the first sign of life
+    Column("state_us", BigInteger, nullable=True),  # as of when the state was true
+    Column("skipped", BigInteger, nullable=True),
+    Column("last_skipped", Text, nullable=True),
+    Column("last_skipped_us", BigInteger, nullable=True),
+    Column("warning", Text, nullable=True),
+    Column("warning_us", BigInteger, nullable=True),
+    Column("rival", Text, nullable=True),
+    Column("rival_us", BigInteger, nullable=True),
 )
 
 knocks = Table(

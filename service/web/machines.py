@@ -84,6 +84,11 @@ def view(machine: Machine, agent: Agent | None) -> MachineView:
             version=agent.version,
             spooled=agent.spooled,
             skew_ms=agent.skew_ms,
+            state_at=agent.state_at,
+            skipped=agent.skipped,
+            last_skipped=agent.last_skipped,
+            warning=agent.warning,
+            rival=agent.rival,
         ),
     )
 

@@ -6,15 +6,17 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
 from edge_agent.doctor import Finding, examine
-from edge_agent.spool import Spool
+from edge_agent.spool import Appendix, Spool
 from tests.conftest import Mosquitto, free_port, require
 from tests.system.conftest import clean_environment
+from wire.state import Note
 
 
 def findings(tmp_path: Path, **more: object) -> dict[str, Finding]:
@@ -158,7 +160,24 @@ def test_status_tells_a_spool_whose_agent_is_gone(tmp_path: Path) -> None:
     spool.close()
     done = edge("status", "--spool-path", tmp_path / "spool", "--json")
     assert done.returncode == 1
-    assert json.loads(done.stdout) == {"running": False, "spooled": 0, "gaps": 0, "oldest": None}
+    notes = {"skipped": 0, "last_skipped": None, "warning": None}
+    assert json.loads(done.stdout) == {"running": False, "spooled": 0, "gaps": 0, "oldest": None, **notes}
+
+
+def test_status_and_doctor_show_rows_that_could_not_be_read_and_the_last_of_them(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    at = datetime(2026, 11, 16, 8, tzinfo=UTC)
+    skipped = Note(text="byte 12: '16.11.2026' is not a timestamp", at=at)
+    spool.append([], "x", Appendix(skipped=3, last_skipped=skipped, warning=Note(text="The log was cut.", at=at)))
+    spool.close()
+    shown = json.loads(edge("status", "--spool-path", tmp_path / "spool", "--json").stdout)
+    assert (shown["skipped"], shown["last_skipped"]["text"]) == (3, skipped.text)
+    words = edge("status", "--spool-path", tmp_path / "spool").stdout
+    assert "3 rows of the source could not be read; last: byte 12: '16.11.2026' is not a timestamp" in words
+    assert "The log was cut. (2026-11-16T08:00:00+00:00)" in words
+    found = findings(tmp_path, broker_host="broker.invalid")
+    assert (found["rows"].ok, "3 rows" in found["rows"].words) == (None, True)
+    assert "The log was cut." in found["warning"].words
 
 
 def test_status_of_no_spool_is_one_sentence(tmp_path: Path) -> None:

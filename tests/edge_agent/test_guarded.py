@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from edge_agent.doctor import Finding, examine
 from edge_agent.errors import ConfigRejected
 from edge_agent.settings import load
 from edge_agent.spool import Spool
-from edge_agent.status import Report, StatusFile
+from edge_agent.status import Report, StatusFile, fingerprint
 from service.store.certificates import Authority
 from tests.conftest import require
 from tests.guarded import GuardedMosquitto, guarded_in, has_plugin, trying
@@ -108,13 +109,19 @@ def test_with_the_machines_own_password_the_doctor_is_let_in_as_its_agent(
 def test_the_doctor_does_not_throw_a_running_agent_out(tmp_path: Path, guarded: GuardedMosquitto) -> None:
     guarded.security.admit(FILLER, generation=1, password="secret")  # noqa: S106
     spool = Spool(tmp_path / "spool")
-    said = Report(os.getpid(), "padova/filler-1", "b", connected=True, since="now")
+    credentials = fingerprint(agent_name(FILLER), "secret")
+    said = Report(os.getpid(), "padova/filler-1", "b", connected=True, since="now", credentials=credentials)
     StatusFile(tmp_path / "spool").write(said)
     with trying(guarded, agent_name(FILLER), "secret") as agent:
         found = findings(tmp_path, guarded, broker_password="secret")["credentials"]  # noqa: S106
         assert found.ok is True
         assert "the running agent" in found.words
+        wrong = findings(tmp_path, guarded, broker_password="wrong")["credentials"]  # noqa: S106
+        assert wrong.ok is False, "a password that is not the agent's is really tried"
+        assert "check broker.username, and the password" in wrong.words
         assert not agent.gone.is_set()
+        StatusFile(tmp_path / "spool").write(replace(said, credentials=None))
+        assert findings(tmp_path, guarded, broker_password="secret")["credentials"].ok is None  # noqa: S106
     StatusFile(tmp_path / "spool").write(
         Report(os.getpid(), "padova/filler-1", "b", connected=False, since="now", trouble="refused")
     )

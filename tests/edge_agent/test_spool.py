@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge_agent.errors import SpoolUnusable
-from edge_agent.spool import Spool
+from edge_agent.spool import Appendix, Spool
 from tests.conftest import require
 from wire.alarm import Alarm
+from wire.events import GapReason
+from wire.state import Note
 
 START = datetime(2026, 11, 16, tzinfo=UTC)
 
@@ -39,6 +41,54 @@ def test_a_reopened_spool_has_the_same_epoch_bookmark_and_events(tmp_path: Path)
     first.close()
     again = Spool(tmp_path / "spool")
     assert (again.epoch, again.bookmark, again.depth().events) == (epoch, "line 5", 5)
+
+
+def test_skipped_rows_are_counted_over_restarts_and_the_last_one_is_kept(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    note = Note(text="byte 12: no time", at=START)
+    spool.append(alarms(1), "a", Appendix(skipped=2, last_skipped=note))
+    spool.append([], "b", Appendix(skipped=1, last_skipped=note.model_copy(update={"text": "byte 99: no code"})))
+    spool.append(alarms(1), "c")
+    spool.close()
+    again = Spool(tmp_path / "spool")
+    assert (again.skipped, again.last_skipped and again.last_skipped.text) == (3, "byte 99: no code")
+    assert again.depth().events == 2
+
+
+def test_a_loss_at_the_source_is_a_gap_with_a_number_of_its_own(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", max_events=1000)
+    spool.append(alarms(2), "")
+    lost = (START + timedelta(hours=1), START + timedelta(hours=2))
+    spool.append(alarms(2), "", Appendix(lost=lost))
+    pending = spool.pending(0, 10)
+    assert [event.seq for event in pending.events] == [1, 2, 4, 5]
+    assert [(gap.seqs, gap.first_at, gap.last_at, gap.reason) for gap in pending.gaps] == [
+        ((3, 3), *lost, GapReason.SOURCE_LOST)
+    ]
+    spool.forget(spool.epoch, [(1, 5)])
+    assert (spool.depth().events, spool.depth().gaps) == (0, 0)
+
+
+def test_a_new_epoch_begins_once_nothing_waits_and_survives_a_restart(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    old = spool.epoch
+    spool.append(alarms(2), "")
+    assert spool.ask_for_a_new_epoch()
+    assert not spool.ask_for_a_new_epoch()
+    spool.forget(old, [(1, 1)])
+    assert (spool.epoch, spool.pending(0, 10).epoch) == (old, old), "event 2 may be stored already under it"
+    spool.close()
+    spool = Spool(tmp_path / "spool")
+    spool.forget(old, [(2, 2)])
+    assert spool.epoch != old
+    spool.append(alarms(1), "")
+    assert spool.forget(old, [(1, 9)]) == 0
+    new = spool.epoch
+    spool.close()
+    again = Spool(tmp_path / "spool")
+    assert (again.epoch, again.pending(0, 10).epoch) == (new, new)
+    assert again.forget(new, [(3, 3)]) == 1
+    assert again.epoch == new
 
 
 def test_another_file_is_another_epoch(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Agents as people meet them: their status, their diagnosis, their end, and two of them with one name."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +58,32 @@ def test_status_follows_an_agent_from_its_first_ack_to_its_end(plant: Plant, tmp
     told = status(plant)
     assert (told["running"], told["connected"], told["spooled"]) == (False, False, 5)
     assert "not running" in edge(plant, "status").stdout
+
+
+def test_rows_that_cannot_be_read_are_seen_at_the_machine_and_at_the_service(plant: Plant, tmp_path: Path) -> None:
+    log = tmp_path / "alarms.csv"
+    plant.start_service()
+    plant.admin("enrol", MACHINE)
+    agent = plant.agent(MACHINE, log)
+    agent.start()
+    wait_until(lambda: plant.api.machines.get(MACHINE).agent, "the agent is heard")
+    log.write_text("16.11.2026 08:00:00,139\n2026-11-16 08:00:00;139\n2026-11-16 08:00:00,F139\n")
+
+    def skipped() -> int:
+        view = plant.api.machines.get(MACHINE).agent
+        return view.skipped if view else 0
+
+    wait_until(lambda: skipped() == 3, "the service knows of the rows, long before the next heartbeat")
+    view = plant.api.machines.get(MACHINE).agent
+    assert view
+    assert view.last_skipped
+    assert "'F139' is not an alarm code" in view.last_skipped.text
+    assert MACHINE in plant.api.health.status().warnings["unread_rows"]
+    agent.kill()
+    agent.start()
+    wait_until(lambda: status(plant).get("connected"), "the agent is back")
+    assert (status(plant)["skipped"], skipped()) == (3, 3)
+    assert "3 rows of the source could not be read; last: byte" in edge(plant, "status").stdout
 
 
 def test_the_doctor_finds_a_machine_that_is_not_registered_and_then_all_well(plant: Plant) -> None:
@@ -138,3 +166,99 @@ def test_of_two_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_
     assert online(), "the farewell of the one does not take the other offline"
     agents[stays].stop()
     wait_until(lambda: not online(), "the machine is offline")
+
+
+def codes(plant: Plant) -> list[int]:
+    return sorted(code for _, code in plant.stored(MACHINE))
+
+
+def test_an_edge_computer_restored_from_an_image_loses_nothing_and_begins_a_new_epoch(
+    plant: Plant, tmp_path: Path
+) -> None:
+    log, spool, image = tmp_path / "alarms.jsonl", plant.spool(MACHINE), tmp_path / "image"
+    plant.start_service()
+    plant.admin("enrol", MACHINE)
+    agent = plant.agent(MACHINE, log)
+    for first in (0, 10):
+        write_alarms(log, first, 10)
+        agent.start()
+        wait_until(lambda first=first: len(codes(plant)) == first + 10, "its alarms are stored")  # type: ignore[misc]
+        agent.stop()
+        if not image.exists():
+            shutil.copy(spool, image)
+            size = log.stat().st_size
+    shutil.copy(image, spool)
+    os.truncate(log, size)
+    write_alarms(log, 1000, 10)
+    agent.start()
+    wait_until(lambda: len(codes(plant)) == 30, "alarms whose numbers were used before are stored")
+    wait_until(lambda: plant.spooled(MACHINE) == 0, "and acked")
+    write_alarms(log, 2000, 5)
+    wait_until(lambda: len(codes(plant)) == 35, "and so are later ones")
+    assert codes(plant) == [*range(20), *range(1000, 1010), *range(2000, 2005)]
+    assert plant.api.quarantine.page().items == []
+    wait_until(lambda: "agents" in plant.api.health.status().warnings, "the agent says that it was restored")
+    assert "restored from an image" in plant.api.health.status().warnings["agents"]
+    assert "restored from an image" in edge(plant, "status").stdout
+    assert plant.status()["counts"]["reused_numbers"] == 10, "only those before the new epoch"
+
+
+def test_a_log_that_is_cut_while_the_agent_is_away_leaves_a_gap(plant: Plant, tmp_path: Path) -> None:
+    log = tmp_path / "alarms.jsonl"
+    plant.start_service()
+    plant.admin("enrol", MACHINE)
+    agent = plant.agent(MACHINE, log)
+    write_alarms(log, 0, 10)
+    agent.start()
+    wait_until(lambda: len(codes(plant)) == 10, "its alarms are stored")
+    agent.stop()
+    write_alarms(log, 10, 10)
+    log.write_text("")
+    write_alarms(log, 20, 3)
+    agent.start()
+    wait_until(lambda: codes(plant) == [*range(10), *range(20, 23)], "what is left is stored")
+    wait_until(lambda: plant.api.machines.gaps(MACHINE).gaps, "the gap is stored")
+    (gap,) = plant.api.machines.gaps(MACHINE).gaps
+    assert (gap.reason, gap.first_at.isoformat()) == ("source_lost", "2026-11-16T00:00:00+00:00")
+    wait_until(lambda: "agents" in plant.api.health.status().warnings, "the warning is shown")
+    assert "alarms.jsonl was cut or replaced" in plant.api.health.status().warnings["agents"]
+
+
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+def test_of_two_computers_with_copies_of_one_spool_one_gives_way_and_both_are_named(
+    plant: Plant, tmp_path: Path, version: str
+) -> None:
+    plant.start_service()
+    plant.admin("enrol", MACHINE)
+    agents = {}
+    for name in ("first", "second"):
+        spool, log = tmp_path / f"{name}.spool", tmp_path / f"{name}.jsonl"
+        agents[name] = plant.agent(MACHINE, log, spool_path=spool, broker_mqtt_version=version)
+        agents[name].log = tmp_path / f"{name}.log"
+    write_alarms(tmp_path / "first.jsonl", 0, 10)
+    agents["first"].start()
+    wait_until(lambda: len(codes(plant)) == 10, "the first is heard")
+    agents["first"].stop()
+    for kind in ("spool", "jsonl"):
+        shutil.copy(tmp_path / f"first.{kind}", tmp_path / f"second.{kind}")
+    for name, agent in agents.items():
+        agent.start()
+        wait_until(lambda agent=agent: agent.words().count("connected to") > (agent is agents["first"]), name)  # type: ignore[misc]
+    wait_until(lambda: "another agent speaks as" in agents["first"].words(), "the first finds its place taken")
+    write_alarms(tmp_path / "first.jsonl", 100, 5)
+    write_alarms(tmp_path / "second.jsonl", 200, 5)
+    wait_until(lambda: {*range(200, 205)} <= set(codes(plant)), "the second is heard")
+    wait_until(lambda: "two_agents" in plant.api.health.status().warnings, "the service knows of both")
+    names = [f"/{agent.running.pid}/" for agent in agents.values() if agent.running]
+    warning = plant.api.health.status().warnings["two_agents"]
+    assert [name in warning for name in names] == [True, True]
+    view = plant.api.machines.get(MACHINE).agent
+    assert view
+    assert view.rival
+    assert view.rival.text == warning
+    kept = status(plant, "--spool-path", str(tmp_path / "first.spool"))
+    assert kept["spooled"] == 5, "nothing of the other is forgotten by an ack that was not for it"
+    agents["second"].stop()
+    agents["first"].stop()
+    agents["first"].start()
+    wait_until(lambda: {*range(100, 105)} <= set(codes(plant)), "what it kept arrives once the other is gone")

@@ -23,8 +23,12 @@ class GapView(BaseModel):
     last_at: Moment
     first_seq: int
     last_seq: int
-    dropped: int = Field(description="How many of these numbers are really missing: some may have arrived before.")
-    reason: str
+    dropped: int = Field(
+        description="How many of these numbers are really missing: some may have arrived before. 1 if unknown."
+    )
+    reason: str = Field(
+        description="spool_full, or source_lost: the log was cut or replaced, how many are missing is unknown."
+    )
 
 
 class GapPage(BaseModel):

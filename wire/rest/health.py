@@ -42,10 +42,15 @@ class IngestView(BaseModel):
     per_second_1m: float = Field(description="Events stored a second, by all, over the last minute of wall time.")
     per_second_15m: float = Field(description="Over the last 15 minutes, or since the start.")
     lag_p50_seconds: float | None = Field(
-        description="Plant seconds between an alarm and its commit; half of the recent events took less."
+        description="Plant seconds between an alarm and its commit; half of the recent live events took less."
     )
     lag_p95_seconds: float | None = Field(description="19 of 20 took less.")
-    lag_events: int = Field(description="How many recent events these are of.")
+    lag_events: int = Field(description="How many recent live events these are of.")
+    backfilled: int = Field(
+        default=0,
+        description="Events since the start that were raised before their agent's connection began: a backlog, or "
+        "an old log. They are no part of the lag.",
+    )
 
 
 class QuarantineTotals(BaseModel):
@@ -82,6 +87,9 @@ class AgentTotals(BaseModel):
     spooled: int = Field(description="Events that wait at all machines.")
     most_spooled: SpoolView | None = Field(description="Where most waits; null if nothing does.")
     worst_skew: SkewView | None = Field(description="Whose clock is off most; null if no agent has said.")
+    skipped: int = Field(
+        default=0, description="Rows of their sources that agents could not read, of all machines."
+    )
 
 
 class BrokerView(BaseModel):
@@ -170,6 +178,7 @@ _EXAMPLE: dict[str, Any] = {
         "lag_p50_seconds": 0.31,
         "lag_p95_seconds": 1.4,
         "lag_events": 10000,
+        "backfilled": 214,
     },
     "broker": {
         "connected": True,
@@ -198,6 +207,7 @@ _EXAMPLE: dict[str, Any] = {
         "spooled": 40,
         "most_spooled": {"site": "padova", "machine": "filler-1", "spooled": 40},
         "worst_skew": {"site": "padova", "machine": "filler-2", "skew_ms": -180},
+        "skipped": 0,
     },
     "database": {"kind": "sqlite", "version": "3.46.1", "size_bytes": 94371840, "schema_revision": "0003"},
     "jobs": {"collecting": 1, "queued": 0, "running": 0},

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
 from wire.moment import Moment
+from wire.state import Note
 from wire.words import MachineState
 
 EXAMPLE_MACHINE: Final[dict[str, Any]] = {
@@ -23,6 +24,11 @@ EXAMPLE_MACHINE: Final[dict[str, Any]] = {
         "version": "0.1.0",
         "spooled": 0,
         "skew_ms": -12,
+        "state_at": "2026-11-16T08:05:00.000Z",
+        "skipped": 0,
+        "last_skipped": None,
+        "warning": None,
+        "rival": None,
     },
 }
 _EXAMPLE_KNOCK: Final[dict[str, Any]] = {
@@ -49,6 +55,13 @@ class AgentView(BaseModel):
     version: str | None
     spooled: int | None = Field(description="Events that wait at the machine for an ack.")
     skew_ms: int | None = Field(description="The service's plant clock minus the agent's.")
+    state_at: Moment | None = Field(
+        default=None, description="When the agent reported its state: `spooled` and what follows are as of then."
+    )
+    skipped: int = Field(default=0, description="Rows of its source that it could not read as an alarm.")
+    last_skipped: Note | None = Field(default=None, description="The last of these rows: where it is and why.")
+    warning: Note | None = Field(default=None, description="The last thing that it asks a person to look at.")
+    rival: Note | None = Field(default=None, description="Another agent that was heard in this machine's name.")
 
 
 class MachineView(BaseModel):

@@ -16,6 +16,7 @@ _COLUMNS = [
     Column("machine"),
     Column("agent", hint="Sorts by how much a look is due."),
     Column("waiting", number=True, hint="Events in the agent's spool that wait for an ack."),
+    Column("rows not read", number=True, hint="Rows of the source that the agent could not read as an alarm."),
     Column("clock off", number=True, hint="The service's plant clock minus the agent's."),
     Column("heard"),
     Column("version"),
@@ -49,13 +50,14 @@ def _row(machine: MachineView) -> Row:
     name, agent = f"{machine.site}/{machine.machine}", machine.agent
     cells: list[Cell] = [link(machine_title(machine), f"/machines/{name}", name)]
     if agent is None:
-        cells += [word("never connected", "○", "quiet", _NEVER), None, None, None, None]
+        cells += [word("never connected", "○", "quiet", _NEVER), None, None, None, None, None]
         return Row(name, cells)
     waiting, skew = agent.spooled, agent.skew_ms
-    state = word("online", "●", "ac-good", float(waiting or 0)) if agent.online else _offline()
+    state = word("online", "●", "ac-good", float((waiting or 0) + agent.skipped)) if agent.online else _offline()
     cells += [
         state,
         waiting,
+        agent.skipped,
         figure(None if skew is None else abs(skew), f"{(skew or 0) / 1000:+.1f} s"),
         moment(agent.heard_at, machine.time_zone),
         agent.version,

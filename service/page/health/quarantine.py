@@ -23,7 +23,7 @@ MEANINGS = {
     "bad_epoch": "the spool's epoch is missing or no UUID",
     "bad_shape": "a field is missing or of another kind",
     "bad_row": "a line of a history file cannot be read",
-    "conflict": "an event's number was used before for another alarm",
+    "conflict": "an event's number was used before for another alarm; a replay stores it if it came from an agent",
     "internal": "a defect of ours; replay it after an update",
 }
 _PAGE = 50

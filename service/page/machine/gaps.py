@@ -1,4 +1,4 @@
-"""What was lost: alarms that an agent had to drop before they could be sent."""
+"""What was lost: alarms that an agent had to drop, or could not read, before they could be sent."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,13 @@ from nicegui import html
 
 from service.page.frame import Told
 from service.page.parts.blocks import panel, table, when
-from wire.rest.gaps import GapPage
+from wire.events import GapReason
+from wire.rest.gaps import GapPage, GapView
+
+_WHY = {
+    GapReason.SPOOL_FULL.value: "the agent's spool was full",
+    GapReason.SOURCE_LOST.value: "the log was cut or replaced before it was read",
+}
 
 
 @dataclass
@@ -22,7 +28,7 @@ class Gaps:
 
     def draw(self) -> None:
         """Draw the panel."""
-        with panel("Gaps", note="alarms that the machine's agent had to drop because its spool was full"):
+        with panel("Gaps", note="alarms that were lost at the machine before they could be sent"):
             self._list = html.div()
 
     async def renew(self) -> None:
@@ -39,10 +45,15 @@ class Gaps:
                 )
                 return
             rows = [
-                (self._when(gap.first_at), self._when(gap.last_at), gap.dropped, gap.reason)
-                for gap in reversed(found.gaps)
+                (self._when(gap.first_at), self._when(gap.last_at), *_lost(gap)) for gap in reversed(found.gaps)
             ]
             table(("From", "Until", "Lost", "Why"), rows, numbers=(2,), label="Gaps, newest first")
 
     def _when(self, moment: datetime) -> Callable[[], None]:
         return lambda: when(moment, self.zone)
+
+
+def _lost(gap: GapView) -> tuple[str | int, str]:
+    """Return how many alarms a gap stands for, as far as that is known, and why."""
+    unknown = gap.reason == GapReason.SOURCE_LOST.value
+    return "unknown" if unknown else gap.dropped, _WHY.get(gap.reason, gap.reason)

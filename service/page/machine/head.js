@@ -9,6 +9,8 @@ const STATES = {
   retired: "It has been retired: nothing is taken from it and nothing forecast for it. Its past stays below.",
 };
 
+const DAY = 86400000; // milliseconds
+
 export default {
   template: `
     <section v-if="machine" class="ac-machine-head" aria-label="The machine">
@@ -71,6 +73,11 @@ export default {
         notes.push(`Stale: the machine's agent ${this.heard ? "was last heard " + ago(this.heard, this.now) : "has not been heard"}. What happened since is unknown, so this forecast may be out of date. Look at the agent and at its line to the broker.`);
       if (this.card?.presence === "silent")
         notes.push("Silent: its agent is online, but by this machine's own rhythm an alarm should have come by now. See whether it stands still, or whether its alarms no longer reach the agent.");
+      const agent = this.machine.state === "retired" ? null : this.machine.agent;
+      if (agent?.skipped)
+        notes.push(`${agent.skipped.toLocaleString("en")} ${agent.skipped === 1 ? "row" : "rows"} of the source could not be read as an alarm, so what they say is not stored.${this.lastNote(agent.last_skipped)} Check the format of the source: a time like 2026-11-16 08:00:00, a comma, and a whole number as alarm.`);
+      if (this.recent(agent?.warning)) notes.push(`Its agent reports: ${agent.warning.text} (${this.both(agent.warning.at)})`);
+      if (this.recent(agent?.rival)) notes.push(`${agent.rival.text} (${this.both(agent.rival.at)})`);
       return notes;
     },
   },
@@ -81,6 +88,12 @@ export default {
     ago, machineTitle, percent, plantTime, utc,
     load(told) {
       Object.assign(this, told);
+    },
+    recent(note) {
+      return Boolean(note) && new Date(this.now) - new Date(note.at) < DAY;
+    },
+    lastNote(note) {
+      return note ? ` Last: ${note.text} (${this.both(note.at)}).` : "";
     },
     both(moment) {
       return `${plantTime(moment, this.zone)}, ${utc(moment)}`;

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import select
@@ -19,9 +20,10 @@ from service.store.tables import quarantine
 from tests.conftest import wait_until
 from tests.service.conftest import EPOCH, NOW
 from wire.clock import PlantClock
-from wire.codec import MAX_BYTES
+from wire.codec import MAX_BYTES, encode
 from wire.identity import MachineId
 from wire.moment import isoformat
+from wire.state import AgentState
 
 TOPIC = "alarmcast/v1/padova/filler-1/events"
 
@@ -99,6 +101,42 @@ def ingest(stores: Stores, registry: Registry, recorder: BreakingStore, *deliver
     assert ingester.complaint is None
     assert stores
     return link
+
+
+@pytest.mark.usefixtures("filler")
+def test_only_what_was_raised_since_the_agent_is_connected_counts_as_lag(stores: Stores) -> None:
+    def told(mid: int, age: timedelta) -> Delivery:
+        body = f'{{"epoch":"{EPOCH}","events":[{{"seq":{mid},"code":5,"at":"{isoformat(NOW - age)}"}}]}}'
+        return Delivery(0, mid, 1, TOPIC, body.encode(), retained=False)
+
+    state = AgentState(
+        online=True, agent="1", epoch=EPOCH, spooled=2, at=NOW, connected_at=NOW - timedelta(minutes=30)
+    )
+    minutes = [timedelta(minutes=minute) for minute in (1, 20, 40, 60 * 24 * 30)]
+    registry, store = Registry(stores.machines), BreakingStore(stores)
+    for first, median, live in ((None, 60.0, 1), (state, 60.0, 2)):
+        ingester = Ingester(
+            registry=registry,
+            recorder=store,
+            clock=PlantClock(NOW, NOW, 1.0, wall=NOW.timestamp),
+            policy=TimePolicy(),
+            limits=BatchLimits(),
+            touched=touched,
+        )
+        seqs = range(10, 14) if first else range(20, 24)
+        deliveries = [told(seq, age) for seq, age in zip(seqs, minutes, strict=True)]
+        if first:
+            deliveries.insert(
+                0, Delivery(0, 1, 1, TOPIC.replace("events", "state"), encode(first), retained=False)
+            )
+        link = RecordingLink()
+        for delivery in deliveries:
+            ingester.deliver(delivery)
+        ingester.start(link)  # type: ignore[arg-type]
+        wait_until(lambda link=link, sent=deliveries: len(link.acked) == len(sent), "all is committed")  # type: ignore[misc]
+        ingester.stop()
+        lag = ingester.pace.lag()
+        assert (lag.median, lag.events, ingester.pace.backfilled) == (median, live, 4 - live)
 
 
 def reasons(stores: Stores) -> list[str]:

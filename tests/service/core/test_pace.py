@@ -44,3 +44,11 @@ def test_lag_is_told_as_median_and_95th_percentile_of_recent_events() -> None:
     assert pace.lag() == (50.0, 95.0, 101)
     pace.note(20_000, [-5_000_000] * 20_000)  # an agent whose clock is ahead; the old ones are forgotten
     assert pace.lag() == (0.0, 0.0, 10_000)
+
+
+def test_events_of_a_backlog_are_counted_and_no_part_of_the_lag() -> None:
+    pace = Pace()
+    pace.note(5, [1_000_000, 2_000_000], [3_601_000_000, 60_000_000])
+    assert pace.lag() == (1.0, 1.0, 2)
+    stored, lags, backfilled, late = pace.totals()
+    assert (stored, lags.all, backfilled, late) == (5, 2, 2, 1)

@@ -128,13 +128,53 @@ def test_an_event_of_an_unbelievable_time_is_stored_acked_and_kept_out_of_window
     assert receipt.counts["flagged"] == (not kept_in_windows)
 
 
+def test_the_same_number_with_another_body_is_stored_beside_the_first(stores: Stores, filler: Machine) -> None:
+    first = take(stores, Incoming(EVENTS, batch(event(1), instance="edge/1/a")))
+    assert (first.acks[0][1].instance, first.acks[0][1].reused) == ("edge/1/a", False)
+    for stored in (1, 0):  # sent again it changes nothing
+        receipt = take(stores, Incoming(EVENTS, batch(event(1, code=7), event(2), instance="edge/2/b")))
+        ack = receipt.acks[0][1]
+        assert (ack.seqs, ack.instance, ack.reused) == ([(1, 2)], "edge/2/b", True)
+        assert receipt.counts["reused_numbers"] == 1
+        assert receipt.recorded.stored == 2 * stored
+        assert [row.code for row in receipt.fresh] == [139, 7][: 2 * stored]
+    assert reasons(stores) == []
+    seen = stores.events.series(filler, NOW - timedelta(hours=1), NOW)
+    assert sorted(seen.codes.tolist()) == [7, 139, 139]
+    third = take(stores, Incoming(EVENTS, batch(event(1, code=8), event(1, code=9))))
+    assert (third.recorded.stored, rows(stores, events), reasons(stores)) == (2, 5, [])
+
+
 @pytest.mark.usefixtures("filler")
-def test_the_same_number_with_another_body_is_quarantined_as_a_conflict(stores: Stores) -> None:
-    take(stores, Incoming(EVENTS, batch(event(1))))
-    receipt = take(stores, Incoming(EVENTS, batch(event(1, code=7))))
-    assert receipt.acks[0][1].seqs == [(1, 1)]
-    assert reasons(stores) == ["conflict"]
-    assert receipt.counts["quarantined:conflict"] == 1
+def test_acks_go_to_the_process_that_sent_the_events(stores: Stores) -> None:
+    receipt = take(
+        stores,
+        Incoming(EVENTS, batch(event(1), instance="edge/1/a")),
+        Incoming(EVENTS, batch(event(2), instance="edge/2/b")),
+        Incoming(EVENTS, batch(event(3))),
+        Incoming(EVENTS, batch(event(4), event(5, code=-1), instance="edge/1/a")),
+        Incoming(EVENTS, batch(event(6), instance=7)),
+    )
+    acked = {ack.instance: ack.seqs for _, ack in receipt.acks}
+    assert acked == {"edge/1/a": [(1, 1), (4, 5)], "edge/2/b": [(2, 2)], None: [(3, 3), (6, 6)]}
+
+
+@pytest.mark.usefixtures("filler")
+def test_two_agents_of_one_name_are_kept_with_both_names(stores: Stores, filler: Machine) -> None:
+    def said(instance: str, *, online: bool = True) -> Incoming:
+        told = json.loads(state(online=online, minutes_ago=0)) | {"instance": instance}
+        return Incoming(STATE, json.dumps(told).encode())
+
+    take(stores, said("edge-1/7/aa"), said("edge-2/9/bb"))
+    agent = stores.machines.agent(filler)
+    assert agent
+    assert agent.rival is None, "a restart"
+    take(stores, said("edge-1/7/aa"), said("edge-2/9/bb"), said("edge-1/7/aa"))
+    agent = stores.machines.agent(filler)
+    assert agent
+    assert agent.rival
+    assert "edge-1/7/aa" in agent.rival.text
+    assert "edge-2/9/bb" in agent.rival.text
 
 
 @pytest.mark.usefixtures("filler")
@@ -176,12 +216,12 @@ def test_who_was_enrolled_or_retired_is_known_after_a_second(stores: Stores) -> 
 
 
 @pytest.mark.usefixtures("filler")
-def test_two_machines_that_contradict_themselves_with_the_same_words_are_both_quarantined(stores: Stores) -> None:
+def test_two_machines_that_contradict_themselves_with_the_same_words_are_both_stored(stores: Stores) -> None:
     enrolled(stores.enrolments, MachineId("padova", "filler-2"))
     for machine in ("filler-1", "filler-2"):
         topic = f"alarmcast/v1/padova/{machine}/events"
         take(stores, Incoming(topic, batch(event(1))), Incoming(topic, batch(event(1, code=7))))
-    assert reasons(stores) == ["conflict", "conflict"]
+    assert (rows(stores, events), reasons(stores)) == (4, [])
 
 
 def test_a_gap_that_was_acked_is_not_forgotten_for_a_shorter_one(stores: Stores, filler: Machine) -> None:
@@ -219,3 +259,19 @@ def test_a_state_that_says_nothing_new_does_not_have_a_forecast_made_anew(stores
     assert touched(told(1), online=False) == {FILLER}, "it left"
     assert touched(told(1, online=False)) == {FILLER}, "it is back"
     assert touched(told(10)) == {FILLER}, "its forecasts were stale"
+
+
+def test_a_last_will_does_not_take_back_what_its_agent_said_since(stores: Stores, filler: Machine) -> None:
+    def heard(before: dict[int, Agent], **changes: Any) -> dict[int, Agent]:
+        said = {"online": True, "agent": "1", "epoch": str(EPOCH), "spooled": 0, "at": isoformat(NOW), **changes}
+        intake = Intake(NOW, TimePolicy(), Registry(stores.machines), present=before)
+        intake.take(Incoming(STATE, json.dumps(said).encode()))
+        return intake.recording.told
+
+    row = {"text": "byte 7: wrong", "at": isoformat(NOW)}
+    present = heard({}, skipped=2, last_skipped=row)
+    assert (present[filler.row].skipped, present[filler.row].spooled) == (2, 0)
+    will = heard(present, online=False, spooled=214, at=isoformat(NOW - timedelta(hours=1)))[filler.row]
+    assert (will.online, will.spooled, will.skipped) == (False, 0, 2)
+    farewell = heard(present, online=False, spooled=3, at=isoformat(NOW + timedelta(seconds=1)))[filler.row]
+    assert (farewell.online, farewell.spooled) == (False, 3)

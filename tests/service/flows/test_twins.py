@@ -42,11 +42,32 @@ def test_the_farewell_of_a_displaced_agent_does_not_take_the_present_one_offline
     assert twins.seen(NOW) == []
 
 
+def test_two_processes_of_one_copied_spool_are_twins_and_a_restart_is_none() -> None:
+    twins = Twins()
+    for instance in ("a", "b"):
+        assert twins.believes(FILLER, OLD, online=True, at=NOW, instance=instance)
+    assert not twins.believes(FILLER, OLD, online=False, at=NOW, instance="a"), "a will"
+    assert twins.believes(FILLER, OLD, online=False, at=NOW), "what the service says for an agent it locks out"
+    assert twins.pair(FILLER, NOW) is None
+    assert twins.believes(FILLER, OLD, online=True, at=NOW, instance="a")
+    assert twins.pair(FILLER, NOW) == ("b", "a")
+    assert twins.pair(FILLER, NOW + timedelta(seconds=1)) is None
+    assert twins.seen(NOW) == [FILLER]
+
+
+def test_an_agent_that_says_that_it_gave_way_is_a_twin_at_once() -> None:
+    twins = Twins()
+    for instance in ("a", "b"):
+        twins.believes(FILLER, OLD, online=True, at=NOW, instance=instance)
+    assert not twins.believes(FILLER, OLD, online=False, at=NOW, instance="a", gave_way=True)
+    assert twins.pair(FILLER, NOW) == ("b", "a")
+
+
 def test_an_agent_that_makes_up_spools_without_end_is_remembered_by_a_hundred_of_them() -> None:
     twins = Twins()
     for _ in range(500):
         twins.believes(FILLER, uuid4(), online=True, at=NOW)
         twins.believes(FILLER, uuid4(), online=False, at=NOW)
-    (voices,) = twins._voices.values()  # noqa: SLF001 - what it costs cannot be seen from outside
+    (voices,) = twins._speakers.values()  # noqa: SLF001 - what it costs cannot be seen from outside
     assert len(voices.before) == 100
     assert len(voices.parted) <= 100

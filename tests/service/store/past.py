@@ -38,6 +38,11 @@ class Past:
         columns, places = ", ".join(row), ", ".join(f":{name}" for name in row)
         self._connection.execute(text(f"INSERT INTO {table} ({columns}) VALUES ({places})"), row)  # noqa: S608
 
+    def change(self, table: str, *, machine_id: int, **row: Any) -> None:
+        changes = ", ".join(f"{name} = :{name}" for name in row)
+        statement = f"UPDATE {table} SET {changes} WHERE machine_id = :machine_id"  # noqa: S608 - our own names
+        self._connection.execute(text(statement), row | {"machine_id": machine_id})
+
 
 def first_tables(past: Past, **machine: Any) -> None:
     """0001: machines, events, gaps, quarantine, catalogue, a version that serves, and its forecasts."""
@@ -204,6 +209,13 @@ def schema_0011(past: Past) -> None:
     past.end_jobs_in_plant_time()
 
 
+def schema_0012(past: Past) -> None:
+    """0012: what agents report beside their alarms."""
+    schema_0011(past)
+    note = {"skipped": 3, "last_skipped": "byte 7: wrong", "last_skipped_us": AT - HOUR, "state_us": AT}
+    past.change("agents", machine_id=1, **note)
+
+
 RELEASED: dict[str, Callable[[Past], None]] = {
     "0001": schema_0001,
     "0002": schema_0002,
@@ -216,6 +228,7 @@ RELEASED: dict[str, Callable[[Past], None]] = {
     "0009": schema_0009,
     "0010": schema_0010,
     "0011": schema_0011,
+    "0012": schema_0012,
 }
 
 

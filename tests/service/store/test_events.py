@@ -73,6 +73,24 @@ def test_two_bodies_under_one_number_in_one_commit_are_a_conflict_too(store: Eve
     assert store.commit(recording(row(machine, epoch, 1, 5), row(machine, epoch, 1, 6))) == Recorded(1, 0, 1)
 
 
+def test_a_live_event_whose_number_is_taken_is_stored_once_under_another(
+    database: Database, store: EventStore, machine: Machine
+) -> None:
+    epoch = uuid4()
+    store.commit(recording(*(row(machine, epoch, seq, code=5) for seq in range(1, 4))))
+    again = [row(machine, epoch, seq, code=6) for seq in range(2, 6)]
+    for stored, duplicates in ((4, 0), (0, 4)):
+        sent = recording(*again)
+        sent.renumber_clashes = True
+        recorded = store.commit(sent)
+        assert recorded == Recorded(stored, duplicates, 0)
+        assert recorded.clashed == tuple(again[:2])
+        assert len(recorded.fresh or ()) == stored
+    with database.read() as connection:
+        assert sorted(connection.execute(select(events.c.code)).scalars()) == [5, 5, 5, 6, 6, 6, 6]
+        assert connection.execute(select(quarantine.c.reason)).scalars().all() == []
+
+
 def test_another_epoch_may_use_the_same_numbers(store: EventStore, machine: Machine) -> None:
     assert store.commit(recording(row(machine, uuid4(), 1), row(machine, uuid4(), 1))) == Recorded(2, 0, 0)
 

@@ -220,7 +220,7 @@ def test_the_fleet_lists_machines_their_agents_and_who_knocks(
 ) -> None:
     heard(stores, filler)
     (machine,) = client.machines.list().machines
-    assert machine.agent == AgentView(online=True, heard_at=NOW, version="1", spooled=0, skew_ms=0)
+    assert machine.agent == AgentView(online=True, heard_at=NOW, version="1", spooled=0, skew_ms=0, state_at=NOW)
 
 
 def test_an_unknown_machine_is_not_found_and_the_answer_says_how_to_register_it(client: Client) -> None:

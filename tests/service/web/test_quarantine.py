@@ -10,10 +10,12 @@ from alarmcast import Conflict, NotFound, Rejected
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
+from service.core.recording import EventRow, Recording
 from service.flows.record_events import Incoming, Intake, TimePolicy, record
 from service.flows.registry import Registry
 from tests.service.conftest import EPOCH, NOW
 from tests.service.web.test_api import Client
+from wire.micros import micros
 from wire.moment import isoformat
 from wire.rest.quarantine import ReplayView
 
@@ -103,15 +105,16 @@ def test_after_a_fix_of_ours_all_of_a_reason_are_replayed_at_once(
     assert [item.size for item in client.quarantine.items()] == [7]
 
 
-@pytest.mark.usefixtures("filler")
-def test_a_conflict_stays_one_however_often_it_is_replayed(stores: Stores, client: Client) -> None:
+def test_a_conflict_that_an_earlier_version_quarantined_is_stored_when_it_is_replayed(
+    stores: Stores, filler: Machine, client: Client
+) -> None:
     take(stores, batch(event(1)))
-    take(stores, batch(event(1, code=7)))
-    for _ in range(2):
-        (item,) = client.quarantine.items(reason="conflict")
-        with pytest.raises(Conflict):
-            client.quarantine.replay(item.id)
-    assert len(client.quarantine.page().items) == 1
+    row = EventRow(filler.row, EPOCH, 1, 7, micros(NOW - timedelta(minutes=1)), 0)
+    stores.events.commit(Recording(micros(NOW), events=[row]))
+    (item,) = client.quarantine.items(reason="conflict")
+    assert client.quarantine.replay(item.id) == ReplayView(stored=1, known=0, refused=0)
+    assert client.quarantine.page().items == []
+    assert len(stores.events.series(filler, NOW - timedelta(hours=1), NOW)) == 2
 
 
 def test_of_a_message_that_is_partly_good_the_good_is_stored_and_the_bad_stays(

@@ -1,5 +1,6 @@
 """Health in figures, over REST on a real store."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -22,6 +23,9 @@ from wire.identity import MachineId
 from wire.micros import micros
 from wire.moment import isoformat
 from wire.rest.health import Status
+from wire.state import Note
+
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
 
 def status(service: Service) -> Status:
@@ -51,6 +55,42 @@ def test_agents_are_summed_up_and_the_worst_are_named(service: Service, stores: 
     assert (agents.most_spooled.machine, agents.most_spooled.spooled) == ("m1", 90)
     assert agents.worst_skew
     assert (agents.worst_skew.machine, agents.worst_skew.skew_ms) == ("m1", -700)
+
+
+def test_rows_that_agents_cannot_read_are_counted_and_warned_of_for_a_day(
+    service: Service, stores: Stores
+) -> None:
+    rows = [enrolled(stores.enrolments, MachineId("padova", f"m{n}")).row for n in range(3)]
+    new, old = (Note(text="byte 7: <b>'16.11.2026'</b>", at=NOW - age) for age in (HOUR, 25 * HOUR))
+    cut = Note(text="The log was cut.", at=NOW)
+    told = {
+        rows[0]: replace(agent(), skipped=57, last_skipped=new),
+        rows[1]: replace(agent(), skipped=3, last_skipped=old),
+        rows[2]: replace(agent(), warning=cut),
+    }
+    stores.events.commit(Recording(micros(NOW), told=told))
+    found = status(service)
+    assert found.agents
+    assert found.agents.skipped == 60
+    assert "1 machine has rows" in found.warnings["unread_rows"]
+    assert "padova/m0 (57 rows, last: byte 7: <b>'16.11.2026'</b>)" in found.warnings["unread_rows"]
+    assert found.warnings["agents"] == "Agents report: padova/m2 (The log was cut)."
+    views = {one.machine: one.agent for one in Client(service).machines.list().machines if one.agent}
+    assert (views["m0"].skipped, views["m0"].last_skipped) == (57, new)
+    assert (views["m1"].skipped, views["m2"].warning) == (3, cut)
+
+
+def test_an_alarm_keeps_what_the_state_before_it_reported(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    note = Note(text="byte 7: wrong", at=NOW)
+    told = replace(agent(minutes=9), state_at=NOW - 9 * MINUTE, skipped=2, last_skipped=note, spooled=4)
+    stores.events.commit(Recording(micros(NOW), told={filler.row: told}))
+    stores.events.commit(Recording(micros(NOW), heard={filler.row}))
+    view = Client(service).machines.get(f"{filler.id}").agent
+    assert view
+    assert (view.heard_at, view.state_at, view.spooled) == (NOW, NOW - 9 * MINUTE, 4)
+    assert (view.skipped, view.last_skipped) == (2, note)
 
 
 def test_without_machines_there_is_no_worst(service: Service) -> None:
