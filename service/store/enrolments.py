@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, TextClause, delete, select, text, update
+from sqlalchemy import Connection, Row, delete, select, text, update
 
 from service.core.catalogue import parse_catalogue
 from service.core.enrolment import Enrolled, NewMachine
@@ -42,12 +42,12 @@ from wire.micros import micros
 from wire.words import JobKind, JobState, MachineState
 
 # Each kind has its own partial index, used only if the query has the index's own words; together neither would be.
-_EVENTS = tuple(
-    text(
-        f"DELETE FROM events WHERE {kind} AND (epoch_id, seq) IN (SELECT epoch_id, seq FROM events"  # noqa: S608
-        f" WHERE machine_id = :machine AND {kind} LIMIT :most)"
-    )
-    for kind in ("flag = 0", "flag <> 0")
+_KINDS = ("flag = 0", "flag <> 0")
+_ALL_EVENTS = "DELETE FROM events WHERE machine_id = :machine AND {kind}"
+# On SQLite everybody waits for the one who writes, so it writes a little at a time.
+_SOME_EVENTS = (
+    "DELETE FROM events WHERE {kind} AND (epoch_id, seq) IN (SELECT epoch_id, seq FROM events"
+    " WHERE machine_id = :machine AND {kind} LIMIT :most)"
 )
 _PIECE = 10_000
 _ERASING = "It is being erased"
@@ -100,8 +100,8 @@ class EnrolmentStore:
         Whatever ends this half-way: to ask for it again is harmless and finishes it.
         """
         versions = self._begin_to_erase(machine, who=who, at=at, plant_at=plant_at, reason=reason)
-        for statement in _EVENTS:
-            while self._erase_piece(statement, machine.row):
+        for kind in _KINDS:
+            while self._erase_events(kind, machine.row):
                 pass
         with self.database.write() as connection:
             _held(connection, machine.row)
@@ -135,9 +135,12 @@ class EnrolmentStore:
             )
         return versions
 
-    def _erase_piece(self, statement: TextClause, machine: int) -> int:
+    def _erase_events(self, kind: str, machine: int) -> int:
+        sql, values = _ALL_EVENTS, {"machine": machine}
+        if self.database.is_sqlite:
+            sql, values = _SOME_EVENTS, values | {"most": _PIECE}
         with self.database.write() as connection:
-            return connection.execute(statement, {"machine": machine, "most": _PIECE}).rowcount
+            return connection.execute(text(sql.format(kind=kind)), values).rowcount
 
     def _answered(self, connection: Connection, new: NewMachine, key: str | None) -> int | None:
         if key is None:
