@@ -126,8 +126,6 @@ class Feed:
 
     def take_place(self, owner: str | None) -> None:
         """Count a stream of somebody, or raise :class:`Unavailable` if they, or all together, have enough."""
-        if self.closed:
-            raise Unavailable("The service stops; listen again when it has started.")
         try:
             self._places.take(self._names(owner))
         except Full as full:
@@ -150,6 +148,8 @@ class Feed:
 
     def subscribe(self, wish: Wish, wake: Callable[[], None]) -> Subscription:
         """Return a place to listen from, or raise :class:`Unavailable` if there is none."""
+        if self.closed:
+            raise Unavailable("The service stops; listen again when it has started.")
         if wish.relayed:
             self.take_place(wish.owner)
         with self._lock:

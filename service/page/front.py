@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from wire.rest.health import OTHER_PROBES
+
 # Told apart here and not by a mount, which would swallow the API's own 404 and 405.
 _API = ("/v1/", "/livez", "/readyz", "/metrics", "/docs", "/redoc", "/openapi.json", "/static-offline-docs/")
-# What probes and programs ask for elsewhere: the API says in its own words what there is instead.
-_PROBES = ("/healthz", "/health.json", "/health/", "/healthcheck", "/ready", "/live", "/ping", "/status", "/api/")
 
 _NO_RESPONSE = "No response returned."  # what Starlette's middleware says when a request was given up
 _LEFT = "alarmcast.left"
@@ -24,7 +24,7 @@ class Front:
         """Pass a request on."""
         if scope["type"] != "http":
             await self.pages(scope, receive, send)
-        elif scope["path"].startswith(_API + _PROBES):
+        elif scope["path"].startswith(_API + OTHER_PROBES):
             await self.api(scope, receive, send)
         else:
             await self._draw(scope, receive, send)

@@ -21,6 +21,7 @@ from service.errors import Forbidden, NotFound, NotSignedIn, ServiceError, TooLa
 from service.flows.access import Access
 from service.web.permissions import Found, Reach, Table
 from service.web.problems import problem_of
+from wire.rest.health import OTHER_PROBES
 from wire.rest.people import SESSION_COOKIE
 
 Headings = dict[bytes, str]
@@ -170,9 +171,9 @@ class _Visit:
         return Asking(self.principal, origin, self.door.now())
 
     def _is_misnamed(self) -> bool:
-        """Whether a path is none of the API's, by any method: most likely a probe that has another name here."""
+        """Whether a path is one that probes ask for elsewhere and that has another name here."""
         path = self.scope["path"]
-        return not path.startswith("/v1/") and self._found(path, "GET") is None
+        return path.startswith(OTHER_PROBES) and self._found(path, "GET") is None
 
     def _is_open(self, found: Found) -> bool:
         is_docs = self.door.open_docs and found.route in _DOCUMENTATION

@@ -9,6 +9,19 @@ from wire.moment import Moment
 from wire.rest.quarantine import ReasonView
 from wire.words import ProcessRole
 
+# What probes and programs ask for elsewhere; here it is answered with what there is instead.
+OTHER_PROBES = (
+    "/healthz",
+    "/health.json",
+    "/health/",
+    "/healthcheck",
+    "/ready",
+    "/live",
+    "/ping",
+    "/status",
+    "/api/",
+)
+
 
 class Alive(BaseModel):
     """The process answers."""
