@@ -144,7 +144,8 @@ def _note_columns(note: Note | None) -> tuple[str | None, int | None]:
 
 
 def _note(text: str | None, at_us: int | None) -> Note | None:
-    return None if text is None or at_us is None else Note(text=text, at=moment(at_us))
+    # Not judged again: whatever stands in the database is shown, as text.
+    return None if text is None or at_us is None else Note.model_construct(text=text, at=moment(at_us))
 
 
 def record_knocks(connection: Connection, knocking: Iterable[MachineId], at_us: int) -> None:

@@ -65,7 +65,14 @@ def fill(stores: Stores) -> None:
         )
         ended = {"state": "failed", "finished_us": at, "message": f"message {EVIL}"}
         connection.execute(update(tables.jobs).where(tables.jobs.c.machine_id == failed.row).values(**ended))
-        connection.execute(update(tables.agents).values(agent=f"agent {EVIL}"))
+        notes = {
+            "skipped": 3,
+            "last_skipped": f"row {EVIL}",
+            "warning": f"warning {EVIL}",
+            "rival": f"rival {EVIL}",
+        }
+        notes |= {"last_skipped_us": at, "warning_us": at, "rival_us": at, "state_us": at}
+        connection.execute(update(tables.agents).values(agent=f"agent {EVIL}", **notes))
         connection.execute(insert(tables.shelves).values(machine_id=filler.row, code=26, **quiet))
         connection.execute(insert(tables.maintenance).values(site="padova", machine="failed", **quiet))
         connection.execute(insert(tables.notices).values(machine_id=filler.row, **notice))
@@ -141,7 +148,7 @@ def test_the_fleet_shows_names_and_alarm_texts_as_text(opened: Callable[..., Pag
 
 def test_a_machines_page_shows_everything_said_about_it_as_text(opened: Callable[..., Page]) -> None:
     page = opened("/machines/padova/filler-1")
-    is_shown(page, "name", "text")
+    is_shown(page, "name", "text", "row", "warning", "rival")
     for button in page.get_by_role("button", name="Why").all()[:2]:
         button.click()
     page.locator("svg").first.hover()
@@ -159,7 +166,7 @@ def test_the_alarms_page_shows_texts_and_reasons_as_text(opened: Callable[..., P
 
 def test_the_health_page_shows_what_was_refused_and_answered_as_text(opened: Callable[..., Page]) -> None:
     page = opened("/health")
-    is_shown(page, "reason", "trouble", "agent")
+    is_shown(page, "reason", "trouble", "agent", "row", "warning", "rival")
     page.get_by_role("button", name="Look inside not_json").click()
     is_shown(page, "detail", "topic")
     expect(page.locator(".ac-item pre").first).to_contain_text(f"body {EVIL}")

@@ -16,7 +16,7 @@ _COLUMNS = [
     Column("machine"),
     Column("agent", hint="Sorts by how much a look is due."),
     Column("waiting", number=True, hint="Events in the agent's spool that wait for an ack."),
-    Column("rows not read", number=True, hint="Rows of the source that the agent could not read as an alarm."),
+    Column("unread", number=True, hint="Rows of the source that the agent could not read as an alarm."),
     Column("clock off", number=True, hint="The service's plant clock minus the agent's."),
     Column("heard"),
     Column("version"),

@@ -25,7 +25,7 @@ export default {
       <dl class="ac-figures ac-facts">
         <div><dt>Last heard</dt><dd :title="heard ? utc(heard) : ''">{{ heard ? ago(heard, now) : "never" }} <small v-if="heard">{{ plantTime(heard, zone) }}</small></dd></div>
         <div><dt>Last alarm</dt><dd :title="last ? utc(last.at) : ''">{{ last ? ago(last.at, now) : "none yet" }} <small v-if="last">{{ last.code }} {{ last.text }}</small></dd></div>
-        <div><dt>Waiting at the machine</dt><dd>{{ spooled ?? "–" }} <small>{{ spooled === 1 ? "alarm" : "alarms" }} not yet sent</small></dd></div>
+        <div><dt>Waiting at the machine</dt><dd :title="stateAt ? utc(stateAt) : ''">{{ spooled ?? "–" }} <small>{{ spooled === 1 ? "alarm" : "alarms" }} not yet sent{{ stateAt ? ", as of " + ago(stateAt, now) : "" }}</small></dd></div>
         <div v-if="forecast"><dt>Evidence heard</dt><dd>{{ percent(forecast.coverage) }} <small>{{ forecast.events_seen }} {{ forecast.events_seen === 1 ? "alarm" : "alarms" }} in {{ hours(forecast.window_start, forecast.window_end) }}</small></dd></div>
         <div v-if="forecast"><dt>Forecast until</dt><dd :title="utc(forecast.as_of) + ' to ' + utc(forecast.horizon_end)">{{ clock(forecast.horizon_end) }} <small>made for {{ plantTime(forecast.as_of, zone) }}</small></dd></div>
         <div><dt>Model</dt><dd>{{ forecast ? forecast.model_version : "none yet" }} <small v-if="forecast" :title="machine.learned_at ? utc(machine.learned_at) : ''">{{ knows }}</small></dd></div>
@@ -52,7 +52,10 @@ export default {
       return this.card?.last_alarm ?? null;
     },
     spooled() {
-      return this.card ? this.card.spooled : this.machine.agent?.spooled ?? null;
+      return this.machine.agent?.spooled ?? null;
+    },
+    stateAt() {
+      return this.machine.agent?.state_at ?? null;
     },
     knows() {
       if (!this.forecast.learned) return "the fleet's; it has not learned this machine";
@@ -74,7 +77,7 @@ export default {
       if (this.card?.presence === "silent")
         notes.push("Silent: its agent is online, but by this machine's own rhythm an alarm should have come by now. See whether it stands still, or whether its alarms no longer reach the agent.");
       const agent = this.machine.state === "retired" ? null : this.machine.agent;
-      if (agent?.skipped)
+      if (agent?.skipped && this.recent(agent.last_skipped))
         notes.push(`${agent.skipped.toLocaleString("en")} ${agent.skipped === 1 ? "row" : "rows"} of the source could not be read as an alarm, so what they say is not stored.${this.lastNote(agent.last_skipped)} Check the format of the source: a time like 2026-11-16 08:00:00, a comma, and a whole number as alarm.`);
       if (this.recent(agent?.warning)) notes.push(`Its agent reports: ${agent.warning.text} (${this.both(agent.warning.at)})`);
       if (this.recent(agent?.rival)) notes.push(`${agent.rival.text} (${this.both(agent.rival.at)})`);

@@ -83,7 +83,7 @@ class _MachinePage:
                 _Turn(self._renew_outlook, 1),
                 _Turn(self.timeline.renew, 4),
                 _Turn(self.outlook.renew_hush, 5),
-                _Turn(self._renew_view, 5),
+                _Turn(self._renew_view_and_head, 5),
                 _Turn(self.gaps.renew, 10),
                 _Turn(self.record.renew, 15),
             ]
@@ -151,6 +151,10 @@ class _MachinePage:
     async def _renew_outlook(self) -> None:
         if self.view.state is not MachineState.RETIRED:
             await self.outlook.renew()
+        self._show_head()
+
+    async def _renew_view_and_head(self) -> None:
+        await self._renew_view()
         self._show_head()
 
     async def _renew_view(self) -> None:
