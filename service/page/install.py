@@ -24,10 +24,12 @@ from service.page.learning.page import learning
 from service.page.machine.page import machine
 from service.page.paced import ASSETS, Paced, Visitors
 from service.page.parts.blocks import teach
-from service.page.reception import PASSWORD, SIGN_IN, Reception
+from service.page.reception import PASSWORD, SIGN_IN, Reception, address_of
 from service.page.sign_in.page import own_path, password, sign_in
+from service.page.undelivered import Collection, Undelivered
 
 _STATIC = Path(__file__).parent / "static"
+Draw = Callable[[Told, Request], Awaitable[Response | None]]
 
 
 def is_drawn(page: str) -> bool:
@@ -47,11 +49,12 @@ def with_pages(api: FastAPI, reception: Reception, visitors: Visitors) -> ASGIAp
             yield
             reception.close()
 
-    pages = FastAPI(openapi_url=None, lifespan=lifespan)
+    pages, undelivered = FastAPI(openapi_url=None, lifespan=lifespan), Undelivered()
+    nicegui.on_delete(Collection().count)
     nicegui.add_static_files("/static", _STATIC)
-    _doors(reception)
-    _rooms(reception)
-    _wrong_doors()
+    _doors(reception, undelivered)
+    _rooms(reception, undelivered)
+    _wrong_doors(undelivered)
     ui.run_with(
         pages,
         title="Alarmcast",
@@ -65,11 +68,12 @@ def with_pages(api: FastAPI, reception: Reception, visitors: Visitors) -> ASGIAp
     return Front(api, Dressed(Paced(pages, visitors)))
 
 
-def _doors(reception: Reception) -> None:
+def _doors(reception: Reception, undelivered: Undelivered) -> None:
     """Draw the pages that strangers may see."""
 
     @ui.page(SIGN_IN)
     async def _sign_in(request: Request) -> Response | None:
+        undelivered.add(ui.context.client, address_of(request))
         wanted = request.query_params.get("next", "/")
         if await reception.known(request) is not None:
             return RedirectResponse(own_path(wanted), 303)
@@ -78,6 +82,7 @@ def _doors(reception: Reception) -> None:
 
     @ui.page(PASSWORD)
     async def _password(request: Request) -> Response | None:
+        undelivered.add(ui.context.client, address_of(request))
         known = await reception.known(request)
         if known is None:
             return RedirectResponse(SIGN_IN, 303)
@@ -85,7 +90,7 @@ def _doors(reception: Reception) -> None:
         return None
 
 
-def _wrong_doors() -> None:
+def _wrong_doors(undelivered: Undelivered) -> None:
     """Draw what stands at addresses that lead nowhere, in place of NiceGUI's own."""
 
     @nicegui.exception_handler(404)
@@ -96,6 +101,7 @@ def _wrong_doors() -> None:
         if is_file and isinstance(error, HTTPException):
             return await http_exception_handler(request, error)
         with Client(ui.page(""), request=request) as client, bare_frame("No such page"):
+            undelivered.add(client, address_of(request))
             teach("There is no such page", "Look for a slip in the address, or begin with the machines.")
             with html.div().classes("ac-tools ac-middle"):
                 html.a("All machines", href="/").classes("ac-button")
@@ -116,18 +122,29 @@ def _wrong_doors() -> None:
         return answer
 
 
-def _rooms(reception: Reception) -> None:
-    """Draw the pages that only visitors see who have signed in."""
+def _for_visitors(reception: Reception, undelivered: Undelivered) -> Callable[[str], Callable[[Draw], None]]:
+    """Return what adds a page that only visitors see who have signed in."""
 
-    def page(address: str) -> Callable[[Callable[[Told, Request], Awaitable[Response | None]]], None]:
-        def add(draw: Callable[[Told, Request], Awaitable[Response | None]]) -> None:
+    def page(address: str) -> Callable[[Draw], None]:
+        def add(draw: Draw) -> None:
             async def welcomed(request: Request) -> Response | None:
                 told = await reception.welcome(request)
-                return told if isinstance(told, Response) else await draw(told, request)
+                if isinstance(told, Response):
+                    undelivered.add(ui.context.client, address_of(request))
+                    return told
+                undelivered.add(ui.context.client, f"user {told.me.name}")
+                return await draw(told, request)
 
             ui.page(address)(welcomed)
 
         return add
+
+    return page
+
+
+def _rooms(reception: Reception, undelivered: Undelivered) -> None:
+    """Draw the pages that only visitors see who have signed in."""
+    page = _for_visitors(reception, undelivered)
 
     @page("/")
     async def _fleet(told: Told, _request: Request) -> None:

@@ -20,6 +20,11 @@ SIGN_IN, PASSWORD = "/sign-in", "/password"
 Sites = frozenset[str] | None  # None is every site
 
 
+def address_of(request: Request) -> str:
+    """Return where a request comes from."""
+    return request.client.host if request.client else "?"
+
+
 @dataclass
 class Room:
     """What is asked once for all visitors of one role and the same sites: they have the same right to hear it."""
@@ -70,7 +75,7 @@ class Reception:
         token = request.cookies.get(SESSION_COOKIE)
         if not token:
             return None
-        client = self.client_of(token, request.client.host if request.client else "?")
+        client = self.client_of(token, address_of(request))
         try:
             return client, await client.session.me()
         except NotSignedIn:

@@ -144,6 +144,8 @@ def test_the_fleet_shows_names_and_alarm_texts_as_text(opened: Callable[..., Pag
     page = opened("/")
     is_shown(page, "name", "text")
     page.get_by_text("name <img").first.hover()
+    trace = page.locator(".ac-shelved")
+    expect(trace).to_have_attribute("title", f"shelved: 26 {TEXT} 26")
 
 
 def test_a_machines_page_shows_everything_said_about_it_as_text(opened: Callable[..., Page]) -> None:
@@ -151,7 +153,15 @@ def test_a_machines_page_shows_everything_said_about_it_as_text(opened: Callable
     is_shown(page, "name", "text", "row", "warning", "rival")
     for button in page.get_by_role("button", name="Why").all()[:2]:
         button.click()
-    page.locator("svg").first.hover()
+    assert page.title().startswith(f"padova / {NAME}")
+    page.locator(".ac-line", has_text="139").click()
+    is_shown(page, "who", "note")  # of whoever acknowledged it
+    page.locator(".ac-line", has_text="26").click()
+    is_shown(page, "who", "because")  # of whoever shelved it
+    page.get_by_role("button", name="Acknowledge", exact=True).click()
+    expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text(f"Acknowledge 26 {TEXT} 26")
+    page.keyboard.press("Escape")
+    page.locator(".ac-chart svg path[transform]").last.hover(force=True)  # a point of the timeline
     is_shown(page, "text")
     is_shown(opened("/machines/padova/failed"), "failed", "failure")
 
@@ -175,6 +185,10 @@ def test_the_health_page_shows_what_was_refused_and_answered_as_text(opened: Cal
 def test_the_learning_page_shows_reports_and_failures_as_text(opened: Callable[..., Page]) -> None:
     page = opened("/learning")
     is_shown(page, "name", "summary", "failure")
+    page.get_by_text("that ended").click()
+    is_shown(page, "message")
+    page.get_by_role("button", name="Retire padova/failed").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
 
 
 def test_the_access_page_shows_keys_and_the_book_of_changes_as_text(opened: Callable[..., Page]) -> None:
