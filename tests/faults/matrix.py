@@ -4,6 +4,7 @@ from tests.faults import (
     acks,
     brokers,
     cluster,
+    copies,
     credentials,
     databases,
     disks,
@@ -11,10 +12,25 @@ from tests.faults import (
     learning,
     links,
     loads,
+    numbers,
     sessions,
 )
 from tests.faults.registry import FAULTS, Effort, Fault
 
-MODULES = (kills, brokers, links, acks, sessions, disks, databases, loads, learning, credentials, cluster)
+MODULES = (
+    kills,
+    brokers,
+    links,
+    acks,
+    sessions,
+    disks,
+    databases,
+    loads,
+    learning,
+    credentials,
+    cluster,
+    copies,
+    numbers,
+)
 
 __all__ = ["FAULTS", "MODULES", "Effort", "Fault"]

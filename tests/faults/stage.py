@@ -65,6 +65,12 @@ class Load:
         if self._thread:
             self._thread.join()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Keep logs as they are for a moment; what is due meanwhile is raised afterwards."""
+        with self._lock:
+            yield
+
     def _run(self) -> None:
         started = time.monotonic()
         while not self._stop.wait(_PAUSE):
@@ -168,16 +174,17 @@ class Stage:
         settings: dict[str, str] | None = None,
         guarded: bool = False,
         shared_out: Mapping[ProcessRole, int] | None = None,
+        packet_limit: int = 0,
     ) -> Iterator[Scene]:
         """Run broker, service, agents and load; at the end drain, and count what is lost or doubled.
 
         ``proxied`` is "agents" or "service": whose connections go through the proxy. A ``guarded`` broker lets
         in only who was enrolled, with the password that was shown then. With ``shared_out`` the service is so many
-        processes of each role, on PostgreSQL.
+        processes of each role, on PostgreSQL. The broker disconnects who sends more bytes than ``packet_limit``.
         """
         with (
             tempfile.TemporaryDirectory(prefix="alarmcast-fault-") as name,
-            _broker(Path(name), guarded=guarded) as broker,
+            _broker(Path(name), guarded=guarded, packet_limit=packet_limit) as broker,
             ExitStack() as servers,
         ):
             folder = Path(name)
@@ -254,13 +261,15 @@ def _postgresql() -> AbstractContextManager[str]:
 
 
 @contextmanager
-def _broker(folder: Path, *, guarded: bool) -> Iterator[Mosquitto]:
+def _broker(folder: Path, *, guarded: bool, packet_limit: int) -> Iterator[Mosquitto]:
     if not (shutil.which("mosquitto") or Path("/usr/sbin/mosquitto").exists()):
         raise Skipped("mosquitto is not installed")
     if guarded and not has_plugin():
         raise Skipped("mosquitto's dynamic-security plugin is not installed")
     folder.chmod(0o755)
     broker = guarded_in(folder / "mosquitto") if guarded else broker_in(folder / "mosquitto")
+    if packet_limit:
+        broker.extra += f"max_packet_size {packet_limit}\n"
     broker.start()
     try:
         yield broker
