@@ -19,6 +19,7 @@ from service.core.hush import Acknowledgement, HushQuery, Maintenance, Shelf
 from service.core.job import Job
 from service.core.machine import Agent, Knock, Machine
 from service.core.memory import Memory
+from service.core.message import Message
 from service.core.notice import Changes, Notice, NoticeQuery
 from service.core.outcome import Due, Measure, Outcome, ScoredForecast
 from service.core.people import Key, Session, User
@@ -212,7 +213,7 @@ class Jobs(JobLog, Protocol):
     def collecting(self) -> list[Job]: ...
     def open(self, machine: Machine, kind: JobKind, state: JobState, *, at: datetime) -> Job: ...
     def ready(self, job: Job) -> None: ...
-    def tell(self, job: Job, message: str, state: MachineState) -> None: ...
+    def tell(self, job: Job, message: Message, state: MachineState) -> None: ...
 
 
 class Memories(Protocol):

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, or_, select, text, update
 
 from service.core.machine import Agent, Knock, Machine, unknown_machine
+from service.core.message import decoded
 from service.store.dialect import insert_rows, upsert
 from service.store.engine import Database
 from service.store.tables import agents, knocks, machines
@@ -163,7 +164,7 @@ def _machine(row: Row[Any]) -> Machine:
         time_zone=row.time_zone,
         registered_at=moment(row.registered_us),
         state=MachineState(row.state),
-        reason=row.reason,
+        reason=decoded(row.reason),
         learned_at=moment(row.learned_us) if row.learned_us is not None else None,
     )
 
