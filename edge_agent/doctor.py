@@ -22,6 +22,7 @@ from edge_agent.handshake import greet
 from edge_agent.link import Broker, Link
 from edge_agent.settings import Settings, SourceKind, load
 from edge_agent.status import StatusFile, has_fingerprint, look_at, skipped_rows
+from edge_agent.tls_check import needs_tls
 from wire.acks import Ack
 from wire.clock import PlantClock
 from wire.codec import decode, encode
@@ -162,11 +163,7 @@ def _broker(settings: Settings, machine: MachineId) -> Iterator[Finding]:
 def _tls(broker: Broker) -> Finding:
     if not broker.tls:
         if speaks_tls(broker.host, broker.port):
-            words = (
-                f"the port {broker} speaks TLS and this agent does not: set tls = true below [broker], and tls_ca "
-                "if a private authority signed the broker's certificate"
-            )
-            return Finding("TLS", ok=False, words=words)
+            return Finding("TLS", ok=False, words=needs_tls(broker))
         return Finding("TLS", ok=None, words="not used: whoever sits on the way can read and change alarms")
     ok, words = greet(broker)
     return Finding("TLS", ok=ok, words=words)

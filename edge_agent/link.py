@@ -86,6 +86,8 @@ class Link:
         self._broker, self._subscriptions, self._changed = broker, subscriptions, changed
         self.ready, self.over = Event(), Event()
         self.why: str | None = None
+        self.reached = False  # somebody listens at the broker's port
+        self.answered = False  # and answered in MQTT, be it with a refusal
         self.refused: str | None = None  # a subscription or a publish that the broker does not allow
         self.nobody_listens = False
         self.oversize = 0  # messages that were refused because they are above the broker's limit
@@ -99,6 +101,7 @@ class Link:
         except (OSError, ValueError) as error:  # paho raises ValueError for a host that cannot be one
             self._end(f"cannot reach the broker at {self._broker}: {error}")
             return
+        self.reached = True
         self._client.loop_start()
         deadline = time.monotonic() + _CONNECT_SECONDS
         while not (self.ready.is_set() or self.over.wait(0.02)):
@@ -134,6 +137,7 @@ class Link:
     # --- paho's callbacks, on its network thread ---------------------------------------------------------
 
     def _on_connect(self, client: mqtt.Client, _data: Any, _flags: Any, reason: ReasonCode, _props: Any) -> None:
+        self.answered = True
         if reason.is_failure:
             self._end(f"the broker at {self._broker} refuses us: {reason}")
             return

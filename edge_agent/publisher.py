@@ -18,6 +18,7 @@ from threading import Condition, Event, Lock, Thread
 from edge_agent.link import Broker, Link, Will
 from edge_agent.patience import Patience
 from edge_agent.spool import Spool
+from edge_agent.tls_check import TlsCheck, needs_tls
 from edge_agent.window import Window
 from wire.acks import Ack
 from wire.clock import PlantClock
@@ -57,6 +58,7 @@ class Publisher:
         self._drain_until = 0.0
         self._window, self._window_lock = Window(), Lock()
         self._patience = Patience()
+        self._tls_check = TlsCheck(broker.host, broker.port)
         self._sent = 0  # highest number handed to the broker since sending last began from the oldest
         self._oldest: int | None = None  # lowest number without an ack, and since when it is the lowest
         self._progress, self._overdue_after = time.monotonic(), RESEND_AFTER
@@ -183,7 +185,7 @@ class Publisher:
     def _wait_after(self, link: Link | None, lived: float | None) -> None:
         seconds = self._patience.after(lived, rival=self._rival)
         if link:
-            self.trouble = link.why
+            self.trouble = self._why(link)
         if self._rival:
             self.trouble = (
                 f"another agent speaks as {self._machine}; stop one of them, or give it its own name "
@@ -191,6 +193,14 @@ class Publisher:
             )
         log.warning(self.trouble)
         self._stopping.wait(seconds)
+
+    def _why(self, link: Link) -> str | None:
+        """Return why a connection has ended; a port that speaks TLS only closes a plain connection."""
+        if link.answered:
+            self._tls_check.answered()
+        elif link.reached and not self._broker.tls and self._tls_check.unanswered():
+            return needs_tls(self._broker)
+        return link.why
 
     # --- sending -------------------------------------------------------------------------------------
 

@@ -137,9 +137,14 @@ class WrongSchema(ServiceError):
 
 
 class TrainingFailed(ServiceError):
-    """The update broke; what served before serves on."""
+    """The update broke; what served before serves on. The message names no machine; ``detail`` may name any."""
 
     title = "Training failed"
+
+    def __init__(self, message: str, *, detail: str | None = None) -> None:
+        super().__init__(message if detail is None else f"{message} {detail}")
+        self.message = message
+        self.detail = detail
 
 
 class LeaseLost(ServiceError):
@@ -149,6 +154,6 @@ class LeaseLost(ServiceError):
 
 
 class ChampionChanged(ServiceError):
-    """The model that was learned on no longer serves; the job must learn again."""
+    """The model that was learned on no longer serves; the job must learn again. It names no machine."""
 
     title = "Champion changed"

@@ -41,10 +41,16 @@ def _words(limits: MachineLimits) -> dict[ExcessKind, tuple[str, str]]:
         f"The quarantine keeps {limits.quarantined:,} items or {limits.quarantined_bytes // 1_000_000} MB of one "
         "machine. What else is refused is only counted: {names}. Correct the sender."
     )
+    unenrolled = (
+        f"Of the machines that publish without being enrolled only the newest {limits.unenrolled:,} are listed; "
+        "others were left out: {names}. Find who publishes, and let only known machines use the broker: see "
+        "broker_dynamic_security."
+    )
     return {
         ExcessKind.GAPS: ("too_many_gaps", gaps),
         ExcessKind.EPOCHS: ("too_many_epochs", epochs),
         ExcessKind.QUARANTINE: ("quarantine_full", quarantine),
+        ExcessKind.UNENROLLED: ("too_many_unenrolled", unenrolled),
     }
 
 

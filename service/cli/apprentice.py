@@ -10,7 +10,7 @@ from threading import Thread
 from typing import Any
 
 from service.bootstrap.learning import learn_job, rehearse
-from service.errors import ServiceError
+from service.errors import InputRejected, ServiceError, TrainingFailed
 from service.settings import Settings
 from wire.identity import MachineId
 
@@ -32,8 +32,10 @@ def apprentice() -> None:
             folder=Path(orders["folder"]),
             told=lambda progress: _say(progress.as_json()),
         )
-    except ServiceError as error:
+    except (InputRejected, TrainingFailed) as error:
         _say({"failed": str(error)})
+    except ServiceError as error:  # of the store, and so it may name any machine
+        _say({"failed": "The training process could not go on.", "detail": str(error)})
     except OSError as error:  # a full disk above all
         _say({"failed": f"What was learned could not be written: {error.strerror or error}."})
     else:

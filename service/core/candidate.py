@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from service.core.exam import Exam, Marks
 from service.core.memory import TaskMemory
+from service.core.message import Sentence
 
 Moments = NDArray[np.int64]
 
@@ -40,7 +41,7 @@ class Candidate:
     marks: Mapping[str, Marks]
     before: Marks | None
     passed: bool
-    reasons: tuple[str, ...]
-    undecided: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    reasons: tuple[Sentence, ...]
+    undecided: tuple[Sentence, ...] = ()
+    notes: tuple[Sentence, ...] = ()
     report: dict[str, Any] = field(default_factory=dict)

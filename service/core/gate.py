@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.contrast import METRICS, Contrast, Exams, Pair
+from service.core.message import MACHINE, Sentence
 from service.core.metrics import Scores
 from service.core.ocdm import Labels
 
@@ -105,8 +106,8 @@ class Verdict:
     """What the gate decided and why, in sentences and in figures."""
 
     passed: bool
-    reasons: tuple[str, ...]
-    undecided: tuple[str, ...]
+    reasons: tuple[Sentence, ...]
+    undecided: tuple[Sentence, ...]
     figures: tuple[Figure, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -118,7 +119,7 @@ class Verdict:
             }
             for row in map(asdict, self.figures)
         ]
-        reasons, undecided = list(self.reasons), list(self.undecided)
+        reasons, undecided = ([one.as_json() for one in each] for each in (self.reasons, self.undecided))
         return {"passed": self.passed, "reasons": reasons, "undecided": undecided, "figures": figures}
 
 
@@ -136,7 +137,8 @@ def judge(sittings: Sequence[Sitting], limits: Limits | None = None) -> Verdict:
         raise ValueError("A candidate can only be judged by exams, and every machine needs one.")
     unsound = [sitting for sitting in sittings if not all(_probable(pair.candidate) for pair in sitting.pairs)]
     if unsound:  # a model that answers NaN somewhere is not compared anywhere
-        reasons = tuple(f"{each.machine}: the candidate answers what is not a probability." for each in unsound)
+        words = f"{MACHINE}: the candidate answers what is not a probability."
+        reasons = tuple(Sentence(words, each.machine) for each in unsound)
         return Verdict(passed=False, reasons=reasons, undecided=(), figures=())
     questions = list(_questions(sittings, limits))
     error = limits.error / max(sum(question.tested for question in questions), 1)
@@ -170,8 +172,17 @@ class _Question:
         bound = it.loss - it.width(error)
         return Figure(self.machine, it.metric, self.against, it.candidate, it.reference, it.loss, bound, it.days)
 
-    def reason(self, error: float) -> str | None:
+    def reason(self, error: float) -> Sentence | None:
         """Return why the candidate is refused, if it is."""
+        words = self._refusal(error)
+        return Sentence(words, self.machine) if words else None
+
+    def doubt(self, error: float, visible: float) -> Sentence | None:
+        """Return why this decided nothing, if it did not."""
+        words = self._indecision(error, visible)
+        return Sentence(words, self.machine) if words else None
+
+    def _refusal(self, error: float) -> str | None:
         it = self.contrast
         if self.allowed is None or it.doubt:
             return self._false_alarms()
@@ -201,17 +212,16 @@ class _Question:
         if said - before <= self.gross:
             return None
         return (
-            f"{self.machine}: no alarm came in the {it.days} days of its exam, and the squared error of the "
+            f"{MACHINE}: no alarm came in the {it.days} days of its exam, and the squared error of the "
             f"forecasts of one alarm rose from {before:.3f} ({self.against}) to {said:.3f}, "
             f"where {self.gross:.3f} more is allowed."
         )
 
-    def doubt(self, error: float, visible: float) -> str | None:
-        """Return why this decided nothing, if it did not."""
+    def _indecision(self, error: float, visible: float) -> str | None:
         it, width = self.contrast, self.contrast.width(error)
         if it.doubt:
-            return f"{self.machine}: {it.doubt}."
-        if not self.tested or self.allowed is None or self.reason(error):
+            return f"{MACHINE}: {it.doubt}."
+        if not self.tested or self.allowed is None or self._refusal(error):
             return None
         if not width <= visible:
             return (
@@ -224,7 +234,8 @@ class _Question:
 
     @property
     def _who(self) -> str:
-        return f"{self.machine or 'All old machines together'}: {self.contrast.metric.replace('_', ' ')}"
+        subject = "All old machines together" if self.machine is None else MACHINE
+        return f"{subject}: {self.contrast.metric.replace('_', ' ')}"
 
     @property
     def _fell(self) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from service.core.message import Message
 from wire.identity import MachineId
 from wire.words import JobKind, JobState
 
@@ -46,7 +47,7 @@ class Job:
     attempt: int = 0
     cut_off: int = 0
     progress: Progress = field(default_factory=lambda: Progress("waiting"))
-    message: str | None = None
+    message: Message | None = None
     version: int | None = None
 
     @property

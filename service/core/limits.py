@@ -15,7 +15,8 @@ from wire.identity import MachineId
 class MachineLimits:
     """The limits of one machine; an ordinary machine stays far below each of them.
 
-    ``samples`` is how many items of each reason are quarantined even when the machine's share is full.
+    ``unenrolled`` is how many machines are listed, in all, that publish without being enrolled. ``samples`` is
+    how many items of each reason are quarantined even when the machine's share is full.
     """
 
     gaps: int = 1_000
@@ -23,6 +24,7 @@ class MachineLimits:
     quarantined: int = 5_000
     quarantined_bytes: int = 16_000_000
     samples: int = 10
+    unenrolled: int = 1_000
 
 
 class ExcessKind(StrEnum):
@@ -31,6 +33,7 @@ class ExcessKind(StrEnum):
     GAPS = "gaps"
     EPOCHS = "epochs"
     QUARANTINE = "quarantine"
+    UNENROLLED = "unenrolled"
 
 
 class Excess(NamedTuple):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from service.core.message import Message
 from service.errors import Gone, NotFound
 from wire.identity import MachineId
 from wire.state import Note
@@ -20,7 +21,7 @@ class Machine:
     time_zone: str
     registered_at: datetime
     state: MachineState = MachineState.REGISTERED
-    reason: str | None = None
+    reason: Message | None = None
     learned_at: datetime | None = None
 
     def insist_on_presence(self) -> None:

@@ -8,6 +8,7 @@ from threading import Event
 from service.core.enrolment import Enrolled, NewMachine
 from service.core.job import Job
 from service.core.machine import Machine
+from service.core.message import Message
 from service.core.time_zone import zone_named
 from service.errors import Conflict, InputRejected
 from service.flows.credentials import CredentialDesk
@@ -148,8 +149,9 @@ class Enrolment:
         words = self._what_is_missing(machine, count) if heard else _NOT_HEARD
         if flagged := self.log.flagged(machine):
             words += f" {flagged} events do not count, because their times lie in the future or too far back."
-        if words != job.message:
-            self.jobs.tell(job, words, MachineState.COLLECTING if heard else MachineState.REGISTERED)
+        message = Message.of(words)
+        if message != job.message:
+            self.jobs.tell(job, message, MachineState.COLLECTING if heard else MachineState.REGISTERED)
         return False
 
     def _what_is_missing(self, machine: Machine, windows: int) -> str:

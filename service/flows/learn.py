@@ -24,6 +24,7 @@ from service.core.exam import Exam
 from service.core.job import Progress
 from service.core.machine import Machine
 from service.core.memory import Memory
+from service.core.message import MACHINE, Sentence
 from service.core.ocdm import divergence
 from service.core.samples import Samples
 from service.core.update import Lesson, Model, Recipe, learn, nearer
@@ -185,14 +186,15 @@ class Learning:
         unwanted = {OTHER, *new[room:]}
         return known.extended([code for code in parts.train.codes.tolist() if code not in unwanted], targets)
 
-    def _left_out_note(self, name: str, left_out: int) -> str:
+    def _left_out_note(self, name: str, left_out: int) -> Sentence:
         limits = self.school.curriculum.codes
-        return (
-            f"{left_out} codes of {name} were not learned and count as unknown: they are not in the catalogue, of "
-            f"which a machine may bring {limits.per_machine} (learn_codes_per_machine) and the model may read "
+        words = (
+            f"{left_out} codes of {MACHINE} were not learned and count as unknown: they are not in the catalogue, "
+            f"of which a machine may bring {limits.per_machine} (learn_codes_per_machine) and the model may read "
             f"{limits.in_model} (learn_codes_in_model). Look at what the machine sends, and put codes that matter "
             "into the catalogue."
         )
+        return Sentence(words, name)
 
     def _memory(self, champion: Version | None, name: str) -> Memory:
         memory = self.memories.of(champion.number) if champion else Memory()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from forecasting.window import grid_floor
+from service.core.clock_leap import ClockLeap
 from service.flows.forecast import ForecastDesk
 from service.flows.newest import Newest, NewestForecasts
 from service.flows.ports import Announcer, Machines, StoredForecasts
@@ -35,9 +36,13 @@ class Refresh:
     told: tuple[Callable[[Newest], None], ...] = ()
     monotonic: Callable[[], float] = time.monotonic
     _done: tuple[datetime, bool] | None = None
+    _leap: ClockLeap = field(init=False)
     _spoken: int | None = None
     _led: bool = False
     _left: dict[MachineId, float] = field(default_factory=dict)  # what another was to tell, and since when
+
+    def __post_init__(self) -> None:
+        self._leap = ClockLeap(self.clock.speed)
 
     @property
     def idle(self) -> bool:
@@ -52,6 +57,10 @@ class Refresh:
         at, leads = grid_floor(self.clock.now(), self.step), self.leads()
         if self._done in ((at, leads), (at, True)):
             return 0
+        if leads and (wrong := self._leap.observe(at, self.monotonic())):
+            self.stored.forget(
+                wrong[0], wrong[-1]
+            )  # they were never due, and would stand in the way of those that will be
         already = self.stored.made_at(at) if leads else set()
         due = [machine for machine in self.machines.all() if machine.row not in already]
         seen = self.newest.arrivals

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from service.core.discretion import discreet, discreet_text, is_foreign
 from service.core.hush import HushQuery, Maintenance, Shelf
 from service.core.job import Job
 from service.core.machine import Agent, Knock, Machine, unknown_machine
+from service.core.message import is_visible
 from service.core.notice import Notice, NoticeQuery
 from service.core.principal import asker, insist_on, sees, sites_asked
 from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
+from service.core.report import of_sites, report_for
 from service.core.version import Version
 from service.core.webhook import Webhook
 from service.errors import NotFound
@@ -48,16 +49,16 @@ class ScopedMachines:
         """Return a machine, or raise as if it did not exist."""
         if not sees(machine.site):
             raise unknown_machine(machine)
-        return _discreet_machine(self.machines.get(machine))
+        return _shown_machine(self.machines.get(machine))
 
     def find(self, machine: MachineId) -> Machine | None:
         """Return a machine, or None."""
         found = self.machines.find(machine) if sees(machine.site) else None
-        return _discreet_machine(found) if found else None
+        return _shown_machine(found) if found else None
 
     def all(self, *, retired: bool = False) -> list[Machine]:
         """Return the machines, by site and name."""
-        return [_discreet_machine(one) for one in self.machines.all(retired=retired) if sees(one.id.site)]
+        return [_shown_machine(one) for one in self.machines.all(retired=retired) if sees(one.id.site)]
 
     def agents(self) -> dict[MachineId, Agent]:
         """Return how their agents were when last heard."""
@@ -84,7 +85,7 @@ class ScopedJobs:
         job = self.jobs.get(number)
         if not sees(job.machine.site):
             raise NotFound(f"There is no job {number}.")
-        return _discreet_job(job)
+        return _shown_job(job)
 
     def follow(self, number: int, wake: Callable[[], None]) -> Follower:
         """Return a place from which to follow a job that was found with :meth:`get`."""
@@ -92,12 +93,12 @@ class ScopedJobs:
 
     def shown(self, job: Job) -> Job:
         """Return a job as whoever asks may read it."""
-        return _discreet_job(job)
+        return _shown_job(job)
 
     def newest(self, *, machine: MachineId | None = None, limit: int = 100) -> list[Job]:
         """Return the latest jobs, newest first."""
         found = self.jobs.newest(machine=machine, limit=limit, sites=sites_asked())
-        return [_discreet_job(job) for job in found]
+        return [_shown_job(job) for job in found]
 
 
 @dataclass(frozen=True)
@@ -109,15 +110,15 @@ class ScopedVersions:
     def champion(self) -> Version | None:
         """Return the version that serves."""
         champion = self.versions.champion()
-        return _discreet_version(champion) if champion else None
+        return _shown_version(champion) if champion else None
 
     def all(self) -> list[Version]:
         """Return every version, newest first."""
-        return [_discreet_version(one) for one in self.versions.all()]
+        return [_shown_version(one) for one in self.versions.all()]
 
     def get(self, number: int) -> Version:
         """Return a version."""
-        return _discreet_version(self.versions.get(number))
+        return _shown_version(self.versions.get(number))
 
 
 @dataclass(frozen=True)
@@ -331,25 +332,22 @@ def _owner() -> str | None:
     return None if principal is None or principal.is_own else principal.name
 
 
-def _discreet_machine(machine: Machine) -> Machine:
-    return replace(machine, reason=discreet_text(machine.reason, sites_asked())) if machine.reason else machine
+def _shown_machine(machine: Machine) -> Machine:
+    return replace(machine, reason=machine.reason.shown_to(sites_asked())) if machine.reason else machine
 
 
-def _discreet_job(job: Job) -> Job:
-    return replace(job, message=discreet_text(job.message, sites_asked())) if job.message else job
+def _shown_job(job: Job) -> Job:
+    return replace(job, message=job.message.shown_to(sites_asked())) if job.message else job
 
 
-def _discreet_version(version: Version) -> Version:
+def _shown_version(version: Version) -> Version:
     sites = sites_asked()
-    if sites is None:
-        return version
-    learned = tuple(machine for machine in version.learned if not is_foreign(machine, sites))
-    return replace(version, learned=learned, report=discreet(version.report, sites))
+    learned = tuple(machine for machine in version.learned if is_visible(machine, sites))
+    return replace(version, learned=learned, report=report_for(version.report, sites))
 
 
 def _own(figures: dict[str, Any]) -> dict[str, Any]:
-    sites = sites_asked()
-    return {machine: value for machine, value in figures.items() if not is_foreign(machine, sites)}
+    return of_sites(figures, sites_asked())
 
 
 def _is_own(webhook: Webhook) -> bool:

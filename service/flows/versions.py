@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from service.core.report import report_for
 from service.core.version import Version, another_serves
 from service.errors import Conflict, InputRejected
 from service.flows.ports import Versions
@@ -45,5 +46,6 @@ class VersionDesk:
 
 
 def _why(version: Version) -> str:
-    reasons = version.report.get("verdict", {}).get("reasons", [])
+    """Return the gate's reasons in full: only people of all sites promote."""
+    reasons = report_for(version.report, None).get("verdict", {}).get("reasons", [])
     return " ".join(reasons) or "it gave no reason."

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, delete, select, text, update
 from service.core.catalogue import parse_catalogue
 from service.core.enrolment import Enrolled, NewMachine
 from service.core.machine import Machine
+from service.core.message import Message, decoded
 from service.errors import Conflict
 from service.store.audit import note
 from service.store.catalogue import CHANGE, merge_into
@@ -50,6 +51,8 @@ _SOME_EVENTS = (
     " WHERE machine_id = :machine AND {kind} LIMIT :most)"
 )
 _PIECE = 10_000
+_RETIRED = Message.of("The machine was retired.")
+_ERASED = Message.of("The machine was erased.")
 _ERASING = "It is being erased"
 _VERSION = re.compile(r"\bv(\d+)\b")
 _COLUMNS = ("site", "machine", "name", "time_zone", "registered_us", "state")
@@ -88,7 +91,7 @@ class EnrolmentStore:
         """
         with self.database.write() as connection:
             _held(connection, machine.row)
-            cancel_jobs(connection, machine.row, at=at, plant_at=plant_at, why="The machine was retired.")
+            cancel_jobs(connection, machine.row, at=at, plant_at=plant_at, why=_RETIRED)
             _set_state(connection, machine.row, MachineState.RETIRED)
             revoke_within(connection, machine, at=plant_at, who=who, reason=reason)
             note(connection, at=plant_at, who=who, action="retire", subject=str(machine.id), reason=reason)
@@ -117,10 +120,10 @@ class EnrolmentStore:
         with self.database.write() as connection:
             known = _held(connection, chosen)
             query = select(tasks.c.version_id).where(tasks.c.machine_id == chosen)
-            before = _VERSION.findall(known.reason or "") if known.state == MachineState.RETIRED.value else ()
+            before = _VERSION.findall(_reason(known)) if known.state == MachineState.RETIRED.value else ()
             numbers = {*connection.execute(query).scalars(), *map(int, before)}
             versions = [f"v{number}" for number in sorted(numbers)]
-            cancel_jobs(connection, chosen, at=at, plant_at=plant_at, why="The machine was erased.")
+            cancel_jobs(connection, chosen, at=at, plant_at=plant_at, why=_ERASED)
             revoke_within(connection, machine, at=plant_at, who=who, reason=reason)
             begun = f"{_ERASING}; {_learned(versions)}. Erase it again if this does not end."
             _set_state(connection, chosen, MachineState.RETIRED, reason=begun)
@@ -161,7 +164,7 @@ def _registered(connection: Connection, new: NewMachine, *, plant_at: datetime) 
     query = select(machines).where(machines.c.site == site, machines.c.machine == name)
     known = connection.execute(query.with_for_update()).one()
     if known.state == MachineState.RETIRED.value:
-        if (known.reason or "").startswith(_ERASING):
+        if _reason(known).startswith(_ERASING):
             raise Conflict(f"{new.id} is being erased. Enrol it when that has ended, or erase it again.")
         kept = {"name": new.name or known.name, "time_zone": new.time_zone or known.time_zone}
         values = {**kept, "state": state, "reason": None, "learned_us": None}
@@ -181,7 +184,12 @@ def _may_try_again(connection: Connection, machine: int) -> bool:
 
 
 def _set_state(connection: Connection, machine: int, state: MachineState, reason: str | None = None) -> None:
-    connection.execute(update(machines).where(machines.c.id == machine).values(state=state.value, reason=reason))
+    values = {"state": state.value, "reason": Message.of(reason).encoded() if reason else None}
+    connection.execute(update(machines).where(machines.c.id == machine).values(**values))
+
+
+def _reason(machine: Row[Any]) -> str:
+    return str(decoded(machine.reason) or "")
 
 
 def _held(connection: Connection, machine: int) -> Row[Any]:

@@ -34,7 +34,7 @@ from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.epochs import give_numbers, known_numbers
 from service.store.evidence import evidence
-from service.store.excess import note_excess
+from service.store.excess import NO_MACHINE, note_excess
 from service.store.fence import absent
 from service.store.gaps import gaps_between, insert_gaps, newest_gaps
 from service.store.integers import integers
@@ -122,7 +122,9 @@ class EventStore:
         )
         record_signs_of_life(connection, recording.told, recording.heard, received_us)
         record_rivals(connection, recording.rivals)
-        record_knocks(connection, recording.knocking, received_us)
+        unlisted = record_knocks(connection, recording.knocking, received_us, most=self.limits.unenrolled)
+        if unlisted:
+            left_out[NO_MACHINE, ExcessKind.UNENROLLED] += unlisted
         note_excess(connection, left_out, received_us)
         return replace(_of_part(recorded, recording), refused=frozenset(refused)) if refused else recorded
 

@@ -1,18 +1,18 @@
-"""Forecasts as they were served: written once, never changed."""
+"""Forecasts as they were served: written once, never changed, and deleted only if they were never due."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from service.core.machine import Machine
 from service.core.version import StoredForecast
 from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.fence import absent
-from service.store.tables import forecasts
+from service.store.tables import forecasts, machines
 from wire.micros import micros, moment
 
 _COLUMNS = ("machine_id", "as_of_us", "version_id", "status", "events_seen", "coverage", "probabilities")
@@ -50,6 +50,13 @@ class ForecastStore:
         query = select(forecasts.c.machine_id).where(forecasts.c.as_of_us == micros(at))
         with self.database.read() as connection:
             return set(connection.execute(query).scalars())
+
+    def forget(self, first: datetime, last: datetime) -> None:
+        """Delete the forecasts from one moment to another that were made while the clock was ahead."""
+        of_somebody = forecasts.c.machine_id.in_(select(machines.c.id))  # so that the key finds them
+        made_ahead = forecasts.c.as_of_us.between(micros(first), micros(last))
+        with self.database.write() as connection:
+            connection.execute(delete(forecasts).where(of_somebody, made_ahead))
 
     def of(self, machine: Machine, start: datetime, end: datetime) -> list[StoredForecast]:
         """Return a machine's stored forecasts made in ``[start, end)``, in time order."""

@@ -10,10 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from service.core.candidate import Candidate, StillKept
+from service.core.message import Sentence
 from service.errors import TrainingFailed
 from service.store.parcel import Parcel
 
 MOST_BYTES: Final = 512 << 20  # of a parcel; the serving process reads it whole
+_SENTENCES: Final = ("reasons", "undecided", "notes")
 _PLACE: Final = "bytes"  # the only key of what stands for them; no row has a single cell
 
 
@@ -22,7 +24,8 @@ def hand_over(candidate: Candidate, file: Path) -> None:
     body: list[bytes] = []
     parcel = vars(Parcel.of(candidate))
     kept = {name: [one.replayed.tolist(), one.held_out.tolist()] for name, one in candidate.kept.items()}
-    told = _set_apart(parcel | {"kept": kept}, body)
+    sentences = {name: [one.as_json() for one in parcel[name]] for name in _SENTENCES}
+    told = _set_apart(parcel | {"kept": kept} | sentences, body)
     head = json.dumps({"size": sum(map(len, body)), "parcel": told}).encode() + b"\n"
     _insist_on_room(len(head) + sum(map(len, body)))
     with file.open("wb") as opened:
@@ -47,7 +50,8 @@ def take_over(file: Path) -> Parcel:
     return Parcel(
         **parcel
         | {"kept": {name: StillKept(*both) for name, both in moments.items()}}
-        | {name: tuple(parcel[name]) for name in ("targets", "reasons", "undecided", "notes")}
+        | {"targets": tuple(parcel["targets"])}
+        | {name: tuple(map(Sentence.from_json, parcel[name])) for name in _SENTENCES}
     )
 
 

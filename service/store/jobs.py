@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Row, Select, and_, func, or_, select, text, u
 
 from service.core.job import OPEN, Job, Progress
 from service.core.machine import Machine
+from service.core.message import Message, decoded
 from service.core.principal import Sites
 from service.errors import LeaseLost, NotFound
 from service.store.advisory import Advisory
@@ -92,11 +93,11 @@ class JobStore:
             if changed.rowcount:
                 _set_machine(connection, job, MachineState.LEARNING)
 
-    def tell(self, job: Job, message: str, state: MachineState) -> None:
+    def tell(self, job: Job, message: Message, state: MachineState) -> None:
         """Note what a collecting job waits for, and how its machine is."""
         with self.database.write() as connection:
             still = and_(jobs.c.id == job.number, jobs.c.state == JobState.COLLECTING.value)
-            if connection.execute(update(jobs).where(still).values(message=message)).rowcount:
+            if connection.execute(update(jobs).where(still).values(message=message.encoded())).rowcount:
                 _set_machine(connection, job, state)
 
     def claim(self, owner: str, *, now: datetime, lease: timedelta) -> Job | None:
@@ -147,15 +148,15 @@ class JobStore:
                 .values(lease_us=now_us(connection) + _us(lease), progress=json.dumps(progress.as_json()))
             )
 
-    def release(self, job: Job, *, why: str, cut_off: bool = False) -> None:
+    def release(self, job: Job, *, why: Message, cut_off: bool = False) -> None:
         """Give a job back unfinished, so that whoever comes next takes it up at once."""
-        values = {"state": JobState.QUEUED.value, "owner": None, "lease_us": None, "message": why}
+        values = {"state": JobState.QUEUED.value, "owner": None, "lease_us": None, "message": why.encoded()}
         with self.database.write() as connection:
             hold(connection, job)
             more = jobs.c.cut_off + int(cut_off)
             connection.execute(update(jobs).where(jobs.c.id == job.number).values(cut_off=more, **values))
 
-    def fail(self, job: Job, message: str, *, now: datetime, plant_now: datetime) -> None:
+    def fail(self, job: Job, message: Message, *, now: datetime, plant_now: datetime) -> None:
         """End a job that nothing came of; its machine says why."""
         with self.database.write() as connection:
             hold(connection, job)
@@ -220,7 +221,7 @@ def close_job(
     *,
     at: datetime,
     plant_at: datetime,
-    message: str | None = None,
+    message: Message | None = None,
     version: int | None = None,
 ) -> None:
     """End a job inside a transaction."""
@@ -230,33 +231,34 @@ def close_job(
         "finished_plant_us": micros(plant_at),
         "owner": None,
         "lease_us": None,
-        "message": message,
+        "message": message.encoded() if message else None,
         "version_id": version,
         "progress": json.dumps(Progress("done").as_json()),
     }
     connection.execute(update(jobs).where(jobs.c.id == job.number).values(**values))
 
 
-def cancel_jobs(connection: Connection, machine: int, *, at: datetime, plant_at: datetime, why: str) -> None:
+def cancel_jobs(connection: Connection, machine: int, *, at: datetime, plant_at: datetime, why: Message) -> None:
     """End a machine's open jobs inside a transaction; a worker at one of them finds its lease lost."""
     values = {
         "state": JobState.CANCELLED.value,
         "finished_us": micros(at),
         "finished_plant_us": micros(plant_at),
-        "message": why,
+        "message": why.encoded(),
         "lease_us": None,
         "progress": json.dumps(Progress("done").as_json()),
     }
     connection.execute(update(jobs).where(jobs.c.machine_id == machine, _OPEN).values(**values))
 
 
-def _set_machine(connection: Connection, job: Job, state: MachineState, *, reason: str | None = None) -> None:
+def _set_machine(connection: Connection, job: Job, state: MachineState, *, reason: Message | None = None) -> None:
     # A refresh disturbs nobody: its machine stays live, whatever comes of it.
     if job.kind is JobKind.REFRESH and state is not MachineState.LIVE:
         return
     chosen = and_(machines.c.site == job.machine.site, machines.c.machine == job.machine.machine)
     not_retired = machines.c.state != MachineState.RETIRED.value
-    connection.execute(update(machines).where(chosen, not_retired).values(state=state.value, reason=reason))
+    values = {"state": state.value, "reason": reason.encoded() if reason else None}
+    connection.execute(update(machines).where(chosen, not_retired).values(**values))
 
 
 def _jobs() -> Select[Any]:
@@ -277,7 +279,7 @@ def _job(row: Row[Any]) -> Job:
         attempt=row.attempt,
         cut_off=row.cut_off,
         progress=Progress(**json.loads(row.progress)),
-        message=row.message,
+        message=decoded(row.message),
         version=row.version_id,
     )
 

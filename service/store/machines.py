@@ -1,13 +1,14 @@
 """Machines, how their agents are, and who knocks without being registered."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, or_, select, text, update
+from sqlalchemy import Connection, Row, and_, bindparam, delete, func, or_, select, text, update
 
 from service.core.machine import Agent, Knock, Machine, unknown_machine
+from service.core.message import decoded
 from service.store.dialect import insert_rows, upsert
 from service.store.engine import Database
 from service.store.tables import agents, knocks, machines
@@ -29,6 +30,7 @@ _TOLD = (
     "warning",
     "warning_us",
 )
+_MOST_FORGOTTEN = 2_000  # knocks in one transaction
 _LIFE_COLUMNS = ("machine_id", "heard_us", "since_us", *_TOLD)
 # Who only raised an alarm names no agent; it keeps what it told before.
 _LIVES = "(machine_id) DO UPDATE SET heard_us = excluded.heard_us, " + ", ".join(
@@ -148,11 +150,29 @@ def _note(text: str | None, at_us: int | None) -> Note | None:
     return None if text is None or at_us is None else Note.model_construct(text=text, at=moment(at_us))
 
 
-def record_knocks(connection: Connection, knocking: Iterable[MachineId], at_us: int) -> None:
-    """Note inside a transaction who knocked."""
-    for site, machine in sorted(knocking):
+def record_knocks(connection: Connection, knocking: Collection[MachineId], at_us: int, *, most: int) -> int:
+    """Note inside a transaction who knocked, and keep only the newest; return how many were left out."""
+    if not knocking:
+        return 0
+    chosen = sorted(knocking)[:most]
+    for site, machine in chosen:
         row = {"site": site, "machine": machine, "first_us": at_us, "last_us": at_us}
         connection.execute(upsert(connection, knocks, row, keys=["site", "machine"], once=["first_us"]))
+    return len(knocking) - len(chosen) + _forget_oldest_knocks(connection, most)
+
+
+def _forget_oldest_knocks(connection: Connection, most: int) -> int:
+    """Delete the knocks that are too many, oldest first, and never wait for who writes to one of them."""
+    excess = connection.execute(select(func.count()).select_from(knocks)).scalar_one() - most
+    if excess <= 0:
+        return 0
+    oldest = select(knocks.c.site, knocks.c.machine).order_by(knocks.c.last_us, knocks.c.site, knocks.c.machine)
+    oldest = oldest.limit(min(excess, _MOST_FORGOTTEN)).with_for_update(skip_locked=True)
+    keys = [{"old_site": row.site, "old_machine": row.machine} for row in connection.execute(oldest)]
+    if keys:
+        chosen = and_(knocks.c.site == bindparam("old_site"), knocks.c.machine == bindparam("old_machine"))
+        connection.execute(delete(knocks).where(chosen), keys)
+    return len(keys)
 
 
 def _machine(row: Row[Any]) -> Machine:
@@ -163,7 +183,7 @@ def _machine(row: Row[Any]) -> Machine:
         time_zone=row.time_zone,
         registered_at=moment(row.registered_us),
         state=MachineState(row.state),
-        reason=row.reason,
+        reason=decoded(row.reason),
         learned_at=moment(row.learned_us) if row.learned_us is not None else None,
     )
 

@@ -72,7 +72,7 @@ def write_memory(connection: Connection, parcel: Parcel, *, version: int, rows: 
             keys = [(rows[machine], at, held_out) for at in moments]
             chosen = [known[key] for key in keys if key in known]
             if len(chosen) < len(moments):
-                raise ChampionChanged(f"{machine} was erased while this was learned with it; it learns again.")
+                raise ChampionChanged("A machine was erased while this was learned with it; it learns again.")
             links += [{"version_id": version, "sample_id": one, "held_out": held_out} for one in chosen]
     for new, held_out in ((parcel.replayed, False), (parcel.held_out, True)):
         for number in _insert_samples(connection, new, rows[parcel.machine]):

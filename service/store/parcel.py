@@ -10,6 +10,7 @@ import numpy as np
 from forecasting import history
 from service.core.candidate import Candidate, StillKept
 from service.core.exam import Exam, Marks
+from service.core.message import Sentence
 from service.core.windows import Windows
 from service.store.arrays import FLOAT32, INT32, packed, squeezed, windows_to_bytes
 
@@ -32,9 +33,9 @@ class Parcel:
     marks: Mapping[str, Cells]
     before: Cells | None
     passed: bool
-    reasons: tuple[str, ...]
-    undecided: tuple[str, ...]
-    notes: tuple[str, ...]
+    reasons: tuple[Sentence, ...]
+    undecided: tuple[Sentence, ...]
+    notes: tuple[Sentence, ...]
     report: dict[str, Any]
 
     @classmethod

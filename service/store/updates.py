@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, insert, select, update
 
 from service.core.job import Job
+from service.core.message import Message
 from service.errors import ChampionChanged
 from service.store.audit import note
 from service.store.engine import Database
@@ -43,7 +44,7 @@ class UpdateStore:
             rows = {str(MachineId(site, name)): row for row, site, name in connection.execute(_MACHINES)}
             gone = [machine for machine in parcel.kept if machine not in rows]
             if gone:
-                raise ChampionChanged(f"{gone[0]} was retired while this was learned with it; it learns again.")
+                raise ChampionChanged("A machine was retired while this was learned with it; it learns again.")
             version = _write_version(connection, parcel, at=plant_now)
             keep(connection, self.weights, parcel.weights)
             write_memory(connection, parcel, version=version, rows=rows)
@@ -53,7 +54,8 @@ class UpdateStore:
                 promote(connection, version, at=plant_now, reason=reason)
                 note(connection, at=plant_now, who="gate", action="promote", subject=f"v{version}", reason=reason)
             state = JobState.PROMOTED if parcel.passed else JobState.REJECTED
-            message = " ".join((*parcel.reasons, *parcel.notes, *parcel.undecided)) or None
+            sentences = (*parcel.reasons, *parcel.notes, *parcel.undecided)
+            message = Message(sentences) if sentences else None
             close_job(connection, job, state, at=now, plant_at=plant_now, message=message, version=version)
             _settle_machine(connection, parcel, rows[parcel.machine], at=plant_now)
         return version
@@ -92,7 +94,7 @@ def _settle_machine(connection: Connection, parcel: Parcel, machine: int, *, at:
     served = parcel.passed or parcel.parent is not None
     values: dict[str, object] = {
         "state": (MachineState.LIVE if served else MachineState.FAILED).value,
-        "reason": None if parcel.passed else " ".join(parcel.reasons),
+        "reason": None if parcel.passed else Message(parcel.reasons).encoded(),
     }
     if parcel.passed:
         values["learned_us"] = micros(at)

@@ -40,7 +40,7 @@ def view(job: Job) -> JobView:
         finished_plant_at=job.finished_plant_at,
         attempt=job.attempt,
         progress=ProgressView(**job.progress.as_json()),
-        message=job.message,
+        message=str(job.message) if job.message else None,
         model_version=f"v{job.version}" if job.version is not None else None,
     )
 

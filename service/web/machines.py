@@ -74,7 +74,7 @@ def view(machine: Machine, agent: Agent | None) -> MachineView:
         time_zone=machine.time_zone,
         registered_at=machine.registered_at,
         state=machine.state,
-        reason=machine.reason,
+        reason=str(machine.reason) if machine.reason else None,
         learned_at=machine.learned_at,
         agent=None
         if agent is None

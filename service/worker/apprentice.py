@@ -70,7 +70,7 @@ class Apprentice:
             raise RuntimeError("start first")
         lines: Queue[str | None] = Queue()
         Thread(target=_pump, args=(self.process.stdout, lines), name="apprentice", daemon=True).start()
-        failure: str | None = None
+        failure: TrainingFailed | None = None
         done = False
         while True:
             try:
@@ -82,7 +82,8 @@ class Apprentice:
                 break
             said = json.loads(line)
             done = done or "done" in said
-            failure = said.get("failed", failure)
+            if "failed" in said:
+                failure = TrainingFailed(said["failed"], detail=said.get("detail"))
             if "stage" in said:
                 yield Progress(**said)
         self._insist(done=done, failure=failure)
@@ -97,14 +98,16 @@ class Apprentice:
                     with suppress(BrokenPipeError):  # orders that nobody has read
                         pipe.close()
 
-    def _insist(self, *, done: bool, failure: str | None) -> None:
+    def _insist(self, *, done: bool, failure: TrainingFailed | None) -> None:
         code = self.process.wait() if self.process else -1
         if failure is not None:
-            raise TrainingFailed(failure)
+            raise failure
         if code < 0:
             raise Interrupted(_INTERRUPTED.format(signal=-code))
         if code != 0 or not done:
-            raise TrainingFailed(f"The training process ended with code {code}: {self._last_complaint()}")
+            raise TrainingFailed(
+                f"The training process ended with code {code}.", detail=f"Its last words: {self._last_complaint()}"
+            )
 
     def _last_complaint(self) -> str:
         if self._complaints is None:

@@ -19,7 +19,8 @@ from structlog.contextvars import bound_contextvars
 
 from service.core.job import Job, Progress
 from service.core.leftovers import leftovers
-from service.errors import ChampionChanged, LeaseLost, ServiceError, Unavailable
+from service.core.message import Message, Sentence
+from service.errors import ChampionChanged, InputRejected, LeaseLost, ServiceError, TrainingFailed, Unavailable
 from service.store.parcel import Parcel
 from service.worker.apprentice import HANDOVER, Interrupted
 from service.worker.courtesy import courteous
@@ -33,6 +34,7 @@ _PULSE = 0.5  # seconds between two looks for work, and between two signs of lif
 _PATIENCE = 120.0
 MOST_CUT_OFF = 10  # what kills its worker every time must not do so for ever
 _HUNG = 900.0  # seconds without a word after which a process that trains is given up
+_STOPPED = Message.of("The service stopped; it goes on when that starts.")
 _TRY_AGAIN = "To try again, enrol or refresh the machine once more."
 Result = TypeVar("Result")
 
@@ -48,11 +50,11 @@ class JobBoard(Protocol):
         """Hold a job for longer."""
         ...
 
-    def release(self, job: Job, *, why: str, cut_off: bool = False) -> None:
+    def release(self, job: Job, *, why: Message, cut_off: bool = False) -> None:
         """Give a job back."""
         ...
 
-    def fail(self, job: Job, message: str, *, now: datetime, plant_now: datetime) -> None:
+    def fail(self, job: Job, message: Message, *, now: datetime, plant_now: datetime) -> None:
         """End a job without a result."""
         ...
 
@@ -137,29 +139,30 @@ class Worker(Tireless):
     def _work_at(self, job: Job) -> None:
         log.info("job %s: learning %s, attempt %s", job.number, job.machine, job.attempt)
         if job.cut_off >= MOST_CUT_OFF:
-            self._fail(job, f"It was cut off {job.cut_off} times and is given up. {_TRY_AGAIN}")
+            self._fail(job, Message.of(f"It was cut off {job.cut_off} times and is given up.", _TRY_AGAIN))
             return
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with TemporaryDirectory(dir=self.folder, prefix=f"job-{job.number}-") as folder:
                 if not self._learn(job, Path(folder)):
-                    self.jobs.release(job, why="The service stopped; it goes on when that starts.")
+                    self.jobs.release(job, why=_STOPPED)
                     return
                 with courteous():
                     self._commit(job, self.take_over(Path(folder) / HANDOVER))
         except LeaseLost:
             raise
         except (ChampionChanged, Unavailable) as error:
-            self._try_again(job, str(error), cut_off=False)
+            self._try_again(job, error, cut_off=False)
         except Interrupted as error:
-            self._try_again(job, str(error), cut_off=True)
+            self._try_again(job, error, cut_off=True)
         except ServiceError as error:
-            self._fail(job, str(error))
+            self._fail(job, Message(_sentences(error)))
         except OSError as error:
-            self._fail(job, f"The learning could not be done: {error.strerror or error}.")
+            self._fail(job, Message.of(f"The learning could not be done: {error.strerror or error}."))
         except Exception as error:
             log.exception("job %s broke", job.number)
-            self._fail(job, f"This is a defect of the service, and its log says more: {error!r}.")
+            detail = Sentence(f"It was {error!r}.", restricted=True)
+            self._fail(job, Message.of("This is a defect of the service, and its log says more.", detail))
 
     def _commit(self, job: Job, parcel: Parcel) -> None:
         version = self._patiently(
@@ -191,14 +194,16 @@ class Worker(Tireless):
             apprentice.stop()
             self.standby.expect()
 
-    def _try_again(self, job: Job, why: str, *, cut_off: bool) -> None:
+    def _try_again(self, job: Job, error: ServiceError, *, cut_off: bool) -> None:
+        why = Message(_sentences(error))
         if cut_off and job.cut_off + 1 >= MOST_CUT_OFF:
-            self._fail(job, f"It was cut off {MOST_CUT_OFF} times and is given up: {why} {_TRY_AGAIN}")
+            begin = f"It was cut off {MOST_CUT_OFF} times and is given up."
+            self._fail(job, Message.of(begin, *why.sentences, _TRY_AGAIN))
         else:
             log.warning("job %s goes back into the queue: %s", job.number, why)
             self._patiently(lambda: self.jobs.release(job, why=why, cut_off=cut_off))
 
-    def _fail(self, job: Job, why: str) -> None:
+    def _fail(self, job: Job, why: Message) -> None:
         log.warning("job %s failed: %s", job.number, why)
         self._patiently(lambda: self.jobs.fail(job, why, now=self.wall(), plant_now=self.plant()))
 
@@ -220,3 +225,11 @@ class Worker(Tireless):
                 if self._stopping.is_set() or time.monotonic() > until:
                     raise
                 self._stopping.wait(_PULSE)
+
+
+def _sentences(error: ServiceError) -> tuple[Sentence, ...]:
+    """Return what an error says. Of what is not known to name no other machine, only people of all sites read."""
+    if isinstance(error, TrainingFailed):
+        detail = () if error.detail is None else (Sentence(error.detail, restricted=True),)
+        return (Sentence(error.message), *detail)
+    return (Sentence(str(error), restricted=not isinstance(error, InputRejected | ChampionChanged)),)

@@ -64,7 +64,7 @@ def _kill(stage: Stage, plant: Plant) -> None:
 
 def _open_jobs(plant: Plant) -> list[str]:
     jobs = plant.api.jobs.list().jobs
-    given_up = [job for job in jobs if job.state is JobState.FAILED and "cut off" not in (job.message or "")]
+    given_up = [job for job in jobs if job.state is JobState.FAILED and "cut off" not in str(job.message)]
     insist(not given_up, f"no job fails for another reason than being cut off: {given_up}")
     return [job.state for job in jobs if job.state in (JobState.QUEUED, JobState.RUNNING)]
 

@@ -1,13 +1,19 @@
 """Plain MQTT to a port that speaks TLS: everybody who meets it says so, and what to set."""
 
 import os
+import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from edge_agent import doctor as edge_doctor
+from edge_agent.link import Broker
+from edge_agent.publisher import Publisher
+from edge_agent.spool import Spool
+from edge_agent.tls_check import TlsCheck
 from service.bootstrap import doctor
 from service.bootstrap.configuration import configuration
 from service.broker.address import BrokerAddress
@@ -18,6 +24,8 @@ from service.broker.watch import BrokerWatch
 from service.errors import Unavailable
 from service.store.certificates import Authority
 from tests.conftest import Mosquitto, wait_until
+from wire.clock import PlantClock
+from wire.identity import MachineId
 from wire.tls_port import speaks_tls
 
 
@@ -66,6 +74,48 @@ def test_whoever_speaks_plainly_to_a_tls_port_says_what_to_set(secured: Mosquitt
     assert at_the_edge["TLS"].ok is False
     assert "set tls = true" in at_the_edge["TLS"].words
     assert "credentials" not in at_the_edge
+
+
+def test_an_agent_that_runs_says_that_the_port_speaks_tls(secured: Mosquitto, tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    publisher = Publisher(
+        machine=MachineId("padova", "filler-1"),
+        broker=Broker("127.0.0.1", secured.port),
+        spool=spool,
+        clock=PlantClock(),
+        agent_version="1",
+    )
+    publisher.start()
+    try:
+        wait_until(lambda: "set tls = true below [broker]" in (publisher.trouble or ""), "the agent says it")
+    finally:
+        publisher.stop()
+        spool.close()
+
+
+def test_a_port_that_never_answers_is_probed_seldom() -> None:
+    greetings: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def hang_up() -> None:
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    greetings.append(connection.recv(1))
+                    if greetings[-1] == b"q":
+                        return
+
+        thread = Thread(target=hang_up, daemon=True)
+        thread.start()
+        port = listener.getsockname()[1]
+        check = TlsCheck("127.0.0.1", port)
+        assert not any(check.unanswered() for _ in range(5))
+        check.answered()
+        assert not check.unanswered(), "after an answer the port is probed anew"
+        with socket.create_connection(("127.0.0.1", port)) as last:
+            last.sendall(b"q")
+            thread.join(timeout=30)
+    assert greetings == [b"\x16", b"\x16", b"q"]
 
 
 def test_a_port_that_speaks_plainly_is_not_taken_for_one_that_speaks_tls(mosquitto: Mosquitto) -> None:

@@ -15,15 +15,18 @@ def test_a_warning_says_which_machine_has_too_much_of_what(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
     assert not {"too_many_gaps", "too_many_epochs", "quarantine_full"} & service.health().warnings.keys()
-    counts = {(filler.row, kind): 1234 for kind in ExcessKind}
+    of_machines = (ExcessKind.GAPS, ExcessKind.EPOCHS, ExcessKind.QUARANTINE)
+    counts: dict[tuple[int, ExcessKind], int] = {(filler.row, kind): 1234 for kind in of_machines}
     with stores.database.write() as connection:
         note_excess(connection, counts, micros(NOW))
         note_excess(connection, counts, micros(NOW))
-        note_excess(connection, {(NO_MACHINE, ExcessKind.QUARANTINE): 5}, micros(NOW))
+        counts = {(NO_MACHINE, ExcessKind.QUARANTINE): 5, (NO_MACHINE, ExcessKind.UNENROLLED): 7}
+        note_excess(connection, counts, micros(NOW))
     warnings = service.health().warnings
     assert "padova/filler-1 (2,468 since 2026-11-16)." in warnings["too_many_gaps"]
     assert "padova/filler-1 (2,468 since 2026-11-16)." in warnings["too_many_epochs"]
     assert "filler-1 (2,468 since 2026-11-16), no known machine (5 since" in warnings["quarantine_full"]
+    assert "no known machine (7 since 2026-11-16)." in warnings["too_many_unenrolled"]
     of_others = service.health(lambda site: site == "lyon").warnings
     assert "padova" not in str(of_others)
 

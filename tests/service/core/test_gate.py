@@ -10,6 +10,7 @@ import pytest
 from service.core import metrics
 from service.core.contrast import Exams
 from service.core.gate import METRICS, Limits, Pair, Sitting, Verdict, judge
+from service.core.message import Sentence
 
 HOUR = 3_600_000_000
 FAST = Limits(resamples=60)
@@ -80,6 +81,10 @@ def precision(labels: np.ndarray, answers: np.ndarray) -> float:
     return metrics.macro(metrics.average_precision(labels, answers), np.asarray(labels.any(axis=0)))
 
 
+def texts(sentences: Sequence[Sentence]) -> tuple[str, ...]:
+    return tuple(map(str, sentences))
+
+
 # --- old machines
 
 
@@ -98,9 +103,9 @@ def test_forgotten_machine_is_named_with_its_scores() -> None:
     assert not verdict.passed
     before, after = precision(pair.labels, pair.reference), precision(pair.labels, pair.candidate)
     told = f"m2: average precision fell from {before:.3f} (best version) to {after:.3f}, by {before - after:.3f}"
-    assert verdict.reasons[0].startswith(told + " where 0.050 is allowed; at least ")
-    assert verdict.reasons[1].startswith("m2: brier skill fell from ")
-    assert not any(reason.startswith("m1") for reason in verdict.reasons)
+    assert texts(verdict.reasons)[0].startswith(told + " where 0.050 is allowed; at least ")
+    assert texts(verdict.reasons)[1].startswith("m2: brier skill fell from ")
+    assert not any(reason.startswith("m1") for reason in texts(verdict.reasons))
 
 
 def test_certain_loss_within_the_allowed_one_passes() -> None:
@@ -118,7 +123,7 @@ def test_each_metric_is_held_against_its_own_best_version() -> None:
     sitting = Sitting(
         "m1", new=False, against_best={"average_precision": same, "brier_skill": pair}, against_champion=None
     )
-    reasons = judge([sitting]).reasons
+    reasons = texts(judge([sitting]).reasons)
     assert len(reasons) == 1
     assert "brier skill" in reasons[0]
 
@@ -126,7 +131,7 @@ def test_each_metric_is_held_against_its_own_best_version() -> None:
 def test_overconfidence_that_ranks_as_well_is_refused_for_its_brier_skill() -> None:
     pair = Plant(4, days=60).pair()
     pair = replace(pair, candidate=0.5 + pair.reference / 2)
-    reasons = judge([old("m1", pair)]).reasons
+    reasons = texts(judge([old("m1", pair)]).reasons)
     assert reasons
     assert all("brier skill" in reason for reason in reasons)
 
@@ -135,7 +140,7 @@ def test_large_loss_that_chance_may_explain_is_told_and_not_punished() -> None:
     pair = Plant(5, days=10).pair(kept=0.7)
     verdict = judge([old("m1", pair), *(old(f"x{i}", unchanged(pair)) for i in range(13))])
     assert verdict.passed
-    assert any(doubt.startswith("m1: average precision ") for doubt in verdict.undecided)
+    assert any(doubt.startswith("m1: average precision ") for doubt in texts(verdict.undecided))
 
 
 # --- the fleet
@@ -143,7 +148,7 @@ def test_large_loss_that_chance_may_explain_is_told_and_not_punished() -> None:
 
 def test_small_loss_everywhere_is_seen_in_the_mean_and_in_no_machine() -> None:
     plant = Plant(6, days=60)
-    reasons = judge([old(f"m{i}", plant.pair(kept=0.95)) for i in range(13)], FAST).reasons
+    reasons = texts(judge([old(f"m{i}", plant.pair(kept=0.95)) for i in range(13)], FAST).reasons)
     assert reasons
     assert all(reason.startswith("All old machines together: ") for reason in reasons)
     assert all("(champion)" in reason and "0.010 is allowed" in reason for reason in reasons)
@@ -165,7 +170,7 @@ def test_mean_is_held_against_the_champion_and_not_against_lucky_bests() -> None
 def test_new_machine_may_not_be_worse_than_the_champion_was_unseen() -> None:
     plant = Plant(8, days=60)
     assert judge([new("m1", plant.pair(kept=1, better=0.5))]).passed
-    reasons = judge([new("m1", plant.pair(kept=0.5, better=1))]).reasons
+    reasons = texts(judge([new("m1", plant.pair(kept=0.5, better=1))]).reasons)
     assert reasons
     assert all(reason.startswith("m1: ") and "(champion)" in reason for reason in reasons)
 
@@ -190,7 +195,7 @@ def test_first_machine_must_beat_its_base_rate() -> None:
     assert verdict.passed
     assert {figure.against for figure in verdict.figures} == {"base rate"}
     reversed_ranks = judge([first(replace(pair, candidate=1 - pair.candidate))])
-    assert [reason.split(" is ")[0] for reason in reversed_ranks.reasons] == [
+    assert [reason.split(" is ")[0] for reason in texts(reversed_ranks.reasons)] == [
         "m1: average precision",
         "m1: brier skill",
     ]
@@ -199,7 +204,7 @@ def test_first_machine_must_beat_its_base_rate() -> None:
 def test_first_machine_that_only_says_the_base_rate_is_refused_for_both_scores() -> None:
     pair = Plant(12, days=20).pair()
     constant = np.broadcast_to(pair.base_rate, pair.labels.shape).copy()
-    reasons = judge([first(replace(pair, candidate=constant))]).reasons
+    reasons = texts(judge([first(replace(pair, candidate=constant))]).reasons)
     prevalence = pair.labels.mean(axis=0)[pair.labels.any(axis=0)].mean()
     same = f"{prevalence:.3f}"
     assert reasons == (
@@ -216,7 +221,7 @@ def test_exam_of_few_days_decides_nothing_and_the_verdict_says_so(sit: Callable[
     pair = Plant(13, days=6).pair(kept=0.0)
     verdict = judge([sit(pair)])
     assert verdict.passed
-    assert verdict.undecided == ("m1: its exam has 6 days, and fewer than 7 cannot tell.",)
+    assert texts(verdict.undecided) == ("m1: its exam has 6 days, and fewer than 7 cannot tell.",)
 
 
 def test_exam_too_noisy_to_show_a_loss_of_a_tenth_is_called_undecided() -> None:
@@ -224,7 +229,8 @@ def test_exam_too_noisy_to_show_a_loss_of_a_tenth_is_called_undecided() -> None:
     verdict = judge([old(f"m{i}", plant.pair()) for i in range(14)])
     assert verdict.passed
     assert any(
-        "so that a loss of 0.100 since the best version could not be seen." in doubt for doubt in verdict.undecided
+        "so that a loss of 0.100 since the best version could not be seen." in doubt
+        for doubt in texts(verdict.undecided)
     )
 
 
@@ -244,7 +250,7 @@ def test_exam_without_an_alarm_decides_nothing() -> None:
     for sitting in (old("m1", silent), new("m1", silent), first(silent)):
         verdict = judge([sitting])
         assert verdict.passed
-        assert verdict.undecided == ("m1: no alarm came in the 20 days of its exam.",)
+        assert texts(verdict.undecided) == ("m1: no alarm came in the 20 days of its exam.",)
 
 
 def test_candidate_that_announces_alarms_in_an_exam_without_one_is_refused() -> None:
@@ -252,7 +258,7 @@ def test_candidate_that_announces_alarms_in_an_exam_without_one_is_refused() -> 
     for sitting in (old("m1", silent), new("m1", silent)):
         verdict = judge([sitting])
         assert not verdict.passed
-        (reason,) = verdict.reasons
+        (reason,) = texts(verdict.reasons)
         assert reason.startswith("m1: no alarm came in the 20 days of its exam, and the squared error")
         assert "rose from 0.010" in reason
         assert "to 0.810, where 0.250 more is allowed." in reason
@@ -269,7 +275,7 @@ def test_exam_without_windows_or_codes_decides_nothing(shape: tuple[int, int]) -
 def test_alarms_of_a_single_day_cannot_tell_how_much_they_vary() -> None:
     labels = np.zeros((480, 2), dtype=np.bool_)
     labels[30:40] = True
-    undecided = judge([old("m1", windows(20, labels, 0.2, 0.3))]).undecided
+    undecided = texts(judge([old("m1", windows(20, labels, 0.2, 0.3))]).undecided)
     assert undecided == ("m1: no alarm came on two of the 20 days of its exam.",)
 
 
@@ -277,7 +283,7 @@ def test_base_rate_that_is_never_wrong_leaves_no_brier_skill_to_lose() -> None:
     always = windows(20, np.ones((480, 2), dtype=np.bool_), 0.5, 1.0, rate=1.0)
     verdict = judge([old("m1", always)])
     assert verdict.passed
-    assert verdict.undecided == (
+    assert texts(verdict.undecided) == (
         "m1: its base rate was never wrong in 20 days, which leaves no skill to measure.",
     )
 
@@ -285,7 +291,7 @@ def test_base_rate_that_is_never_wrong_leaves_no_brier_skill_to_lose() -> None:
 def test_constant_probabilities_are_judged_like_any_other() -> None:
     labels = np.tile(np.arange(24)[:, None] < 6, (20, 2))  # every day alike: nothing moves by chance
     assert judge([old("m1", windows(20, labels, 0.25, 0.25))]).passed
-    reasons = judge([old("m1", windows(20, labels, 0.9, 0.25))]).reasons
+    reasons = texts(judge([old("m1", windows(20, labels, 0.9, 0.25))]).reasons)
     assert reasons
     assert all("brier skill" in reason for reason in reasons)
 
@@ -298,14 +304,14 @@ def test_candidate_whose_answers_are_not_probabilities_never_passes(wrong: float
     for sitting in (old("m1", replace(pair, candidate=answers)), first(replace(pair, candidate=answers))):
         verdict = judge([old("m0", unchanged(pair)), sitting])
         assert not verdict.passed
-        assert verdict.reasons == ("m1: the candidate answers what is not a probability.",)
+        assert texts(verdict.reasons) == ("m1: the candidate answers what is not a probability.",)
 
 
 def test_champion_whose_answers_are_not_numbers_is_no_measure() -> None:
     pair = Plant(16, days=20).pair()
     verdict = judge([old("m1", replace(pair, reference=np.full_like(pair.reference, np.nan)))])
     assert verdict.passed
-    assert verdict.undecided == ("m1: the version to compare with answers what is not a probability.",)
+    assert texts(verdict.undecided) == ("m1: the version to compare with answers what is not a probability.",)
     json.dumps(verdict.as_json(), allow_nan=False)
 
 

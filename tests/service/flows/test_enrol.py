@@ -9,6 +9,7 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.enrolment import NewMachine
 from service.core.machine import Machine
+from service.core.message import Message
 from service.core.recording import FROM_THE_FUTURE, EventRow, GapRow, Recording
 from service.errors import Gone
 from service.settings import Settings
@@ -31,7 +32,7 @@ def waits_for(service: Service, stores: Stores) -> str:
     assert service.enrolment.admit() == 0
     (job,) = stores.jobs.collecting()
     assert job.message
-    return job.message
+    return str(job.message)
 
 
 def state(stores: Stores) -> MachineState:
@@ -54,7 +55,7 @@ def test_whoever_waits_for_the_first_event_learns_of_it_within_a_minute(
     service.enrolment.clock = PlantClock(datetime.now(UTC), later, 0.001)
     service.enrolment.admit()
     (job,) = stores.jobs.collecting()
-    assert (job.message or "").startswith("Collecting data: 0 of 336 hourly windows; needs about 24 more days.")
+    assert str(job.message).startswith("Collecting data: 0 of 336 hourly windows; needs about 24 more days.")
 
 
 def test_a_machine_collects_and_is_queued_by_itself_once_there_is_enough(
@@ -123,7 +124,7 @@ def live(stores: Stores, *, learned: datetime) -> None:
         stores.jobs.ready(job)
     claimed = stores.jobs.claim("test", now=datetime.now(UTC), lease=HOUR)
     assert claimed
-    stores.jobs.fail(claimed, "x", now=datetime.now(UTC) - timedelta(days=365), plant_now=NOW)
+    stores.jobs.fail(claimed, Message.of("x"), now=datetime.now(UTC) - timedelta(days=365), plant_now=NOW)
     with stores.database.write() as connection:
         connection.execute(machines.update().values(state="live", learned_us=micros(learned)))
 

@@ -17,6 +17,7 @@ from service.errors import InputRejected, NoChampion, NotFound
 from service.flows.forecast import ForecastDesk, urgency
 from service.flows.refresh import Refresh
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
+from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus
 from wire.identity import MachineId
 
@@ -250,6 +251,57 @@ def test_the_grid_stores_one_forecast_a_machine_and_quarter_and_it_never_changes
     assert np.array_equal(kept.probabilities, first.probabilities)
     assert (kept.as_of, kept.events_seen, kept.version) == (at, 0, 1)
     assert announced.machines == [FILLER]
+
+
+class Clocks:
+    """The plant clock and the monotonic one, as a test sets them."""
+
+    def __init__(self) -> None:
+        self.plant, self.seconds = NOW, 0.0
+
+    def wall(self) -> float:
+        return self.plant.timestamp()
+
+    def pass_by(self, span: timedelta) -> None:
+        self.plant += span
+        self.seconds += span.total_seconds()
+
+
+@pytest.mark.usefixtures("champion")
+def test_forecasts_of_a_clock_that_was_ahead_do_not_stand_in_the_way_of_the_regular_ones(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    clocks, ahead, quarter = Clocks(), timedelta(days=2), timedelta(minutes=15)
+    rhythm = refresh(service, stores, Announced(), monotonic=lambda: clocks.seconds)
+    rhythm.clock = PlantClock(wall=clocks.wall)
+    assert rhythm.on_the_grid() == 1
+    clocks.plant += ahead
+    assert rhythm.on_the_grid() == 1
+    clocks.pass_by(quarter)
+    assert rhythm.on_the_grid() == 1
+    clocks.plant -= ahead
+    assert rhythm.on_the_grid() == 1
+    kept = [one.as_of for one in stores.forecasts.of(filler, NOW - HOUR, NOW + 2 * ahead)]
+    assert kept == [NOW.replace(minute=0), NOW.replace(minute=0) + quarter]
+    clocks.pass_by(ahead - quarter)
+    assert rhythm.on_the_grid() == 1, "the regular one of the moment that had been used ahead of time"
+
+
+@pytest.mark.usefixtures("champion")
+def test_a_clock_that_is_set_back_without_a_leap_before_deletes_nothing(
+    service: Service, stores: Stores, filler: Machine
+) -> None:
+    clocks, quarter = Clocks(), timedelta(minutes=15)
+    rhythm = refresh(service, stores, Announced(), monotonic=lambda: clocks.seconds)
+    rhythm.clock = PlantClock(wall=clocks.wall)
+    for _ in range(3):
+        assert rhythm.on_the_grid() == 1
+        clocks.pass_by(quarter)
+    clocks.plant -= timedelta(hours=5)
+    assert rhythm.on_the_grid() == 1
+    clocks.plant += timedelta(hours=5)
+    rhythm.on_the_grid()
+    assert len(stores.forecasts.of(filler, NOW - quarter, NOW + 3 * quarter)) == 4
 
 
 @pytest.mark.usefixtures("champion", "filler")

@@ -167,8 +167,8 @@ def test_a_machine_that_raises_garbage_codes_is_learned_without_most_of_them(
     commit(stores, parcel)
     assert parcel.report["codes"]["inputs"] == ordinary.report["codes"]["inputs"] + 30
     assert parcel.report["left_out"] == {str(ONE): 270}
-    assert parcel.notes[0].startswith(f"270 codes of {ONE} were not learned and count as unknown")
-    assert parcel.notes[0] in str(stores.jobs.newest(machine=ONE)[0].message)
+    assert str(parcel.notes[0]).startswith(f"270 codes of {ONE} were not learned and count as unknown")
+    assert str(parcel.notes[0]) in str(stores.jobs.newest(machine=ONE)[0].message)
     for row in (*parcel.replayed, *parcel.held_out):
         assert len(row["codes"]) // 4 <= ordinary.report["codes"]["inputs"] + 30 + 1
     assert parcel.passed
@@ -295,7 +295,7 @@ def test_a_log_of_the_same_over_and_over_has_a_defined_end(
     )
     if job.state is JobState.REJECTED:
         assert job.message
-        assert "base rate" in job.message
+        assert "base rate" in str(job.message)
 
 
 def test_the_processes_that_serve_never_load_torch() -> None:

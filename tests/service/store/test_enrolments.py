@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import func, select
 
 from service.core.enrolment import Enrolled, NewMachine
+from service.core.message import Message
 from service.core.recording import EventRow, Recording
 from service.errors import Conflict
 from service.store.audit import AuditStore
@@ -159,7 +160,7 @@ def test_erasing_removes_what_a_machine_told_and_writes_down_that_it_did(databas
     assert deed.reason == "asked to (learned by no version)"
     erased = MachineStore(database).get(ID)
     assert EnrolmentStore(database).erase(erased, who="me", at=AT, plant_at=AT, reason="again") == []
-    assert MachineStore(database).get(ID).reason == "Erased; it had been learned by no version."
+    assert MachineStore(database).get(ID).reason == Message.of("Erased; it had been learned by no version.")
     assert enrol(database).is_new, "an erased machine may come back with nothing"
 
 
@@ -169,9 +170,9 @@ def test_a_failed_machine_is_tried_again_when_it_is_enrolled_again(database: Dat
     board.ready(board.get(first.job))
     claimed = board.claim("me", now=AT, lease=timedelta(minutes=1))
     assert claimed
-    board.fail(claimed, "It broke.", now=AT, plant_now=AT)
+    board.fail(claimed, Message.of("It broke."), now=AT, plant_now=AT)
     machine = MachineStore(database).get(ID)
-    assert (machine.state, machine.reason) == (MachineState.FAILED, "It broke.")
+    assert (machine.state, machine.reason) == (MachineState.FAILED, Message.of("It broke."))
     again = enrol(database)
     assert again.job != first.job
     assert board.get(again.job).state is JobState.COLLECTING

@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 from service.core.enrolment import NewMachine
 from service.core.limits import MachineLimits
 from service.core.machine import Agent, Machine
+from service.core.message import Message
 from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, GapRow, Quarantined, Recorded, Recording
 from service.core.version import StoredForecast
 from service.errors import Conflict, Gone
@@ -153,7 +154,7 @@ def test_an_erasure_that_broke_off_is_finished_by_the_next_one(database: Databas
     for _ in range(2):
         assert erase(database) == ["v3", "v12"]
         assert left(database, machine) == {}
-        assert MachineStore(database).get(ID).reason == "Erased; it had been learned by v3, v12."
+        assert MachineStore(database).get(ID).reason == Message.of("Erased; it had been learned by v3, v12.")
     assert enrolled(EnrolmentStore(database), ID).reason is None
 
 

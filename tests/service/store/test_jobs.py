@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from service.core.job import Job, Progress
+from service.core.message import Message
 from service.errors import LeaseLost, NotFound
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
@@ -43,18 +44,18 @@ def test_machines_learn_in_turn_oldest_wish_first(board: JobStore, database: Dat
     assert (first.machine, first.attempt, first.state) == (FIRST, 1, JobState.RUNNING)
     assert MachineStore(database).get(FIRST).state is MachineState.LEARNING
     assert board.claim("b", now=AT, lease=LEASE) is None, "one learns on top of the other, never beside it"
-    board.fail(first, "Broken.", now=AT, plant_now=AT)
+    board.fail(first, Message.of("Broken."), now=AT, plant_now=AT)
     assert claimed(board).machine == SECOND
 
 
 def test_the_end_of_a_job_is_kept_in_wall_time_and_in_plant_time(board: JobStore, database: Database) -> None:
     plant = AT + timedelta(hours=9)
     failed = claimed(board)
-    board.fail(failed, "Broken.", now=AT, plant_now=plant)
+    board.fail(failed, Message.of("Broken."), now=AT, plant_now=plant)
     cancelled = board.newest(machine=SECOND)[0]
     with database.write() as connection:
         row = MachineStore(database).get(SECOND).row
-        cancel_jobs(connection, row, at=AT, plant_at=plant, why="Retired.")
+        cancel_jobs(connection, row, at=AT, plant_at=plant, why=Message.of("Retired."))
     for number in (failed.number, cancelled.number):
         job = board.get(number)
         assert (job.finished_at, job.finished_plant_at) == (AT, plant)
@@ -102,7 +103,9 @@ def test_a_copy_of_the_database_keeps_nobody_from_choosing_a_job(database: Datab
 def test_a_job_that_somebody_writes_to_is_passed_over(board: JobStore, database: Database) -> None:
     oldest = board.newest(machine=FIRST)[0]
     with database.write() as connection:
-        cancel_jobs(connection, MachineStore(database).get(FIRST).row, at=AT, plant_at=AT, why="Retired.")
+        cancel_jobs(
+            connection, MachineStore(database).get(FIRST).row, at=AT, plant_at=AT, why=Message.of("Retired.")
+        )
         assert claimed(board).machine == SECOND
     assert board.get(oldest.number).state is JobState.CANCELLED
 
@@ -119,9 +122,9 @@ def test_a_worker_that_is_not_heard_of_loses_its_job_and_can_write_nothing_more(
     with pytest.raises(LeaseLost):
         board.renew(lost, Progress("training"), lease=LEASE)
     with pytest.raises(LeaseLost):
-        board.release(lost, why="stop")
+        board.release(lost, why=Message.of("stop"))
     with pytest.raises(LeaseLost):
-        board.fail(lost, "late", now=AT, plant_now=AT)
+        board.fail(lost, Message.of("late"), now=AT, plant_now=AT)
     assert board.get(lost.number).owner == "b"
 
 
@@ -142,14 +145,14 @@ def test_a_worker_whose_clock_is_wrong_neither_takes_a_job_from_another_nor_lose
 ) -> None:
     assert board.claim("a", now=AT, lease=LEASE)
     assert board.claim("b", now=AT + wrong, lease=LEASE) is None
-    board.release(board.newest(machine=FIRST)[0], why="The service stopped.")
+    board.release(board.newest(machine=FIRST)[0], why=Message.of("The service stopped."))
     assert board.claim("b", now=AT + wrong, lease=LEASE)
     assert board.claim("a", now=AT, lease=LEASE) is None
 
 
 def test_a_job_given_back_is_taken_up_at_once(board: JobStore) -> None:
     job = claimed(board, "a")
-    board.release(job, why="The service stopped.")
+    board.release(job, why=Message.of("The service stopped."))
     again = claimed(board, "b")
     assert (again.number, again.attempt) == (job.number, 2)
 
@@ -164,18 +167,18 @@ def test_a_machine_has_one_open_job(board: JobStore, database: Database) -> None
     machine = MachineStore(database).get(FIRST)
     open_job = board.newest(machine=FIRST)[0]
     assert board.open(machine, JobKind.REFRESH, JobState.QUEUED, at=AT).number == open_job.number
-    board.fail(claimed(board), "Broken.", now=AT, plant_now=AT)
+    board.fail(claimed(board), Message.of("Broken."), now=AT, plant_now=AT)
     assert board.open(machine, JobKind.REFRESH, JobState.QUEUED, at=AT).number != open_job.number
 
 
 def test_a_refresh_that_fails_leaves_its_machine_as_it_was(board: JobStore, database: Database) -> None:
-    board.fail(claimed(board), "Broken.", now=AT, plant_now=AT)
-    board.fail(claimed(board), "Broken.", now=AT, plant_now=AT)
+    board.fail(claimed(board), Message.of("Broken."), now=AT, plant_now=AT)
+    board.fail(claimed(board), Message.of("Broken."), now=AT, plant_now=AT)
     machine = MachineStore(database).get(FIRST)
     board.open(machine, JobKind.REFRESH, JobState.QUEUED, at=AT)
-    board.fail(claimed(board), "Broken again.", now=AT, plant_now=AT)
+    board.fail(claimed(board), Message.of("Broken again."), now=AT, plant_now=AT)
     assert MachineStore(database).get(FIRST).state is MachineState.LIVE
-    assert MachineStore(database).get(FIRST).reason == "Broken again."
+    assert MachineStore(database).get(FIRST).reason == Message.of("Broken again.")
 
 
 def test_a_retired_machines_job_is_lost_to_its_worker(board: JobStore, database: Database) -> None:
@@ -191,8 +194,8 @@ def test_what_a_collecting_job_waits_for_is_told(database: Database) -> None:
     enrolled(EnrolmentStore(database), FIRST)
     board = JobStore(database)
     (job,) = board.collecting()
-    board.tell(job, "3 of 336 windows.", MachineState.COLLECTING)
-    assert board.get(job.number).message == "3 of 336 windows."
+    board.tell(job, Message.of("3 of 336 windows."), MachineState.COLLECTING)
+    assert board.get(job.number).message == Message.of("3 of 336 windows.")
     assert MachineStore(database).get(FIRST).state is MachineState.COLLECTING
 
 

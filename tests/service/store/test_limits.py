@@ -15,6 +15,7 @@ from service.store.enrolments import EnrolmentStore
 from service.store.epochs import crowded, forget_empty
 from service.store.events import EventStore
 from service.store.excess import ExcessStore
+from service.store.machines import MachineStore
 from service.store.tables import epochs, events, quarantine
 from tests.service.conftest import enrolled
 from tests.service.store.work import counted_work
@@ -180,3 +181,20 @@ def test_an_epoch_of_which_nothing_is_stored_any_more_makes_room(database: Datab
         assert forget_empty(connection, machine.row) == 1
     again = [event(machine, one, seq) for one in (uuid4(), known[1]) for seq in (1, 2)]
     assert store.commit(Recording(micros(AT), events=again)) == Recorded(3, 1, 0)
+
+
+def test_of_machines_that_publish_without_being_enrolled_the_newest_are_listed_and_the_rest_is_counted(
+    database: Database,
+) -> None:
+    store = EventStore(database, MachineLimits(unenrolled=3))
+    names = [MachineId("padova", f"m{number}") for number in range(9)]
+    for hour, name in enumerate(names[:5]):
+        store.commit(Recording(micros(AT + hour * HOUR), knocking={name}))
+    listed = [one.machine for one in MachineStore(database).knocks()]
+    assert listed == names[4:1:-1]
+    assert left_out(database) == {(None, ExcessKind.UNENROLLED): 2}
+    store.commit(Recording(micros(AT + 5 * HOUR), knocking={names[2]}))
+    assert left_out(database) == {(None, ExcessKind.UNENROLLED): 2}, "one that is listed leaves nobody out"
+    store.commit(Recording(micros(AT + 6 * HOUR), knocking={names[3], *names[5:]}))
+    assert len(MachineStore(database).knocks()) == 3
+    assert left_out(database) == {(None, ExcessKind.UNENROLLED): 2 + 5 - 3 + 2}

@@ -13,6 +13,7 @@ from service.core.candidate import Candidate, StillKept
 from service.core.exam import Exam, Marks
 from service.core.job import Job
 from service.core.memory import TaskMemory
+from service.core.message import MACHINE, Message, Sentence
 from service.core.windows import Windows
 from service.errors import ChampionChanged, Conflict, LeaseLost, TrainingFailed
 from service.store.audit import AuditStore
@@ -35,6 +36,7 @@ from wire.words import JobKind, JobState, MachineState
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 LEASE = timedelta(seconds=30)
 TARGETS = (139, 26)
+FORGOT = Sentence(f"{MACHINE}: it forgot.", "4711/17")
 TABLES = (model_versions, tasks, memories, samples, exams, marks)
 
 
@@ -97,7 +99,7 @@ class Bench:
             marks={name: marked(seed) for name in (*old, str(machine))},
             before=marked(seed + 1) if champion else None,
             passed=passed,
-            reasons=() if passed else ("It forgot.",),
+            reasons=() if passed else (FORGOT,),
             report={"summary": f"seed {seed}"},
         )
 
@@ -191,9 +193,9 @@ def test_a_rejected_version_is_kept_with_its_reasons_and_the_champion_serves_on(
     assert champion.name == "v1"
     assert bench.versions.get(2).promoted_at is None
     machine = bench.machines.get(B)
-    assert (machine.state, machine.reason) == (MachineState.LIVE, "It forgot.")
+    assert (machine.state, machine.reason) == (MachineState.LIVE, Message((FORGOT,)))
     job = bench.jobs.newest()[0]
-    assert (job.state, job.message, job.version) == (JobState.REJECTED, "It forgot.", 2)
+    assert (job.state, job.message, job.version) == (JobState.REJECTED, Message((FORGOT,)), 2)
     assert bench.learn(C, seed=3) == 3
     assert bench.versions.get(3).learned == ("padova/a", "padova/c"), "what was rejected leaves no trace"
 
@@ -242,7 +244,7 @@ def test_what_was_learned_with_a_machine_that_is_gone_is_learned_again(bench: Be
         with pytest.raises(ChampionChanged, match=r"while this was learned with it"):
             bench.updates.commit(job, Parcel.of(candidate), now=AT, plant_now=AT)
         assert bench.counts() == before
-        bench.jobs.release(job, why="again")
+        bench.jobs.release(job, why=Message.of("again"))
 
 
 def test_the_last_promotion_counts_even_if_the_clock_was_set_back(bench: Bench) -> None:
@@ -323,14 +325,14 @@ def test_old_weights_go_but_never_those_that_are_needed(bench: Bench) -> None:
 
 def test_a_candidate_survives_the_way_between_processes(bench: Bench, tmp_path: Path) -> None:
     bench.learn(A, seed=1)
-    candidate = bench.candidate(B, seed=2)
+    candidate = replace(bench.candidate(B, seed=2), undecided=(FORGOT,))
     hand_over(candidate, tmp_path / "candidate")
     taken = take_over(tmp_path / "candidate")
     job = bench.job(B)
     assert bench.updates.commit(job, taken, now=AT, plant_now=AT) == 2
     same(MemoryStore(bench.database).of(2).tasks["padova/b"].windows, candidate.task.windows)
     assert taken.report == candidate.report
-    assert (taken.passed, taken.reasons, taken.targets) == (True, (), TARGETS)
+    assert (taken.passed, taken.reasons, taken.undecided, taken.targets) == (True, (), (FORGOT,), TARGETS)
     exam = ExamStore(bench.database).of(B)
     assert exam
     same(exam.windows, candidate.exam.windows)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from threading import Thread
 
 import httpx
@@ -13,11 +14,12 @@ from service.bootstrap.listening import Server, listen, url_of
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
+from service.core.message import MACHINE, Message, Sentence
 from service.core.recording import EventRow
 from service.store.webhooks import WebhookStore
 from service.web.permissions import PERMISSIONS, Reach
 from tests.conftest import wait_until
-from tests.service.conftest import EPOCH, NOW
+from tests.service.conftest import EPOCH, NOW, enrolled, small_model
 from tests.service.web.test_permissions import NAMES
 from tests.service.web.test_stream import Reader
 from tests.service.web.two_sites import SITES, Visitor, seed, visitor
@@ -82,6 +84,48 @@ def test_machines_that_the_broker_keeps_out_are_counted_and_named_for_those_whos
     assert "let in 1 machines: padova/filler-1." in told
     assert "locked_out" not in visitor(service, Role.VIEWER, ["graz"]).health.status().warnings
     assert "let in 2 machines" in Visitor(service, service.key).health.status().warnings["locked_out"]
+
+
+@pytest.mark.parametrize("site", ["4711", "0-8", "the", "alarm"])
+def test_a_site_is_hidden_whatever_its_id_looks_like(service: Service, stores: Stores, site: str) -> None:
+    other = Sentence(f"{MACHINE}: no alarm came in the 4 days of its exam.", f"{site}/17")
+    report = {
+        "summary": "2 machines",
+        "memory": {"by_machine": {f"{site}/17": {"replayed": 9, "held_out": 1}}, "by_code": {"26": 12}},
+        "left_out": {f"{site}/17": 3},
+        "verdict": {
+            "passed": True,
+            "reasons": [],
+            "undecided": [other.as_json()],
+            "figures": [{"machine": f"{site}/17", "loss": 0.1}],
+        },
+    }
+    stores.versions.add_and_promote(small_model(), report=report, at=NOW - timedelta(days=1))
+    enrolled(stores.enrolments, MachineId(site, "17"))
+    own = enrolled(stores.enrolments, MachineId("padova", "a"))
+    job = stores.jobs.newest(machine=own.id)[0]
+    stores.jobs.ready(job)
+    claimed = stores.jobs.claim("worker", now=NOW, lease=timedelta(minutes=1))
+    assert claimed
+    stores.jobs.fail(claimed, Message((other,)), now=NOW, plant_now=NOW)
+    padovas, everybody = visitor(service, Role.VIEWER, ["padova"]), Visitor(service, service.key)
+    text = other.text_for(frozenset({"padova"}))
+    for path in (
+        "/v1/jobs",
+        f"/v1/jobs/{claimed.number}",
+        "/v1/machines",
+        "/v1/machines/padova/a",
+        "/v1/models/v1",
+    ):
+        assert text in padovas.ask("GET", path).text, path
+        assert f"{site}/17: no alarm" in everybody.ask("GET", path).text, path
+    for path in (
+        "/v1/jobs", "/v1/models", "/v1/memory", "/v1/machines", "/v1/models/v1", "/v1/scoreboard", "/v1/fleet",
+        "/v1/status", "/v1/machines/padova/a", f"/v1/jobs/{claimed.number}",
+    ):  # fmt: skip
+        answer = padovas.ask("GET", path).text
+        assert f"{site}/" not in answer, path
+        assert f'"{site}"' not in answer, path
 
 
 def test_another_sites_machine_is_as_one_that_does_not_exist(padovas: Visitor) -> None:

@@ -13,6 +13,7 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.hush import Maintenance
 from service.core.machine import Machine
+from service.core.message import MACHINE, Message, Sentence
 from service.core.notice import Changes, Notice
 from service.core.recording import GapRow, Recording
 from service.core.webhook import Webhook
@@ -31,7 +32,7 @@ from wire.words import MachineState, Role, Severity
 
 SITES = ("padova", "lyon")
 HOUR = timedelta(hours=1)
-SENTENCE = "The gate kept it out: padova/filler-1 lost 0.08 and lyon/filler-1 lost 0.09."
+SENTENCES = tuple(Sentence(f"The gate kept it out: {MACHINE} lost 0.08.", f"{site}/filler-1") for site in SITES)
 
 
 class Visitor(alarmcast.Client):
@@ -74,11 +75,15 @@ def seed(service: Service, stores: Stores) -> dict[str, Machine]:
 def _report() -> dict[str, Any]:
     both = [f"{site}/filler-1" for site in SITES]
     return {
-        "summary": SENTENCE,
-        "machine": both[1],
-        "learned": both,
+        "summary": "2 machines",
         "memory": {"by_machine": {name: {"replayed": 90, "held_out": 10} for name in both}, "by_code": {"26": 12}},
-        "verdict": {"reasons": [SENTENCE], "losses": [{"machine": name, "loss": 0.08} for name in both]},
+        "left_out": dict.fromkeys(both, 3),
+        "verdict": {
+            "passed": False,
+            "reasons": [one.as_json() for one in SENTENCES],
+            "undecided": [one.as_json() for one in SENTENCES],
+            "figures": [{"machine": name, "loss": 0.08} for name in both],
+        },
     }
 
 
@@ -97,6 +102,6 @@ def _things_of(service: Service, stores: Stores, machine: Machine) -> None:
     window = Maintenance(0, site, None, NOW, NOW + HOUR, f"somebody at {site}", "oil")
     MaintenanceStore(database).add(window, at=NOW)
     job = stores.jobs.newest(machine=machine.id)[0]
-    stores.jobs.tell(job, SENTENCE, MachineState.COLLECTING)
+    stores.jobs.tell(job, Message(SENTENCES), MachineState.COLLECTING)
     people = service.gatehouse.people
     people.add_key(f"board of {site}", Role.VIEWER, frozenset({site}), lasts=None, by=LOCAL)

@@ -12,6 +12,7 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.job import Job
 from service.core.machine import Machine
+from service.core.message import WITHHELD, Message
 from service.worker.apprentice import Apprentice
 from service.worker.standby import Standby
 from service.worker.worker import MOST_CUT_OFF, Worker
@@ -47,8 +48,11 @@ def the_job(stores: Stores) -> Job:
     ("program", "message"),
     [
         (says(stage="dataset") + says(failed="There is nothing to learn."), "There is nothing to learn."),
-        ("raise SystemExit('torch is not installed')", "ended with code 1: torch is not installed"),
-        ("pass", "ended with code 0: it said nothing"),
+        (
+            "raise SystemExit('torch is not installed')",
+            "ended with code 1. Its last words: torch is not installed",
+        ),
+        ("pass", "ended with code 0. Its last words: it said nothing"),
         (says(done=True), "cannot be read"),
     ],
 )
@@ -58,10 +62,30 @@ def test_a_process_that_brings_nothing_fails_its_job_in_a_sentence(
     assert worker(program).work()
     job = the_job(stores)
     assert job.state is JobState.FAILED
-    assert message in (job.message or "")
+    assert message in str(job.message)
     machine = stores.machines.get(FILLER)
     assert (machine.state, machine.reason) == (MachineState.FAILED, job.message)
     assert not worker(program).work(), "there is no more to do"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "raise SystemExit('KeyError: 4711/17')",
+        says(failed="The training process could not go on.", detail="The exam of 4711/17 cannot be read."),
+    ],
+)
+def test_what_a_process_leaves_unjudged_is_for_people_of_all_sites(
+    worker: Make, stores: Stores, program: str
+) -> None:
+    assert worker(program).work()
+    message = the_job(stores).message
+    assert message
+    assert "4711/17" in str(message.shown_to(None))
+    own = str(message.shown_to(frozenset({FILLER.site})))
+    assert own.startswith("The training process ")
+    assert own.endswith(WITHHELD)
+    assert "4711" not in own
 
 
 def test_a_process_that_is_killed_is_tried_again_but_not_for_ever(worker: Make, stores: Stores) -> None:
@@ -72,8 +96,8 @@ def test_a_process_that_is_killed_is_tried_again_but_not_for_ever(worker: Make, 
         assert (job.state, job.attempt) == (JobState.QUEUED, attempt)
     assert suicide.work()
     assert the_job(stores).state is JobState.FAILED
-    assert "is given up: The training process was killed (signal 9)." in (the_job(stores).message or "")
-    assert "enrol or refresh the machine once more" in (the_job(stores).message or "")
+    assert "is given up. The training process was killed (signal 9)." in str(the_job(stores).message)
+    assert "enrol or refresh the machine once more" in str(the_job(stores).message)
 
 
 def test_a_job_that_killed_every_worker_is_given_up(worker: Make, stores: Stores) -> None:
@@ -83,7 +107,7 @@ def test_a_job_that_killed_every_worker_is_given_up(worker: Make, stores: Stores
         stores.jobs.recover()
     assert working.work()
     assert the_job(stores).state is JobState.FAILED
-    assert "was cut off 10 times" in (the_job(stores).message or "")
+    assert "was cut off 10 times" in str(the_job(stores).message)
 
 
 def test_progress_is_stored_as_it_is_told(worker: Make, stores: Stores) -> None:
@@ -114,7 +138,7 @@ def test_stopping_and_starting_costs_a_job_nothing(worker: Make, stores: Stores)
         claimed = stores.jobs.claim("me", now=datetime.now(UTC), lease=timedelta(minutes=1))
         assert claimed
         assert (claimed.attempt, claimed.cut_off) == (attempt, 0)
-        stores.jobs.release(claimed, why="The service stopped.")
+        stores.jobs.release(claimed, why=Message.of("The service stopped."))
 
 
 def test_a_process_that_says_nothing_for_too_long_is_given_up(worker: Make, stores: Stores) -> None:
@@ -123,7 +147,7 @@ def test_a_process_that_says_nothing_for_too_long_is_given_up(worker: Make, stor
     assert silent.work()
     job = the_job(stores)
     assert (job.state, job.cut_off) == (JobState.QUEUED, 1)
-    assert "has said nothing" in (job.message or "")
+    assert "has said nothing" in str(job.message)
 
 
 def test_what_a_killed_learning_left_is_swept_away(worker: Make) -> None:
