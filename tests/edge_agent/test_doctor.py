@@ -172,7 +172,7 @@ def test_status_and_doctor_show_rows_that_could_not_be_read_and_the_last_of_them
     spool.close()
     shown = json.loads(edge("status", "--spool-path", tmp_path / "spool", "--json").stdout)
     assert (shown["skipped"], shown["last_skipped"]["text"]) == (3, skipped.text)
-    words = edge("status", "--spool-path", tmp_path / "spool").stdout
+    words = " ".join(edge("status", "--spool-path", tmp_path / "spool").stdout.split())
     assert "3 rows of the source could not be read; last: byte 12: '16.11.2026' is not a timestamp" in words
     assert "The log was cut. (2026-11-16T08:00:00+00:00)" in words
     found = findings(tmp_path, broker_host="broker.invalid")

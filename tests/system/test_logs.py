@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import paho.mqtt.publish
 import pytest
-from websockets.exceptions import WebSocketException
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from tests.conftest import free_port, wait_until
@@ -38,11 +38,9 @@ def knock(plant: Plant) -> None:
     ask("GET", "/v1/machines", params={"token": SECRETS["query"], "key": SECRETS["query"]})
     ask("GET", "/health", headers={"Cookie": f"session={SECRETS['cookie']}"})
     address = plant.address.replace("http", "ws") + "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
-    try:
-        with connect(address, additional_headers={"Cookie": f"session={SECRETS['socket']}"}) as page:
-            page.recv(timeout=10)
-    except (OSError, WebSocketException) as error:
-        pytest.fail(f"no page can be opened: {error!r}")
+    with pytest.raises(InvalidStatus) as refused:
+        connect(address, additional_headers={"Cookie": f"session={SECRETS['socket']}"})
+    assert refused.value.response.status_code == 403
 
 
 def forge(plant: Plant) -> None:

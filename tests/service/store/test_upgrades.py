@@ -105,7 +105,7 @@ def test_what_any_release_wrote_is_read_after_the_upgrade(empty: Database, revis
         people_are_read(empty)
     if revision >= "0006":
         credentials_are_read(empty)
-    if revision >= "0009":
+    if revision >= "0012":
         (agent,) = MachineStore(empty).agents().values()
         assert (agent.skipped, agent.last_skipped and agent.last_skipped.text) == (3, "byte 7: wrong")
     work_goes_on(empty)

@@ -237,8 +237,8 @@ def test_a_webhook_is_switched_and_removed_with_a_reason(client: Client, stores:
     assert (on["enabled"], on["trouble"]) == (True, None)
     problem(client.request("DELETE", path), 422)
     assert client.request("DELETE", path, params={"reason": "moved"}).status_code == 204
-    for method in ("GET", "DELETE"):
-        problem(client.request(method, path, params={"reason": "x"}), 404)
+    problem(client.request("GET", path), 404)
+    problem(client.request("DELETE", path, params={"reason": "x"}), 404)
     problem(client.request("POST", f"{path}/test"), 404)
     actions = [deed.action for deed in AuditStore(stores.database).newest(4)]
     assert actions == ["remove", "enable", "disable", "add"]
