@@ -1,9 +1,12 @@
-"""Python's garbage collector, told what it may leave alone."""
+"""Memory of the process: what the garbage collector may leave alone, and how many heaps malloc keeps."""
 
+import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_M_ARENA_MAX = -8  # of glibc's mallopt
+_ARENAS = 2
 _YOUNG = 50_000  # new objects between two looks: a commit makes a few thousand, nearly all of them soon gone
 
 
@@ -16,6 +19,13 @@ def undisturbed() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def limit_heaps() -> None:
+    """Let all threads share a few heaps; glibc would keep up to eight a core, each as large as it ever was."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other C libraries have none
+    if mallopt is not None:
+        mallopt(_M_ARENA_MAX, _ARENAS)
 
 
 def settle() -> None:

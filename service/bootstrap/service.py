@@ -16,7 +16,7 @@ from alarmcast import AsyncClient
 from service import __version__
 from service.bootstrap.backups import BackupWatch
 from service.bootstrap.cluster import Cluster, Company, Hooks, member_of
-from service.bootstrap.collector import settle, undisturbed
+from service.bootstrap.collector import limit_heaps, settle, undisturbed
 from service.bootstrap.condition import ConditionDesk
 from service.bootstrap.configuration import (
     agent_access,
@@ -395,6 +395,7 @@ class Service:
 
     def run(self, listener: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT."""
+        limit_heaps()
         self.announce(url_of(listener, tls=self.settings.tls_cert is not None))
         # uvicorn raises the signal again once it has stopped; we still have to finish the batch at hand.
         for ending in (signal.SIGTERM, signal.SIGINT):
