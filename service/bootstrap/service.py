@@ -247,6 +247,7 @@ class Service:
             own=[
                 *([self._look_for_silence] if ProcessRole.API in self.roles else []),
                 self._tidy,
+                stores.database.truncate_wal,
                 lambda: self.clock_check.look(self.clock.now()),
             ],
             shared=[self.enrolment.schedule],

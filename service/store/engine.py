@@ -4,7 +4,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
@@ -37,6 +37,10 @@ _UNHURRIED = (
     text(f"SET LOCAL lock_timeout = '{_UNHURRIED_LOCK_SECONDS}s'"),
 )
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_WRITER_CACHE_KB = 65_536
+_READER_CACHE_KB = 4096  # of each of 20 connections; every commit of the writer empties it
+MAX_WAL_BYTES = 64 << 20
+_WAL_WAIT_MS = 2000
 _WRONG_URL = "The database URL cannot be used; write sqlite:////path/to/file or postgresql+psycopg://…"
 
 
@@ -65,7 +69,7 @@ class Database:
             parsed = make_url(url)
         except ArgumentError:
             raise InputRejected(_WRONG_URL) from None
-        self.url, self.read_only = url, read_only
+        self.url, self.read_only, self._patience = url, read_only, patience
         self._closed = False
         self.is_sqlite = parsed.drivername == "sqlite" and bool(parsed.database) and parsed.database != ":memory:"
         if not self.is_sqlite and parsed.drivername != "postgresql+psycopg":
@@ -182,6 +186,25 @@ class Database:
         fairy.detach()
         return driver
 
+    def truncate_wal(self, above: int = MAX_WAL_BYTES) -> bool:
+        """Empty a SQLite write-ahead log that has grown beyond a size; return whether that was done.
+
+        SQLite begins it anew only at a moment without readers, and a busy service may have none. Writers wait
+        meanwhile, for two seconds at most.
+        """
+        wal = Path(f"{make_url(self.url).database}-wal")
+        if not self.is_sqlite or not wal.exists() or wal.stat().st_size <= above:
+            return False
+        with _translated(), closing(self._writer.raw_connection()) as connection:
+            cursor = connection.cursor()
+            cursor.execute(f"PRAGMA busy_timeout={_WAL_WAIT_MS}")
+            try:
+                (was_busy, _, _) = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                cursor.execute(f"PRAGMA busy_timeout={1000 * self._patience}")
+                cursor.close()
+        return not was_busy
+
     def ping(self) -> float:
         """Return the seconds a trivial query takes; raises :class:`Unavailable` if it fails."""
         started = time.perf_counter()
@@ -276,7 +299,7 @@ def _sqlite_engine(url: str, *, writes: bool, connections: int, patience: int, r
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")
-        cursor.execute("PRAGMA cache_size=-65536")
+        cursor.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KB if writes else _READER_CACHE_KB}")
         if not writes:
             cursor.execute("PRAGMA query_only=ON")
         cursor.close()

@@ -4,20 +4,22 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, make_url
 
 from service.errors import Unavailable
 from service.store.credentials import CredentialStore
 from service.store.dialect import copy_rows, write_alone
-from service.store.engine import Database
+from service.store.engine import BUSY_SECONDS, Database
 from service.store.tables import catalogue
 from service.store.transfer.side import opened
 from tests.conftest import wait_until
 
+on_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 on_postgresql = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 
 
@@ -140,3 +142,33 @@ def _idle_seconds(database: Database) -> float:
     )
     with database.read() as connection:
         return float(connection.exec_driver_sql(idle).scalar_one())
+
+
+@on_sqlite
+def test_a_log_that_readers_kept_growing_is_emptied_once_they_pause(database: Database) -> None:
+    wal = Path(f"{make_url(database.url).database}-wal")
+    with database.write() as connection:
+        connection.exec_driver_sql("CREATE TABLE bulk (body BLOB)")
+        connection.exec_driver_sql("INSERT INTO bulk VALUES (zeroblob(5000)), (zeroblob(5000))")
+    with database.read() as reader:
+        rows = reader.exec_driver_sql("SELECT rowid FROM bulk")
+        rows.fetchone()  # the statement has begun, and sees this moment until it ends
+        for _ in range(20):
+            with database.write() as connection:
+                connection.exec_driver_sql("INSERT INTO bulk VALUES (zeroblob(500000))")
+        assert wal.stat().st_size > 9_000_000
+        assert not database.truncate_wal(above=1_000_000)
+        rows.close()
+    assert database.truncate_wal(above=1_000_000)
+    assert wal.stat().st_size == 0
+    with database.write() as connection:
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one() == 1000 * BUSY_SECONDS
+    assert not database.truncate_wal()
+
+
+@on_sqlite
+def test_the_caches_of_all_readers_together_stay_small(database: Database) -> None:
+    with database.read() as reader, database.write() as writer:
+        kilobytes = [-one.exec_driver_sql("PRAGMA cache_size").scalar_one() for one in (reader, writer)]
+    assert 20 * kilobytes[0] <= 100_000
+    assert kilobytes[1] > kilobytes[0]
