@@ -19,9 +19,9 @@ from service.core.principal import Sites
 from service.core.process import Process
 from service.errors import Unavailable
 from service.flows.feed import Feed
-from service.flows.ports import QuarantineLog
 from service.settings import Settings
 from service.store.facts import DatabaseFacts, FactStore
+from service.store.quarantine import QuarantineStore
 from wire.clock import PlantClock
 from wire.rest.health import (
     AgentTotals,
@@ -55,7 +55,7 @@ class ConditionDesk:
     link: Link
     watch: BrokerWatch
     feed: Feed
-    quarantine: QuarantineLog
+    quarantine: QuarantineStore
     present: Callable[[], list[Process]] = list  # the processes that share the database, if several may
     guard: Callable[[], Guard] = lambda: Guard.UNKNOWN
     monotonic: Callable[[], float] = time.monotonic

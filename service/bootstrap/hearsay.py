@@ -11,8 +11,8 @@ from service.flows.feed import Feed, Raised
 from service.flows.job_watch import JobWatch
 from service.flows.newest import NewestForecasts
 from service.flows.notify import Notify
-from service.flows.ports import Machines
 from service.flows.registry import Registry
+from service.store.machines import MachineStore
 from wire.identity import MachineId
 
 
@@ -20,7 +20,7 @@ from wire.identity import MachineId
 class Hearsay:
     """Every part that remembers something which another process may change."""
 
-    machines: Machines
+    machines: MachineStore
     registry: Registry
     newest: NewestForecasts
     base_rates: BaseRates

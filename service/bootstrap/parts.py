@@ -74,8 +74,8 @@ def parts_of(service: "Service") -> Parts:
         hush=replace(
             service.hush,
             machines=seen,
-            shelves=ScopedShelves(service.hush.shelves),
-            windows=ScopedWindows(service.hush.windows),
+            shelves=ScopedShelves(service.notify.shelves),
+            windows=ScopedWindows(service.notify.windows),
         ),
         notices=NoticeBoard(
             ScopedNotices(service.notify.notices), service.notify.acknowledgements, service.deliveries

@@ -17,7 +17,6 @@ from service.errors import InputRejected
 from service.flows.access import LOCAL, PAGE, Access
 from service.flows.enrol import wall_now
 from service.flows.people import PeopleDesk
-from service.flows.ports import Hasher
 from service.flows.sign_in import SignInDesk
 from service.settings import Settings
 from service.store.engine import Database
@@ -39,7 +38,7 @@ class Gatehouse:
     settings: Settings
     database: Database
     clock: PlantClock = field(default_factory=PlantClock)
-    hasher: Hasher = field(default_factory=Argon2)
+    hasher: Argon2 = field(default_factory=Argon2)
     local: Token = field(default_factory=lambda: _token(secret.LOCAL))
     access: Access = field(init=False)
     sign_in: SignInDesk = field(init=False)

@@ -13,7 +13,7 @@ from service.core.people import Key, Session
 from service.core.principal import Principal
 from service.core.secret import Token, digest, matches, read_token
 from service.errors import Unavailable
-from service.flows.ports import Keys, Sessions
+from service.store.people import KeyStore, SessionStore
 from wire.words import PrincipalKind, Role
 
 _MOST_KEPT = 10_000  # tokens
@@ -29,8 +29,8 @@ class Access:
     ``own`` are the tokens of this process: of whoever reads its folder, and of its own pages.
     """
 
-    sessions: Sessions
-    keys: Keys
+    sessions: SessionStore
+    keys: KeyStore
     wall: Callable[[], datetime]
     idle: timedelta
     own: dict[Token, Principal] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from forecasting.forecaster import Forecaster
 from forecasting.network import Matrix
 from service.core.base_rate import LOOK_BACK, base_rates
 from service.core.machine import Machine
-from service.flows.ports import EventLog
+from service.store.events import EventStore
 from wire.micros import micros
 
 _RENEW_AFTER = timedelta(days=1)
@@ -21,7 +21,7 @@ _RENEW_LATE_AFTER = timedelta(minutes=15)  # a backlog arrives in many pieces
 class BaseRates:
     """Counted over the hourly horizons of the last 90 days that had closed by then; renewed once a plant day."""
 
-    log: EventLog
+    log: EventStore
     _kept: dict[tuple[int, tuple[int, ...]], tuple[datetime, Matrix | None]] = field(default_factory=dict)
     _late: set[int] = field(default_factory=set)
 

@@ -10,7 +10,7 @@ from threading import Lock
 from forecasting.forecaster import Forecaster
 from service.core.version import Version
 from service.errors import NoChampion, Unavailable
-from service.flows.ports import Versions
+from service.store.versions import VersionStore
 
 _LOOK_AGAIN = 0.5  # seconds: a new champion is noticed this soon
 _KEEP_LOADED = 4
@@ -27,7 +27,7 @@ class Serving:
 class Champion:
     """Looks for a new champion at most twice a second and keeps the last few models loaded."""
 
-    def __init__(self, versions: Versions, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, versions: VersionStore, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._versions, self._monotonic = versions, monotonic
         self._lock = Lock()
         self._loaded: OrderedDict[str, Serving] = OrderedDict()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from service.flows.ports import RetentionLog
+from service.store.retention import RetentionStore
 
 _DAYS = 7  # different days with events that make a new time credible
 _DAY = timedelta(days=1)
@@ -22,7 +22,7 @@ _REMEMBER = 600.0  # seconds; who only wants the warning need not have it at onc
 class ClockCheck:
     """``confirmed_until`` is up to when the clock is known to be right; ``warning`` is what was found last."""
 
-    events: RetentionLog
+    events: RetentionStore
     keep: timedelta
     confirmed_until: datetime | None = None
     monotonic: Callable[[], float] = time.monotonic

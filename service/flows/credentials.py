@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
+from service.broker.dynamic_security import DynamicSecurity
 from service.core.credential import (
     Credential,
     Differences,
@@ -23,7 +24,8 @@ from service.core.credential import (
 from service.core.edge_toml import AgentAccess, edge_toml
 from service.core.machine import Machine
 from service.errors import Conflict, Unavailable
-from service.flows.ports import BrokerSecurity, Credentials, Machines
+from service.store.credentials import CredentialStore
+from service.store.machines import MachineStore
 from wire.clock import PlantClock
 from wire.codec import encode
 from wire.identity import MachineId
@@ -51,9 +53,9 @@ def _password() -> str:
 class CredentialDesk:
     """The flow and its ports; ``security`` of None means that the broker is none of ours to guard."""
 
-    machines: Machines
-    credentials: Credentials
-    security: BrokerSecurity | None
+    machines: MachineStore
+    credentials: CredentialStore
+    security: DynamicSecurity | None
     clock: PlantClock
     access: AgentAccess
     password: Callable[[], str] = field(default=_password, repr=False)
@@ -164,7 +166,7 @@ class CredentialDesk:
         with self._one, self.credentials.alone():
             yield
 
-    def _mend(self, security: BrokerSecurity, found: Differences) -> None:
+    def _mend(self, security: DynamicSecurity, found: Differences) -> None:
         if found.strangers:
             security.set_aside(found.strangers)
         if found.withdrawn or found.stray_roles:
@@ -210,13 +212,13 @@ class CredentialDesk:
         name = agent_name(machine.id)
         return f"The broker was not told: {self.why_not}. If it still lets {name} in, remove that user there."
 
-    def _owns(self, security: BrokerSecurity) -> bool:
+    def _owns(self, security: DynamicSecurity) -> bool:
         """Say whether the broker is this installation's, and claim it if it is nobody's."""
         if self.foreign is None and security.installation() == self.credentials.installation():
             return True
         return self._claims(security, self.credentials.all(), security.look())
 
-    def _claims(self, security: BrokerSecurity, issued: list[Credential], guarded: Guarded) -> bool:
+    def _claims(self, security: DynamicSecurity, issued: list[Credential], guarded: Guarded) -> bool:
         identity = self.credentials.installation()
         found = ownership(identity, issued, guarded)
         self.foreign = _foreign(found, guarded)
@@ -246,7 +248,7 @@ class CredentialDesk:
         )
         return topic(machine.id, Channel.STATE), encode(state)
 
-    def _guarding(self) -> BrokerSecurity:
+    def _guarding(self) -> DynamicSecurity:
         """Return the broker's security, or say that there is none."""
         if self.security is None or not self._is_guarded():
             raise Conflict(f"There are no credentials to issue: {self.why_not}. See alarmcast admin broker-init.")
@@ -264,7 +266,7 @@ def _rotate(machine: MachineId) -> str:
     return f"To issue some: alarmcast admin machine rotate {machine}"
 
 
-def adopt(credentials: Credentials, security: BrokerSecurity) -> list[str]:
+def adopt(credentials: CredentialStore, security: DynamicSecurity) -> list[str]:
     """Give the broker to this database, whosever it was; return whom it lets in no more: the unknown.
 
     They are disabled and keep their passwords, so that the database that knows them can take the broker back.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from threading import Event
 
+from service.broker.announcer import ForecastAnnouncer
 from service.core.enrolment import Enrolled, NewMachine
 from service.core.job import Job
 from service.core.machine import Machine
@@ -12,8 +13,11 @@ from service.core.message import Message
 from service.core.time_zone import zone_named
 from service.errors import Conflict, InputRejected
 from service.flows.credentials import CredentialDesk
-from service.flows.ports import Enrolments, EventLog, Jobs, Machines, Retractor
 from service.flows.schooling import School
+from service.store.enrolments import EnrolmentStore
+from service.store.events import EventStore
+from service.store.jobs import JobStore
+from service.store.machines import MachineStore
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.words import JobKind, JobState, MachineState
@@ -40,13 +44,13 @@ class Enrolment:
     ``news`` is set when there may be a job to take up, for whoever does not want to find out by looking.
     """
 
-    machines: Machines
-    enrolments: Enrolments
-    jobs: Jobs
-    log: EventLog
+    machines: MachineStore
+    enrolments: EnrolmentStore
+    jobs: JobStore
+    log: EventStore
     school: School
     clock: PlantClock
-    announcer: Retractor
+    announcer: ForecastAnnouncer
     refresh_after: timedelta | None
     credentials: CredentialDesk | None = None
     wall: Callable[[], datetime] = wall_now

@@ -10,7 +10,7 @@ from service.core.exam import Exam, Marks, examine
 from service.core.gate import Limits, Sitting, Verdict, judge
 from service.core.job import Progress
 from service.core.update import Model
-from service.flows.ports import Exams
+from service.store.exams import ExamStore
 from wire.identity import MachineId
 
 _FIGURES = (*METRICS, "macro_f1")
@@ -53,7 +53,7 @@ class Report:
 class Examination:
     """The exams' arithmetic and where they are kept."""
 
-    exams: Exams
+    exams: ExamStore
     limits: Limits
 
     def of(

@@ -12,7 +12,9 @@ from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.machine import Machine
 from service.errors import InputRejected
 from service.flows.choice import chosen_machines
-from service.flows.ports import AlarmsInOrder, Catalogue, Machines
+from service.flows.ports import Machines
+from service.store.catalogue import CatalogueStore
+from service.store.exports import AlarmExports
 from wire.moment import EARLIEST, LATEST, isoformat
 
 ALARM_COLUMNS = ("site", "machine", "at", "plant_time", "code", "text", "severity", "received_at", "flag")
@@ -55,8 +57,8 @@ class AlarmExport:
     """Reads a page at a time, so an export of years needs as little memory as one of an hour."""
 
     machines: Machines
-    alarms: AlarmsInOrder
-    catalogue: Catalogue
+    alarms: AlarmExports
+    catalogue: CatalogueStore
 
     def rows(self, query: ExportQuery) -> Iterator[tuple[object, ...]]:
         """Return the rows of an export, machine by machine; a wrong question is refused before the first."""

@@ -27,7 +27,8 @@ from service.core.plant_time import Slices, by_daily_times, by_days, by_hours
 from service.core.standing import LEAD
 from service.errors import InputRejected, Unavailable
 from service.flows.choice import chosen_machines, chosen_span
-from service.flows.ports import EventLog, Machines
+from service.flows.ports import Machines
+from service.store.events import EventStore
 from wire.clock import PlantClock
 from wire.micros import micros, moment
 from wire.moment import EARLIEST
@@ -103,7 +104,7 @@ class FiguresDesk:
     """
 
     machines: Machines
-    log: EventLog
+    log: EventStore
     clock: PlantClock
     shifts: Mapping[str, time]
     left_out: Callable[[datetime, datetime], Collection[LeftOut]] = nothing_left_out

@@ -17,8 +17,10 @@ from service.core.version import Version
 from service.errors import Unavailable
 from service.flows.champion import Champion, Serving
 from service.flows.newest import Newest, NewestForecasts
-from service.flows.ports import Catalogue, Machines, Strips
 from service.flows.silence import SilenceWatch
+from service.store.catalogue import CatalogueStore
+from service.store.machines import MachineStore
+from service.store.strips import StripStore
 from wire.clock import PlantClock
 from wire.forecasts import LikelyAlarm
 from wire.identity import MachineId
@@ -84,9 +86,9 @@ class _Place(NamedTuple):
 class Sources:
     """Where cards come from."""
 
-    machines: Machines
-    strips: Strips
-    catalogue: Catalogue
+    machines: MachineStore
+    strips: StripStore
+    catalogue: CatalogueStore
     champion: Champion
     newest: NewestForecasts
     silence: SilenceWatch

@@ -16,8 +16,10 @@ from service.core.version import StoredForecast
 from service.errors import InputRejected
 from service.flows.base_rates import BaseRates
 from service.flows.champion import Champion, Serving
-from service.flows.ports import Catalogue, EventLog, Machines
 from service.flows.wording import Wording
+from service.store.catalogue import CatalogueStore
+from service.store.events import EventStore
+from service.store.machines import MachineStore
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus
 from wire.identity import MachineId
@@ -55,9 +57,9 @@ class Then(NamedTuple):
 class ForecastDesk:
     """Makes forecasts; holds nothing but its sources, and counts how long a pass over present machines takes."""
 
-    machines: Machines
-    log: EventLog
-    catalogue: Catalogue
+    machines: MachineStore
+    log: EventStore
+    catalogue: CatalogueStore
     champion: Champion
     base_rates: BaseRates
     clock: PlantClock

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from service.core.hush import Acknowledgement, Maintenance, Shelf
 from service.core.left_out import LeftOut
 from service.errors import InputRejected, NotFound
-from service.flows.ports import Acknowledgements, Machines, MaintenanceWindows, Shelves
+from service.flows.ports import Machines, MaintenanceWindows, Shelves
+from service.store.acknowledgements import AcknowledgementStore
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.micros import micros
@@ -27,7 +28,7 @@ class HushDesk:
     machines: Machines
     shelves: Shelves
     windows: MaintenanceWindows
-    acknowledgements: Acknowledgements
+    acknowledgements: AcknowledgementStore
     clock: PlantClock
     longest_shelf: timedelta
     changed: Callable[[str, str | None], None] = _nobody

@@ -11,7 +11,7 @@ from threading import Event, Lock, Thread
 
 from service.core.job import Job
 from service.errors import ServiceError
-from service.flows.ports import JobLog
+from service.store.jobs import JobStore
 
 _EVERY = 2.0  # seconds between two looks while nobody says that something has changed
 _GATHER = 0.1  # seconds in which changes are read together
@@ -35,7 +35,7 @@ class Follower:
 class JobWatch:
     """Looks at the jobs that somebody follows, in a thread that lives as long as there is one."""
 
-    jobs: JobLog
+    jobs: JobStore
     every: float = _EVERY
     _followers: set[Follower] = field(default_factory=set)
     _changed: Event = field(default_factory=Event)

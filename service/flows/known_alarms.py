@@ -7,7 +7,7 @@ import numpy as np
 
 from service.core.machine import Machine
 from service.core.recording import EventRow
-from service.flows.ports import EventLog
+from service.store.events import EventStore
 from wire.micros import moment
 
 
@@ -15,7 +15,7 @@ from wire.micros import moment
 class KnownAlarms:
     """What is stored of a machine between two moments; ``log`` of None knows nothing."""
 
-    log: EventLog | None
+    log: EventStore | None
     machine: Machine
 
     def within(self, first_us: int | None, last_us: int | None) -> "KnownAlarms":

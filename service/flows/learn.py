@@ -31,8 +31,10 @@ from service.core.update import Lesson, Model, Recipe, learn, nearer
 from service.core.version import Version
 from service.errors import InputRejected, TrainingFailed
 from service.flows.examination import Examination, Reigning, Report
-from service.flows.ports import Catalogue, Memories, Versions
 from service.flows.schooling import School, Schooling
+from service.store.catalogue import CatalogueStore
+from service.store.memories import MemoryStore
+from service.store.versions import VersionStore
 
 Told = Callable[[Progress], None]
 _MOST_HALVED = 3  # an eighth of the way is hardly worth a version, and less is not
@@ -75,9 +77,9 @@ class Learning:
     """The flow and its ports."""
 
     school: School
-    catalogue: Catalogue
-    versions: Versions
-    memories: Memories
+    catalogue: CatalogueStore
+    versions: VersionStore
+    memories: MemoryStore
     examination: Examination
     weights: Weights
     recipe: Recipe

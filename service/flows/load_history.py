@@ -22,9 +22,11 @@ from service.core.recording import IN_TIME, EventRow, Quarantined, Recorded, Rec
 from service.errors import Conflict, Gone, InputRejected, TooLarge, TooMany, Unavailable
 from service.flows.known_alarms import KnownAlarms
 from service.flows.plain_rows import plain_rows
-from service.flows.ports import EventLog, Machines, Recorder
+from service.flows.ports import Recorder
 from service.flows.record_events import TimeBounds, TimePolicy
 from service.flows.survey_history import Survey, other_kind
+from service.store.events import EventStore
+from service.store.machines import MachineStore
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
@@ -88,7 +90,7 @@ class UploadLimits:
 class HistoryLoader:
     """Takes a machine's past while the service runs: first to a file, because its epoch is made from its bytes."""
 
-    machines: Machines
+    machines: MachineStore
     recorder: Recorder
     clock: PlantClock
     policy: TimePolicy
@@ -96,7 +98,7 @@ class HistoryLoader:
     most_bytes: int
     limits: UploadLimits = field(default_factory=UploadLimits)
     _places: Places = field(default_factory=Places)
-    stored: EventLog | None = None
+    stored: EventStore | None = None
     _loading: int = 0
     _stopping: bool = False
     _changed: Condition = field(default_factory=Condition)
@@ -211,7 +213,7 @@ def load_history(
     recorder: Recorder,
     now: datetime,
     policy: TimePolicy,
-    stored: EventLog | None = None,
+    stored: EventStore | None = None,
     progress: Callable[[int, int], None] = lambda _done, _lines: None,
 ) -> Loaded:
     """Commit a log in batches; its epoch is made from its bytes, so loading it twice changes nothing.

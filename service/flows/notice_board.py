@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from service.core.hush import Acknowledgement
 from service.core.notice import Notice, NoticeQuery
 from service.core.webhook import Delivery
-from service.flows.ports import Acknowledgements, Deliveries, NoticeLog
+from service.flows.ports import NoticeLog
+from service.store.acknowledgements import AcknowledgementStore
+from service.store.deliveries import DeliveryStore
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,8 @@ class NoticeBoard:
     """Looks at notices."""
 
     notices: NoticeLog
-    acknowledgements: Acknowledgements
-    deliveries: Deliveries
+    acknowledgements: AcknowledgementStore
+    deliveries: DeliveryStore
 
     def page(self, query: NoticeQuery) -> list[Told]:
         """Return notices with all that belongs to them, newest first."""

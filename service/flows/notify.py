@@ -10,7 +10,12 @@ from service.core.hush import Maintenance
 from service.core.machine import Machine
 from service.core.notice import Changes, Habits, Notice, Sight, has_gone, judge
 from service.flows.newest import Newest
-from service.flows.ports import Acknowledgements, EventLog, Machines, MaintenanceWindows, Notices, Shelves
+from service.store.acknowledgements import AcknowledgementStore
+from service.store.events import EventStore
+from service.store.machines import MachineStore
+from service.store.maintenance import MaintenanceStore
+from service.store.notices import NoticeStore
+from service.store.shelves import ShelfStore
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus
 from wire.identity import MachineId
@@ -47,12 +52,12 @@ class Surroundings:
 class Notify:
     """Told of forecasts as they are announced; looks at them, and asks the store, when its thread has time."""
 
-    machines: Machines
-    log: EventLog
-    notices: Notices
-    shelves: Shelves
-    windows: MaintenanceWindows
-    acknowledgements: Acknowledgements
+    machines: MachineStore
+    log: EventStore
+    notices: NoticeStore
+    shelves: ShelfStore
+    windows: MaintenanceStore
+    acknowledgements: AcknowledgementStore
     clock: PlantClock
     wall: Callable[[], datetime]
     habits: Habits

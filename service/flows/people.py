@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from service.core.hashing import Argon2
 from service.core.password import checked, one_time
 from service.core.people import Key, User
 from service.core.principal import Principal, Sites, within
 from service.core.secret import KEY, digest, new_token
 from service.errors import Forbidden, InputRejected, NotFound
 from service.flows.access import Access
-from service.flows.ports import Hasher, Keys, Users
+from service.store.people import KeyStore, UserStore
 from wire.words import Role
 
 FIRST = "admin"
@@ -37,9 +38,9 @@ class Change(NamedTuple):
 class PeopleDesk:
     """The flow and its ports; whoever acts is named, and acts for no site but their own."""
 
-    users: Users
-    keys: Keys
-    hasher: Hasher
+    users: UserStore
+    keys: KeyStore
+    hasher: Argon2
     access: Access
     wall: Callable[[], datetime]
     random: Callable[[int], bytes] = secrets.token_bytes

@@ -9,7 +9,9 @@ from forecasting.window import grid_floor
 from service.core.clock_leap import ClockLeap
 from service.flows.forecast import ForecastDesk
 from service.flows.newest import Newest, NewestForecasts
-from service.flows.ports import Announcer, Machines, StoredForecasts
+from service.flows.ports import Announcer
+from service.store.forecasts import ForecastStore
+from service.store.machines import MachineStore
 from wire.clock import PlantClock
 from wire.identity import MachineId
 
@@ -26,8 +28,8 @@ class Refresh:
 
     desk: ForecastDesk
     newest: NewestForecasts
-    machines: Machines
-    stored: StoredForecasts
+    machines: MachineStore
+    stored: ForecastStore
     abroad: Announcer
     clock: PlantClock
     step: timedelta

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from service.core.machine import Machine
-from service.flows.ports import Machines
+from service.store.machines import MachineStore
 from wire.identity import MachineId
 
 _REMEMBER = 1.0  # seconds; who was enrolled or retired just now is known this soon
@@ -13,7 +13,7 @@ _REMEMBER = 1.0  # seconds; who was enrolled or retired just now is known this s
 class Registry:
     """A picture of the fleet, taken anew at most once a second; a retired machine is a stranger again."""
 
-    def __init__(self, machines: Machines, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, machines: MachineStore, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._machines, self._monotonic = machines, monotonic
         self._known: dict[MachineId, Machine] = {}
         self._until = float("-inf")

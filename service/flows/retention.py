@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from service.flows.ports import RetentionLog
+from service.store.retention import RetentionStore
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ class Retention:
     A day goes whole: its events, the forecasts that were made on it with their outcomes, and what lies beside.
     """
 
-    store: RetentionLog
+    store: RetentionStore
     keep: timedelta
     keep_quarantined: timedelta
     most_bytes: int | None = None

@@ -16,7 +16,8 @@ from service.core.dataset import Split, covered_moments, split, windows
 from service.core.enrolment import Curriculum
 from service.core.machine import Machine
 from service.core.windows import Windows
-from service.flows.ports import EventLog, Machines
+from service.store.events import EventStore
+from service.store.machines import MachineStore
 
 # A past may come in many files, and between the last alarm of one and the first of the next a machine is quiet;
 # for longer than this it is not quiet, but nobody has listened.
@@ -38,8 +39,8 @@ class Schooling:
 class School:
     """Cuts windows from the event log, as a live forecast would have seen them."""
 
-    machines: Machines
-    log: EventLog
+    machines: MachineStore
+    log: EventStore
     spec: WindowSpec
     curriculum: Curriculum
 

@@ -24,18 +24,16 @@ from service.errors import NotFound
 from service.flows.feed import Feed, Subscription, Wish
 from service.flows.fleet import FleetBoard, Seen
 from service.flows.job_watch import Follower, JobWatch
-from service.flows.ports import (
-    ExamFigures,
-    JobLog,
-    Machines,
-    MaintenanceWindows,
-    NoticeLog,
-    QuarantineLog,
-    Shelves,
-    VersionLog,
-    Webhooks,
-)
 from service.flows.silence import Silence, SilenceWatch
+from service.store.exams import ExamStore
+from service.store.jobs import JobStore
+from service.store.machines import MachineStore
+from service.store.maintenance import MaintenanceStore
+from service.store.notices import NoticeStore
+from service.store.quarantine import QuarantineStore
+from service.store.shelves import ShelfStore
+from service.store.versions import VersionStore
+from service.store.webhooks import WebhookStore
 from wire.identity import MachineId
 
 
@@ -43,7 +41,7 @@ from wire.identity import MachineId
 class ScopedMachines:
     """Machines of the asker's sites; another site's does not exist."""
 
-    machines: Machines
+    machines: MachineStore
 
     def get(self, machine: MachineId) -> Machine:
         """Return a machine, or raise as if it did not exist."""
@@ -77,7 +75,7 @@ class ScopedMachines:
 class ScopedJobs:
     """Jobs of the asker's machines."""
 
-    jobs: JobLog
+    jobs: JobStore
     watch: JobWatch
 
     def get(self, number: int) -> Job:
@@ -105,7 +103,7 @@ class ScopedJobs:
 class ScopedVersions:
     """Every version is the whole fleet's; of what it learned only the asker's part is told."""
 
-    versions: VersionLog
+    versions: VersionStore
 
     def champion(self) -> Version | None:
         """Return the version that serves."""
@@ -125,7 +123,7 @@ class ScopedVersions:
 class ScopedExams:
     """Exams of the asker's machines."""
 
-    exams: ExamFigures
+    exams: ExamStore
 
     def matrix(self) -> dict[int, dict[str, dict[str, float | None]]]:
         """Return what each version got in each machine's exam."""
@@ -140,7 +138,7 @@ class ScopedExams:
 class ScopedQuarantine:
     """What was refused of the asker's machines; what belongs to no machine is for those of all sites."""
 
-    quarantine: QuarantineLog
+    quarantine: QuarantineStore
 
     def page(self, query: QuarantineQuery) -> list[QuarantinedItem]:
         """Return items, newest first."""
@@ -163,7 +161,7 @@ class ScopedQuarantine:
 class ScopedShelves:
     """Shelves of the asker's machines."""
 
-    shelves: Shelves
+    shelves: ShelfStore
 
     def add(self, machine: Machine, code: int, *, at: datetime, until: datetime, who: str, reason: str) -> Shelf:
         """Shelve an alarm."""
@@ -199,7 +197,7 @@ class ScopedShelves:
 class ScopedWindows:
     """Maintenance windows of the asker's sites."""
 
-    windows: MaintenanceWindows
+    windows: MaintenanceStore
 
     def add(self, window: Maintenance, *, at: datetime) -> Maintenance:
         """Keep a new window."""
@@ -231,7 +229,7 @@ class ScopedWindows:
 class ScopedNotices:
     """Notices of the asker's machines."""
 
-    notices: NoticeLog
+    notices: NoticeStore
 
     def page(self, query: NoticeQuery) -> list[Notice]:
         """Return notices, newest first."""
@@ -242,7 +240,7 @@ class ScopedNotices:
 class ScopedWebhooks:
     """Webhooks of the asker's sites; one of the whole fleet is for those of all sites."""
 
-    webhooks: Webhooks
+    webhooks: WebhookStore
 
     def add(self, webhook: Webhook, *, who: str, reason: str | None) -> Webhook:
         """Keep a new webhook."""

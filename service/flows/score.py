@@ -14,7 +14,10 @@ from service.core.machine import Agent, Machine
 from service.core.outcome import Due, Measure, Outcome, judged
 from service.core.version import Version
 from service.errors import Unavailable
-from service.flows.ports import EventLog, Machines, Outcomes, Versions
+from service.store.events import EventStore
+from service.store.machines import MachineStore
+from service.store.outcomes import OutcomeStore
+from service.store.versions import VersionStore
 from wire.clock import PlantClock
 from wire.micros import micros, moment
 
@@ -31,10 +34,10 @@ class Scoring:
     its end: what an offline agent still holds is unknown, so its forecasts wait until it is back.
     """
 
-    machines: Machines
-    log: EventLog
-    versions: Versions
-    outcomes: Outcomes
+    machines: MachineStore
+    log: EventStore
+    versions: VersionStore
+    outcomes: OutcomeStore
     clock: PlantClock
     grace: timedelta
     at_once: int = 200  # forecasts of one machine that are scored together

@@ -8,7 +8,8 @@ from service.core.machine import Machine
 from service.core.outcome import ScoredForecast
 from service.core.scoring import Standing, Tally, by_day, counted, joined, standing
 from service.flows.choice import chosen_machines, chosen_span
-from service.flows.ports import Machines, Outcomes
+from service.flows.ports import Machines
+from service.store.outcomes import OutcomeStore
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.micros import moment
@@ -56,7 +57,7 @@ class Scoreboard:
     """Reads outcomes; a machine at a time, so that a long span of a large fleet needs little memory."""
 
     machines: Machines
-    outcomes: Outcomes
+    outcomes: OutcomeStore
     clock: PlantClock
     grace: timedelta
 

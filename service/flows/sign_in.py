@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from threading import BoundedSemaphore
 from typing import NamedTuple
 
+from service.core.hashing import Argon2
 from service.core.password import checked, prepared
 from service.core.people import Session, User
 from service.core.principal import Principal
@@ -17,7 +18,7 @@ from service.core.throttle import Throttle
 from service.core.tries import OF_ONE, Tries, Try
 from service.errors import Conflict, InputRejected, NotSignedIn, TooMany
 from service.flows.access import Access
-from service.flows.ports import Hasher, Sessions, Users
+from service.store.people import SessionStore, UserStore
 from wire.words import PrincipalKind
 
 log = logging.getLogger(__name__)
@@ -35,9 +36,9 @@ class SignedIn(NamedTuple):
 class SignInDesk:
     """The flow and its ports."""
 
-    users: Users
-    sessions: Sessions
-    hasher: Hasher
+    users: UserStore
+    sessions: SessionStore
+    hasher: Argon2
     access: Access
     wall: Callable[[], datetime]
     lasts: timedelta

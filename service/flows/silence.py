@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 
 from service.core.machine import Agent, Machine
 from service.core.silence import LOOK_BACK, WorkingRhythm, rhythm
-from service.flows.ports import EventLog, Machines
+from service.store.events import EventStore
+from service.store.machines import MachineStore
 from wire.identity import MachineId
 
 _RENEW_AFTER = timedelta(days=1)
@@ -30,8 +31,8 @@ class SilenceWatch:
     ``arrival`` returns the number of a machine's last arrival. A rhythm is learned anew once a plant day.
     """
 
-    machines: Machines
-    log: EventLog
+    machines: MachineStore
+    log: EventStore
     arrival: Callable[[MachineId], int] = lambda _machine: 0
     _rhythms: dict[int, tuple[datetime, WorkingRhythm | None]] = field(default_factory=dict)
     _judged: dict[MachineId, int] = field(default_factory=dict)  # the last arrival before it was judged

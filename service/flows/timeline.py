@@ -12,7 +12,8 @@ from service.core.machine import Agent, Machine
 from service.core.plant_time import Slices
 from service.core.standing import LEAD, StandingAlarm
 from service.flows.choice import chosen_span
-from service.flows.ports import EventLog, Machines
+from service.flows.ports import Machines
+from service.store.events import EventStore
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.micros import micros
@@ -49,7 +50,7 @@ class TimelineDesk:
     """Draws timelines."""
 
     machines: Machines
-    log: EventLog
+    log: EventStore
     clock: PlantClock
     most_read: int = MOST_READ
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from service.core.report import report_for
 from service.core.version import Version, another_serves
 from service.errors import Conflict, InputRejected
-from service.flows.ports import Versions
+from service.store.versions import VersionStore
 from wire.clock import PlantClock
 
 
@@ -13,7 +13,7 @@ from wire.clock import PlantClock
 class VersionDesk:
     """The flow and its ports."""
 
-    versions: Versions
+    versions: VersionStore
     clock: PlantClock
 
     def promote(self, number: int, *, who: str, reason: str, force: bool, serving: int | None = None) -> Version:

@@ -9,7 +9,8 @@ from service.core.notice import Notice
 from service.core.receivers import Receivers
 from service.core.webhook import Answer, Webhook, checked_url
 from service.errors import NotFound
-from service.flows.ports import Machines, Post, Webhooks
+from service.flows.ports import Machines, Webhooks
+from service.worker.post import HttpPost
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.rest.notices import Happening, News, WebhookMessage
@@ -27,7 +28,7 @@ class WebhookDesk:
 
     machines: Machines
     webhooks: Webhooks
-    post: Post
+    post: HttpPost
     clock: PlantClock
     receivers: Receivers
     secret: Callable[[], str] = new_secret

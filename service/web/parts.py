@@ -20,7 +20,6 @@ from service.flows.load_history import HistoryLoader
 from service.flows.newest import NewestForecasts
 from service.flows.notice_board import NoticeBoard
 from service.flows.people import PeopleDesk
-from service.flows.ports import Audit, Catalogue, EventLog
 from service.flows.replay import Replay
 from service.flows.scoped import (
     ScopedExams,
@@ -37,6 +36,9 @@ from service.flows.sign_in import SignInDesk
 from service.flows.timeline import TimelineDesk
 from service.flows.versions import VersionDesk
 from service.flows.webhooks import WebhookDesk
+from service.store.audit import AuditStore
+from service.store.catalogue import CatalogueStore
+from service.store.events import EventStore
 from wire.clock import PlantClock
 from wire.identity import ID_PATTERN, MachineId
 from wire.rest.health import Condition
@@ -51,8 +53,8 @@ class Parts:
     """Everything a request may need; what is of sites comes as a scoped view, and mypy takes nothing else."""
 
     machines: ScopedMachines
-    log: EventLog
-    catalogue: Catalogue
+    log: EventStore
+    catalogue: CatalogueStore
     desk: ForecastDesk
     newest: NewestForecasts
     explanations: ExplanationDesk
@@ -81,7 +83,7 @@ class Parts:
     webhooks: WebhookDesk
     sign_in: SignInDesk
     people: PeopleDesk
-    audit: Audit
+    audit: AuditStore
     metrics: Callable[[], bytes]
 
 

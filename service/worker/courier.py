@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from service.core.webhook import Answer, Delivery, next_try, pause
-from service.flows.ports import Deliveries, Post
 from service.flows.webhooks import message
+from service.store.deliveries import DeliveryStore
+from service.worker.post import HttpPost
 from service.worker.tireless import Tireless
 
 log = logging.getLogger(__name__)
@@ -28,8 +29,8 @@ class Courier(Tireless):
 
     def __init__(
         self,
-        outbox: Deliveries,
-        post: Post,
+        outbox: DeliveryStore,
+        post: HttpPost,
         *,
         wall: Callable[[], datetime],
         plant: Callable[[], datetime],

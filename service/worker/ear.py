@@ -3,14 +3,14 @@
 from collections.abc import Callable
 
 from service.core.signal import Signal
-from service.flows.ports import Listening
+from service.store.signals import Signals
 from service.worker.tireless import Tireless
 
 
 class Ear(Tireless):
     """Hands over what it hears; ``deaf`` is called after every time in which it could not listen."""
 
-    def __init__(self, signals: Listening, *, heard: Callable[[Signal], None], deaf: Callable[[], None]) -> None:
+    def __init__(self, signals: Signals, *, heard: Callable[[Signal], None], deaf: Callable[[], None]) -> None:
         super().__init__("ear")
         self._signals, self._heard, self._deaf = signals, heard, deaf
 

@@ -6,7 +6,7 @@ from threading import Event
 
 from service.core.process import Member, Report
 from service.errors import Unavailable
-from service.flows.ports import Processes
+from service.store.processes import ProcessStore
 from service.worker.tireless import Tireless
 
 _PULSE = 2.0  # seconds between two reports
@@ -19,7 +19,7 @@ class Presence(Tireless):
     """
 
     def __init__(
-        self, member: Member, *, processes: Processes, report: Callable[[], Report], pulse: float = _PULSE
+        self, member: Member, *, processes: ProcessStore, report: Callable[[], Report], pulse: float = _PULSE
     ) -> None:
         super().__init__("presence")
         self._member, self._processes, self._report, self._pulse = member, processes, report, pulse

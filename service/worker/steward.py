@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from service.core.process import Member, Turn
 from service.errors import Unavailable
-from service.flows.ports import Turns
+from service.store.turns import TurnStore
 from service.worker.tireless import Tireless
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ class Steward(Tireless):
         member: Member,
         wanted: Collection[Turn],
         *,
-        turns: Turns,
+        turns: TurnStore,
         changed: Callable[[Turn, bool], None] = lambda _turn, _mine: None,
         lease: timedelta = LEASE,
         monotonic: Callable[[], float] = time.monotonic,

@@ -24,19 +24,19 @@ from wire.words import MachineState, Presence
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
 
-@dataclass
-class CountingStrips:
+@dataclass(frozen=True)
+class CountingStrips(StripStore):
     """The real strips, and how many machines they were read for."""
 
-    strips_of: StripStore
     read: list[int] = field(default_factory=list)
 
-    slow: Callable[[], None] = lambda: None
+    before: list[Callable[[], None]] = field(default_factory=list)
 
     def strips(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, Strip]:
         self.read.append(len(machines))
-        self.slow()
-        return self.strips_of.strips(machines, end, hours)
+        for wait in self.before:
+            wait()
+        return super().strips(machines, end, hours)
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Watch:
 
     def __post_init__(self) -> None:
         stores = self.service.stores
-        self.strips = CountingStrips(StripStore(stores.database))
+        self.strips = CountingStrips(stores.database)
         sources = Sources(
             machines=stores.machines,
             strips=self.strips,
@@ -82,9 +82,9 @@ def test_a_look_that_takes_long_is_taken_less_often(watch: Watch, stores: Stores
     def slowly() -> None:
         watch.seconds += 3
 
-    watch.strips.slow = slowly
+    watch.strips.before.append(slowly)
     watch.look()
-    watch.strips.slow = lambda: None
+    watch.strips.before.clear()
     raise_alarms(stores, filler, (NOW - MINUTE, 139))
     watch.service.touched([filler.id])
     watch.seconds += 10

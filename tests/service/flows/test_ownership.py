@@ -108,7 +108,7 @@ def test_a_database_that_adopts_a_broker_disables_whom_it_does_not_know_and_mana
         assert lets_in(guarded, issued_to(other, enrolled(stores.enrolments, CAPPER)))
         assert not lets_in(guarded, issued)
     assert desk.reconcile() is None
-    adopt(CredentialStore(desk.credentials.database), guarded.security)  # type: ignore[attr-defined]
+    adopt(CredentialStore(desk.credentials.database), guarded.security)
     desk.reconcile()
     assert lets_in(guarded, issued), "its password was kept"
 
