@@ -7,6 +7,7 @@ from alarmcast.errors import (
     Conflict,
     Forbidden,
     Gone,
+    InvalidResponse,
     NotFound,
     NotSignedIn,
     Rejected,
@@ -14,7 +15,6 @@ from alarmcast.errors import (
     TooMany,
     Unavailable,
     Unreachable,
-    Unreadable,
 )
 from alarmcast.in_process import InProcess
 from alarmcast.patience import Patience
@@ -28,6 +28,7 @@ __all__ = [
     "Forbidden",
     "Gone",
     "InProcess",
+    "InvalidResponse",
     "NotFound",
     "NotSignedIn",
     "Patience",
@@ -36,5 +37,4 @@ __all__ = [
     "TooMany",
     "Unavailable",
     "Unreachable",
-    "Unreadable",
 ]

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from alarmcast.errors import Unreadable, problem
+from alarmcast.errors import InvalidResponse, problem
 from alarmcast.upload import Upload
 from wire.identity import MachineId
 from wire.moment import isoformat
@@ -32,7 +32,7 @@ class Route(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ask:
+class RequestSpec:
     """What one call adds to its route."""
 
     at: Mapping[str, str | int] = field(default_factory=dict)  # fills the path
@@ -61,7 +61,7 @@ class Request:
     body: bytes | Upload | None
 
     @classmethod
-    def to(cls, route: Route, ask: Ask) -> "Request":
+    def to(cls, route: Route, ask: RequestSpec) -> "Request":
         """Write what is asked of a route; raise ``ValueError`` if it cannot be written."""
         body = ask.content if ask.body is None else ask.body.model_dump_json(by_alias=True).encode()
         media_type = None if body is None else ask.media_type
@@ -75,7 +75,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Call(Generic[T]):
+class TypedRequest(Generic[T]):
     """A request whose answer has a shape; ``also`` is an error's status whose body has that shape too."""
 
     request: Request
@@ -116,10 +116,10 @@ PageT = TypeVar("PageT", bound=Page)
 class Pages(Generic[PageT, T]):
     """The items of a page and of all pages after it."""
 
-    first: Call[PageT]
+    first: TypedRequest[PageT]
     items: Callable[[PageT], Sequence[T]]
 
-    def after(self, page: PageT) -> Call[PageT] | None:
+    def after(self, page: PageT) -> TypedRequest[PageT] | None:
         """Return the call for the page after this one, if there is one."""
         if page.next is None:
             return None
@@ -133,7 +133,7 @@ def understood(shape: TypeAdapter[T], json: bytes | str, route: Route) -> T:
     try:
         return shape.validate_json(json)
     except ValidationError as error:
-        raise Unreadable(f"The answer to {route} has another shape than this client knows: {error}") from None
+        raise InvalidResponse(f"The answer to {route} has another shape than this client knows: {error}") from None
 
 
 def named(machine: MachineName) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Generic, Self, TypedDict
 
 import httpx
 
-from alarmcast.endpoint import Noun, S
+from alarmcast.endpoint import Resource, TransportT
 from alarmcast.nouns.acknowledgements import Acknowledgements
 from alarmcast.nouns.audit import Audit
 from alarmcast.nouns.catalogue import Catalogue
@@ -33,16 +33,16 @@ from alarmcast.nouns.timelines import Timelines
 from alarmcast.nouns.users import Users
 from alarmcast.nouns.webhooks import Webhooks
 from alarmcast.patience import Patience
-from alarmcast.senders import AsyncSender, Sender
+from alarmcast.senders import AsyncTransport, Sender
 
 _HERE = "http://127.0.0.1:8080"
 _ONCE = Patience()
 
 
-class Api(Noun[S], Generic[S]):
+class Api(Resource[TransportT], Generic[TransportT]):
     """Everything there is to ask and to order, by noun."""
 
-    def __init__(self, sender: S) -> None:
+    def __init__(self, sender: TransportT) -> None:
         super().__init__(sender)
         self.fleet = Fleet(sender)
         self.machines = Machines(sender)
@@ -107,7 +107,7 @@ class Client(Api[Sender]):
         self.close()
 
 
-class AsyncClient(Api[AsyncSender]):
+class AsyncClient(Api[AsyncTransport]):
     """The same for programs that await; see :class:`Client` for what it is given."""
 
     def __init__(
@@ -123,7 +123,7 @@ class AsyncClient(Api[AsyncSender]):
     ) -> None:
         self._own = http is None
         self.http = http or httpx.AsyncClient(transport=transport, **_options(address, key, headers, timeout))
-        super().__init__(AsyncSender(self.http, patience))
+        super().__init__(AsyncTransport(self.http, patience))
 
     async def aclose(self) -> None:
         """Close the connections, unless they are those of a client that was given."""

@@ -10,36 +10,38 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from pydantic import TypeAdapter
 
-from alarmcast.call import Ask, Call, Pages, PageT, Reader, Request, Route, Stream, understood
+from alarmcast.call import Pages, PageT, Reader, Request, RequestSpec, Route, Stream, TypedRequest, understood
 from alarmcast.errors import refused
 from alarmcast.events import EventReader
-from alarmcast.senders import AsyncSender, Sender
+from alarmcast.senders import AsyncTransport, Sender
 
 P = ParamSpec("P")
 T = TypeVar("T")
-S = TypeVar("S", bound=Sender | AsyncSender)
+TransportT = TypeVar("TransportT", bound=Sender | AsyncTransport)
 
 
-class Noun(Generic[S]):
+class Resource(Generic[TransportT]):
     """A part of the API."""
 
-    def __init__(self, sender: S) -> None:
+    def __init__(self, sender: TransportT) -> None:
         self.sender = sender
 
 
 class Endpoint(Generic[P, T]):
     """A call with one answer, whose route stands in the API's OpenAPI document."""
 
-    def __init__(self, route: Route, build: Callable[Concatenate[Any, P], Call[T]]) -> None:
+    def __init__(self, route: Route, build: Callable[Concatenate[Any, P], TypedRequest[T]]) -> None:
         self.route, self.build = route, build
 
     @overload
     def __get__(self, noun: None, owner: object = None) -> Self: ...
     @overload
-    def __get__(self, noun: Noun[Sender], owner: object = None) -> Callable[P, T]: ...
+    def __get__(self, noun: Resource[Sender], owner: object = None) -> Callable[P, T]: ...
     @overload
-    def __get__(self, noun: Noun[AsyncSender], owner: object = None) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, noun: Noun[Any] | None, owner: object = None) -> Any:
+    def __get__(
+        self, noun: Resource[AsyncTransport], owner: object = None
+    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, noun: Resource[Any] | None, owner: object = None) -> Any:
         """Return what sends the call."""
         if noun is None:
             return self
@@ -51,7 +53,7 @@ class Endpoint(Generic[P, T]):
         return call
 
 
-class Items(Generic[P, T]):
+class IteratorEndpoint(Generic[P, T]):
     """A call whose answers come one by one; close the iterator to hang up before the end."""
 
     def __init__(self, route: Route, build: Callable[Concatenate[Any, P], Stream[T] | Pages[Any, T]]) -> None:
@@ -60,10 +62,12 @@ class Items(Generic[P, T]):
     @overload
     def __get__(self, noun: None, owner: object = None) -> Self: ...
     @overload
-    def __get__(self, noun: Noun[Sender], owner: object = None) -> Callable[P, Generator[T, None, None]]: ...
+    def __get__(self, noun: Resource[Sender], owner: object = None) -> Callable[P, Generator[T, None, None]]: ...
     @overload
-    def __get__(self, noun: Noun[AsyncSender], owner: object = None) -> Callable[P, AsyncGenerator[T, None]]: ...
-    def __get__(self, noun: Noun[Any] | None, owner: object = None) -> Any:
+    def __get__(
+        self, noun: Resource[AsyncTransport], owner: object = None
+    ) -> Callable[P, AsyncGenerator[T, None]]: ...
+    def __get__(self, noun: Resource[Any] | None, owner: object = None) -> Any:
         """Return what begins to iterate."""
         if noun is None:
             return self
@@ -77,33 +81,33 @@ class Items(Generic[P, T]):
 
 def operation(
     named: str, shape: type[T], *, seconds: float | None = None, also: int | None = None
-) -> Callable[[Callable[Concatenate[Any, P], Ask]], Endpoint[P, T]]:
-    """Declare ``METHOD /path``, whose answer has this shape; see :class:`~alarmcast.call.Call` for the rest."""
+) -> Callable[[Callable[Concatenate[Any, P], RequestSpec]], Endpoint[P, T]]:
+    """Declare ``METHOD /path``, whose answer has this shape; see :class:`~alarmcast.call.TypedRequest` for the rest."""
     route, adapter = Route(*named.split()), TypeAdapter(shape)
 
-    def declare(ask: Callable[Concatenate[Any, P], Ask]) -> Endpoint[P, T]:
+    def declare(ask: Callable[Concatenate[Any, P], RequestSpec]) -> Endpoint[P, T]:
         @wraps(ask)
-        def build(noun: Any, /, *args: P.args, **kwargs: P.kwargs) -> Call[T]:
-            return Call(_request(route, ask, noun, *args, **kwargs), adapter, seconds, also)
+        def build(noun: Any, /, *args: P.args, **kwargs: P.kwargs) -> TypedRequest[T]:
+            return TypedRequest(_request(route, ask, noun, *args, **kwargs), adapter, seconds, also)
 
         return Endpoint(route, build)
 
     return declare
 
 
-def pages(endpoint: Endpoint[P, PageT], items: Callable[[PageT], Sequence[T]]) -> Items[P, T]:
+def pages(endpoint: Endpoint[P, PageT], items: Callable[[PageT], Sequence[T]]) -> IteratorEndpoint[P, T]:
     """Declare what is on a page and on all pages after it, out of the endpoint that answers one page."""
 
     @wraps(endpoint.build)
     def build(noun: Any, /, *args: P.args, **kwargs: P.kwargs) -> Pages[PageT, T]:
         return Pages(endpoint.build(noun, *args, **kwargs), items)
 
-    return Items(endpoint.route, build)
+    return IteratorEndpoint(endpoint.route, build)
 
 
 def events(
     path: str, shapes: Mapping[str, type[T]], *, endless: bool = False
-) -> Callable[[Callable[Concatenate[Any, P], Ask]], Items[P, T]]:
+) -> Callable[[Callable[Concatenate[Any, P], RequestSpec]], IteratorEndpoint[P, T]]:
     """Declare a stream of server-sent events: the shape of each by its name; other names pass unheard.
 
     One that is ``endless`` raises ``Unreachable`` when it ends all the same.
@@ -119,26 +123,26 @@ def events(
     return _stream(route, reader, endless=endless)
 
 
-def download(path: str) -> Callable[[Callable[Concatenate[Any, P], Ask]], Items[P, bytes]]:
+def download(path: str) -> Callable[[Callable[Concatenate[Any, P], RequestSpec]], IteratorEndpoint[P, bytes]]:
     """Declare a file that is given piece by piece."""
     return _stream(Route("GET", path), lambda: lambda chunk: [chunk])
 
 
 def _stream(
     route: Route, reader: Reader[T], *, endless: bool = False
-) -> Callable[[Callable[Concatenate[Any, P], Ask]], Items[P, T]]:
-    def declare(ask: Callable[Concatenate[Any, P], Ask]) -> Items[P, T]:
+) -> Callable[[Callable[Concatenate[Any, P], RequestSpec]], IteratorEndpoint[P, T]]:
+    def declare(ask: Callable[Concatenate[Any, P], RequestSpec]) -> IteratorEndpoint[P, T]:
         @wraps(ask)
         def build(noun: Any, /, *args: P.args, **kwargs: P.kwargs) -> Stream[T]:
             return Stream(_request(route, ask, noun, *args, **kwargs), reader, endless)
 
-        return Items(route, build)
+        return IteratorEndpoint(route, build)
 
     return declare
 
 
 def _request(
-    route: Route, ask: Callable[Concatenate[Any, P], Ask], noun: Any, *args: P.args, **kwargs: P.kwargs
+    route: Route, ask: Callable[Concatenate[Any, P], RequestSpec], noun: Any, *args: P.args, **kwargs: P.kwargs
 ) -> Request:
     """Return the request; what cannot even be written is refused as the service would refuse it."""
     try:

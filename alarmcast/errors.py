@@ -32,7 +32,7 @@ class Unreachable(AlarmcastError):
     """Nobody answered, or the answer broke off; its cause is what httpx says."""
 
 
-class Unreadable(AlarmcastError):
+class InvalidResponse(AlarmcastError):
     """The answer has another shape than this client knows: service and client are too far apart."""
 
 

@@ -24,7 +24,7 @@ class Tries:
     repeatable: bool
     made: int = field(default=0, init=False)
 
-    def wait_after(self, failure: Unavailable | Unreachable) -> float:
+    def next_delay(self, failure: Unavailable | Unreachable) -> float:
         """Return the seconds until the next try, or raise the failure if this was the last."""
         self.made += 1
         if not self.repeatable or self.made > self.patience.retries:

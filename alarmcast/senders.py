@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from alarmcast.call import Call, Pages, PageT, Stream
+from alarmcast.call import Pages, PageT, Stream, TypedRequest
 from alarmcast.errors import Unavailable, Unreachable, problem, reaching
 from alarmcast.patience import Patience, Tries
 from alarmcast.upload import Upload
@@ -33,21 +33,21 @@ class Sender:
     def __init__(self, http: httpx.Client, patience: Patience) -> None:
         self.http, self._patience = http, patience
 
-    def send(self, call: Call[T]) -> T:
+    def send(self, call: TypedRequest[T]) -> T:
         """Return the answer of a call."""
         tries = Tries(self._patience, repeatable=call.request.route.method == "GET")
         while True:
             try:
                 return call.read(self._answer(call))
             except (Unavailable, Unreachable) as failure:
-                time.sleep(tries.wait_after(failure))
+                time.sleep(tries.next_delay(failure))
 
     def items(self, source: Stream[T] | Pages[Any, T]) -> Generator[T, None, None]:
         """Yield what comes out of a stream, or what is on one page after the other."""
         return self._streamed(source) if isinstance(source, Stream) else self._paged(source)
 
     def _paged(self, pages: Pages[PageT, T]) -> Generator[T, None, None]:
-        call: Call[PageT] | None = pages.first
+        call: TypedRequest[PageT] | None = pages.first
         while call is not None:
             page = self.send(call)
             yield from pages.items(page)
@@ -67,34 +67,34 @@ class Sender:
         if stream.endless:
             raise _ended(self.http)
 
-    def _answer(self, call: Call[T]) -> httpx.Response:
+    def _answer(self, call: TypedRequest[T]) -> httpx.Response:
         timeout, body = _timeout(self.http, call.seconds), call.request.body
         content = iter(body) if isinstance(body, Upload) else body
         with reaching(self.http.base_url):
             return self.http.request(**call.request.parts, content=content, timeout=timeout)
 
 
-class AsyncSender:
+class AsyncTransport:
     """Sends over an ``httpx.AsyncClient``."""
 
     def __init__(self, http: httpx.AsyncClient, patience: Patience) -> None:
         self.http, self._patience = http, patience
 
-    async def send(self, call: Call[T]) -> T:
+    async def send(self, call: TypedRequest[T]) -> T:
         """Return the answer of a call."""
         tries = Tries(self._patience, repeatable=call.request.route.method == "GET")
         while True:
             try:
                 return call.read(await self._answer(call))
             except (Unavailable, Unreachable) as failure:
-                await asyncio.sleep(tries.wait_after(failure))
+                await asyncio.sleep(tries.next_delay(failure))
 
     def items(self, source: Stream[T] | Pages[Any, T]) -> AsyncGenerator[T, None]:
         """Yield what comes out of a stream, or what is on one page after the other."""
         return self._streamed(source) if isinstance(source, Stream) else self._paged(source)
 
     async def _paged(self, pages: Pages[PageT, T]) -> AsyncGenerator[T, None]:
-        call: Call[PageT] | None = pages.first
+        call: TypedRequest[PageT] | None = pages.first
         while call is not None:
             page = await self.send(call)
             for item in pages.items(page):
@@ -114,7 +114,7 @@ class AsyncSender:
         if stream.endless:
             raise _ended(self.http)
 
-    async def _answer(self, call: Call[T]) -> httpx.Response:
+    async def _answer(self, call: TypedRequest[T]) -> httpx.Response:
         timeout, body = _timeout(self.http, call.seconds), call.request.body
         content = aiter(body) if isinstance(body, Upload) else body
         with reaching(self.http.base_url):

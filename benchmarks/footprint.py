@@ -17,9 +17,9 @@ from benchmarks.plant import ALARMS_A_DAY, CODES, Plant, epoch_of, settle
 from forecasting.window import grid
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import Stores, open_stores
-from service.core.recording import IN_TIME, EventRow, Recording
+from service.core.recording import IN_TIME, EventRow, EventWrite
 from service.core.version import StoredForecast
-from service.flows.score import Scoring
+from service.flows.score import ScoringService
 from service.store.engine import Database
 from wire.clock import PlantClock
 from wire.micros import micros
@@ -55,7 +55,7 @@ def footprint(database_url: str | None = None) -> Footprint:
             _raise_alarms(stores, start, end)
             _forecast(stores, start, end)
             clock = PlantClock(end, end, 1.0, wall=end.timestamp)
-            scoring = Scoring(
+            scoring = ScoringService(
                 stores.machines, stores.events, stores.versions, stores.outcomes, clock, timedelta(minutes=5)
             )
             for _scored in scoring.all_due():
@@ -76,7 +76,7 @@ def _raise_alarms(stores: Stores, start: datetime, end: datetime) -> None:
     ]
     for first in range(0, number, _A_COMMIT):
         batch = events[first : first + _A_COMMIT]
-        stores.events.commit(Recording(batch[-1].at_us, events=batch))
+        stores.events.commit(EventWrite(batch[-1].at_us, events=batch))
 
 
 def _forecast(stores: Stores, start: datetime, end: datetime) -> None:

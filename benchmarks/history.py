@@ -18,7 +18,7 @@ from benchmarks.report import ROUNDS, Figure, run
 from service.bootstrap.collector import settle
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import open_stores
-from service.flows.load_history import BATCH, LogFile, load_history
+from service.flows.load_history import BATCH, ImportFile, load_history
 from service.flows.record_events import TimePolicy
 from wire.micros import micros
 
@@ -58,7 +58,7 @@ def _loading(log: Path, now: datetime) -> float:
         with open_stores(load_settings(data_dir=data_dir)) as stores:
             machine = stores.machines.get(machine_ids(1)[0])
             started = time.monotonic()
-            file = LogFile(log, serial="1")
+            file = ImportFile(log, serial="1")
             loaded = load_history(machine, file, recorder=stores.events, now=now, policy=TimePolicy())
             seconds = time.monotonic() - started
     if loaded.stored != _ALARMS:

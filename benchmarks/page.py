@@ -29,7 +29,7 @@ from benchmarks.report import Figure, run
 from benchmarks.servers import HOST, Serving, alarmcast, mosquitto
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import open_stores
-from service.core.recording import EventRow, Recording
+from service.core.recording import EventRow, EventWrite
 from wire.codec import encode
 from wire.events import AlarmEvent, EventBatch
 from wire.identity import MachineId
@@ -236,7 +236,7 @@ def _fill(data_dir: Path, machines: int) -> None:
                 )
                 for seq in range(1, 145)
             ]
-            stores.events.commit(Recording(micros(now), events=rows))
+            stores.events.commit(EventWrite(micros(now), events=rows))
 
 
 if __name__ == "__main__":

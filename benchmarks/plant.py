@@ -15,14 +15,14 @@ from sqlalchemy import Connection, insert, text
 
 from forecasting.calibration import Calibration
 from forecasting.forecaster import Forecaster
-from forecasting.history import HistorySpec, Past, machine_history, own_history, with_machine
+from forecasting.history import HistorySpec, Past, append_machine_features, machine_activity_features, own_history
 from forecasting.network import Layer, Network
 from forecasting.series import AlarmSeries
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
 from service.bootstrap.stores import Stores
 from service.core.catalogue import CatalogueEntry
-from service.core.recording import IN_TIME, EventRow, Recording
+from service.core.recording import IN_TIME, EventRow, EventWrite
 from service.store.tables import epochs, machines, tasks
 from wire.identity import MachineId
 from wire.micros import micros
@@ -154,7 +154,7 @@ def _figures(spec: WindowSpec, history: HistorySpec) -> int:
     nothing = AlarmSeries.of([])
     past = Past(at, since=int(at[0]), horizon=spec.horizon, spec=history)
     own = own_history(nothing, past, np.zeros(1, dtype=np.int64))
-    return int(with_machine(own, machine_history(nothing, past)).shape[2])
+    return int(append_machine_features(own, machine_activity_features(nothing, past)).shape[2])
 
 
 def _layers(sizes: tuple[int, ...], rng: np.random.Generator) -> tuple[Layer, ...]:
@@ -202,7 +202,7 @@ def _make_room(stores: Stores, plant: Plant, now: datetime) -> None:
     """Let the service's own commit make the partitions that the stock needs: one event a day calls for them."""
     herald, days = epoch_of(MachineId("plant-0", "herald")), range(int(plant.days) + 1)
     rows = [EventRow(1, herald, day + 1, 0, micros(now) - day * _DAY_US, IN_TIME) for day in days]
-    stores.events.commit(Recording(micros(now), events=rows))
+    stores.events.commit(EventWrite(micros(now), events=rows))
 
 
 def _number_on(stores: Stores, plant: Plant) -> None:

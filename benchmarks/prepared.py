@@ -15,7 +15,7 @@ from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 from forecasting.calibration import Calibration
 from forecasting.forecaster import Forecaster
-from forecasting.history import HistorySpec, Past, machine_history
+from forecasting.history import HistorySpec, Past, machine_activity_features
 from forecasting.network import Layer, Network
 from forecasting.series import AlarmSeries
 from forecasting.vocabulary import Vocabulary
@@ -24,7 +24,7 @@ from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import Stores, open_stores
 from service.core.catalogue import CatalogueEntry, parse_catalogue
 from service.core.enrolment import NewMachine
-from service.flows.load_history import LogFile, load_history
+from service.flows.load_history import ImportFile, load_history
 from service.flows.record_events import TimePolicy
 from wire.identity import MachineId
 
@@ -64,7 +64,7 @@ def _load(stores: Stores, machines: int, days: float, now: datetime) -> None:
         for index, machine in enumerate(machine_ids(machines)):
             load_history(
                 stores.machines.get(machine),
-                LogFile(log, serial=str(index)),
+                ImportFile(log, serial=str(index)),
                 recorder=stores.events,
                 now=now,
                 policy=TimePolicy(),
@@ -80,7 +80,7 @@ def _random_model(entries: list[CatalogueEntry], *, history: bool) -> Forecaster
     if spec is not None:
         none = AlarmSeries.of([])
         past = Past(np.zeros(1, dtype=np.int64), since=0, horizon=WindowSpec().horizon, spec=spec)
-        own = _layers((spec.width + machine_history(none, past).shape[1], *_OWN_HIDDEN, 1), rng)
+        own = _layers((spec.width + machine_activity_features(none, past).shape[1], *_OWN_HIDDEN, 1), rng)
     return Forecaster(
         spec=WindowSpec(),
         vocabulary=Vocabulary(codes, targets),

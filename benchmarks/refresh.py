@@ -55,7 +55,7 @@ def measure(rounds: int) -> list[Figure]:
             for place in range(rounds + 1):
                 at = start + place * _STEP
                 stopped = PlantClock(plant_origin=at, speed=0.0)
-                seconds = _timed(replace(service.rhythm.refresh, clock=stopped).on_the_grid)
+                seconds = _timed(replace(service.rhythm.refresh, clock=stopped).run_grid)
                 if place == 0:
                     first = seconds
                     continue

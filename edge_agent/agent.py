@@ -29,7 +29,7 @@ from wire.state import Note, bounded
 
 log = logging.getLogger(__name__)
 
-_STATUS_EVERY = 1.0  # seconds
+_STATUS_INTERVAL_S = 1.0  # seconds
 _RETRY = 1.0  # seconds until a spool that refused is tried again
 
 
@@ -47,7 +47,7 @@ def run(settings: Settings) -> None:
     spool = Spool(settings.spool_path, max_events=settings.spool_max_events, max_bytes=settings.spool_max_mb << 20)
     publisher = Publisher(
         machine=MachineId(settings.site, settings.machine),
-        broker=broker_of(settings),
+        broker=broker_config(settings),
         spool=spool,
         clock=clock,
         agent_version=__version__,
@@ -72,14 +72,14 @@ class Status(Thread):
         super().__init__(name="status", daemon=True)
         self._publisher, self._stop_asked = publisher, stop
         self._file = StatusFile(settings.spool_path)
-        self._machine, self._broker = f"{settings.site}/{settings.machine}", str(broker_of(settings))
+        self._machine, self._broker = f"{settings.site}/{settings.machine}", str(broker_config(settings))
         self._credentials = fingerprint(settings.broker_username, settings.broker_password)
         self._connected: bool | None = None
         self._since = ""
 
     def run(self) -> None:
         """Write, wait, write; and once more when all is over."""
-        while not self._stop_asked.wait(_STATUS_EVERY):
+        while not self._stop_asked.wait(_STATUS_INTERVAL_S):
             self._write()
         self._write()
 
@@ -170,7 +170,7 @@ def _source(settings: Settings, clock: PlantClock) -> Source:
     return Replay(path, rows=rows, clock=clock, at_once=settings.source_pace == "at_once")
 
 
-def broker_of(settings: Settings) -> Broker:
+def broker_config(settings: Settings) -> Broker:
     """Return where the settings say the broker is."""
     v5 = settings.broker_mqtt_version is MqttVersion.V5
     return Broker(

@@ -16,12 +16,12 @@ from threading import Event
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from edge_agent.agent import broker_of
+from edge_agent.agent import broker_config
 from edge_agent.errors import EdgeError
 from edge_agent.handshake import greet
 from edge_agent.link import Broker, Link
 from edge_agent.settings import Settings, SourceKind, load
-from edge_agent.status import StatusFile, has_fingerprint, look_at, skipped_rows
+from edge_agent.status import StatusFile, has_fingerprint, inspect_spool, skipped_rows
 from edge_agent.tls_check import needs_tls
 from wire.acks import Ack
 from wire.clock import PlantClock
@@ -35,7 +35,7 @@ from wire.tls_port import speaks_tls
 from wire.topics import Channel, agent_name, topic
 
 _SECONDS = 5.0  # that each step may take
-_MOST_SKEW_MS = 60_000
+_MAX_SKEW_MS = 60_000
 _LEAST_FREE = 50 << 20
 _TAIL_BYTES = 4096
 
@@ -112,7 +112,7 @@ def _spool(settings: Settings) -> Finding:
     if free < _LEAST_FREE:
         words = f"only {free >> 20} MB are free in {folder}; when it is full the oldest events give way"
         return Finding("spool", ok=None, words=words)
-    view = look_at(path)
+    view = inspect_spool(path)
     if path.exists() and view is None:
         return Finding("spool", ok=False, words=f"{path} cannot be read as a spool; move it away")
     waiting = f"{view.events} events wait in it" if view else "new"
@@ -121,7 +121,7 @@ def _spool(settings: Settings) -> Finding:
 
 def _reported(settings: Settings) -> Iterator[Finding]:
     """Repeat what the agent has noted in its spool: rows that it could not read, and its last warning."""
-    view = look_at(settings.spool_path)
+    view = inspect_spool(settings.spool_path)
     if view is not None and view.skipped:
         yield Finding("rows", ok=None, words=skipped_rows(view))
     if view is not None and view.warning is not None:
@@ -137,7 +137,7 @@ def _clock() -> Finding:
 
 
 def _broker(settings: Settings, machine: MachineId) -> Iterator[Finding]:
-    broker = broker_of(settings)
+    broker = broker_config(settings)
     try:
         addresses = socket.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
     except OSError as error:
@@ -199,8 +199,8 @@ def _service(
     link = opened(f"{agent_name(machine)}/doctor")
     if not link.ready.is_set() and broker.username is not None:
         # A guarded broker lets a machine in under one client id, its agent's. We take that only if nobody has it.
-        view = look_at(settings.spool_path)
-        beside = _beside_the_agent(settings) if view is not None and view.in_use else None
+        view = inspect_spool(settings.spool_path)
+        beside = _check_with_running_agent(settings) if view is not None and view.in_use else None
         if beside is not None:
             yield beside
             return
@@ -222,7 +222,7 @@ def _service(
     yield _answer(machine, skews, took, unheard=unheard)
 
 
-def _beside_the_agent(settings: Settings) -> Finding | None:
+def _check_with_running_agent(settings: Settings) -> Finding | None:
     """Judge by the running agent, which has the machine's only connection; None if the broker must be asked.
 
     With another password than the agent's we ask as the agent: if it is wrong, the broker refuses us and the agent
@@ -254,7 +254,7 @@ def _answer(machine: MachineId, skews: list[float], took: float, *, unheard: boo
         )
         return Finding("service", ok=False, words=words)
     skew = round(skews[0])
-    if abs(skew) > _MOST_SKEW_MS:
+    if abs(skew) > _MAX_SKEW_MS:
         words = f"answers, but this clock is {abs(skew) / 1000:.0f} s {'behind' if skew > 0 else 'ahead'}; set it"
         return Finding("service", ok=False, words=words)
     return Finding("service", ok=True, words=f"acked in {took * 1000:.0f} ms, clocks differ by {skew} ms")

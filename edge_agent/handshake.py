@@ -17,14 +17,14 @@ def greet(broker: Broker) -> tuple[bool | None, str]:
     try:
         context = broker.tls_context()
     except OSError as error:  # ssl.SSLError is one too
-        return False, _unusable(broker, error)
+        return False, _tls_files_error(broker, error)
     try:
         with (
             socket.create_connection((broker.host, broker.port), timeout=_SECONDS) as plain,
             context.wrap_socket(plain, server_hostname=broker.host) as secured,
         ):
             judged = _judged(secured)
-            _hear_refusal(secured)
+            _read_refusal(secured)
             return judged
     except ssl.SSLCertVerificationError as error:
         return False, (
@@ -38,7 +38,7 @@ def greet(broker: Broker) -> tuple[bool | None, str]:
         return False, f"no TLS is spoken at {broker}: {error}; is it the broker's TLS port?"
 
 
-def _hear_refusal(secured: ssl.SSLSocket) -> None:
+def _read_refusal(secured: ssl.SSLSocket) -> None:
     """Listen for a moment: in TLS 1.3 a client's certificate is refused only after the greeting."""
     secured.settimeout(_REFUSAL)
     with suppress(TimeoutError):  # a broker that says nothing waits for us to speak
@@ -61,7 +61,7 @@ def _refused(broker: Broker, error: ssl.SSLError) -> str:
     return f"the broker does not take our certificate {broker.tls_cert} ({reason}); is it of the right authority?"
 
 
-def _unusable(broker: Broker, error: OSError) -> str:
+def _tls_files_error(broker: Broker, error: OSError) -> str:
     for setting, path in (("tls_ca", broker.tls_ca), ("tls_cert", broker.tls_cert), ("tls_key", broker.tls_key)):
         if path is not None and not path.exists():
             return f"there is no file {path}; correct broker.{setting}"

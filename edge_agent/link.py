@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 KEEPALIVE = 15  # seconds; a link that only looks open is given up after at most twice as long
 WILL_DELAY = 5  # seconds a broker waits before it calls a blip an absence
 _CONNECT_SECONDS = 10.0
-_NOBODY_LISTENS = 0x10  # MQTT 5's reason code for a publish that reached no subscriber
+_NO_MATCHING_SUBSCRIBERS = 0x10  # MQTT 5's reason code for a publish that reached no subscriber
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Link:
         self._changed()
 
     def _on_publish(self, _c: mqtt.Client, _data: Any, _mid: int, reason: ReasonCode, _props: Any) -> None:
-        if reason.value == _NOBODY_LISTENS:
+        if reason.value == _NO_MATCHING_SUBSCRIBERS:
             self.nobody_listens = True
             self._changed()
         elif reason.is_failure and self.refused is None:
@@ -190,7 +190,7 @@ class Link:
         client.on_disconnect = self._on_disconnect
         # By its topic: a broker may send us what we never asked for.
         for topic, received in self._subscriptions.items():
-            client.message_callback_add(topic, partial(_hand_over, received))
+            client.message_callback_add(topic, partial(_forward_message, received))
         client.suppress_exceptions = True  # an exception in a callback would end paho's thread for good
         if will:
             client.will_set(will.topic, will.payload, qos=1, retain=True, **self._will_arguments())
@@ -208,7 +208,7 @@ class Link:
         return {"clean_start": True} if self._broker.speaks_v5 else {}
 
 
-def _hand_over(
+def _forward_message(
     received: Callable[[bytes], None], _client: mqtt.Client, _data: Any, message: mqtt.MQTTMessage
 ) -> None:
     received(bytes(message.payload))

@@ -19,7 +19,7 @@ from edge_agent.link import Broker, Link, Will
 from edge_agent.patience import Patience
 from edge_agent.spool import Spool
 from edge_agent.tls_check import TlsCheck, needs_tls
-from edge_agent.window import Window
+from edge_agent.window import SendWindow
 from wire.acks import Ack
 from wire.clock import PlantClock
 from wire.codec import decode, encode
@@ -34,11 +34,11 @@ log = logging.getLogger(__name__)
 
 RESEND_AFTER, RESEND_AT_MOST, RESEND_GROWTH = 10.0, 60.0, 1.5
 HEARTBEAT = timedelta(minutes=5)
-HEARTBEAT_AT_LEAST = 0.5  # wall seconds, however fast the plant clock runs
+MIN_HEARTBEAT = 0.5  # wall seconds, however fast the plant clock runs
 NEWS_AT_MOST_EVERY = 1.0  # wall seconds between two states, though something has changed
 BACKLOG_EVERY = 10.0  # wall seconds between two states while a backlog drains
-_UNHEARD_PAUSE = 0.5  # seconds until we ask again whether somebody listens
-_RETAINED_STATE = 0.5  # seconds in which a broker hands over what it has retained
+_NO_SUBSCRIBER_PAUSE_S = 0.5  # seconds until we ask again whether somebody listens
+_RETAINED_STATE_TIMEOUT_S = 0.5  # seconds in which a broker hands over what it has retained
 _PULSE = 0.5  # seconds between two looks, though nothing has changed
 _REUSED = (
     "Numbers of this spool were used before: this computer was restored from an image, or its spool was copied. "
@@ -56,7 +56,7 @@ class Publisher:
         self._agent_version = agent_version
         self._changed, self._stopping = Condition(), Event()
         self._drain_until = 0.0
-        self._window, self._window_lock = Window(), Lock()
+        self._window, self._window_lock = SendWindow(), Lock()
         self._patience = Patience()
         self._tls_check = TlsCheck(broker.host, broker.port)
         self._sent = 0  # highest number handed to the broker since sending last began from the oldest
@@ -68,9 +68,9 @@ class Publisher:
         self._published_at, self._empty_at = 0.0, time.monotonic()
         self._thread = Thread(target=self._run, name="publisher", daemon=True)
         self._rival, self._retained = False, Event()
-        self._has_spoken = False
+        self._has_published_state = False
         self._connected_at: datetime | None = None
-        self._gave_way_to: datetime | None = None
+        self._yielded_to_state_at: datetime | None = None
         self.instance = _instance()
         self.connected = False
         self.trouble: str | None = "not connected yet"
@@ -114,7 +114,7 @@ class Publisher:
             lived, link = None, None
             try:
                 link = self._open()
-                if link.ready.is_set() and not self._finds_a_rival(link):
+                if link.ready.is_set() and not self._duplicate_agent_connected(link):
                     self._serve(link)
                     lived = time.monotonic() - (link.ready_at or 0)
                 self.connected = False
@@ -125,7 +125,7 @@ class Publisher:
                 if link:
                     link.close(self.trouble)
             if not self._stopping.is_set():
-                self._wait_after(link, lived)
+                self._wait_before_reconnect(link, lived)
 
     def _open(self) -> Link:
         self._rival, self._retained = False, Event()
@@ -142,13 +142,13 @@ class Publisher:
         link.open()
         return link
 
-    def _finds_a_rival(self, link: Link) -> bool:
+    def _duplicate_agent_connected(self, link: Link) -> bool:
         """Look who spoke last in our name, before we do; whoever is there already stays.
 
         Who connects with a name throws the other out, who comes back and throws us out, and so on for ever. So
         the newcomer gives way, and tells the service that it was here.
         """
-        self._retained.wait(_RETAINED_STATE)
+        self._retained.wait(_RETAINED_STATE_TIMEOUT_S)
         if not self._rival:
             return False
         farewell = encode(self._state(online=False).model_copy(update={"gave_way": True}))
@@ -158,14 +158,14 @@ class Publisher:
 
     def _serve(self, link: Link) -> None:
         """Send, until the connection is over or everything is done."""
-        self._start_over(overdue=False)
+        self._resend_from_oldest(overdue=False)
         self.connected, self.trouble = True, link.refused
-        self._state_due, self._has_spoken = 0.0, True
+        self._state_due, self._has_published_state = 0.0, True
         self._connected_at = clamped(self._clock.now())
         log.info("connected to %s", self._broker)
         while not link.over.is_set() and self._has_work():
-            self._tell_state(link)
-            if not self._send_some(link):
+            self._publish_state_if_due(link)
+            if not self._send_batch(link):
                 with self._changed:
                     self._changed.wait(timeout=_PULSE)
             self.trouble = link.refused
@@ -182,7 +182,7 @@ class Publisher:
             self._publish_state(link, online=False)
         link.disconnect()
 
-    def _wait_after(self, link: Link | None, lived: float | None) -> None:
+    def _wait_before_reconnect(self, link: Link | None, lived: float | None) -> None:
         seconds = self._patience.after(lived, rival=self._rival)
         if link:
             self.trouble = self._why(link)
@@ -204,13 +204,13 @@ class Publisher:
 
     # --- sending -------------------------------------------------------------------------------------
 
-    def _send_some(self, link: Link) -> bool:
+    def _send_batch(self, link: Link) -> bool:
         """Publish one batch if there is anything to send and room under way; say whether it did."""
         if link.nobody_listens:
             link.nobody_listens = False
-            self._start_over(overdue=False)
-            self._stopping.wait(_UNHEARD_PAUSE)
-        self._start_over_if_acks_are_overdue()
+            self._resend_from_oldest(overdue=False)
+            self._stopping.wait(_NO_SUBSCRIBER_PAUSE_S)
+        self._resend_if_acks_are_overdue()
         room = self._window.size - self._spool.unacked_up_to(self._sent)
         if room < min(self._window.size, MAX_EVENTS) // 4:
             return False  # acks that come one by one must not make messages of one event each
@@ -225,7 +225,7 @@ class Publisher:
         link.publish(topic(self._machine, Channel.EVENTS), encode(batch))
         return True
 
-    def _start_over_if_acks_are_overdue(self) -> None:
+    def _resend_if_acks_are_overdue(self) -> None:
         """Go back to the oldest unacked event once acks have been overdue too long, ever more patiently."""
         now, oldest = time.monotonic(), self._spool.oldest_seq()
         if oldest != self._oldest:
@@ -236,13 +236,13 @@ class Publisher:
         elif now - self._progress > self._overdue_after:
             log.info("no ack for event %d for %.0f s; sending again from there", oldest, self._overdue_after)
             patience = min(self._overdue_after * RESEND_GROWTH, RESEND_AT_MOST) * random.uniform(0.9, 1.1)  # noqa: S311
-            self._start_over(overdue=True)
+            self._resend_from_oldest(overdue=True)
             self._overdue_after = patience
 
-    def _start_over(self, *, overdue: bool) -> None:
+    def _resend_from_oldest(self, *, overdue: bool) -> None:
         self._sent, self._progress, self._overdue_after = 0, time.monotonic(), RESEND_AFTER
         with self._window_lock:
-            self._window.start_over(overdue=overdue)
+            self._window.reset(overdue=overdue)
 
     def _on_ack(self, payload: bytes) -> None:
         """Forget what is committed; runs on the connection's own thread."""
@@ -284,8 +284,8 @@ class Publisher:
             alive = state.online and abs(self._clock.now() - state.at) < 2 * HEARTBEAT
             # On MQTT 3.1.1 our coming has just made the broker tell the other's last will. So whoever has spoken
             # since we did is there still, unless it is the very word that we gave way to the last time.
-            driven_out = not state.online and self._has_spoken and state.at != self._gave_way_to
-            self._rival, self._gave_way_to = alive or driven_out, state.at
+            driven_out = not state.online and self._has_published_state and state.at != self._yielded_to_state_at
+            self._rival, self._yielded_to_state_at = alive or driven_out, state.at
         self._retained.set()
 
     def _is_ours(self, state: AgentState) -> bool:
@@ -293,18 +293,18 @@ class Publisher:
 
         A copy of our spool cannot be told from that process until we have spoken; who speaks after us is a copy.
         """
-        if state.instance is None or not self._has_spoken:
+        if state.instance is None or not self._has_published_state:
             return state.epoch == self._spool.epoch or state.instance == self.instance
         return state.instance == self.instance
 
     # --- how we are ----------------------------------------------------------------------------------
 
-    def _tell_state(self, link: Link) -> None:
+    def _publish_state_if_due(self, link: Link) -> None:
         now, state = time.monotonic(), self._state(online=True)
         if state.spooled == 0:
             self._empty_at = now
         if now >= self._state_due or self._is_news(state, now - self._published_at):
-            self._state_due = now + max(self._clock.wall_seconds(HEARTBEAT), HEARTBEAT_AT_LEAST)
+            self._state_due = now + max(self._clock.wall_seconds(HEARTBEAT), MIN_HEARTBEAT)
             self._published, self._published_at = state, now
             link.publish(topic(self._machine, Channel.STATE), encode(state), retain=True)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 log = logging.getLogger(__name__)
 
 
-class Reserve:
+class DiskReserve:
     """So many bytes beside the spool; SQLite needs some room even to delete."""
 
     def __init__(self, path: Path, size: int) -> None:

@@ -143,7 +143,7 @@ def load(
 ) -> Settings:
     """Merge file, environment and flags into settings, or raise :class:`ConfigRejected` with one sentence."""
     try:
-        return Settings.model_validate(_merged(config, flags, environ))
+        return Settings.model_validate(_merge(config, flags, environ))
     except ValidationError as error:
         raise ConfigRejected(_sentence(error)) from None
 
@@ -161,7 +161,7 @@ def secret_names() -> list[str]:
     return [name for name, field in Settings.model_fields.items() if not field.repr]
 
 
-def _merged(config: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, Any]:
+def _merge(config: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = _with_secrets(_from_file(config), "") if config else {}
     values |= _with_secrets(_from_environment(environ), ENV_PREFIX)
     return values | {name: value for name, value in flags.items() if value is not None}

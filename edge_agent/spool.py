@@ -18,7 +18,7 @@ from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from edge_agent.errors import SpoolUnusable
-from edge_agent.reserve import Reserve
+from edge_agent.reserve import DiskReserve
 from edge_agent.spool_file import Transaction, bound, exclusive, is_full
 from wire.alarm import Alarm
 from wire.events import AlarmEvent, Gap, GapReason
@@ -40,11 +40,11 @@ CREATE TABLE IF NOT EXISTS gaps (
 
 log = logging.getLogger(__name__)
 
-_GAPS_A_BATCH = 100  # beside 500 events they stay below the contract's 64 kB
+_GAPS_PER_BATCH = 100  # beside 500 events they stay below the contract's 64 kB
 _PAGE = 4096
 _TRIES = 50  # ever more of the oldest give way before an append is given up for now
 _DELETE = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?)"
-_GIVES_WAY = 500  # events at least, so that whole pages become free
+_EVICT_BATCH = 500  # events at least, so that whole pages become free
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ class Spool:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._guard = exclusive(path.with_name(f"{path.name}.lock"))
             size = bound(path.parent, max_bytes)
-            self._reserve = Reserve(path.with_name(f"{path.name}.reserve"), min(size // 8, 1 << 20))
+            self._reserve = DiskReserve(path.with_name(f"{path.name}.reserve"), min(size // 8, 1 << 20))
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
             self._prepare(size)
-            self._insisting(self._begin)
+            self._write_even_if_full(self._begin)
             self.epoch = UUID(self._meta("epoch") or "")
             self._events = self._count("events")
             self._read_notes()
@@ -128,10 +128,10 @@ class Spool:
             self._set_meta("bookmark", bookmark)
             self._write_notes(appendix)
             surplus = self._events + len(rows) - self._max_events
-            return len(rows) - (self._drop_oldest(surplus) if surplus > 0 else 0)
+            return len(rows) - (self._evict_oldest(surplus) if surplus > 0 else 0)
 
         with self._lock:
-            more = self._insisting(insert, gives_way=max(len(rows), _GIVES_WAY))
+            more = self._write_even_if_full(insert, gives_way=max(len(rows), _EVICT_BATCH))
             self._events += more
             if appendix != _NOTHING:
                 self._read_notes()
@@ -139,7 +139,7 @@ class Spool:
     def warn(self, warning: Note) -> None:
         """Keep something that a person should look at; the last one is shown."""
         with self._lock:
-            self._insisting(lambda: self._set_meta("warning", warning.model_dump_json()))
+            self._write_even_if_full(lambda: self._set_meta("warning", warning.model_dump_json()))
             self._read_notes()
 
     def pending(self, after: int, limit: int) -> Pending:
@@ -154,7 +154,7 @@ class Spool:
             gaps = self._db.execute(
                 "SELECT first_seq, last_seq, first_us, last_us, reason FROM gaps"
                 " WHERE last_seq > ? ORDER BY first_seq LIMIT ?",
-                (after, min(limit, _GAPS_A_BATCH)),
+                (after, min(limit, _GAPS_PER_BATCH)),
             ).fetchall()
             epoch = self.epoch
         return Pending(
@@ -194,7 +194,7 @@ class Spool:
         with self._lock:
             if self._meta("renew") is not None:
                 return False
-            self._insisting(lambda: self._set_meta("renew", "1"))
+            self._write_even_if_full(lambda: self._set_meta("renew", "1"))
             self._renew_epoch()
         return True
 
@@ -207,7 +207,7 @@ class Spool:
             self._db.execute("DELETE FROM meta WHERE key = 'renew'")
             return self._set_meta("epoch", str(fresh))
 
-        self._insisting(renew)
+        self._write_even_if_full(renew)
         self.epoch = fresh
         log.info("a new epoch has begun: %s", fresh)
 
@@ -219,7 +219,7 @@ class Spool:
     def _delete_in_pieces(self, span: tuple[int, int]) -> int:
         """Delete on a full disk: much at once would need much room."""
         gone = 0
-        while piece := self._insisting(lambda: self._delete(span, _GIVES_WAY)):
+        while piece := self._write_even_if_full(lambda: self._delete(span, _EVICT_BATCH)):
             gone += piece
         return gone
 
@@ -259,7 +259,7 @@ class Spool:
         self._db.execute("INSERT OR IGNORE INTO meta VALUES ('epoch', ?)", (str(uuid4()),))
         return 0
 
-    def _insisting(self, change: Callable[[], int], *, gives_way: int = 0) -> int:
+    def _write_even_if_full(self, change: Callable[[], int], *, gives_way: int = 0) -> int:
         """Make a change in one transaction, on a full disk too: with the reserve, without the oldest events."""
         try:
             with self._transaction():
@@ -272,7 +272,7 @@ class Spool:
             for _ in range(_TRIES):
                 self._shrink_log()
                 if gives_way:
-                    self._give_way(gives_way)
+                    self._evict(gives_way)
                 try:
                     with self._transaction():
                         return change()
@@ -284,9 +284,9 @@ class Spool:
             self._shrink_log()
             self._reserve.hold()
 
-    def _give_way(self, count: int) -> None:
+    def _evict(self, count: int) -> None:
         with self._transaction():
-            dropped = self._drop_oldest(count) if self._events else 0
+            dropped = self._evict_oldest(count) if self._events else 0
         self._events -= dropped
         log.info("no room in the spool: the %d oldest events gave way", dropped)
 
@@ -297,7 +297,7 @@ class Spool:
         except sqlite3.OperationalError as error:
             log.debug("the spool's log cannot be cut now: %s", error)
 
-    def _drop_oldest(self, surplus: int) -> int:
+    def _evict_oldest(self, surplus: int) -> int:
         """Give up the ``surplus`` oldest events and say so: one gap record for each run of numbers."""
         rows = self._db.execute("SELECT seq, at_us FROM events ORDER BY seq LIMIT ?", (surplus,)).fetchall()
         for run in _runs(rows):

@@ -86,7 +86,7 @@ class SpoolView:
     warning: Note | None = None
 
 
-def look_at(spool: Path) -> SpoolView | None:
+def inspect_spool(spool: Path) -> SpoolView | None:
     """Return how full a spool is without disturbing its agent; None where there is no spool."""
     if not spool.exists():
         return None

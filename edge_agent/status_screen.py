@@ -9,7 +9,7 @@ from shutil import get_terminal_size
 from typing import Any
 
 from edge_agent.errors import SpoolUnusable
-from edge_agent.status import Report, SpoolView, StatusFile, look_at, skipped_rows
+from edge_agent.status import Report, SpoolView, StatusFile, inspect_spool, skipped_rows
 from wire.state import Note
 
 _UNBOUNDED = 1_000_000  # columns, where there is no terminal
@@ -17,7 +17,7 @@ _UNBOUNDED = 1_000_000  # columns, where there is no terminal
 
 def show(spool: Path, *, as_json: bool) -> int:
     """Print how an agent is; 0 if it runs and is connected."""
-    view = look_at(spool)
+    view = inspect_spool(spool)
     if view is None:
         raise SpoolUnusable(f"There is no spool at {spool}; name it with --spool-path or --config.")
     report = StatusFile(spool).read()

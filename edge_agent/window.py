@@ -13,7 +13,7 @@ STEP = 500
 FAST, SLOW = 0.5, 2.0  # seconds from a batch to its ack
 
 
-class Window:
+class SendWindow:
     """Counts events; grows by a step for every fast ack, halves for a slow one, at most once a batch."""
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -38,7 +38,7 @@ class Window:
         elif took < FAST:
             self.size = min(LARGEST, self.size + STEP)
 
-    def start_over(self, *, overdue: bool) -> None:
+    def reset(self, *, overdue: bool) -> None:
         """Forget what was under way: it is sent again. Where acks are overdue, less goes out at once."""
         self._under_way.clear()
         self.size = max(SMALLEST, self.size // 2) if overdue else FIRST

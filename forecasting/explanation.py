@@ -20,7 +20,7 @@ from forecasting.window import WindowSpec
 
 USUAL_SPAN: Final = timedelta(days=28)
 # No divisor of a day's hours or of a week's, so that no hour and no weekday counts more than another.
-USUAL_STEP: Final = timedelta(hours=11)
+BASELINE_STEP: Final = timedelta(hours=11)
 
 
 class HistoryParts(NamedTuple):
@@ -46,18 +46,18 @@ class Explanation:
     alarms: Reals
     history: HistoryParts | None
     shares: Reals
-    usual_shares: Reals
+    baseline_shares: Reals
     moments: Sequence[datetime]
 
     @property
-    def usual_probabilities(self) -> Reals:
+    def baseline_probabilities(self) -> Reals:
         """The probabilities of the usual log-odds."""
         return np.exp(-np.logaddexp(0.0, -self.usual_log_odds))
 
 
 def usual_moments(since: datetime, at: datetime, spec: WindowSpec) -> list[datetime]:
     """Return the moments of the last 28 days by which half of the evidence window could have been heard."""
-    back = (at - step * USUAL_STEP for step in range(1, USUAL_SPAN // USUAL_STEP + 1))
+    back = (at - step * BASELINE_STEP for step in range(1, USUAL_SPAN // BASELINE_STEP + 1))
     return [moment for moment in back if moment >= since + spec.lookback / 2]
 
 
@@ -69,7 +69,7 @@ def explained(model: Forecaster, record: Record, at: datetime, columns: Sequence
     asked = list(columns)
     moments = usual_moments(record.since, at, model.spec)
     now = model.inputs(record, [at])
-    usual = model.inputs(record, moments) if moments else _never_heard(now)
+    usual = model.inputs(record, moments) if moments else _zero_inputs(now)
     whole = _of_codes(model.network, now, usual, asked)
     scale, shift = (_reals(curve[asked]) for curve in (model.calibration.scale, model.calibration.shift))
     logits, usual_logits, history = whole.now, whole.usual, None
@@ -85,7 +85,7 @@ def explained(model: Forecaster, record: Record, at: datetime, columns: Sequence
         alarms=scale[:, None] * whole.parts,
         history=history,
         shares=_reals(now.features[0]),
-        usual_shares=_reals(usual.features).mean(axis=0),
+        baseline_shares=_reals(usual.features).mean(axis=0),
         moments=moments,
     )
 
@@ -116,7 +116,7 @@ def _grouped(parts: Reals, spec: HistorySpec) -> HistoryParts:
     return HistoryParts(recency.sum(axis=1), habit.sum(axis=1), condition.sum(axis=1))
 
 
-def _never_heard(like: Inputs) -> Inputs:
+def _zero_inputs(like: Inputs) -> Inputs:
     return Inputs(np.zeros_like(like.features), None if like.history is None else np.zeros_like(like.history))
 
 

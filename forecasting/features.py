@@ -20,7 +20,7 @@ def alarm_counts(seen: AlarmSeries, columns: Columns) -> NDArray[np.float32]:
 def fleet_counts(seen: Fleet, columns: Columns) -> NDArray[np.float32]:
     """Return the same for many machines, a row each."""
     width = columns.size + 1  # unknown codes share the column past the last
-    places = seen.machine_of_each[seen.opens] * width + columns.of(seen.codes[seen.opens])
+    places = seen.machine_index[seen.opens] * width + columns.of(seen.codes[seen.opens])
     counts = np.bincount(places, minlength=len(seen) * width).reshape(len(seen), width)
     every = np.maximum(counts.sum(axis=1, keepdims=True), 1)
     return np.asarray(counts[:, : columns.size] / every, dtype=np.float32)

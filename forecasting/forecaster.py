@@ -11,11 +11,11 @@ from forecasting.features import alarm_counts, fleet_counts
 from forecasting.history import (
     HistorySpec,
     Past,
-    machine_histories,
-    machine_history,
-    own_histories,
+    append_machine_features,
+    fleet_code_recency_features,
+    fleet_machine_activity_features,
+    machine_activity_features,
     own_history,
-    with_machine,
 )
 from forecasting.network import Matrix, Network
 from forecasting.series import AlarmSeries, micros
@@ -69,8 +69,8 @@ class Forecaster:
         if self.history is not None:
             since = np.array([micros(one.since) for one in records], dtype=np.int64)
             past = Past(np.full(len(records), now), since=since, horizon=self.spec.horizon, spec=self.history)
-            own = own_histories(fleet, past, self.vocabulary.target_columns)
-            history = with_machine(own, machine_histories(fleet, past))
+            own = fleet_code_recency_features(fleet, past, self.vocabulary.target_columns)
+            history = append_machine_features(own, fleet_machine_activity_features(fleet, past))
         return self.calibration.probabilities(self.network.logits(features, history))
 
     def inputs(self, record: Record, moments: Sequence[datetime]) -> Inputs:
@@ -84,4 +84,4 @@ class Forecaster:
         past = Past(at, since=micros(record.since), horizon=self.spec.horizon, spec=self.history)
         targets = np.array(self.vocabulary.targets, dtype=np.int64)
         own = own_history(record.series, past, targets)
-        return Inputs(features, with_machine(own, machine_history(record.series, past)))
+        return Inputs(features, append_machine_features(own, machine_activity_features(record.series, past)))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.series import AlarmSeries
-from forecasting.tracks import Fleet, Tracks
+from forecasting.tracks import Fleet, RaggedTimes
 from forecasting.vocabulary import Columns
 
 Figures = NDArray[np.float32]
@@ -84,13 +84,13 @@ class Past:
         return self.at - _micros(self.spec.lookback)
 
     @cached_property
-    def days(self) -> "_Days":
+    def days(self) -> "_DailySlots":
         """The earlier days on which the same horizon is looked up, the same for all that is asked."""
-        return _Days.before(self)
+        return _DailySlots.before(self)
 
 
 @dataclass(frozen=True, eq=False)
-class _Days:
+class _DailySlots:
     """Days by moments: where the same horizon began on each day before, and whether the machine was heard then.
 
     ``within`` sums days up: over each of the spec's ``weeks``, and last over all with the fading of their age.
@@ -102,7 +102,7 @@ class _Days:
     heard: Reals  # what ``within`` makes of the known days
 
     @classmethod
-    def before(cls, past: Past) -> "_Days":
+    def before(cls, past: Past) -> "_DailySlots":
         ago = np.arange(1, 7 * max(past.spec.weeks) + 1)
         starts = past.at - _micros(_DAY) * ago[:, None]
         known = starts >= past.since
@@ -118,10 +118,10 @@ class _Days:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Query:
     """Rows of questions: each about one track, as of its own moment."""
 
-    tracks: Tracks
+    tracks: RaggedTimes
     track: Places
     past: Past
 
@@ -154,44 +154,44 @@ def own_history(series: AlarmSeries, past: Past, codes: NDArray[np.int64]) -> Fi
     for figures, code in zip(by_code, codes, strict=True):
         places = np.flatnonzero(series.codes == code)
         asked = _one_track(series.times[places], past)
-        figures[:] = _own_figures(asked, runs, places, now)
+        figures[:] = _recency_columns(asked, runs, places, now)
     return by_code.transpose(1, 0, 2)  # not copied: a year of hourly moments is a large table
 
 
-def own_histories(fleet: Fleet, past: Past, columns: Columns) -> Figures:
+def fleet_code_recency_features(fleet: Fleet, past: Past, columns: Columns) -> Figures:
     """Return machines by codes by figures, as of one moment for each machine: all in one look."""
-    machine = fleet.machine_of_each
+    machine = fleet.machine_index
     column = columns.of(fleet.codes)
     known = np.flatnonzero(column < columns.size)
     track = machine[known] * columns.size + column[known]
     places = known[np.argsort(track, kind="stable")]
     edges = np.concatenate([[0], np.cumsum(np.bincount(track, minlength=len(fleet) * columns.size))])
     each = _each(past, columns.size)
-    asked = _Asked(Tracks(fleet.times[places], edges), np.arange(len(each.at)), each)
+    asked = _Query(RaggedTimes(fleet.times[places], edges), np.arange(len(each.at)), each)
     now = np.repeat(fleet.tracks.before(np.arange(len(fleet)), past.at), columns.size)
-    figures = _own_figures(asked, _runs(fleet), places, now)
+    figures = _recency_columns(asked, _runs(fleet), places, now)
     return figures.reshape(len(fleet), columns.size, past.spec.width).astype(np.float32)
 
 
-def machine_history(series: AlarmSeries, past: Past) -> Figures:
+def machine_activity_features(series: AlarmSeries, past: Past) -> Figures:
     """Return moments by figures of all codes' past together, and last how much of the lookback was heard."""
-    return _machine_figures(_one_track(series.times, past))
+    return _activity_columns(_one_track(series.times, past))
 
 
-def machine_histories(fleet: Fleet, past: Past) -> Figures:
+def fleet_machine_activity_features(fleet: Fleet, past: Past) -> Figures:
     """Return machines by figures, as of one moment for each machine."""
-    return _machine_figures(_Asked(fleet.tracks, np.arange(len(fleet)), past))
+    return _activity_columns(_Query(fleet.tracks, np.arange(len(fleet)), past))
 
 
-def with_machine(own: Figures, machine: Figures) -> Figures:
+def append_machine_features(own: Figures, machine: Figures) -> Figures:
     """Return moments by codes by figures: each code's own, followed by those of its machine."""
     shared = np.broadcast_to(machine[:, None, :], (*own.shape[:2], machine.shape[1]))
     return np.concatenate([own, shared], axis=2)
 
 
-def _one_track(times: Moments, past: Past) -> _Asked:
+def _one_track(times: Moments, past: Past) -> _Query:
     edges = np.array([0, len(times)], dtype=np.intp)
-    return _Asked(Tracks(times, edges), np.zeros(len(past.at), dtype=np.intp), past)
+    return _Query(RaggedTimes(times, edges), np.zeros(len(past.at), dtype=np.intp), past)
 
 
 def _each(past: Past, codes: int) -> Past:
@@ -200,26 +200,28 @@ def _each(past: Past, codes: int) -> Past:
     return Past(np.repeat(past.at, codes), since, past.horizon, past.spec)
 
 
-def _own_figures(asked: _Asked, runs: NDArray[np.int64], places: Places, now: Places) -> Reals:
-    return np.stack([*_fading(asked), *_passed(asked, runs, places, now), *_regular(asked)], axis=1)
+def _recency_columns(asked: _Query, runs: NDArray[np.int64], places: Places, now: Places) -> Reals:
+    return np.stack(
+        [*_decayed_counts(asked), *_time_since_last(asked, runs, places, now), *_same_time_of_day(asked)], axis=1
+    )
 
 
-def _machine_figures(asked: _Asked) -> Figures:
+def _activity_columns(asked: _Query) -> Figures:
     past = asked.past
     counts = [np.log1p(asked.seen(past.at - _micros(span), past.at)) for span in past.spec.spans]
     heard = np.clip((past.at - past.since) / _micros(past.spec.lookback), 0.0, 1.0)
-    columns = [*_fading(asked), *counts, *_regular(asked), *_working(asked), heard]
+    columns = [*_decayed_counts(asked), *counts, *_same_time_of_day(asked), *_hours_active(asked), heard]
     return np.stack(columns, axis=1).astype(np.float32)
 
 
-def _fading(asked: _Asked) -> list[Reals]:
+def _decayed_counts(asked: _Query) -> list[Reals]:
     """How long ago the last alarm was: 1 for now, nought for never."""
     _, last, recent = asked.last
     age = np.where(recent, asked.past.at - last, np.inf)
     return [np.exp(-age / _micros(decay)) for decay in asked.past.spec.decays]
 
 
-def _passed(asked: _Asked, runs: NDArray[np.int64], places: Places, now: Places) -> list[Reals]:
+def _time_since_last(asked: _Query, runs: NDArray[np.int64], places: Places, now: Places) -> list[Reals]:
     """How many other alarms have passed since the code was last seen, repeats collapsed.
 
     ``places`` are where the tracks' alarms stand among all alarms, ``now`` where each moment does.
@@ -230,7 +232,7 @@ def _passed(asked: _Asked, runs: NDArray[np.int64], places: Places, now: Places)
     return [np.exp(-passed / number) for number in asked.past.spec.alarms]
 
 
-def _regular(asked: _Asked) -> list[Reals]:
+def _same_time_of_day(asked: _Query) -> list[Reals]:
     """How often horizons held an alarm, and whether the same horizon of earlier days did."""
     past, spec, days = asked.past, asked.past.spec, asked.past.days
     starts = [np.maximum(past.at - _micros(span), past.since) for span in spec.rates]
@@ -239,7 +241,7 @@ def _regular(asked: _Asked) -> list[Reals]:
     return [*_rates(asked, starts), *(held[day - 1].astype(np.float64) for day in spec.days), *shares]
 
 
-def _working(asked: _Asked) -> list[Reals]:
+def _hours_active(asked: _Query) -> list[Reals]:
     """How long and how busily the machine has been working since its last pause; nought while it pauses."""
     past, times, pause = asked.past, asked.tracks.times, _micros(asked.past.spec.pause)
     if len(times) == 0:
@@ -257,7 +259,7 @@ def _working(asked: _Asked) -> list[Reals]:
     ]
 
 
-def _rates(asked: _Asked, starts: list[Moments]) -> list[Reals]:
+def _rates(asked: _Query, starts: list[Moments]) -> list[Reals]:
     """Return the share of all horizons that begin at or after each start and end by ``at`` and hold an alarm.
 
     Of all horizons, not of those on some grid: the measure of the moments whose horizon holds an alarm.

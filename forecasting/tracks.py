@@ -14,7 +14,7 @@ Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Tracks:
+class RaggedTimes:
     """Times that ascend within each track; ``edges`` say where each begins and the last one ends."""
 
     times: Moments
@@ -72,12 +72,12 @@ class Fleet:
         return len(self.edges) - 1
 
     @cached_property
-    def tracks(self) -> Tracks:
+    def tracks(self) -> RaggedTimes:
         """A track for each machine."""
-        return Tracks(self.times, self.edges)
+        return RaggedTimes(self.times, self.edges)
 
     @cached_property
-    def machine_of_each(self) -> Places:
+    def machine_index(self) -> Places:
         """Which machine raised each alarm."""
         return np.repeat(np.arange(len(self)), np.diff(self.edges))
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from wire.events import Instance, SeqRange, WireModel
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 
 # Of any size a sequence number may have, so many ranges stay below the contract's 64,000 bytes.
 MAX_RANGES = 1500
@@ -21,7 +21,7 @@ class Ack(WireModel):
 
     epoch: UUID
     seqs: list[SeqRange] = Field(description="Inclusive ranges, ascending, not touching each other.")
-    now: Moment = Field(description="The service's plant time, for the agent's estimate of its clock skew.")
+    now: UtcDatetime = Field(description="The service's plant time, for the agent's estimate of its clock skew.")
     instance: Instance | None = Field(
         default=None,
         description="Who sent these events; an ack for another process of the same spool is not ours.",

@@ -20,7 +20,7 @@ _SEQS: TypeAdapter[tuple[int, int]] = TypeAdapter(SeqRange)
 
 
 @dataclass(frozen=True)
-class BadItem:
+class RejectedItem:
     """An event or gap that cannot be taken; acked by its seqs if it has readable ones."""
 
     reason: str
@@ -36,7 +36,7 @@ class DecodedBatch(NamedTuple):
     epoch: UUID
     events: list[AlarmEvent]
     gaps: list[Gap]
-    bad: list[BadItem]
+    bad: list[RejectedItem]
     instance: str | None = None
 
 
@@ -97,13 +97,13 @@ def _salvage(payload: bytes, error: ValidationError) -> DecodedBatch:
         raise PayloadRejected(*_why(error))
     if len(events) > MAX_EVENTS or len(gaps) > MAX_GAPS:
         raise PayloadRejected("too_many", f"{len(events)} events and {len(gaps)} gaps in one message")
-    bad: list[BadItem] = []
+    bad: list[RejectedItem] = []
     good_events = _judge(AlarmEvent, events, bad, "events")
     good_gaps = _judge(Gap, gaps, bad, "gaps")
     return DecodedBatch(epoch, good_events, good_gaps, bad, _readable_instance(envelope.get("instance")))
 
 
-def _judge(model: type[Model], items: list[Any], bad: list[BadItem], kind: str) -> list[Model]:
+def _judge(model: type[Model], items: list[Any], bad: list[RejectedItem], kind: str) -> list[Model]:
     good: list[Model] = []
     for item in items:
         body = _written(item)
@@ -111,7 +111,7 @@ def _judge(model: type[Model], items: list[Any], bad: list[BadItem], kind: str) 
             good.append(model.model_validate_json(body))
         except ValidationError as error:
             reason, detail = _why(error)
-            bad.append(BadItem(reason, detail, body, _readable_seqs(item), kind))
+            bad.append(RejectedItem(reason, detail, body, _readable_seqs(item), kind))
     return good
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 
 MAX_EVENTS = 500
 MAX_GAPS = 500
@@ -40,7 +40,7 @@ class AlarmEvent(WireModel):
 
     seq: Seq
     code: Code
-    at: Moment
+    at: UtcDatetime
 
 
 class GapReason(StrEnum):
@@ -54,8 +54,8 @@ class Gap(WireModel):
     """Events the agent had to drop: which, from when to when, and why."""
 
     seqs: SeqRange
-    first_at: Moment
-    last_at: Moment
+    first_at: UtcDatetime
+    last_at: UtcDatetime
     reason: GapReason
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from wire.events import Code, WireModel
 from wire.identity import Identifier
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -68,10 +68,10 @@ class Forecast(WireModel):
 
     site: Identifier
     machine: Identifier
-    as_of: Moment
-    window_start: Moment = Field(description="Evidence is everything in [window_start, window_end).")
-    window_end: Moment
-    horizon_end: Moment
+    as_of: UtcDatetime
+    window_start: UtcDatetime = Field(description="Evidence is everything in [window_start, window_end).")
+    window_end: UtcDatetime
+    horizon_end: UtcDatetime
     events_seen: int = Field(ge=0, description="Events in the evidence window.")
     coverage: Share = Field(description="Share of the evidence window in which the machine was heard.")
     model_version: str

@@ -21,7 +21,7 @@ def clamped(at: datetime) -> datetime:
     return min(max(at, EARLIEST), LATEST - timedelta(seconds=1))
 
 
-Moment = Annotated[
+UtcDatetime = Annotated[
     AwareDatetime,
     # Seconds sent as milliseconds and year-9999 sentinels both fall outside.
     Field(ge=EARLIEST, lt=LATEST),

@@ -14,7 +14,7 @@ def sign(secret: str, body: bytes, at: int) -> str:
     return f"t={at},{_VERSION}={_digest(secret, body, str(at))}"
 
 
-def is_genuine(secret: str, header: str, body: bytes, *, now: float, tolerance: float = 300.0) -> bool:
+def verify(secret: str, header: str, body: bytes, *, now: float, tolerance: float = 300.0) -> bool:
     """Say whether a body was signed with the secret at most ``tolerance`` seconds away from ``now``.
 
     For receivers: compare the bytes as they came, before they are parsed. Never raises, whatever the header is.

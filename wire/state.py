@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from wire.events import Instance, WireModel
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 
 _LONGEST_TEXT: Final = 300
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -18,7 +18,7 @@ class Note(WireModel):
     """A short text and the plant time of what it describes."""
 
     text: Text
-    at: Moment
+    at: UtcDatetime
 
 
 class AgentState(WireModel):
@@ -43,9 +43,9 @@ class AgentState(WireModel):
         le=2**63 - 1,
         description="Service's plant clock minus the agent's, estimated.",
     )
-    at: Moment
+    at: UtcDatetime
     instance: Instance | None = None
-    connected_at: Moment | None = Field(
+    connected_at: UtcDatetime | None = Field(
         default=None, description="Plant time at which the agent's present connection began."
     )
     skipped: int = Field(

@@ -94,7 +94,7 @@ class RateBand(StrEnum):
     EXCESSIVE = "excessive"  # 300 and more
 
 
-class FigureLines(StrEnum):
+class AlarmMetricsGrouping(StrEnum):
     """What alarm figures have a line for; days, hours of the day and shifts are the plant's own."""
 
     SITE = "site"
@@ -120,7 +120,7 @@ class Severity(StrEnum):
     HIGH = "high"
 
 
-class NoticeEnd(StrEnum):
+class NotificationEnd(StrEnum):
     """Why a notice is closed."""
 
     CAME = "came"  # the alarm was raised

@@ -1,23 +1,23 @@
 """Acknowledgements: somebody knows of a likely or raised alarm."""
 
-from alarmcast.call import Ask, MachineName, named
-from alarmcast.endpoint import Noun, S, operation
-from wire.rest.hush import AcknowledgementPage, AcknowledgementView, AcknowledgementWish
+from alarmcast.call import MachineName, RequestSpec, named
+from alarmcast.endpoint import Resource, TransportT, operation
+from wire.rest.hush import AcknowledgementCreate, AcknowledgementPage, AcknowledgementView
 
 
-class Acknowledgements(Noun[S]):
+class Acknowledgements(Resource[TransportT]):
     """``client.acknowledgements``."""
 
     @operation("GET /v1/machines/{site}/{machine}/acknowledgements", AcknowledgementPage)
     def of(
         self, machine: MachineName, *, limit: int = 100, cursor: int | None = None, active: bool = False
-    ) -> Ask:
+    ) -> RequestSpec:
         """Return who has acknowledged which alarms of a machine, newest first."""
-        return Ask(at=named(machine), params={"limit": limit, "cursor": cursor, "active": active})
+        return RequestSpec(at=named(machine), params={"limit": limit, "cursor": cursor, "active": active})
 
     @operation("POST /v1/machines/{site}/{machine}/acknowledgements", AcknowledgementView)
     def acknowledge(
         self, machine: MachineName, code: int, *, note: str | None = None, by: str | None = None
-    ) -> Ask:
+    ) -> RequestSpec:
         """Say that an alarm is known."""
-        return Ask(at=named(machine), body=AcknowledgementWish(code=code, note=note, by=by))
+        return RequestSpec(at=named(machine), body=AcknowledgementCreate(code=code, note=note, by=by))

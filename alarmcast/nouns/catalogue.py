@@ -1,20 +1,20 @@
 """The alarm catalogue: what the codes mean."""
 
-from alarmcast.call import Ask
-from alarmcast.endpoint import Noun, S, operation
-from wire.rest.catalogue import CatalogueView, Merged
+from alarmcast.call import RequestSpec
+from alarmcast.endpoint import Resource, TransportT, operation
+from wire.rest.catalogue import CatalogueMergeResult, CatalogueView
 
 
-class Catalogue(Noun[S]):
+class Catalogue(Resource[TransportT]):
     """``client.catalogue``."""
 
     @operation("GET /v1/catalogue", CatalogueView)
-    def get(self) -> Ask:
+    def get(self) -> RequestSpec:
         """Return every known code with its text, its severity and whether it is forecast."""
-        return Ask()
+        return RequestSpec()
 
-    @operation("POST /v1/catalogue", Merged)
-    def add(self, csv: str | bytes) -> Ask:
+    @operation("POST /v1/catalogue", CatalogueMergeResult)
+    def add(self, csv: str | bytes) -> RequestSpec:
         """Add codes from a CSV with the columns code, text, severity and target; a code keeps the text it has."""
         content = csv.encode() if isinstance(csv, str) else csv
-        return Ask(content=content, media_type="text/csv; charset=utf-8")
+        return RequestSpec(content=content, media_type="text/csv; charset=utf-8")

@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from alarmcast.call import Ask
-from alarmcast.endpoint import Noun, S, download
+from alarmcast.call import RequestSpec
+from alarmcast.endpoint import Resource, TransportT, download
 from alarmcast.nouns.figures import figures_asked
 
 
-class Exports(Noun[S]):
+class Exports(Resource[TransportT]):
     """``client.exports``; each yields the bytes of a file."""
 
     @download("/v1/alarms.csv")
@@ -19,10 +19,10 @@ class Exports(Noun[S]):
         since: datetime | None = None,
         until: datetime | None = None,
         code: int | None = None,
-    ) -> Ask:
+    ) -> RequestSpec:
         """Yield every stored alarm, machine by machine and in time order, flagged ones too."""
         span = {"since": since, "until": until}
-        return Ask(params={"site": site, "machine": machine, **span, "code": code})
+        return RequestSpec(params={"site": site, "machine": machine, **span, "code": code})
 
     top = download("/v1/figures/top.csv")(figures_asked)
     lines = download("/v1/figures/lines.csv")(figures_asked)

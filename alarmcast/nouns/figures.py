@@ -2,28 +2,28 @@
 
 from datetime import datetime
 
-from alarmcast.call import Ask
-from alarmcast.endpoint import Noun, S, operation
-from wire.rest.figures import FiguresView
-from wire.words import FigureLines
+from alarmcast.call import RequestSpec
+from alarmcast.endpoint import Resource, TransportT, operation
+from wire.rest.figures import AlarmMetricsReport
+from wire.words import AlarmMetricsGrouping
 
 
 def figures_asked(
     self: object,  # noqa: ARG001 - a method of more than one noun
     *,
-    by: FigureLines = FigureLines.MACHINE,
+    by: AlarmMetricsGrouping = AlarmMetricsGrouping.MACHINE,
     site: str | None = None,
     machine: str | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
     shift: str | None = None,
-) -> Ask:
+) -> RequestSpec:
     """Give the figures of a span, all together and a line for each of what ``by`` says."""
     whose = {"site": site, "machine": machine, "shift": shift}
-    return Ask(params={"by": by, "since": since, "until": until, **whose})
+    return RequestSpec(params={"by": by, "since": since, "until": until, **whose})
 
 
-class Figures(Noun[S]):
+class Figures(Resource[TransportT]):
     """``client.figures``."""
 
-    get = operation("GET /v1/figures", FiguresView)(figures_asked)
+    get = operation("GET /v1/figures", AlarmMetricsReport)(figures_asked)

@@ -1,14 +1,14 @@
 """The whole fleet at a glance."""
 
-from alarmcast.call import Ask
-from alarmcast.endpoint import Noun, S, operation
+from alarmcast.call import RequestSpec
+from alarmcast.endpoint import Resource, TransportT, operation
 from wire.rest.fleet import FleetOverview
 
 
-class Fleet(Noun[S]):
+class Fleet(Resource[TransportT]):
     """``client.fleet``."""
 
     @operation("GET /v1/fleet", FleetOverview)
-    def overview(self, *, site: str | None = None, since: str | None = None) -> Ask:
+    def overview(self, *, site: str | None = None, since: str | None = None) -> RequestSpec:
         """Return every machine's card, most urgent first, or with a revision only the cards that changed since."""
-        return Ask(params={"site": site, "since": since})
+        return RequestSpec(params={"site": site, "since": since})

@@ -2,29 +2,29 @@
 
 from collections.abc import Sequence
 
-from alarmcast.call import Ask
-from alarmcast.endpoint import Noun, S, operation
-from wire.rest.people import KeyList, KeyWish, NewKey
+from alarmcast.call import RequestSpec
+from alarmcast.endpoint import Resource, TransportT, operation
+from wire.rest.people import ApiKeyCreate, ApiKeyList, NewKey
 from wire.words import Role
 
 
-class Keys(Noun[S]):
+class Keys(Resource[TransportT]):
     """``client.keys``; ``sites=None`` is every site."""
 
-    @operation("GET /v1/keys", KeyList)
-    def list(self) -> Ask:
+    @operation("GET /v1/keys", ApiKeyList)
+    def list(self) -> RequestSpec:
         """Return every key without its secret, oldest first."""
-        return Ask()
+        return RequestSpec()
 
     @operation("POST /v1/keys", NewKey)
     def add(
         self, name: str, *, role: Role = Role.VIEWER, sites: Sequence[str] | None = None, days: int | None = None
-    ) -> Ask:
+    ) -> RequestSpec:
         """Make a key for a program; the answer shows it this once."""
         named = None if sites is None else [*sites]
-        return Ask(body=KeyWish(name=name, role=role, sites=named, days=days))
+        return RequestSpec(body=ApiKeyCreate(name=name, role=role, sites=named, days=days))
 
     @operation("DELETE /v1/keys/{number}", type(None))
-    def revoke(self, number: int, *, reason: str | None = None) -> Ask:
+    def revoke(self, number: int, *, reason: str | None = None) -> RequestSpec:
         """Take a key back, at once."""
-        return Ask(at={"number": number}, params={"reason": reason})
+        return RequestSpec(at={"number": number}, params={"reason": reason})

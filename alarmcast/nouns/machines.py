@@ -2,25 +2,25 @@
 
 from datetime import datetime
 
-from alarmcast.call import Ask, MachineName, named
-from alarmcast.endpoint import Noun, S, operation, pages
+from alarmcast.call import MachineName, RequestSpec, named
+from alarmcast.endpoint import Resource, TransportT, operation, pages
 from wire.rest.gaps import GapPage
 from wire.rest.machines import AlarmsPage, Fleet, MachineView
 from wire.rest.silent import SilentFleet
 
 
-class Machines(Noun[S]):
+class Machines(Resource[TransportT]):
     """``client.machines``; a machine is named ``site/machine``."""
 
     @operation("GET /v1/machines", Fleet)
-    def list(self, *, retired: bool = False) -> Ask:
+    def list(self, *, retired: bool = False) -> RequestSpec:
         """Return all enrolled machines, with those that were let go if wanted, and who knocks."""
-        return Ask(params={"retired": retired})
+        return RequestSpec(params={"retired": retired})
 
     @operation("GET /v1/machines/{site}/{machine}", MachineView)
-    def get(self, machine: MachineName) -> Ask:
+    def get(self, machine: MachineName) -> RequestSpec:
         """Return one machine and how its agent is."""
-        return Ask(at=named(machine))
+        return RequestSpec(at=named(machine))
 
     @operation("GET /v1/machines/{site}/{machine}/alarms", AlarmsPage)
     def alarms_page(
@@ -33,10 +33,10 @@ class Machines(Noun[S]):
         until: datetime | None = None,
         code: int | None = None,
         flagged: bool = False,
-    ) -> Ask:
+    ) -> RequestSpec:
         """Return what the machine has raised in ``[since, until)``, newest first, one page of it."""
         narrowed = {"since": since, "until": until, "code": code, "flagged": flagged}
-        return Ask(at=named(machine), params={"limit": limit, "cursor": cursor, **narrowed})
+        return RequestSpec(at=named(machine), params={"limit": limit, "cursor": cursor, **narrowed})
 
     alarms = pages(alarms_page, lambda page: page.alarms)
 
@@ -48,11 +48,11 @@ class Machines(Noun[S]):
         limit: int = 100,
         since: datetime | None = None,
         until: datetime | None = None,
-    ) -> Ask:
+    ) -> RequestSpec:
         """Return which of the machine's events were dropped because its spool was full."""
-        return Ask(at=named(machine), params={"limit": limit, "since": since, "until": until})
+        return RequestSpec(at=named(machine), params={"limit": limit, "since": since, "until": until})
 
     @operation("GET /v1/silent", SilentFleet)
-    def silent(self) -> Ask:
+    def silent(self) -> RequestSpec:
         """Return the machines that should have spoken by their own rhythm and have not."""
-        return Ask()
+        return RequestSpec()

@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from alarmcast.call import Ask
-from alarmcast.endpoint import Noun, S, operation, pages
-from wire.rest.hush import MaintenancePage, MaintenanceView, MaintenanceWish
+from alarmcast.call import RequestSpec
+from alarmcast.endpoint import Resource, TransportT, operation, pages
+from wire.rest.hush import MaintenanceCreate, MaintenancePage, MaintenanceView
 
 
-class Maintenance(Noun[S]):
+class Maintenance(Resource[TransportT]):
     """``client.maintenance``."""
 
     @operation("GET /v1/maintenance", MaintenancePage)
@@ -19,10 +19,10 @@ class Maintenance(Noun[S]):
         limit: int = 100,
         cursor: int | None = None,
         active: bool = False,
-    ) -> Ask:
+    ) -> RequestSpec:
         """Return windows past, present and planned, newest first, one page of them."""
         narrowed = {"site": site, "machine": machine, "active": active}
-        return Ask(params={"limit": limit, "cursor": cursor, **narrowed})
+        return RequestSpec(params={"limit": limit, "cursor": cursor, **narrowed})
 
     windows = pages(page, lambda page: page.windows)
 
@@ -36,12 +36,12 @@ class Maintenance(Noun[S]):
         machine: str | None = None,
         since: datetime | None = None,
         by: str | None = None,
-    ) -> Ask:
+    ) -> RequestSpec:
         """Tell nothing of a machine, or of a whole site, from now or ``since`` on, until an end in plant time."""
-        wish = MaintenanceWish(site=site, machine=machine, start=since, until=until, reason=reason, by=by)
-        return Ask(body=wish)
+        wish = MaintenanceCreate(site=site, machine=machine, start=since, until=until, reason=reason, by=by)
+        return RequestSpec(body=wish)
 
     @operation("DELETE /v1/maintenance/{number}", MaintenanceView)
-    def end(self, number: int, *, reason: str | None = None) -> Ask:
+    def end(self, number: int, *, reason: str | None = None) -> RequestSpec:
         """End a window before its time, begun or not."""
-        return Ask(at={"number": number}, params={"reason": reason})
+        return RequestSpec(at={"number": number}, params={"reason": reason})

@@ -1,14 +1,14 @@
 """Notices: which likely alarms were news, who knows, and how they were told."""
 
-from alarmcast.call import Ask
-from alarmcast.endpoint import Noun, S, operation, pages
-from wire.rest.notices import NoticePage
+from alarmcast.call import RequestSpec
+from alarmcast.endpoint import Resource, TransportT, operation, pages
+from wire.rest.notices import NotificationPage
 
 
-class Notices(Noun[S]):
+class Notices(Resource[TransportT]):
     """``client.notices``."""
 
-    @operation("GET /v1/notices", NoticePage)
+    @operation("GET /v1/notices", NotificationPage)
     def page(
         self,
         *,
@@ -17,9 +17,9 @@ class Notices(Noun[S]):
         is_open: bool | None = None,
         limit: int = 100,
         cursor: int | None = None,
-    ) -> Ask:
+    ) -> RequestSpec:
         """Return notices with their acknowledgement and deliveries, newest first, one page of them."""
         narrowed = {"site": site, "machine": machine, "open": is_open}
-        return Ask(params={"limit": limit, "cursor": cursor, **narrowed})
+        return RequestSpec(params={"limit": limit, "cursor": cursor, **narrowed})
 
     all = pages(page, lambda page: page.notices)

@@ -2,17 +2,17 @@
 
 from datetime import datetime
 
-from alarmcast.call import Ask, MachineName, named
-from alarmcast.endpoint import Noun, S, operation, pages
+from alarmcast.call import MachineName, RequestSpec, named
+from alarmcast.endpoint import Resource, TransportT, operation, pages
 from wire.forecasts import ForecastStatus
-from wire.rest.scores import BoardView, ScoresPage
+from wire.rest.scores import ScoreboardView, ScoresPage
 from wire.words import Grouping
 
 
-class Scores(Noun[S]):
+class Scores(Resource[TransportT]):
     """``client.scores``."""
 
-    @operation("GET /v1/scoreboard", BoardView)
+    @operation("GET /v1/scoreboard", ScoreboardView)
     def board(
         self,
         *,
@@ -22,10 +22,10 @@ class Scores(Noun[S]):
         until: datetime | None = None,
         by: Grouping = Grouping.MACHINE,
         status: ForecastStatus | None = None,
-    ) -> Ask:
+    ) -> RequestSpec:
         """Return how good the forecasts that were served have been, beside persistence and the base rate."""
         when = {"since": since, "until": until}
-        return Ask(params={"site": site, "machine": machine, **when, "by": by, "status": status})
+        return RequestSpec(params={"site": site, "machine": machine, **when, "by": by, "status": status})
 
     @operation("GET /v1/machines/{site}/{machine}/scores", ScoresPage)
     def page(
@@ -38,9 +38,9 @@ class Scores(Noun[S]):
         cursor: str | None = None,
         code: int | None = None,
         rejections: bool = True,
-    ) -> Ask:
+    ) -> RequestSpec:
         """Return a machine's forecasts beside what happened, newest first, one page of them."""
         narrowed = {"since": since, "until": until, "code": code, "rejections": rejections}
-        return Ask(at=named(machine), params={"limit": limit, "cursor": cursor, **narrowed})
+        return RequestSpec(at=named(machine), params={"limit": limit, "cursor": cursor, **narrowed})
 
     of = pages(page, lambda page: page.forecasts)

@@ -1,29 +1,29 @@
 """One's own affairs: sign in and out, who one is, another password."""
 
-from alarmcast.call import Ask
-from alarmcast.endpoint import Noun, S, operation
+from alarmcast.call import RequestSpec
+from alarmcast.endpoint import Resource, TransportT, operation
 from wire.rest.people import Me, PasswordChange, SignedIn, SignIn
 
 
-class Session(Noun[S]):
+class Session(Resource[TransportT]):
     """``client.session``; a client that signs in has the session's cookie and goes on in its name."""
 
     @operation("POST /v1/session", SignedIn)
-    def begin(self, name: str, password: str) -> Ask:
+    def begin(self, name: str, password: str) -> RequestSpec:
         """Sign in; the answer's token is the key of another client, shown this once."""
-        return Ask(body=SignIn(name=name, password=password))
+        return RequestSpec(body=SignIn(name=name, password=password))
 
     @operation("DELETE /v1/session", type(None))
-    def end(self) -> Ask:
+    def end(self) -> RequestSpec:
         """Sign out."""
-        return Ask()
+        return RequestSpec()
 
     @operation("GET /v1/me", Me)
-    def me(self) -> Ask:
+    def me(self) -> RequestSpec:
         """Return who one is, and what one may do."""
-        return Ask()
+        return RequestSpec()
 
     @operation("POST /v1/me/password", type(None))
-    def change_password(self, old: str, new: str) -> Ask:
+    def change_password(self, old: str, new: str) -> RequestSpec:
         """Take another password; one's other sessions end."""
-        return Ask(body=PasswordChange(old=old, new=new))
+        return RequestSpec(body=PasswordChange(old=old, new=new))

@@ -2,25 +2,27 @@
 
 from datetime import datetime
 
-from alarmcast.call import Ask, MachineName, named
-from alarmcast.endpoint import Noun, S, operation
-from wire.rest.hush import ShelfPage, ShelfView, ShelfWish
+from alarmcast.call import MachineName, RequestSpec, named
+from alarmcast.endpoint import Resource, TransportT, operation
+from wire.rest.hush import ShelvedAlarmPage, ShelvedAlarmView, ShelveRequest
 
 
-class Shelves(Noun[S]):
+class Shelves(Resource[TransportT]):
     """``client.shelves``."""
 
-    @operation("GET /v1/shelves", ShelfPage)
-    def everywhere(self, *, limit: int = 100, cursor: int | None = None, active: bool = True) -> Ask:
+    @operation("GET /v1/shelves", ShelvedAlarmPage)
+    def everywhere(self, *, limit: int = 100, cursor: int | None = None, active: bool = True) -> RequestSpec:
         """Return what is shelved anywhere, newest first; with ``active=False`` what was, too."""
-        return Ask(params={"limit": limit, "cursor": cursor, "active": active})
+        return RequestSpec(params={"limit": limit, "cursor": cursor, "active": active})
 
-    @operation("GET /v1/machines/{site}/{machine}/shelves", ShelfPage)
-    def of(self, machine: MachineName, *, limit: int = 100, cursor: int | None = None, active: bool = True) -> Ask:
+    @operation("GET /v1/machines/{site}/{machine}/shelves", ShelvedAlarmPage)
+    def of(
+        self, machine: MachineName, *, limit: int = 100, cursor: int | None = None, active: bool = True
+    ) -> RequestSpec:
         """Return what is shelved on a machine, newest first; with ``active=False`` what was, too."""
-        return Ask(at=named(machine), params={"limit": limit, "cursor": cursor, "active": active})
+        return RequestSpec(at=named(machine), params={"limit": limit, "cursor": cursor, "active": active})
 
-    @operation("POST /v1/machines/{site}/{machine}/shelves", ShelfView)
+    @operation("POST /v1/machines/{site}/{machine}/shelves", ShelvedAlarmView)
     def shelve(
         self,
         machine: MachineName,
@@ -30,12 +32,12 @@ class Shelves(Noun[S]):
         minutes: int | None = None,
         until: datetime | None = None,
         by: str | None = None,
-    ) -> Ask:
+    ) -> RequestSpec:
         """Keep an alarm of a machine quiet for so many minutes, or until an end in plant time."""
-        wish = ShelfWish(code=code, minutes=minutes, until=until, reason=reason, by=by)
-        return Ask(at=named(machine), body=wish)
+        wish = ShelveRequest(code=code, minutes=minutes, until=until, reason=reason, by=by)
+        return RequestSpec(at=named(machine), body=wish)
 
-    @operation("DELETE /v1/machines/{site}/{machine}/shelves/{number}", ShelfView)
-    def lift(self, machine: MachineName, number: int, *, reason: str | None = None) -> Ask:
+    @operation("DELETE /v1/machines/{site}/{machine}/shelves/{number}", ShelvedAlarmView)
+    def lift(self, machine: MachineName, number: int, *, reason: str | None = None) -> RequestSpec:
         """End a shelf before its time."""
-        return Ask(at={**named(machine), "number": number}, params={"reason": reason})
+        return RequestSpec(at={**named(machine), "number": number}, params={"reason": reason})

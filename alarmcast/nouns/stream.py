@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from alarmcast.call import Ask
-from alarmcast.endpoint import Noun, S, events
+from alarmcast.call import RequestSpec
+from alarmcast.endpoint import Resource, TransportT, events
 from wire.forecasts import Forecast
 from wire.rest.stream import Missed, RaisedAlarm
 from wire.words import StreamKind
@@ -12,16 +12,16 @@ Told = Forecast | RaisedAlarm | Missed
 _TOLD: dict[str, type[Told]] = {"forecast": Forecast, "alarm": RaisedAlarm, "missed": Missed}
 
 
-class Stream(Noun[S]):
+class Stream(Resource[TransportT]):
     """``client.stream``."""
 
     @events("/v1/stream", _TOLD, endless=True)
     def follow(
         self, *, site: str | None = None, machine: str | None = None, kinds: Collection[StreamKind] | None = None
-    ) -> Ask:
+    ) -> RequestSpec:
         """Yield what happens, in the whole fleet or a part of it: the present forecasts first, then all news.
 
         It goes on until you close it. Where the service ends it, because it stops, ``Unreachable`` is raised.
         """
         told = None if kinds is None else ",".join(kinds)
-        return Ask(params={"site": site, "machine": machine, "kinds": told})
+        return RequestSpec(params={"site": site, "machine": machine, "kinds": told})

@@ -2,15 +2,17 @@
 
 from datetime import datetime
 
-from alarmcast.call import Ask, MachineName, named
-from alarmcast.endpoint import Noun, S, operation
+from alarmcast.call import MachineName, RequestSpec, named
+from alarmcast.endpoint import Resource, TransportT, operation
 from wire.rest.timelines import TimelineView
 
 
-class Timelines(Noun[S]):
+class Timelines(Resource[TransportT]):
     """``client.timelines``."""
 
     @operation("GET /v1/machines/{site}/{machine}/timeline", TimelineView)
-    def of(self, machine: MachineName, *, since: datetime | None = None, until: datetime | None = None) -> Ask:
+    def of(
+        self, machine: MachineName, *, since: datetime | None = None, until: datetime | None = None
+    ) -> RequestSpec:
         """Return everything the machine raised in ``[since, until)``, the last 28 hours unless given."""
-        return Ask(at=named(machine), params={"since": since, "until": until})
+        return RequestSpec(at=named(machine), params={"since": since, "until": until})

@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from types import EllipsisType
 
-from alarmcast.call import Ask
-from alarmcast.endpoint import Noun, S, operation
-from wire.rest.people import NewUser, OneTimePassword, UserChange, UserList, UserView, UserWish
+from alarmcast.call import RequestSpec
+from alarmcast.endpoint import Resource, TransportT, operation
+from wire.rest.people import NewUser, OneTimePassword, UserChange, UserCreate, UserList, UserView
 from wire.words import Role
 
 
-class Users(Noun[S]):
+class Users(Resource[TransportT]):
     """``client.users``; ``sites=None`` is every site."""
 
     @operation("GET /v1/users", UserList)
-    def list(self) -> Ask:
+    def list(self) -> RequestSpec:
         """Return everybody who may sign in."""
-        return Ask()
+        return RequestSpec()
 
     @operation("POST /v1/users", NewUser)
     def add(
@@ -25,28 +25,28 @@ class Users(Noun[S]):
         role: Role = Role.VIEWER,
         sites: Sequence[str] | None = None,
         password: str | None = None,
-    ) -> Ask:
+    ) -> RequestSpec:
         """Let somebody sign in; without a password the answer has one that is told this once."""
-        return Ask(body=UserWish(name=name, role=role, sites=_listed(sites), password=password))
+        return RequestSpec(body=UserCreate(name=name, role=role, sites=_listed(sites), password=password))
 
     @operation("PATCH /v1/users/{name}", UserView)
     def change(
         self, name: str, *, role: Role | None = None, sites: Sequence[str] | EllipsisType | None = ...
-    ) -> Ask:
+    ) -> RequestSpec:
         """Give a user another role or other sites; what is not given stays."""
         wanted = {} if role is None else {"role": role}
         moved = {} if isinstance(sites, EllipsisType) else {"sites": _listed(sites)}
-        return Ask(at={"name": name}, body=UserChange.model_validate({**wanted, **moved}))
+        return RequestSpec(at={"name": name}, body=UserChange.model_validate({**wanted, **moved}))
 
     @operation("POST /v1/users/{name}/password", OneTimePassword)
-    def reset_password(self, name: str) -> Ask:
+    def reset_password(self, name: str) -> RequestSpec:
         """Give a user a password that is told this once, and sign them out everywhere."""
-        return Ask(at={"name": name})
+        return RequestSpec(at={"name": name})
 
     @operation("DELETE /v1/users/{name}", type(None))
-    def remove(self, name: str) -> Ask:
+    def remove(self, name: str) -> RequestSpec:
         """Let somebody sign in no more, and sign them out."""
-        return Ask(at={"name": name})
+        return RequestSpec(at={"name": name})
 
 
 def _listed(sites: Sequence[str] | None) -> list[str] | None:

@@ -1,23 +1,23 @@
 """Webhooks: who is told of notices over HTTP."""
 
-from alarmcast.call import Ask
-from alarmcast.endpoint import Noun, S, operation
-from wire.rest.webhooks import NewWebhook, WebhookAnswer, WebhookList, WebhookSwitch, WebhookView, WebhookWish
+from alarmcast.call import RequestSpec
+from alarmcast.endpoint import Resource, TransportT, operation
+from wire.rest.webhooks import NewWebhook, WebhookAnswer, WebhookCreate, WebhookList, WebhookSwitch, WebhookView
 from wire.words import Severity
 
 
-class Webhooks(Noun[S]):
+class Webhooks(Resource[TransportT]):
     """``client.webhooks``."""
 
     @operation("GET /v1/webhooks", WebhookList)
-    def list(self) -> Ask:
+    def list(self) -> RequestSpec:
         """Return every webhook, oldest first, without its secret."""
-        return Ask()
+        return RequestSpec()
 
     @operation("GET /v1/webhooks/{number}", WebhookView)
-    def get(self, number: int) -> Ask:
+    def get(self, number: int) -> RequestSpec:
         """Return one webhook, without its secret."""
-        return Ask(at={"number": number})
+        return RequestSpec(at={"number": number})
 
     @operation("POST /v1/webhooks", NewWebhook)
     def add(
@@ -28,22 +28,22 @@ class Webhooks(Noun[S]):
         site: str | None = None,
         machine: str | None = None,
         reason: str | None = None,
-    ) -> Ask:
+    ) -> RequestSpec:
         """Tell an address of every notice from now on; the answer's secret is shown this once."""
-        wish = WebhookWish(url=url, severity=severity, site=site, machine=machine, reason=reason)
-        return Ask(body=wish)
+        wish = WebhookCreate(url=url, severity=severity, site=site, machine=machine, reason=reason)
+        return RequestSpec(body=wish)
 
     @operation("PATCH /v1/webhooks/{number}", WebhookView)
-    def switch(self, number: int, *, enabled: bool, reason: str) -> Ask:
+    def switch(self, number: int, *, enabled: bool, reason: str) -> RequestSpec:
         """Switch a webhook on or off."""
-        return Ask(at={"number": number}, body=WebhookSwitch(enabled=enabled, reason=reason))
+        return RequestSpec(at={"number": number}, body=WebhookSwitch(enabled=enabled, reason=reason))
 
     @operation("POST /v1/webhooks/{number}/test", WebhookAnswer)
-    def test(self, number: int) -> Ask:
+    def test(self, number: int) -> RequestSpec:
         """Send a signed test to a webhook now and return what its receiver said."""
-        return Ask(at={"number": number})
+        return RequestSpec(at={"number": number})
 
     @operation("DELETE /v1/webhooks/{number}", type(None))
-    def remove(self, number: int, *, reason: str) -> Ask:
+    def remove(self, number: int, *, reason: str) -> RequestSpec:
         """Forget a webhook, its secret and its deliveries."""
-        return Ask(at={"number": number}, params={"reason": reason})
+        return RequestSpec(at={"number": number}, params={"reason": reason})

@@ -4,24 +4,25 @@ import math
 from functools import lru_cache
 
 from edge_agent.simulator.dice import dice
-from edge_agent.simulator.personality import Personality
+from edge_agent.simulator.personality import MachineProfile
 
-_SPELL = 5  # days
+_PERIOD_DAYS = 5  # days
 _RAREST_SWING = 2.1
 _EXTREME = 2.2
 
 
-def weights_on(machine: Personality, day: int) -> list[float]:
+def code_weights_on(machine: MachineProfile, day: int) -> list[float]:
     """Return the weight of each of the machine's codes on ``day``.
 
     The rarer a code, the longer it keeps quiet and the livelier its spells.
     """
     # Codes change on different days, or the whole machine would turn into another one overnight.
     spells = [
-        _draws(machine.seed, machine.index, (day + late) // _SPELL, len(machine.codes)) for late in range(_SPELL)
+        _draws(machine.seed, machine.index, (day + late) // _PERIOD_DAYS, len(machine.codes))
+        for late in range(_PERIOD_DAYS)
     ]
     return [
-        weight * _factor(spells[position % _SPELL][position], _RAREST_SWING / (1 + weight))
+        weight * _factor(spells[position % _PERIOD_DAYS][position], _RAREST_SWING / (1 + weight))
         for position, weight in enumerate(machine.weights)
     ]
 

@@ -16,7 +16,7 @@ FLOOD_SIZES = (200, 1849)
 _FLOOD_SECONDS = (4 * 60, 15 * 60)
 
 
-class Turns:
+class CodeSequence:
     """Chooses which code takes the next turn, given the weights of the day."""
 
     def __init__(self, codes: tuple[int, ...], weights: list[float]) -> None:
@@ -40,7 +40,7 @@ class Turns:
 
 
 def episode(
-    start: float, typical: float, turns: Turns, die: random.Random, *, first: int
+    start: float, typical: float, turns: CodeSequence, die: random.Random, *, first: int
 ) -> Iterator[tuple[float, int]]:
     """Yield the seconds and codes of an episode from ``start`` on, of any size around ``typical``.
 

@@ -22,7 +22,7 @@ _RARE_OFTENEST_FITTED, _RARE_LEAST_FITTED, _FITTED_FALL = 0.9, 0.13, 0.013
 
 
 @dataclass(frozen=True)
-class Personality:
+class MachineProfile:
     """One machine of a fleet; what it does on any day follows from this alone.
 
     ``shift_start`` is an hour of the UTC day; the shift runs ``shift_hours`` from there, past midnight
@@ -40,7 +40,7 @@ class Personality:
     weights: tuple[float, ...]
 
 
-def personality(seed: int, index: int) -> Personality:
+def personality(seed: int, index: int) -> MachineProfile:
     """Return machine ``index`` of the fleet ``seed``.
 
     Every score of indices holds the same twenty habits in another order, so that even a small fleet
@@ -49,9 +49,9 @@ def personality(seed: int, index: int) -> Personality:
     score, place = divmod(index, len(HABITS))
     habit = dice(seed, "fleet", score).sample(HABITS, len(HABITS))[place]
     die = dice(seed, index, "personality")
-    leanings = _leanings(seed, index, habit.kind)
+    leanings = _code_weights(seed, index, habit.kind)
     early, late = (2.0, 10.0) if habit.shift_hours < 24 else (5.0, 7.0)  # noqa: PLR2004 - a day has 24 hours
-    return Personality(
+    return MachineProfile(
         seed=seed,
         index=index,
         kind=habit.kind,
@@ -69,7 +69,7 @@ def _days_off(seed: int, index: int, days_a_week: int) -> frozenset[int]:
     return frozenset([_SUNDAY, _SATURDAY, *weekdays][: 7 - days_a_week])
 
 
-def _leanings(seed: int, index: int, kind: str) -> dict[int, float]:
+def _code_weights(seed: int, index: int, kind: str) -> dict[int, float]:
     """Return how often each code gets a turn: its share of alarms, over the alarms that one turn brings."""
     die = dice(seed, index, "leanings")
     shares = {

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from edge_agent.simulator.dice import dice
-from edge_agent.simulator.personality import Personality
+from edge_agent.simulator.personality import MachineProfile
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -24,7 +24,7 @@ class Shift(NamedTuple):
     end: float
 
 
-def shift(machine: Personality, day: int) -> Shift | None:
+def shift(machine: MachineProfile, day: int) -> Shift | None:
     """Return the shift that starts on ``day`` (a proleptic ordinal), or None where the machine rests."""
     if (day - 1) % 7 in machine.days_off or _stopped(machine.seed, machine.index, day):
         return None
@@ -33,7 +33,7 @@ def shift(machine: Personality, day: int) -> Shift | None:
     return Shift(start, day * DAY + (machine.shift_start + machine.shift_hours) * HOUR)
 
 
-def running_from(machine: Personality, moment: float) -> float | None:
+def next_running_moment(machine: MachineProfile, moment: float) -> float | None:
     """Return ``moment``, or the start of the next shift where the machine rests; None if that is days off."""
     day = int(moment // DAY)
     for candidate in (day - 1, day, day + 1):
@@ -43,7 +43,7 @@ def running_from(machine: Personality, moment: float) -> float | None:
     return None
 
 
-def silent_days(machine: Personality, day: int) -> int:
+def days_since_last_run(machine: MachineProfile, day: int) -> int:
     """Return how many days before ``day`` the machine has rested, as far back as a long silence goes."""
     days = 0
     while days < LONG_SILENCE and shift(machine, day - 1 - days) is None:

@@ -4,12 +4,20 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from edge_agent.simulator.condition import weights_on
+from edge_agent.simulator.condition import code_weights_on
 from edge_agent.simulator.dice import dice
-from edge_agent.simulator.episode import LONGEST_PAUSE, Turns, burst, episode, flood
-from edge_agent.simulator.personality import Personality
-from edge_agent.simulator.rhythm import DAY, HOUR, LONG_SILENCE, liveliness, running_from, shift, silent_days
-from edge_agent.simulator.tables import CONSEQUENCES
+from edge_agent.simulator.episode import LONGEST_PAUSE, CodeSequence, burst, episode, flood
+from edge_agent.simulator.personality import MachineProfile
+from edge_agent.simulator.rhythm import (
+    DAY,
+    HOUR,
+    LONG_SILENCE,
+    days_since_last_run,
+    liveliness,
+    next_running_moment,
+    shift,
+)
+from edge_agent.simulator.tables import FOLLOW_UP_CODES
 from wire.alarm import Alarm
 
 SPILL_DAYS = 4  # what begins on a day is over by the fourth midnight
@@ -20,7 +28,7 @@ _SAME_AGAIN = 0.1  # the next episode takes up what the last one left
 _CLEANING_CHANCE = 0.16  # of a machine that runs around the clock
 
 
-def alarms(machine: Personality, start: datetime, end: datetime) -> Iterator[Alarm]:
+def alarms(machine: MachineProfile, start: datetime, end: datetime) -> Iterator[Alarm]:
     """Yield the machine's alarms in ``[start, end)``, no two at the same millisecond.
 
     Days are made only as they are reached, so ``end`` may be as far off as one likes. What an interval
@@ -44,7 +52,7 @@ def alarms(machine: Personality, start: datetime, end: datetime) -> Iterator[Ala
             before = at
 
 
-def _begun_on(machine: Personality, day: int) -> Iterator[tuple[int, int]]:
+def _begun_on(machine: MachineProfile, day: int) -> Iterator[tuple[int, int]]:
     """Yield in milliseconds what begins on ``day``, in no order, cut off where later days stop looking."""
     horizon = (day + SPILL_DAYS) * DAY
     for seconds, code in _troubles(machine, day):
@@ -52,14 +60,14 @@ def _begun_on(machine: Personality, day: int) -> Iterator[tuple[int, int]]:
             yield int(seconds * 1000), code
 
 
-def _troubles(machine: Personality, day: int) -> Iterator[tuple[float, int]]:
+def _troubles(machine: MachineProfile, day: int) -> Iterator[tuple[float, int]]:
     running = shift(machine, day)
     if running is None:
         return
     die = dice(machine.seed, machine.index, "day", day)
-    weights = weights_on(machine, day)
-    turns = Turns(machine.codes, weights)
-    if silent_days(machine, day) >= LONG_SILENCE and die.random() < _FLOOD_CHANCE:
+    weights = code_weights_on(machine, day)
+    turns = CodeSequence(machine.codes, weights)
+    if days_since_last_run(machine, day) >= LONG_SILENCE and die.random() < _FLOOD_CHANCE:
         yield from flood(running.start, machine.codes, weights, die)
     moment = running.start + die.expovariate(1 / HOUR)
     code = turns.after(None, die)
@@ -68,20 +76,20 @@ def _troubles(machine: Personality, day: int) -> Iterator[tuple[float, int]]:
         first = code if die.random() < _SAME_AGAIN else turns.after(None, die)
         happened = list(episode(moment, machine.typical_episode * lively**0.5, turns, die, first=first))
         yield from happened
-        for sign in sorted({code for _, code in happened} & CONSEQUENCES.keys()):
-            yield from _consequence(machine, sign, happened[-1][0], die)
+        for sign in sorted({code for _, code in happened} & FOLLOW_UP_CODES.keys()):
+            yield from _follow_up(machine, sign, happened[-1][0], die)
         moment, code = happened[-1]
         moment += _calm(machine, die) / lively
 
 
-def _consequence(
-    machine: Personality, sign: int, moment: float, die: random.Random
+def _follow_up(
+    machine: MachineProfile, sign: int, moment: float, die: random.Random
 ) -> Iterator[tuple[float, int]]:
-    code, chance = CONSEQUENCES[sign]
+    code, chance = FOLLOW_UP_CODES[sign]
     if die.random() >= chance:
         return
     while True:
-        due = running_from(machine, moment + die.triangular(1, 18, 6) * HOUR)
+        due = next_running_moment(machine, moment + die.triangular(1, 18, 6) * HOUR)
         if due is None:
             return
         moment = due + die.expovariate(1 / HOUR)
@@ -90,7 +98,7 @@ def _consequence(
             return
 
 
-def _calm(machine: Personality, die: random.Random) -> float:
+def _calm(machine: MachineProfile, die: random.Random) -> float:
     """Return the seconds until the next episode may start: production, or a cleaning that takes hours."""
     if die.random() < _CLEANING_CHANCE * machine.shift_hours / 24:
         return die.lognormvariate(0.0, 0.5) * 6.5 * HOUR

@@ -47,7 +47,7 @@ LIFTS = {
 }  # fmt: skip
 
 
-class Consequence(NamedTuple):
+class FollowUpCode(NamedTuple):
     """``code`` follows a sign by some hours, with ``chance``."""
 
     code: int
@@ -55,23 +55,23 @@ class Consequence(NamedTuple):
 
 
 # What makes rare codes foreseeable: a sign today, the trouble it announces later in the same day or the next.
-CONSEQUENCES = {
-    17: Consequence(24, 0.5),
-    27: Consequence(28, 0.45),
-    30: Consequence(25, 0.45),
-    35: Consequence(23, 0.5),
-    40: Consequence(48, 0.7),
-    47: Consequence(45, 0.45),
-    94: Consequence(53, 0.5),
-    115: Consequence(132, 0.5),
-    138: Consequence(21, 0.25),
+FOLLOW_UP_CODES = {
+    17: FollowUpCode(24, 0.5),
+    27: FollowUpCode(28, 0.45),
+    30: FollowUpCode(25, 0.45),
+    35: FollowUpCode(23, 0.5),
+    40: FollowUpCode(48, 0.7),
+    47: FollowUpCode(45, 0.45),
+    94: FollowUpCode(53, 0.5),
+    115: FollowUpCode(132, 0.5),
+    138: FollowUpCode(21, 0.25),
 }
 # These come mostly as consequences; the share is what is left to chance.
 UNANNOUNCED_SHARE = 0.02
 ANNOUNCED_CODES = (23, 24, 53, 132)
 
 
-class Habit(NamedTuple):
+class ShiftPattern(NamedTuple):
     """How one machine of the fleet is used."""
 
     kind: str
@@ -82,24 +82,24 @@ class Habit(NamedTuple):
 
 # Twenty machines as different from each other as the published ones; each score of a fleet gets all of them.
 HABITS = (
-    Habit("straw", 7, 24, 12.6),
-    Habit("straw and tray", 6, 24, 2.7),
-    Habit("straw and tray", 6, 24, 2.9),
-    Habit("cap and tray", 6, 24, 7.2),
-    Habit("cap", 3, 9, 3.6),
-    Habit("plain", 6, 15, 4.0),
-    Habit("twin", 7, 24, 9.7),
-    Habit("twin", 7, 24, 7.4),
-    Habit("plain", 5, 17, 2.9),
-    Habit("cap", 7, 22, 8.4),
-    Habit("twin", 7, 14, 8.8),
-    Habit("straw", 2, 14, 5.9),
-    Habit("plain", 7, 12, 7.6),
-    Habit("plain", 7, 12, 7.1),
-    Habit("cap", 5, 14, 7.8),
-    Habit("cap", 2, 24, 5.5),
-    Habit("plain", 3, 9, 2.7),
-    Habit("plain", 7, 15, 4.2),
-    Habit("plain", 4, 12, 2.9),
-    Habit("straw", 1, 8, 1.8),
+    ShiftPattern("straw", 7, 24, 12.6),
+    ShiftPattern("straw and tray", 6, 24, 2.7),
+    ShiftPattern("straw and tray", 6, 24, 2.9),
+    ShiftPattern("cap and tray", 6, 24, 7.2),
+    ShiftPattern("cap", 3, 9, 3.6),
+    ShiftPattern("plain", 6, 15, 4.0),
+    ShiftPattern("twin", 7, 24, 9.7),
+    ShiftPattern("twin", 7, 24, 7.4),
+    ShiftPattern("plain", 5, 17, 2.9),
+    ShiftPattern("cap", 7, 22, 8.4),
+    ShiftPattern("twin", 7, 14, 8.8),
+    ShiftPattern("straw", 2, 14, 5.9),
+    ShiftPattern("plain", 7, 12, 7.6),
+    ShiftPattern("plain", 7, 12, 7.1),
+    ShiftPattern("cap", 5, 14, 7.8),
+    ShiftPattern("cap", 2, 24, 5.5),
+    ShiftPattern("plain", 3, 9, 2.7),
+    ShiftPattern("plain", 7, 15, 4.2),
+    ShiftPattern("plain", 4, 12, 2.9),
+    ShiftPattern("straw", 1, 8, 1.8),
 )

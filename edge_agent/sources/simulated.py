@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from threading import Event
 
-from edge_agent.simulator import Personality, alarms
+from edge_agent.simulator import MachineProfile, alarms
 from edge_agent.sources import Batch
 from wire.alarm import Alarm
 from wire.clock import PlantClock
 
-_LARGEST_BATCH = 500
+_MAX_BATCH = 500
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.02, 0.5  # wall seconds
-_QUIET_NEWS = 10.0  # wall seconds after which the bookmark moves on though nothing happened
+_BOOKMARK_INTERVAL = 10.0  # wall seconds after which the bookmark moves on though nothing happened
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -24,7 +24,7 @@ class Simulated:
     begins at ``start``, or just now.
     """
 
-    def __init__(self, personality: Personality, clock: PlantClock, start: datetime | None = None) -> None:
+    def __init__(self, personality: MachineProfile, clock: PlantClock, start: datetime | None = None) -> None:
         self._personality = personality
         self._clock = clock
         self._start = start
@@ -41,12 +41,12 @@ class Simulated:
             # A clock set back must not take the bookmark with it.
             now = max(reached, self._clock.now())
             due: list[Alarm] = []
-            while alarm.at <= now and len(due) < _LARGEST_BATCH:
+            while alarm.at <= now and len(due) < _MAX_BATCH:
                 due.append(alarm)
                 alarm = next(upcoming)
             caught_up = alarm.at > now
             reached = now if caught_up else due[-1].at
-            if due or self._clock.wall() - told >= _QUIET_NEWS:
+            if due or self._clock.wall() - told >= _BOOKMARK_INTERVAL:
                 told = self._clock.wall()
                 yield Batch(due, reached.isoformat())
             if caught_up:

@@ -70,7 +70,7 @@ class Tail:
 
     def _next(self, place: Place | None) -> _Reading | None:
         """Return the oldest file with something unread, from the bookmarked one on to the path itself."""
-        family = self._family()
+        family = self._rotated_files()
         if not family or (place is None and family[-1] != self._path):
             return None
         if place is None:
@@ -125,7 +125,7 @@ class Tail:
             since,
         )
 
-    def _family(self) -> list[Path]:
+    def _rotated_files(self) -> list[Path]:
         """Return the path and the files it was rotated to (a number or a date after its name), oldest first."""
         rotated = [
             (entry.stat().st_mtime_ns, Path(entry.path))
@@ -140,7 +140,7 @@ class Tail:
         alarms: list[Alarm] = []
         skipped: list[str] = []
         unread = offset
-        for line in _whole_lines(file):
+        for line in _complete_lines(file):
             text = line.decode("utf-8", errors="replace")
             try:
                 alarm = self._rows.read(text)
@@ -162,7 +162,7 @@ class Tail:
         return Batch(alarms, place.write(), skipped), place
 
 
-def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
+def _complete_lines(file: BinaryIO) -> Iterator[bytes]:
     """Yield lines that end in a newline; an endless line without one is given up in pieces."""
     rest = b""
     while chunk := file.read(_CHUNK):
@@ -177,4 +177,4 @@ def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
 def _has_line(path: Path, offset: int) -> bool:
     with path.open("rb") as file:
         file.seek(offset)
-        return any(True for _ in _whole_lines(file))
+        return any(True for _ in _complete_lines(file))

@@ -10,31 +10,31 @@ from datetime import datetime
 from typing_extensions import override
 
 from service.core.machine import Machine
-from service.core.process import SILENT_AFTER, Member, Process, Report, Turn
-from service.core.signal import Signal
-from service.flows.feed import Feed
+from service.core.process import SILENT_AFTER, Lease, Member, Process, Report
+from service.core.signal import ChangeEvent
+from service.flows.feed import EventBus
 from service.settings import Settings
 from service.store.engine import Database
-from service.store.processes import ProcessStore
-from service.store.turns import TurnStore
+from service.store.processes import ProcessRegistry
+from service.store.turns import LeaseStore
 from service.worker.ear import Ear
 from service.worker.presence import Presence
-from service.worker.steward import Steward
-from service.worker.telegraph import Telegraph
+from service.worker.steward import LeaseKeeper
+from service.worker.telegraph import ChangePublisher
 from wire.identity import MachineId
 from wire.words import ProcessRole
 
 EVERYTHING = frozenset(ProcessRole)
-_WANTED = {ProcessRole.WORKER: Turn.DUTIES, ProcessRole.INGEST: Turn.STATES}
+_WANTED = {ProcessRole.WORKER: Lease.LEADER, ProcessRole.INGEST: Lease.AGENT_STATES}
 
 
-def member_of(settings: Settings, now: datetime) -> Member:
+def process_info(settings: Settings, now: datetime) -> Member:
     """Return a name for this process that no other has."""
     name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
     return Member(name, settings.process_roles, now)
 
 
-class Company:
+class SingleProcess:
     """What a process knows of the others; this is the company of one that is alone, as on SQLite."""
 
     @property
@@ -42,11 +42,11 @@ class Company:
         """What is wrong with our ties to the others."""
         return {}
 
-    def holds(self, turn: Turn) -> bool:  # noqa: ARG002 - whatever it is, nobody else can do it
+    def holds(self, turn: Lease) -> bool:  # noqa: ARG002 - whatever it is, nobody else can do it
         """Say whether it is our turn now."""
         return True
 
-    def tell(self, signal: Signal) -> None:
+    def tell(self, signal: ChangeEvent) -> None:
         """Let the others know, soon."""
 
     def touched(self, machines: Iterable[MachineId]) -> None:
@@ -67,38 +67,38 @@ class Company:
 
 
 @dataclass
-class Hooks:
+class ClusterCallbacks:
     """What a cluster asks of this process and does to it."""
 
     report: Callable[[tuple[str, ...]], Report]  # with the turns it holds
-    heard: Callable[[Signal], None]
+    heard: Callable[[ChangeEvent], None]
     deaf: Callable[[], None]
     hear_for_all: Callable[[bool], None]
 
 
 @dataclass
-class Cluster(Company):
+class PostgresCluster(SingleProcess):
     """On PostgreSQL: any number of processes, of which this is one."""
 
     member: Member
     database: Database
-    feed: Feed
-    hooks: Hooks
-    _processes: ProcessStore = field(init=False)
-    _steward: Steward = field(init=False)
+    feed: EventBus
+    hooks: ClusterCallbacks
+    _processes: ProcessRegistry = field(init=False)
+    _steward: LeaseKeeper = field(init=False)
     _presence: Presence = field(init=False)
-    _telegraph: Telegraph = field(init=False)
+    _telegraph: ChangePublisher = field(init=False)
     _ear: Ear = field(init=False)
 
     def __post_init__(self) -> None:
         from service.store.signals import Signals  # noqa: PLC0415 - it loads PostgreSQL's driver
 
         signals = Signals(self.database, self.member.name)
-        self._processes = ProcessStore(self.database)
-        self._steward = Steward(
+        self._processes = ProcessRegistry(self.database)
+        self._steward = LeaseKeeper(
             self.member,
             {_WANTED[role] for role in self.member.roles if role in _WANTED},
-            turns=TurnStore(self.database),
+            turns=LeaseStore(self.database),
             changed=self._turned,
         )
         self._presence = Presence(
@@ -106,7 +106,7 @@ class Cluster(Company):
             processes=self._processes,
             report=lambda: self.hooks.report(self._steward.held),
         )
-        self._telegraph = Telegraph(signals.send, self.feed)
+        self._telegraph = ChangePublisher(signals.send, self.feed)
         self._ear = Ear(signals, heard=self.hooks.heard, deaf=self.hooks.deaf)
 
     @property
@@ -116,11 +116,11 @@ class Cluster(Company):
         return {"turns": self._steward.trouble, "roll": self._presence.trouble, "signals": signals}
 
     @override
-    def holds(self, turn: Turn) -> bool:
+    def holds(self, turn: Lease) -> bool:
         return self._steward.holds(turn)
 
     @override
-    def tell(self, signal: Signal) -> None:
+    def tell(self, signal: ChangeEvent) -> None:
         self._telegraph.tell(signal)
 
     @override
@@ -149,7 +149,7 @@ class Cluster(Company):
         self._telegraph.stop()
         self._ear.stop()
 
-    def _turned(self, turn: Turn, mine: bool) -> None:  # noqa: FBT001 - the steward's callback
-        self._presence.tell_soon()
-        if turn is Turn.STATES:
+    def _turned(self, turn: Lease, mine: bool) -> None:  # noqa: FBT001 - the steward's callback
+        self._presence.trigger()
+        if turn is Lease.AGENT_STATES:
             self.hooks.hear_for_all(mine)

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 _M_ARENA_MAX = -8  # of glibc's mallopt
 _ARENAS = 2
-_YOUNG = 50_000  # new objects between two looks: a commit makes a few thousand, nearly all of them soon gone
+_GENERATION_0_THRESHOLD = (
+    50_000  # new objects between two looks: a commit makes a few thousand, nearly all of them soon gone
+)
 
 
 @contextmanager
@@ -31,4 +33,4 @@ def limit_heaps() -> None:
 def settle() -> None:
     """Let it look at what comes and goes from now on, and never again at what the start has built."""
     gc.freeze()
-    gc.set_threshold(_YOUNG)
+    gc.set_threshold(_GENERATION_0_THRESHOLD)

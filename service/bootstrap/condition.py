@@ -12,15 +12,15 @@ from service import __version__
 from service.bootstrap.stores import Stores
 from service.broker.ingester import Ingester
 from service.broker.link import Link
-from service.broker.watch import BrokerWatch
+from service.broker.watch import BrokerStats
 from service.core.credential import Guard
 from service.core.presence import presence
 from service.core.principal import Sites
 from service.core.process import Process
 from service.errors import Unavailable
-from service.flows.feed import Feed
+from service.flows.feed import EventBus
 from service.settings import Settings
-from service.store.facts import DatabaseFacts, FactStore
+from service.store.facts import DatabaseInfo, DatabaseInfoReader
 from service.store.quarantine import QuarantineStore
 from wire.clock import PlantClock
 from wire.rest.health import (
@@ -45,7 +45,7 @@ _DIFFERENT = 100  # sets of sites that are remembered
 
 
 @dataclass
-class ConditionDesk:
+class StatusService:
     """Asks every part; what asks the database is None while that does not answer."""
 
     settings: Settings
@@ -53,8 +53,8 @@ class ConditionDesk:
     clock: PlantClock
     ingester: Ingester
     link: Link
-    watch: BrokerWatch
-    feed: Feed
+    watch: BrokerStats
+    feed: EventBus
     quarantine: QuarantineStore
     present: Callable[[], list[Process]] = list  # the processes that share the database, if several may
     guard: Callable[[], Guard] = lambda: Guard.UNKNOWN
@@ -77,7 +77,7 @@ class ConditionDesk:
         return kept[1]
 
     def _ask(self, now: float, sites: Sites) -> Condition:
-        facts = _told(FactStore(self.stores.database).look)
+        facts = _told(DatabaseInfoReader(self.stores.database).look)
         processes = _told(self._processes)
         return Condition(
             uptime_seconds=round(now - self._began, 1),
@@ -146,7 +146,7 @@ class ConditionDesk:
             return None
         return DiskView(free_bytes=usage.free, total_bytes=usage.total)
 
-    def _versions(self, facts: DatabaseFacts | None) -> dict[str, str]:
+    def _versions(self, facts: DatabaseInfo | None) -> dict[str, str]:
         return {
             "alarmcast": __version__,
             "python": platform.python_version(),

@@ -17,7 +17,7 @@ from service.broker.address import BrokerAddress
 from service.broker.dynamic_security import DynamicSecurity
 from service.core.code_limits import CodeLimits
 from service.core.edge_toml import AgentAccess
-from service.core.enrolment import Curriculum
+from service.core.enrolment import TrainingDataPolicy
 from service.errors import InputRejected
 from service.flows.record_events import TimePolicy
 from service.settings import (
@@ -118,11 +118,11 @@ def window_spec(settings: Settings) -> WindowSpec:
     return WindowSpec(timedelta(minutes=settings.lookback_minutes), timedelta(minutes=settings.horizon_minutes))
 
 
-def curriculum(settings: Settings) -> Curriculum:
+def curriculum(settings: Settings) -> TrainingDataPolicy:
     """Return how a machine's windows are shared out, and how many there must be."""
     codes = CodeLimits(settings.learn_codes_per_machine, settings.learn_codes_in_model, settings.learn_code_days)
     keep = timedelta(days=settings.retention_days)
-    return Curriculum(fewest=settings.min_training_windows, keep=keep, codes=codes)
+    return TrainingDataPolicy(fewest=settings.min_training_windows, keep=keep, codes=codes)
 
 
 def time_policy(settings: Settings) -> TimePolicy:

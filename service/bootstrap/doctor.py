@@ -17,8 +17,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from service.bootstrap.configuration import Configuration, broker_address, plant_clock, sqlite_url
-from service.bootstrap.exposure import insist_on_a_guarded_broker
-from service.bootstrap.listening import insist_on_privacy, is_loopback, listen
+from service.bootstrap.exposure import require_secured_broker
+from service.bootstrap.listening import is_loopback, listen, require_tls
 from service.bootstrap.window_check import window_conflict
 from service.broker.probe import refusal
 from service.core.catalogue import size_warning
@@ -58,11 +58,11 @@ def examine(configured: Configuration) -> Iterator[Finding]:
     holder = _holder(settings) if folder.ok else None
     yield from _database(settings, holder)
     yield _port(settings, holder)
-    yield from _refused("encryption", insist_on_privacy, settings)
+    yield from _refused("encryption", require_tls, settings)
     yield from _tls_files(settings)
     yield _clock(settings)
     yield from _broker(settings)
-    yield from _refused("guard", partial(insist_on_a_guarded_broker, patience=0.0), settings)
+    yield from _refused("guard", partial(require_secured_broker, patience=0.0), settings)
 
 
 def _data_folder(folder: Path) -> Finding:

@@ -18,7 +18,7 @@ _IN_WORDS = {
 
 
 @dataclass
-class Expiry:
+class CertificateExpiry:
     """Looks at files again only when they have changed."""
 
     settings: Settings

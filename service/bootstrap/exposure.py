@@ -16,7 +16,7 @@ _WAYS_OUT = (
 )
 
 
-def insist_on_a_guarded_broker(settings: Settings, *, patience: float = _PATIENCE) -> None:
+def require_secured_broker(settings: Settings, *, patience: float = _PATIENCE) -> None:
     """Refuse to listen beyond loopback in front of a broker where anybody may speak as any machine.
 
     Where the settings insist on dynamic security there is nothing to ask: the service is not ready without it.

@@ -16,18 +16,18 @@ from service.bootstrap.configuration import curriculum, sqlite_url, window_spec
 from service.core.gate import Limits
 from service.core.job import Progress
 from service.core.samples import Samples
-from service.flows.schooling import School
+from service.flows.schooling import DatasetBuilder
 from service.settings import Settings
 from service.store.catalogue import CatalogueStore
 from service.store.engine import Database
 from service.store.events import EventStore
-from service.store.exams import ExamStore
+from service.store.exams import HoldoutStore
 from service.store.handover import hand_over
 from service.store.machines import MachineStore
 from service.store.memories import MemoryStore
 from service.store.versions import VersionStore
 from service.store.weights import WeightsFolder
-from service.worker.apprentice import HANDOVER
+from service.worker.apprentice import RESULT_FILE
 from wire.identity import MachineId
 
 
@@ -47,13 +47,13 @@ def rehearse() -> None:
         train(None, Samples(scores, labels, history), spec=spec, rng=np.random.default_rng(0))
 
 
-def learn_job(
+def run_training_job(
     settings: Settings, *, machine: MachineId, now: datetime, folder: Path, told: Callable[[Progress], None]
 ) -> None:
     """Learn a machine in this process, which loads torch and never writes to the database; leave the result."""
     with undisturbed():
-        from service.flows.examination import Examination  # noqa: PLC0415 - the serving process never comes here
-        from service.flows.learn import Learning  # noqa: PLC0415
+        from service.flows.examination import CandidateEvaluation  # noqa: PLC0415 - the serving process never comes here
+        from service.flows.learn import CandidateTrainer  # noqa: PLC0415
         from service.learning.presets import PRESETS  # noqa: PLC0415
         from service.learning.trainer import Progress as Epoch  # noqa: PLC0415
         from service.learning.trainer import train  # noqa: PLC0415
@@ -80,12 +80,14 @@ def learn_job(
     weights = WeightsFolder(settings.data_dir / "weights")
     try:
         machines, events = MachineStore(database), EventStore(database)
-        learning = Learning(
-            school=School(machines, events, window_spec(settings), curriculum(settings)),
+        learning = CandidateTrainer(
+            school=DatasetBuilder(machines, events, window_spec(settings), curriculum(settings)),
             catalogue=CatalogueStore(database),
             versions=VersionStore(database, weights),
             memories=MemoryStore(database),
-            examination=Examination(ExamStore(database), Limits(max_forgetting=settings.max_forgetting)),
+            examination=CandidateEvaluation(
+                HoldoutStore(database), Limits(max_forgetting=settings.max_forgetting)
+            ),
             weights=weights,
             recipe=preset.recipe("bat-ocdm", memory=settings.memory_windows),
             history=HistorySpec(),
@@ -94,4 +96,4 @@ def learn_job(
         candidate = learning.learn(machines.get(machine), now=now, train=fit, told=told)
     finally:
         database.close()
-    hand_over(candidate, folder / HANDOVER)
+    hand_over(candidate, folder / RESULT_FILE)

@@ -37,7 +37,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def insist_on_privacy(settings: Settings) -> None:
+def require_tls(settings: Settings) -> None:
     """Refuse to send passwords and keys over a network that anybody may listen to, unless told to."""
     if settings.tls_cert is not None or settings.allow_plain_http or is_loopback(settings.host):
         return

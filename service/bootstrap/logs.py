@@ -72,7 +72,7 @@ def formatter(*, as_json: bool, secrets: Iterable[str]) -> logging.Formatter:
         processors=[
             ProcessorFormatter.remove_processors_meta,
             structlog.processors.format_exc_info,
-            Discretion(secrets),
+            RedactingFilter(secrets),
             _as_json if as_json else _as_text,
         ],
     )
@@ -86,7 +86,7 @@ def secrets_of(settings: Settings) -> list[str]:
     return [*(one for one in found if "://" not in one), *passwords, *(unquote(word) for word in passwords)]
 
 
-class Discretion:
+class RedactingFilter:
     """Puts stars in the place of known secrets and of what looks like one."""
 
     def __init__(self, secrets: Iterable[str]) -> None:

@@ -20,14 +20,14 @@ from service.core.health import Health
 from service.core.histogram import Counted
 from service.core.version import Version
 from service.errors import NoChampion, Unavailable
-from service.flows.champion import Champion
-from service.flows.forecast import ForecastDesk
-from service.flows.newest import NewestForecasts
-from service.flows.silence import SilenceWatch
+from service.flows.champion import ChampionCache
+from service.flows.forecast import ForecastService
+from service.flows.newest import ForecastCache
+from service.flows.silence import SilenceDetector
 from service.settings import Settings
 from service.store.deliveries import DeliveryStore
 from service.store.webhooks import WebhookStore
-from service.web.observed import Traffic
+from service.web.observed import HttpMetrics
 from wire.clock import PlantClock
 from wire.forecasts import ForecastStatus
 from wire.rest.health import Condition
@@ -52,11 +52,11 @@ class Metrics(Collector):
     health: Callable[[], Health]
     condition: Callable[[], Condition]
     ingester: Ingester
-    desk: ForecastDesk
-    newest: NewestForecasts
-    champion: Champion
-    silence: SilenceWatch
-    traffic: Traffic
+    desk: ForecastService
+    newest: ForecastCache
+    champion: ChampionCache
+    silence: SilenceDetector
+    traffic: HttpMetrics
     attempts: Callable[[], Mapping[str, int]]  # to deliver notices, by what came of them
     backups: BackupWatch
     certificates: Callable[[], Mapping[str, datetime]] = dict  # when each of them ends, by what it is for
@@ -130,7 +130,7 @@ class Metrics(Collector):
         meaning = "Plant time between an alarm and its commit, of live events whose time is believed."
         yield histogram("event_lag_seconds", meaning, {(): lags})
         messages = {
-            "sent_back": counts.get("sent_back", 0),
+            "rejected": counts.get("rejected", 0),
             "unregistered": counts.get("unregistered", 0),
             "another_agent": counts.get("states_of_another_agent", 0),
             "dropped": counts.get("dropped", 0),

@@ -9,19 +9,19 @@ from datetime import timedelta
 from pathlib import Path
 
 from service.core import secret
-from service.core.bucket import Buckets
+from service.core.bucket import TokenBuckets
 from service.core.hashing import Argon2
 from service.core.principal import Sites
 from service.core.secret import Token, new_token
 from service.errors import InputRejected
-from service.flows.access import LOCAL, PAGE, Access
+from service.flows.access import LOCAL, PAGE, Authenticator
 from service.flows.enrol import wall_now
-from service.flows.people import PeopleDesk
-from service.flows.sign_in import SignInDesk
+from service.flows.people import UserService
+from service.flows.sign_in import LoginService
 from service.settings import Settings
 from service.store.engine import Database
-from service.store.people import KeyStore, SessionStore, UserStore
-from service.web.guard import Door
+from service.store.people import ApiKeyStore, SessionStore, UserStore
+from service.web.guard import AuthConfig
 from wire.clock import PlantClock
 
 _STRANGERS_SHARE = 0.1  # of what those may ask whom we know
@@ -32,7 +32,7 @@ def _token(kind: str) -> Token:
 
 
 @dataclass
-class Gatehouse:
+class AuthServices:
     """All that decides who may come in; ``local`` is a key that lives as long as this process."""
 
     settings: Settings
@@ -40,44 +40,44 @@ class Gatehouse:
     clock: PlantClock = field(default_factory=PlantClock)
     hasher: Argon2 = field(default_factory=Argon2)
     local: Token = field(default_factory=lambda: _token(secret.LOCAL))
-    access: Access = field(init=False)
-    sign_in: SignInDesk = field(init=False)
-    people: PeopleDesk = field(init=False)
-    door: Door = field(init=False)
+    access: Authenticator = field(init=False)
+    sign_in: LoginService = field(init=False)
+    people: UserService = field(init=False)
+    door: AuthConfig = field(init=False)
 
     def __post_init__(self) -> None:
         settings = self.settings
-        users, sessions, keys = UserStore(self.database), SessionStore(self.database), KeyStore(self.database)
-        self.access = Access(
+        users, sessions, keys = UserStore(self.database), SessionStore(self.database), ApiKeyStore(self.database)
+        self.access = Authenticator(
             sessions,
             keys,
             wall=wall_now,
             idle=timedelta(hours=settings.session_idle_hours),
             own={self.local: LOCAL},
         )
-        self.sign_in = SignInDesk(
+        self.sign_in = LoginService(
             users, sessions, self.hasher, self.access, wall_now, lasts=timedelta(days=settings.session_days)
         )
-        self.people = PeopleDesk(
+        self.people = UserService(
             users, keys, self.hasher, self.access, wall_now, forgive=self.sign_in.tries.forgive
         )
         rate, burst = settings.rate_per_second, settings.rate_burst
-        self.door = Door(
+        self.door = AuthConfig(
             access=self.access,
             now=self.clock.now,
             largest_body=settings.body_max_mb * 1_000_000,
-            known=Buckets(rate, burst, time.monotonic),
-            strangers=Buckets(rate * _STRANGERS_SHARE, burst * _STRANGERS_SHARE, time.monotonic),
+            known=TokenBuckets(rate, burst, time.monotonic),
+            strangers=TokenBuckets(rate * _STRANGERS_SHARE, burst * _STRANGERS_SHARE, time.monotonic),
             open_docs=settings.open_docs,
         )
 
-    def page_key(self, sites: Sites) -> str:
+    def issue_page_token(self, sites: Sites) -> str:
         """Return a key with which the pages may look at these sites, and do nothing else."""
         token = _token(secret.SYSTEM)
         self.access.own[token] = replace(PAGE, sites=sites)
         return str(token)
 
-    def leave_key(self) -> None:
+    def write_local_token(self) -> None:
         """Write the local key where only the service's own user can read it; ``alarmcast admin`` looks there."""
         path = key_file(self.settings.data_dir)
         fresh = path.with_suffix(f".{os.getpid()}")
@@ -88,7 +88,7 @@ class Gatehouse:
             opened.write(f"{self.local}\n")
         fresh.replace(path)
 
-    def take_key_back(self) -> None:
+    def remove_local_token(self) -> None:
         """Remove the local key, unless another process has left its own since."""
         path = key_file(self.settings.data_dir)
         with contextlib.suppress(OSError):
@@ -101,7 +101,7 @@ def key_file(data_dir: Path) -> Path:
     return data_dir / "admin.token"
 
 
-def local_key(data_dir: Path) -> str:
+def local_token(data_dir: Path) -> str:
     """Return the key of the service that works in a folder, or say in a sentence who may read it."""
     path = key_file(data_dir)
     try:

@@ -15,9 +15,9 @@ from starlette.types import ASGIApp
 from alarmcast import AsyncClient
 from service import __version__
 from service.bootstrap.backups import BackupWatch
-from service.bootstrap.cluster import Cluster, Company, Hooks, member_of
+from service.bootstrap.cluster import ClusterCallbacks, PostgresCluster, SingleProcess, process_info
 from service.bootstrap.collector import limit_heaps, settle, undisturbed
-from service.bootstrap.condition import ConditionDesk
+from service.bootstrap.condition import StatusService
 from service.bootstrap.configuration import (
     agent_access,
     broker_address,
@@ -28,72 +28,72 @@ from service.bootstrap.configuration import (
     window_spec,
 )
 from service.bootstrap.connections import ConnectionLimits
-from service.bootstrap.expiry import Expiry
-from service.bootstrap.hearsay import Hearsay
+from service.bootstrap.expiry import CertificateExpiry
+from service.bootstrap.hearsay import RemoteChangeHandler
 from service.bootstrap.listening import Server, server_config, trusted_proxies, url_of
 from service.bootstrap.metrics import Metrics
 from service.bootstrap.parts import parts_of
-from service.bootstrap.people import Gatehouse
+from service.bootstrap.people import AuthServices
 from service.bootstrap.stores import Stores
 from service.bootstrap.vitals import health_of
-from service.broker.announcer import ForecastAnnouncer
+from service.broker.announcer import ForecastPublisher
 from service.broker.inbox import BatchLimits, InboxLimits
 from service.broker.ingester import Ingester
-from service.broker.link import Hearing, Link
-from service.broker.watch import BrokerWatch
+from service.broker.link import Link, SubscriptionMode
+from service.broker.watch import BrokerStats
 from service.core.addresses import network_of
 from service.core.health import Health
 from service.core.job import Job
 from service.core.machine import Machine
-from service.core.notice import Habits
-from service.core.process import Report, Turn
+from service.core.notice import HysteresisPolicy
+from service.core.process import Lease, Report
 from service.core.receivers import Receivers
-from service.core.signal import Kind, Signal
+from service.core.signal import ChangeEvent, Kind
 from service.flows.base_rates import BaseRates
-from service.flows.champion import Champion
+from service.flows.champion import ChampionCache
 from service.flows.clock_check import ClockCheck
-from service.flows.credentials import CredentialDesk
+from service.flows.credentials import CredentialService
 from service.flows.enrol import Enrolment, wall_now
-from service.flows.feed import Feed
-from service.flows.forecast import ForecastDesk
-from service.flows.hush import HushDesk
+from service.flows.feed import EventBus
+from service.flows.forecast import ForecastService
+from service.flows.hush import SuppressionService
 from service.flows.job_watch import JobWatch
-from service.flows.load_history import HistoryLoader, UploadLimits
-from service.flows.newest import NewestForecasts
-from service.flows.notify import Notify
-from service.flows.refresh import Refresh
-from service.flows.registry import Registry
+from service.flows.load_history import HistoryImporter, UploadLimits
+from service.flows.newest import ForecastCache
+from service.flows.notify import NotificationService
+from service.flows.refresh import ForecastScheduler
+from service.flows.registry import MachineCache
 from service.flows.retention import Retention
-from service.flows.schooling import School
-from service.flows.score import Scoring
-from service.flows.silence import SilenceWatch
+from service.flows.schooling import DatasetBuilder
+from service.flows.score import ScoringService
+from service.flows.silence import SilenceDetector
 from service.settings import MqttVersion, Settings
 from service.store.acknowledgements import AcknowledgementStore
 from service.store.credentials import CredentialStore
 from service.store.deliveries import DeliveryStore
 from service.store.handover import take_over
 from service.store.maintenance import MaintenanceStore
-from service.store.notices import NoticeStore
+from service.store.notices import NotificationStore
 from service.store.quarantine import QuarantineStore
 from service.store.retention import RetentionStore
-from service.store.shelves import ShelfStore
+from service.store.shelves import ShelvingStore
 from service.web.app import NOUNS, VITALS, create_app
-from service.web.observed import Observed, Traffic
-from service.worker.apprentice import Apprentice
-from service.worker.courier import Courier
-from service.worker.housekeeping import Housekeeping
-from service.worker.lookout import Lookout
-from service.worker.post import HttpPost
+from service.web.observed import HttpMetrics, Observed
+from service.worker.apprentice import TrainingProcess
+from service.worker.courier import WebhookSender
+from service.worker.housekeeping import MaintenanceThread
+from service.worker.lookout import NotificationThread
+from service.worker.post import WebhookClient
 from service.worker.reconciler import Reconciler
-from service.worker.rhythm import Rhythm
-from service.worker.scorekeeper import Scorekeeper
-from service.worker.standby import Standby
-from service.worker.tireless import Tireless
-from service.worker.worker import Worker
+from service.worker.rhythm import ForecastThread
+from service.worker.scorekeeper import ScoringThread
+from service.worker.standby import WarmProcessPool
+from service.worker.tireless import BackgroundThread
+from service.worker.worker import TrainingWorker
 from wire.identity import MachineId
 from wire.words import ProcessRole
 
-_LEFT_FOR_GOOD = timedelta(days=1)  # no learning and no upload leaves its files alone for so long
+_STALE_FILE_AGE = timedelta(days=1)  # no learning and no upload leaves its files alone for so long
 
 
 def retention(settings: Settings, stores: "Stores") -> Retention:
@@ -119,12 +119,12 @@ class Service:
         self.settings, self.stores = settings, stores
         self.roles = settings.process_roles
         self.clock = plant_clock(settings)
-        self.gatehouse = Gatehouse(settings, stores.database, self.clock)
-        self.feed = Feed(most_listeners=settings.stream_limit, most_of_one=settings.streams_per_user)
+        self.gatehouse = AuthServices(settings, stores.database, self.clock)
+        self.feed = EventBus(most_listeners=settings.stream_limit, most_of_one=settings.streams_per_user)
         self.job_watch = JobWatch(stores.jobs)
         self.feed.when_closed.append(self.job_watch.close)
-        champion, base_rates = Champion(stores.versions), BaseRates(stores.events)
-        self.desk = ForecastDesk(
+        champion, base_rates = ChampionCache(stores.versions), BaseRates(stores.events)
+        self.desk = ForecastService(
             machines=stores.machines,
             log=stores.events,
             catalogue=stores.catalogue,
@@ -133,8 +133,8 @@ class Service:
             clock=self.clock,
             stale_after=settings.stale_after,
         )
-        self.newest = NewestForecasts(self.desk, clock=self.clock, max_age=timedelta(minutes=1))
-        self.registry = Registry(stores.machines)
+        self.newest = ForecastCache(self.desk, clock=self.clock, max_age=timedelta(minutes=1))
+        self.registry = MachineCache(stores.machines)
         self.ingester = Ingester(
             registry=self.registry,
             recorder=stores.events,
@@ -147,54 +147,56 @@ class Service:
             feed=self.feed,
             stale_after=settings.stale_after,
         )
-        self.watch = BrokerWatch(queue_alarm=settings.broker_queue_alarm)
-        member, hearing = member_of(settings, wall_now()), self._hearing()
+        self.watch = BrokerStats(queue_alarm=settings.broker_queue_alarm)
+        member, hearing = process_info(settings, wall_now()), self._hearing()
         name = settings.broker_client_id
         self.link = Link(
             broker_address(settings),
-            client_id=name if hearing is Hearing.ALL else f"{name}/{member.name}",
+            client_id=name if hearing is SubscriptionMode.ALL else f"{name}/{member.name}",
             receive_maximum=settings.ingest_receive_maximum,
             deliver=self.ingester.deliver,
             watch=self.watch,
             hearing=hearing,
         )
-        self.silence = SilenceWatch(stores.machines, stores.events, self.newest.arrival)
+        self.silence = SilenceDetector(stores.machines, stores.events, self.newest.arrival)
         self.quarantine = QuarantineStore(stores.database)
-        announcer = ForecastAnnouncer(self.link)
-        shelves, windows = ShelfStore(stores.database), MaintenanceStore(stores.database)
+        announcer = ForecastPublisher(self.link)
+        shelves, windows = ShelvingStore(stores.database), MaintenanceStore(stores.database)
         acknowledgements = AcknowledgementStore(stores.database)
         self.deliveries = DeliveryStore(stores.database)
-        self.post = HttpPost(agent=f"Alarmcast/{__version__}", receivers=Receivers(settings.receiver_networks))
-        self.notify = Notify(
+        self.post = WebhookClient(
+            agent=f"Alarmcast/{__version__}", receivers=Receivers(settings.receiver_networks)
+        )
+        self.notify = NotificationService(
             machines=stores.machines,
             log=stores.events,
-            notices=NoticeStore(stores.database),
+            notices=NotificationStore(stores.database),
             shelves=shelves,
             windows=windows,
             acknowledgements=acknowledgements,
             clock=self.clock,
             wall=wall_now,
-            habits=Habits(settings.notice_release, timedelta(minutes=settings.notice_quiet_minutes)),
+            habits=HysteresisPolicy(settings.notice_release, timedelta(minutes=settings.notice_quiet_minutes)),
         )
-        self.hush = HushDesk(
+        self.hush = SuppressionService(
             machines=stores.machines,
             shelves=shelves,
             windows=windows,
             acknowledgements=acknowledgements,
             clock=self.clock,
-            longest_shelf=timedelta(hours=settings.shelf_max_hours),
+            max_shelving=timedelta(hours=settings.shelf_max_hours),
             changed=self._hushed,
         )
-        self.lookout = Lookout(self.notify)
-        self.courier = Courier(
+        self.lookout = NotificationThread(self.notify)
+        self.courier = WebhookSender(
             self.deliveries,
             self.post,
             wall=wall_now,
             plant=self.clock.now,
             chance=random.random,
         )
-        self.rhythm = Rhythm(
-            Refresh(
+        self.rhythm = ForecastThread(
+            ForecastScheduler(
                 desk=self.desk,
                 newest=self.newest,
                 machines=stores.machines,
@@ -207,7 +209,7 @@ class Service:
                 told=(self.notify.told,),
             )
         )
-        self.credentials = CredentialDesk(
+        self.credentials = CredentialService(
             stores.machines,
             CredentialStore(stores.database),
             dynamic_security(settings),
@@ -215,25 +217,25 @@ class Service:
             agent_access(settings),
         )
         self.reconciler = Reconciler(self.credentials, connections=lambda: self.link.connections, leads=self.leads)
-        self.expiry = Expiry(settings, broker=lambda: self.link.certificate_ends, now=wall_now)
+        self.expiry = CertificateExpiry(settings, broker=lambda: self.link.certificate_ends, now=wall_now)
         self.backups = BackupWatch(settings, now=wall_now)
         self.enrolment = Enrolment(
             machines=stores.machines,
             enrolments=stores.enrolments,
             jobs=stores.jobs,
             log=stores.events,
-            school=School(stores.machines, stores.events, window_spec(settings), curriculum(settings)),
+            school=DatasetBuilder(stores.machines, stores.events, window_spec(settings), curriculum(settings)),
             clock=self.clock,
             announcer=announcer,
             credentials=self.credentials,
             refresh_after=timedelta(days=settings.refresh_days) if settings.refresh_days else None,
         )
-        self.worker = Worker(
+        self.worker = TrainingWorker(
             jobs=stores.jobs,
             updates=stores.updates,
             admit=self._admit,
             changed=self._jobs_changed,
-            standby=Standby(self._apprentice),
+            standby=WarmProcessPool(self._apprentice),
             orders=self._orders,
             take_over=take_over,
             wall=wall_now,
@@ -243,10 +245,10 @@ class Service:
             news=self.enrolment.news,
         )
         self.clock_check = clock_check(settings, stores)
-        self.housekeeping = Housekeeping(
+        self.housekeeping = MaintenanceThread(
             own=[
                 *([self._look_for_silence] if ProcessRole.API in self.roles else []),
-                self._tidy,
+                self._delete_stale_files,
                 stores.database.truncate_wal,
                 lambda: self.clock_check.look(self.clock.now()),
             ],
@@ -256,7 +258,7 @@ class Service:
             leads=self.leads,
             trusted=self.clock_check.trusted,
         )
-        self.scoring = Scoring(
+        self.scoring = ScoringService(
             machines=stores.machines,
             log=stores.events,
             versions=stores.versions,
@@ -264,8 +266,8 @@ class Service:
             clock=self.clock,
             grace=timedelta(minutes=settings.scoring_grace_minutes),
         )
-        self.scorekeeper = Scorekeeper(self.scoring, leads=self.leads)
-        self.history = HistoryLoader(
+        self.scorekeeper = ScoringThread(self.scoring, leads=self.leads)
+        self.history = HistoryImporter(
             stores.machines,
             stores.events,
             self.clock,
@@ -275,7 +277,7 @@ class Service:
             limits=UploadLimits(settings.history_uploads, settings.history_uploads_per_site),
             stored=stores.events,
         )
-        hearsay = Hearsay(
+        hearsay = RemoteChangeHandler(
             machines=stores.machines,
             registry=self.registry,
             newest=self.newest,
@@ -287,12 +289,14 @@ class Service:
             enrolment=self.enrolment,
             job_watch=self.job_watch,
         )
-        hooks = Hooks(self._report, hearsay.heard, hearsay.missed_some, self.link.hear_for_all)
-        self.company: Company = (
-            Company() if stores.database.is_sqlite else Cluster(member, stores.database, self.feed, hooks)
+        hooks = ClusterCallbacks(self._report, hearsay.heard, hearsay.invalidate_all, self.link.hear_for_all)
+        self.company: SingleProcess = (
+            SingleProcess()
+            if stores.database.is_sqlite
+            else PostgresCluster(member, stores.database, self.feed, hooks)
         )
-        self.gatehouse.access.told = lambda: self.company.tell(Signal(Kind.RIGHTS))
-        self.condition = ConditionDesk(
+        self.gatehouse.access.told = lambda: self.company.tell(ChangeEvent(Kind.PERMISSIONS_CHANGED))
+        self.condition = StatusService(
             settings=settings,
             stores=stores,
             clock=self.clock,
@@ -304,7 +308,7 @@ class Service:
             present=self.company.present,
             guard=lambda: self.credentials.guard,
         )
-        self.traffic = Traffic()
+        self.traffic = HttpMetrics()
         self.metrics = Metrics(
             settings=settings,
             stores=stores,
@@ -332,7 +336,7 @@ class Service:
 
     def leads(self) -> bool:
         """Say whether this process does what is done once for all."""
-        return ProcessRole.WORKER in self.roles and self.company.holds(Turn.DUTIES)
+        return ProcessRole.WORKER in self.roles and self.company.holds(Lease.LEADER)
 
     def touched(self, machines: Iterable[MachineId]) -> None:
         """Note that something arrived for these machines, here and elsewhere."""
@@ -343,22 +347,24 @@ class Service:
     def loaded(self, machine: MachineId) -> None:
         """Note that a machine's past was loaded: it may be learned now."""
         self.touched([machine])
-        self.enrolment.look_again()
-        self.company.tell(Signal(Kind.LOADED))
+        self.enrolment.invalidate()
+        self.company.tell(ChangeEvent(Kind.HISTORY_LOADED))
 
     def front(self) -> ASGIApp:
         """Return the API with the operators' pages around it; once a process, because NiceGUI is one."""
         if ProcessRole.API not in self.roles:
             return Observed(self.app, self.traffic)
         with undisturbed():
-            from service.page.install import is_drawn, with_pages  # noqa: PLC0415 - not all processes need pages
+            from service.page.install import is_drawn, mount_pages  # noqa: PLC0415 - not all processes need pages
             from service.page.paced import Visitors  # noqa: PLC0415
-            from service.page.reception import Reception  # noqa: PLC0415
+            from service.page.reception import PageAuth  # noqa: PLC0415
 
-        reception = Reception(self.asker, lambda sites: self.asker(self.gatehouse.page_key(sites), "127.0.0.1"))
+        reception = PageAuth(
+            self.asker, lambda sites: self.asker(self.gatehouse.issue_page_token(sites), "127.0.0.1")
+        )
         charge, name = self.gatehouse.door.charge_page, self.gatehouse.door.page_visitor
         visitors = Visitors(charge, name, is_drawn, network_of)
-        return Observed(with_pages(self.app, reception, visitors), self.traffic)
+        return Observed(mount_pages(self.app, reception, visitors), self.traffic)
 
     def asker(self, key: str, address: str) -> AsyncClient:
         """Return a client that asks the app in this process as whoever has the key, from where they are."""
@@ -387,11 +393,11 @@ class Service:
             self.ingester.stop()
         self.company.stop()
         self.link.stop()
-        self.gatehouse.take_key_back()
+        self.gatehouse.remove_local_token()
 
     def announce(self, address: str) -> None:
         """Tell those who work on the same folder where the service is to be asked, and with which key."""
-        self.gatehouse.leave_key()
+        self.gatehouse.write_local_token()
         self.stores.lock.announce(address, self.settings.tls_cert)
 
     def run(self, listener: socket.socket) -> None:
@@ -415,20 +421,24 @@ class Service:
         """Say how every part is; warnings name machines of those sites only that the asker sees."""
         return health_of(self, sees)
 
-    def _hearing(self) -> Hearing:
+    def _hearing(self) -> SubscriptionMode:
         """Say what is listened to at the broker: all, or, where there may be others, a share of it, or in turn."""
         if ProcessRole.INGEST not in self.roles:
-            return Hearing.NOTHING
+            return SubscriptionMode.NOTHING
         if self.stores.database.is_sqlite:
-            return Hearing.ALL
-        return Hearing.SHARED if self.settings.broker_mqtt_version is MqttVersion.V5 else Hearing.IN_TURN
+            return SubscriptionMode.ALL
+        return (
+            SubscriptionMode.SHARED
+            if self.settings.broker_mqtt_version is MqttVersion.V5
+            else SubscriptionMode.LEADER_ONLY
+        )
 
-    def _threads(self) -> list[Tireless]:
+    def _threads(self) -> list[BackgroundThread]:
         """Return the threads of this process's roles, in the order in which they are stopped."""
         api, worker = ProcessRole.API in self.roles, ProcessRole.WORKER in self.roles
-        learning: list[Tireless] = [self.worker, self.scorekeeper] if worker else []
-        looking: list[Tireless] = [self.housekeeping, *([self.rhythm] if api or worker else [])]
-        telling: list[Tireless] = [self.lookout, self.courier] if worker else []
+        learning: list[BackgroundThread] = [self.worker, self.scorekeeper] if worker else []
+        looking: list[BackgroundThread] = [self.housekeeping, *([self.rhythm] if api or worker else [])]
+        telling: list[BackgroundThread] = [self.lookout, self.courier] if worker else []
         return [*learning, *looking, *telling, *([self.reconciler] if api or worker else [])]
 
     def _late(self, machines: Iterable[Machine]) -> None:
@@ -438,14 +448,14 @@ class Service:
 
     def _hushed(self, site: str, machine: str | None) -> None:
         self.notify.again(site, machine)
-        self.company.tell(Signal(Kind.HUSHED, {"site": site, "machine": machine}))
+        self.company.tell(ChangeEvent(Kind.SUPPRESSION_CHANGED, {"site": site, "machine": machine}))
 
     def _look_for_silence(self) -> None:
         self.silence.look(self.clock.now())
 
-    def _tidy(self) -> None:
+    def _delete_stale_files(self) -> None:
         """Delete from this host's folder what nobody needs: let go by another host, or left by who was killed."""
-        old = (wall_now() - _LEFT_FOR_GOOD).timestamp()
+        old = (wall_now() - _STALE_FILE_AGE).timestamp()
         self.stores.versions.clear_folder(older_than=old)
         self.worker.sweep(older_than=old)
         self.history.sweep(older_than=old)
@@ -455,16 +465,16 @@ class Service:
 
     def _jobs_changed(self) -> None:
         self.job_watch.changed()
-        self.company.tell(Signal(Kind.JOBS))
+        self.company.tell(ChangeEvent(Kind.JOBS))
 
     def _report(self, turns: tuple[str, ...]) -> Report:
         health = self.health()
         rate = round(self.ingester.pace.rate(60), 3)
         return Report(health.ready, health.troubles, turns, rate)
 
-    def _apprentice(self) -> Apprentice:
+    def _apprentice(self) -> TrainingProcess:
         compiled = self.settings.data_dir / "learning" / "compiled"
-        return Apprentice([sys.executable, "-m", "service", "apprentice"], compiled)
+        return TrainingProcess([sys.executable, "-m", "service", "apprentice"], compiled)
 
     def _orders(self, job: Job) -> dict[str, Any]:
         return {
@@ -475,5 +485,5 @@ class Service:
 
     def _after_learning(self) -> None:
         """Serve the new version at once, and let go of old ones; only now may there be one too many."""
-        self.desk.champion.look_again()
+        self.desk.champion.invalidate()
         self.stores.versions.prune(keep=self.settings.keep_versions)

@@ -13,7 +13,7 @@ from service.store.catalogue import CatalogueStore
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
-from service.store.exams import ExamStore
+from service.store.exams import HoldoutStore
 from service.store.files import close_to_others, make_private_folder
 from service.store.forecasts import ForecastStore
 from service.store.jobs import JobStore
@@ -39,7 +39,7 @@ class Stores:
     forecasts: ForecastStore
     jobs: JobStore
     enrolments: EnrolmentStore
-    exams: ExamStore
+    exams: HoldoutStore
     memories: MemoryStore
     updates: UpdateStore
     audit: AuditStore
@@ -81,7 +81,7 @@ def open_stores(settings: Settings, *, check: bool = False) -> Iterator[Stores]:
             ForecastStore(database),
             JobStore(database),
             EnrolmentStore(database),
-            ExamStore(database),
+            HoldoutStore(database),
             MemoryStore(database),
             UpdateStore(database, weights),
             AuditStore(database),

@@ -68,7 +68,7 @@ def _counts(service: "Service") -> dict[str, int]:
         "events_forgotten": service.housekeeping.forgotten,
         "notices_opened": service.notify.opened,
         "notices_delivered": service.courier.delivered,
-        "sent_back": sum(service.ingester.sent_back.values()),
+        "rejected": sum(service.ingester.rejected.values()),
         **service.watch.counts,
     }
 
@@ -87,7 +87,7 @@ def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]
     if silent:
         names = ", ".join(str(one.machine) for one in silent[:10])
         told["silent"] = f"{len(silent)} machines are silent against their rhythm: {names}."
-    senders = (name.removeprefix(f"{PREFIX}/") for name, _ in service.ingester.sent_back.most_common())
+    senders = (name.removeprefix(f"{PREFIX}/") for name, _ in service.ingester.rejected.most_common())
     flooding = [name for name in senders if sees(name.partition("/")[0])][:3]
     if flooding:
         told["flood"] = f"More came than fits at a time, most of it from {', '.join(flooding)}; it is sent again."

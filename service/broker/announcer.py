@@ -8,7 +8,7 @@ from wire.topics import Channel, topic
 
 
 @dataclass(frozen=True)
-class ForecastAnnouncer:
+class ForecastPublisher:
     """Publishes each machine's newest forecast."""
 
     link: Link

@@ -20,7 +20,7 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.reasoncodes import ReasonCode
 
 from service.broker.address import BrokerAddress
-from service.core.credential import Guard, Guarded, Holder, Right, is_ours, rights
+from service.core.credential import Acl, BrokerAclSnapshot, BrokerClient, Guard, is_managed, rights
 from service.errors import Unavailable
 from wire.codec import exceeds_limit
 from wire.identity import MachineId
@@ -63,15 +63,15 @@ class DynamicSecurity:
             return Guard.OFF, str(error)
         return Guard.ON, None
 
-    def look(self) -> Guarded:
+    def look(self) -> BrokerAclSnapshot:
         """Return the clients and roles that are ours."""
         with self._guarded() as talk:
             clients = talk.listed("listClients", "clients")
             roles = talk.listed("listRoles", "roles")
-        holders = (_holder(one) for one in clients if is_ours(one["username"]))
-        return Guarded(
+        holders = (_holder(one) for one in clients if is_managed(one["username"]))
+        return BrokerAclSnapshot(
             {one.name: one for one in holders},
-            {one["rolename"]: _rights(one) for one in roles if is_ours(one["rolename"])},
+            {one["rolename"]: _rights(one) for one in roles if is_managed(one["rolename"])},
             next((one.get("textdescription") for one in roles if one["rolename"] == _INSTALLATION), None),
         )
 
@@ -99,7 +99,7 @@ class DynamicSecurity:
 
     def set_aside(self, names: Iterable[str]) -> None:
         """Disable clients that no database knows; they keep their password, and a mark that says why."""
-        ours = [name for name in names if is_ours(name)]
+        ours = [name for name in names if is_managed(name)]
         with self._guarded() as talk:
             found = {one["username"]: one for one in talk.listed("listClients", "clients")}
             for name in ours:
@@ -154,7 +154,7 @@ class DynamicSecurity:
             if "error" not in made:  # or somebody else has just let it in
                 talk.ask([{"command": "disableClient", "username": name}])
 
-    def keep_out(self, machine: MachineId) -> None:
+    def disable(self, machine: MachineId) -> None:
         """Throw a machine out and let it in no more; it keeps its name."""
         with self._guarded() as talk:
             talk.ask([{"command": "disableClient", "username": agent_name(machine)}])
@@ -167,7 +167,7 @@ class DynamicSecurity:
 
     def remove(self, names: Iterable[str], *, farewell: tuple[str, bytes] | None = None) -> None:
         """Throw out and forget whoever has one of these names, with the role of that name."""
-        ours = [name for name in names if is_ours(name)]
+        ours = [name for name in names if is_managed(name)]
         with self._guarded() as talk:
             for name in ours:
                 talk.ask(
@@ -181,7 +181,7 @@ class DynamicSecurity:
                 talk.retain(*farewell)
 
     @contextmanager
-    def _guarded(self) -> Iterator["Conversation"]:
+    def _guarded(self) -> Iterator["ControlSession"]:
         try:
             with self._conversation() as talk:
                 yield talk
@@ -189,9 +189,9 @@ class DynamicSecurity:
             raise Unavailable(f"Credentials cannot be changed now: {error}.") from None
 
     @contextmanager
-    def _conversation(self) -> Iterator["Conversation"]:
+    def _conversation(self) -> Iterator["ControlSession"]:
         client_id = f"{self._client_id}/control-{secrets.token_hex(4)}"
-        talk = Conversation(self._address, client_id=client_id, answer_seconds=self._answer_seconds)
+        talk = ControlSession(self._address, client_id=client_id, answer_seconds=self._answer_seconds)
         talk.open(self._connect_seconds)
         try:
             yield talk
@@ -199,7 +199,7 @@ class DynamicSecurity:
             talk.close()
 
 
-class Conversation:
+class ControlSession:
     """One connection, one question at a time."""
 
     def __init__(self, address: BrokerAddress, *, client_id: str, answer_seconds: float) -> None:
@@ -356,23 +356,23 @@ def _bound(name: str) -> Command:
     return {"command": "modifyClient", "username": name, "clientid": name, "roles": [{"rolename": name}]}
 
 
-def acls(allowed: Iterable[Right]) -> list[dict[str, Any]]:
+def acls(allowed: Iterable[Acl]) -> list[dict[str, Any]]:
     """Write rights as the plugin reads them, in a fixed order."""
     return [{"acltype": one.kind, "topic": one.topic, "priority": 0, "allow": True} for one in sorted(allowed)]
 
 
-def _rights(role: dict[str, Any]) -> frozenset[Right]:
+def _rights(role: dict[str, Any]) -> frozenset[Acl]:
     """Read a role; what it forbids is a right that nobody should have, so it never looks as it should."""
     return frozenset(
-        Right(acl["acltype"] if acl.get("allow") else f"not {acl['acltype']}", acl["topic"])
+        Acl(acl["acltype"] if acl.get("allow") else f"not {acl['acltype']}", acl["topic"])
         for acl in role.get("acls", [])
     )
 
 
-def _holder(client: dict[str, Any]) -> Holder:
+def _holder(client: dict[str, Any]) -> BrokerClient:
     description = str(client.get("textdescription", ""))
     told = description.removesuffix(_SET_ASIDE).removeprefix(_GENERATION)
-    return Holder(
+    return BrokerClient(
         name=client["username"],
         client_id=client.get("clientid"),
         generation=int(told) if told.isdecimal() else None,

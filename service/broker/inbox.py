@@ -51,7 +51,7 @@ class Inbox:
         self._other_spoke = -_OTHERS
         self._taken_at = time.monotonic()
         self._closed = False
-        self.sent_back: Counter[str] = Counter()
+        self.rejected: Counter[str] = Counter()
 
     def put(self, delivery: Delivery) -> bool:
         """Take a message in; False if it must go back."""
@@ -62,9 +62,9 @@ class Inbox:
                 return True  # and forgotten: the broker was not acked and sends it again to whoever comes next
             self._note(machine)
             queue = self._queues.get(machine)
-            if self._is_hogged_by(len(queue) if queue else 0) or not self._has_room(machine, size):
-                if len(self.sent_back) < _NOTED:
-                    self.sent_back[machine] += 1
+            if self._over_fair_share(len(queue) if queue else 0) or not self._has_room(machine, size):
+                if len(self.rejected) < _NOTED:
+                    self.rejected[machine] += 1
                 return False
             queue = self._queues.get(machine)  # it may have been emptied while there was no room
             if queue is None:
@@ -133,7 +133,7 @@ class Inbox:
             self._room.wait(0.1)
         return True
 
-    def _is_hogged_by(self, own: int) -> bool:
+    def _over_fair_share(self, own: int) -> bool:
         """Three quarters full, most of it one machine's, and others are about: they need the last quarter."""
         crowded = 4 * self._waiting >= 3 * self._limits.messages
         return crowded and 2 * own > self._waiting and time.monotonic() - self._other_spoke < _OTHERS

@@ -10,14 +10,14 @@ from threading import Event, Thread
 from service.broker.inbox import BatchLimits, Inbox, InboxLimits
 from service.broker.link import Delivery, Link
 from service.core.machine import Agent, Machine
-from service.core.pace import Pace
-from service.core.recording import IN_TIME, EventRow, Recorded
+from service.core.pace import IngestStats
+from service.core.recording import IN_TIME, EventRow, WriteResult
 from service.errors import Unavailable
-from service.flows.feed import Feed
+from service.flows.feed import EventBus
 from service.flows.ports import Recorder
-from service.flows.record_events import Incoming, Intake, Receipt, Sender, TimePolicy, record
-from service.flows.registry import Registry
-from service.flows.twins import Twins
+from service.flows.record_events import IncomingMessage, IngestBatch, IngestResult, Sender, TimePolicy, record
+from service.flows.registry import MachineCache
+from service.flows.twins import DuplicateAgentDetector
 from wire.acks import acks
 from wire.clock import PlantClock
 from wire.codec import encode
@@ -38,7 +38,7 @@ class Ingester:
     def __init__(  # noqa: PLR0913 - it stands between everything that is told and everybody who wants to know
         self,
         *,
-        registry: Registry,
+        registry: MachineCache,
         recorder: Recorder,
         clock: PlantClock,
         policy: TimePolicy,
@@ -46,7 +46,7 @@ class Ingester:
         touched: Callable[[Iterable[MachineId]], None],
         late: Callable[[Iterable[Machine]], None] = lambda _machines: None,
         inbox: InboxLimits | None = None,
-        feed: Feed | None = None,
+        feed: EventBus | None = None,
         stale_after: timedelta = timedelta(0),
     ) -> None:
         self._registry, self._recorder, self._clock = registry, recorder, clock
@@ -54,10 +54,10 @@ class Ingester:
         self._late, self._stale_after = late, stale_after
         self._present: dict[int, Agent] = {}
         self._inbox = Inbox(inbox or InboxLimits())
-        self._feed = feed or Feed(most_listeners=0)
-        self.pace = Pace()
-        self.twins = Twins()
-        self._owed: dict[Sender, list[tuple[int, int]]] = {}
+        self._feed = feed or EventBus(most_listeners=0)
+        self.pace = IngestStats()
+        self.twins = DuplicateAgentDetector()
+        self._pending_acks: dict[Sender, list[tuple[int, int]]] = {}
         self._reused: set[Sender] = set()  # senders whose numbers were used before, not told yet
         self._paid_at = 0.0
         self._stopping = Event()
@@ -92,18 +92,18 @@ class Ingester:
         return len(self._inbox), self._inbox.size
 
     @property
-    def sent_back(self) -> Counter[str]:
+    def rejected(self) -> Counter[str]:
         """How many messages of which machines found no room."""
-        return self._inbox.sent_back
+        return self._inbox.rejected
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             deliveries = self._inbox.take(self._limits, timeout=0.2)
             if deliveries:
                 self._settle(deliveries)
-            if self._owed and (not len(self._inbox) or time.monotonic() - self._paid_at > _OWE_AT_MOST):
-                self._pay()
-        self._pay()
+            if self._pending_acks and (not len(self._inbox) or time.monotonic() - self._paid_at > _OWE_AT_MOST):
+                self._flush_acks()
+        self._flush_acks()
 
     def _settle(self, deliveries: list[Delivery]) -> None:
         """Bring messages to their end: committed and acked, or, one by one, quarantined.
@@ -127,7 +127,7 @@ class Ingester:
         self._touched(receipt.touched)  # before the acks: who asks after an ack sees what it acked
         for machine, ack in receipt.acks:
             sender = Sender(machine, ack.epoch, ack.instance)
-            self._owed.setdefault(sender, []).extend(ack.seqs)
+            self._pending_acks.setdefault(sender, []).extend(ack.seqs)
             if ack.reused:
                 self._reused.add(sender)
         for delivery in deliveries:
@@ -135,7 +135,7 @@ class Ingester:
         self.counts.update(receipt.counts)
         self._note(receipt)
 
-    def _note(self, receipt: Receipt) -> None:
+    def _note(self, receipt: IngestResult) -> None:
         """Let whoever looks and listens know; nobody may be waited for here."""
         committed_us = micros(self._clock.now())
         live: list[int] = []
@@ -158,12 +158,12 @@ class Ingester:
             return now_us - row.at_us < _YOUNG_US
         return row.at_us >= micros(agent.connected_at)
 
-    def _pay(self) -> None:
+    def _flush_acks(self) -> None:
         """Tell the agents what is committed: at once where nothing waits, else together with what comes next.
 
         An ack a batch for each of hundreds of machines would cost more than their events do.
         """
-        owed, self._owed, self._paid_at = self._owed, {}, time.monotonic()
+        owed, self._pending_acks, self._paid_at = self._pending_acks, {}, time.monotonic()
         reused, self._reused = self._reused, set()
         now = self._clock.now()
         for sender, seqs in owed.items():
@@ -171,11 +171,11 @@ class Ingester:
                 if self.link is not None:
                     self.link.publish(topic(sender.machine, Channel.ACKS), encode(ack))
 
-    def _committed(self, deliveries: list[Delivery]) -> Receipt | None:
+    def _committed(self, deliveries: list[Delivery]) -> IngestResult | None:
         """Judge and commit, waiting for a store that is away; the broker holds back while nothing is acked."""
         wait = _RETRY_AT_LEAST
         while True:
-            intake = Intake(
+            intake = IngestBatch(
                 self._clock.now(), self._policy, self._registry, self.twins, self._present, self._stale_after
             )
             try:
@@ -184,7 +184,7 @@ class Ingester:
                 receipt = record(intake, recorder=self._recorder)
             except Unavailable as error:
                 self.complaint = str(error)
-                self._pay()  # what is committed must not wait for what cannot be
+                self._flush_acks()  # what is committed must not wait for what cannot be
                 log.warning("cannot commit, trying again in %.1f s: %s", wait, error)
                 if self._stopping.wait(wait):
                     return None
@@ -194,17 +194,17 @@ class Ingester:
                 self._present |= intake.recording.told
                 return receipt
 
-    def _quarantined(self, delivery: Delivery, error: Exception) -> Receipt:
+    def _quarantined(self, delivery: Delivery, error: Exception) -> IngestResult:
         """Keep a message that breaks us, unread, and let it go; its agent, if it has one, keeps it too."""
-        intake = Intake(self._clock.now(), self._policy, self._registry)
+        intake = IngestBatch(self._clock.now(), self._policy, self._registry)
         intake.refuse(_incoming(delivery), "internal", repr(error))
         try:
             return record(intake, recorder=self._recorder)
         except Exception:
             log.exception("could not even quarantine a message of %d bytes", len(delivery.payload))
             self.counts["dropped"] += 1
-            return Receipt([], set(), set(), Recorded(0, 0, 0), Counter())
+            return IngestResult([], set(), set(), WriteResult(0, 0, 0), Counter())
 
 
-def _incoming(delivery: Delivery) -> Incoming:
-    return Incoming(delivery.topic, delivery.payload, delivery.retained)
+def _incoming(delivery: Delivery) -> IncomingMessage:
+    return IncomingMessage(delivery.topic, delivery.payload, delivery.retained)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from service.broker.dynamic_security import TOPIC, acls
-from service.core.credential import Right
+from service.core.credential import Acl
 from service.settings import PREFIX
 from wire.topics import SHARED_EVENTS, Channel, every_machine
 
@@ -101,15 +101,15 @@ def service_configuration(folder: Path, listener: Listener, *, public_host: str 
 
 def security(*, admin_password: str, service_password: str) -> dict[str, Any]:
     """Return the plugin's first memory: an admin for ``mosquitto_ctrl``, and the service."""
-    manages = {Right(kind, _CONTROL) for kind in ("publishClientSend", "publishClientReceive", "subscribePattern")}
+    manages = {Acl(kind, _CONTROL) for kind in ("publishClientSend", "publishClientReceive", "subscribePattern")}
     heard = {every_machine(channel) for channel in (Channel.EVENTS, Channel.STATE)}
     sent = {every_machine(channel) for channel in (Channel.ACKS, Channel.FORECAST, Channel.STATE)}
     serves = (
         manages
-        | {Right("publishClientSend", topic) for topic in sent}
-        | {Right(kind, topic) for topic in heard for kind in ("subscribeLiteral", "publishClientReceive")}
-        | {Right("subscribeLiteral", SHARED_EVENTS)}
-        | {Right(kind, "$SYS/#") for kind in ("subscribePattern", "publishClientReceive")}
+        | {Acl("publishClientSend", topic) for topic in sent}
+        | {Acl(kind, topic) for topic in heard for kind in ("subscribeLiteral", "publishClientReceive")}
+        | {Acl("subscribeLiteral", SHARED_EVENTS)}
+        | {Acl(kind, "$SYS/#") for kind in ("subscribePattern", "publishClientReceive")}
     )
     return {
         "defaultACLAccess": _DEFAULT,

@@ -20,7 +20,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from service.broker.address import BrokerAddress
-from service.broker.watch import TOPICS, BrokerWatch
+from service.broker.watch import TOPICS, BrokerStats
 from wire.codec import exceeds_limit
 from wire.topics import SHARED_EVENTS, Channel, every_machine
 
@@ -44,17 +44,17 @@ class Delivery(NamedTuple):
     retained: bool
 
 
-class Hearing(Enum):
+class SubscriptionMode(Enum):
     """What a process listens to at the broker."""
 
     ALL = "all"  # events and states, alone, in a session that outlives the process
     SHARED = "shared"  # a share of the events; states while it is its turn
-    IN_TURN = "in turn"  # events and states, while it is its turn: MQTT 3.1.1 has no shares
+    LEADER_ONLY = "in turn"  # events and states, while it is its turn: MQTT 3.1.1 has no shares
     NOTHING = "nothing"  # it only speaks
 
 
-_ALWAYS = {Hearing.ALL: (_EVENTS, _STATES), Hearing.SHARED: (SHARED_EVENTS,)}
-_IN_TURN = {Hearing.SHARED: (_STATES,), Hearing.IN_TURN: (_EVENTS, _STATES)}
+_ALWAYS = {SubscriptionMode.ALL: (_EVENTS, _STATES), SubscriptionMode.SHARED: (SHARED_EVENTS,)}
+_IN_TURN = {SubscriptionMode.SHARED: (_STATES,), SubscriptionMode.LEADER_ONLY: (_EVENTS, _STATES)}
 
 
 class Link:
@@ -72,8 +72,8 @@ class Link:
         client_id: str,
         receive_maximum: int,
         deliver: Callable[[Delivery], bool],
-        watch: BrokerWatch,
-        hearing: Hearing = Hearing.ALL,
+        watch: BrokerStats,
+        hearing: SubscriptionMode = SubscriptionMode.ALL,
     ) -> None:
         self._address, self._deliver, self._watch = address, deliver, watch
         self.client_id = client_id
@@ -160,7 +160,7 @@ class Link:
         self._packet_limit = getattr(props, "MaximumPacketSize", _NO_LIMIT)
         # A resumed session delivers what it kept before it answers our subscription; acks must flow by then.
         self._may_publish = True
-        if self._had_session and not flags.session_present and self._hearing is Hearing.ALL:
+        if self._had_session and not flags.session_present and self._hearing is SubscriptionMode.ALL:
             log.warning("the broker has forgotten our session; agents will send again what it kept")
             self._watch.session_lost()
         with self._lock:
@@ -168,7 +168,7 @@ class Link:
         if wanted:
             self._subscribing = client.subscribe([(topic, 1) for topic in wanted])[1]
         else:
-            self._is_heard()
+            self._mark_connected()
         client.subscribe([(topic, 0) for topic in TOPICS])
 
     def _on_subscribe(self, _c: mqtt.Client, _data: Any, mid: int, reasons: list[ReasonCode], _p: Any) -> None:
@@ -179,9 +179,9 @@ class Link:
             self.complaint = f"the broker refused a subscription: {', '.join(refused)}"
             log.error(self.complaint)
             return
-        self._is_heard()
+        self._mark_connected()
 
-    def _is_heard(self) -> None:
+    def _mark_connected(self) -> None:
         self.connected, self.complaint = True, None
         self.connections += 1
         self._had_session = True
@@ -234,7 +234,7 @@ class Link:
         return [*_ALWAYS.get(self._hearing, ()), *in_turn]
 
     def _build(self, client_id: str) -> mqtt.Client:
-        lasting = {} if self._address.speaks_v5 else {"clean_session": self._hearing is not Hearing.ALL}
+        lasting = {} if self._address.speaks_v5 else {"clean_session": self._hearing is not SubscriptionMode.ALL}
         client = self._address.client(client_id, manual_ack=True, **lasting)
         client.reconnect_delay_set(random.uniform(0.2, 0.5), random.uniform(3, 5))  # type: ignore[arg-type]  # noqa: S311
         # No limit of paho's: at every PUBACK it would look through all that is under way for what may follow.
@@ -250,7 +250,7 @@ class Link:
     def _lasting_session_arguments(self) -> dict[str, Any]:
         if not self._address.speaks_v5:
             return {}
-        lasts = self._hearing is Hearing.ALL
+        lasts = self._hearing is SubscriptionMode.ALL
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _SESSION_SECONDS if lasts else 0
         properties.ReceiveMaximum = self._receive_maximum

@@ -12,7 +12,7 @@ from service.broker.polling import PollingClient
 _AHEAD = 1 << 16  # bytes
 
 
-class ReadAhead:
+class BufferedSocket:
     """A socket that takes all there is and hands it out in pieces; paho asks ``pending`` as it does of TLS."""
 
     def __init__(self, plain: socket.socket) -> None:
@@ -41,4 +41,8 @@ class Client(PollingClient):
 
     def _create_socket(self) -> Any:
         made = super()._create_socket()
-        return ReadAhead(made) if isinstance(made, socket.socket) and not isinstance(made, ssl.SSLSocket) else made
+        return (
+            BufferedSocket(made)
+            if isinstance(made, socket.socket) and not isinstance(made, ssl.SSLSocket)
+            else made
+        )

@@ -11,7 +11,7 @@ _NAMES = {_DROPPED: "broker_dropped", _STORED: "broker_queued", _CLIENTS: "broke
 _REMEMBERS = 3600.0  # seconds for which a drop is worth a warning
 
 
-class BrokerWatch:
+class BrokerStats:
     """Remembers the last figures and when messages were last dropped."""
 
     def __init__(self, *, queue_alarm: int, monotonic: Callable[[], float] = time.monotonic) -> None:

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from service import __version__
-from service.cli.commands import Commands
+from service.cli.commands import LazyGroup
 from service.errors import ServiceError
 
 app = typer.Typer(
     name="alarmcast",
-    cls=Commands,
+    cls=LazyGroup,
     help="Forecasts the alarms of a fleet of packaging machines.",
     no_args_is_help=True,
     add_completion=False,

@@ -12,7 +12,7 @@ import httpx
 import typer
 
 from alarmcast import AlarmcastError, Client, InProcess, Unreachable
-from service.bootstrap.people import local_key
+from service.bootstrap.people import local_token
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 from service.errors import DatabaseInUse, InputRejected, Unavailable
@@ -63,7 +63,7 @@ class Asked:
 
     def client(self, timeout: httpx.Timeout = _PATIENCE) -> Client:
         """Return a client of this very service, whatever name its certificate has."""
-        verify = True if self.certificate is None else _knowing(self.certificate)
+        verify = True if self.certificate is None else _trust_only(self.certificate)
         return Client(self.url, key=self.key, timeout=timeout, transport=httpx.HTTPTransport(verify=verify))
 
 
@@ -82,7 +82,7 @@ def _here(settings: Settings) -> Asked | None:
     running = _running(settings)
     if running is None:
         return None
-    return replace(running, key=_options().key or local_key(settings.data_dir))
+    return replace(running, key=_options().key or local_token(settings.data_dir))
 
 
 class Options(NamedTuple):
@@ -92,16 +92,16 @@ class Options(NamedTuple):
     key: str | None = None
 
 
-_told_before: ContextVar[Options] = ContextVar("options", default=Options())  # noqa: B039 - a frozen tuple
+_global_options: ContextVar[Options] = ContextVar("options", default=Options())  # noqa: B039 - a frozen tuple
 
 
 def remember(url: str | None, key: str | None) -> None:
     """Let the command that follows ask there, and with this key."""
-    _told_before.set(Options(url, key))
+    _global_options.set(Options(url, key))
 
 
 def _options() -> Options:
-    return _told_before.get()
+    return _global_options.get()
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def _running(settings: Settings) -> Asked | None:
     return running
 
 
-def _knowing(certificate: Path) -> ssl.SSLContext:
+def _trust_only(certificate: Path) -> ssl.SSLContext:
     """Trust exactly one certificate: the service has told us its file, so no name need vouch for it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from service.bootstrap.learning import learn_job, rehearse
+from service.bootstrap.learning import rehearse, run_training_job
 from service.errors import InputRejected, ServiceError, TrainingFailed
 from service.settings import Settings
 from wire.identity import MachineId
@@ -17,7 +17,7 @@ from wire.identity import MachineId
 
 def apprentice() -> None:
     """Get ready, read orders from standard input, learn one machine, tell progress on standard output."""
-    _step_aside()
+    _lower_priority()
     rehearse()
     line = sys.stdin.readline()
     if not line:
@@ -25,7 +25,7 @@ def apprentice() -> None:
     orders = json.loads(line)
     Thread(target=_end_with_the_service, daemon=True).start()
     try:
-        learn_job(
+        run_training_job(
             Settings(**orders["settings"]),
             machine=MachineId.parse(orders["machine"]),
             now=datetime.fromisoformat(orders["now"]),
@@ -54,7 +54,7 @@ def _end_with_the_service() -> None:
     os._exit(1)
 
 
-def _step_aside() -> None:
+def _lower_priority() -> None:
     """Take a tenth of a core that somebody else wants too, so that forecasts stay fast and learning goes on."""
     os.nice(10)
     with suppress(OSError, AttributeError):

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from service.errors import InputRejected
 from wire.identity import MachineId
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 
 DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
 Config = Annotated[
@@ -35,7 +35,7 @@ BrokerOwner = Annotated[
 ]
 Serial = Annotated[str | None, typer.Option(help="Take only rows of this serial; needed if the file has several.")]
 
-_MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
+_MOMENT: TypeAdapter[datetime] = TypeAdapter(UtcDatetime)
 
 
 def machine_id(text: str) -> MachineId:

@@ -129,7 +129,7 @@ def _may_enter(account: pwd.struct_passwd, found: os.stat_result) -> bool:
     return bool(found.st_mode & stat.S_IXOTH)
 
 
-def broker_mend(
+def broker_repair(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The broker's folder, made by broker-init.")],
 ) -> None:
     """Write a damaged memory of the plugin anew, for the passwords in FOLDER; first stop the broker."""

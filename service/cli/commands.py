@@ -10,7 +10,7 @@ from typer.main import get_command
 from service.bootstrap.collector import undisturbed
 
 # Where each lives: a function, or a group of its own.
-_PLACES = {
+_COMMANDS = {
     "serve": "service.cli.serve:serve",
     "demo": "service.cli.serve:demo",
     "migrate": "service.cli.migrate:migrate",
@@ -19,26 +19,26 @@ _PLACES = {
     "config": "service.cli.config:app",
     "apprentice": "service.cli.apprentice:apprentice",
 }
-_OF_OURS = {"apprentice"}  # started by the service, not by people
+_HIDDEN = {"apprentice"}  # started by the service, not by people
 
 
-class Commands(TyperGroup):
+class LazyGroup(TyperGroup):
     """All of ``alarmcast``; its help imports everything, a command only itself."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
         """Return their names in the order in which the help shows them."""
-        return list(_PLACES)
+        return list(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """Return a command by its name."""
-        if cmd_name not in _PLACES:
+        if cmd_name not in _COMMANDS:
             return None
-        module, _, name = _PLACES[cmd_name].partition(":")
+        module, _, name = _COMMANDS[cmd_name].partition(":")
         with undisturbed():
             found = getattr(import_module(module), name)
         group = found if isinstance(found, typer.Typer) else _alone(found)
         command = get_command(group)
-        command.name, command.hidden = cmd_name, cmd_name in _OF_OURS
+        command.name, command.hidden = cmd_name, cmd_name in _HIDDEN
         return command
 
 

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from service.bootstrap.configuration import load_settings
-from service.bootstrap.exposure import insist_on_a_guarded_broker
-from service.bootstrap.listening import insist_on_privacy, listen, tls_options, url_of
+from service.bootstrap.exposure import require_secured_broker
+from service.bootstrap.listening import listen, require_tls, tls_options, url_of
 from service.bootstrap.logs import set_up_logs
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
@@ -47,8 +47,8 @@ def serve(
         roles=roles,
     )
     set_up_logs(settings)
-    insist_on_privacy(settings)
-    insist_on_a_guarded_broker(settings)
+    require_tls(settings)
+    require_secured_broker(settings)
     tls_options(settings)  # files that cannot be used are told before anything is opened
     listener = listen(settings.host, settings.port)
     with listener, open_stores(settings, check=True) as stores:

@@ -12,7 +12,7 @@ from forecasting.series import AlarmSeries
 from service.core.alarm_rate import alarms_a_day, band
 from service.core.chatter import Burst, bursts, by_code, chattering
 from service.core.flood import WINDOW, Flood, floods, within_window
-from service.core.plant_time import Slices
+from service.core.plant_time import TimeBins
 from service.core.standing import StandingAlarm, standing
 from wire.words import RateBand
 
@@ -111,13 +111,13 @@ class Observed:
         return np.asarray(times[codes == run.code], dtype=np.int64)
 
 
-def tallies(seen: Observed, slices: Slices, watched: tuple[int, int]) -> Iterator[tuple[int, Tally]]:
+def tallies(seen: Observed, slices: TimeBins, watched: tuple[int, int]) -> Iterator[tuple[int, Tally]]:
     """Yield what each group of slices comes to; alarms count wherever they fall, time only while watched.
 
     A flood and a standing alarm count in every group that they touch, and once in the total.
     """
     groups, numbers = np.unique(slices.groups, return_inverse=True)
-    slices = Slices(slices.starts, slices.ends, numbers)
+    slices = TimeBins(slices.starts, slices.ends, numbers)
     size = len(groups)
     of_alarm = slices.groups_at(seen.series.times)
     inside = of_alarm >= 0
@@ -143,10 +143,10 @@ def tallies(seen: Observed, slices: Slices, watched: tuple[int, int]) -> Iterato
         yield group, Tally(*row)
 
 
-def code_tallies(seen: Observed, slices: Slices) -> Iterator[tuple[int, Tally]]:
+def count_by_code(seen: Observed, slices: TimeBins) -> Iterator[tuple[int, Tally]]:
     """Yield what each code comes to; the time watched is left to whoever knows the whole."""
     series = seen.series
-    inside = slices.places_of(series.times) >= 0
+    inside = slices.bin_index(series.times) >= 0
     codes, numbers = np.unique(series.codes[inside], return_inverse=True)
     size = len(codes)
     alarms = np.bincount(numbers, minlength=size)
@@ -156,7 +156,7 @@ def code_tallies(seen: Observed, slices: Slices) -> Iterator[tuple[int, Tally]]:
     np.maximum.at(peaks, numbers, _of_own_code(series)[inside])
     lasting: dict[int, int] = {}
     for run in seen.standing:
-        if (slices.places_of(seen.moments_of(run)) >= 0).any():
+        if (slices.bin_index(seen.moments_of(run)) >= 0).any():
             lasting[run.code] = lasting.get(run.code, 0) + 1
     blank = Tally(machines=1, floods=None, flood_us=None)
     for place, code in enumerate(codes.tolist()):

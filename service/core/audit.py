@@ -18,7 +18,7 @@ class Deed:
 
 
 @dataclass(frozen=True)
-class DeedQuery:
+class AuditQuery:
     """Which entries are asked for, newest first."""
 
     limit: int = 100

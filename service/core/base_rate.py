@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from forecasting.network import Matrix
 from forecasting.series import AlarmSeries
-from service.core.labels import held_between
+from service.core.labels import label_matrix
 
-LOOK_BACK: Final = timedelta(days=90)
-_LOOK_BACK_US: Final = LOOK_BACK // timedelta(microseconds=1)
+LOOKBACK: Final = timedelta(days=90)
+_LOOKBACK_US: Final = LOOKBACK // timedelta(microseconds=1)
 _HOUR_US: Final = timedelta(hours=1) // timedelta(microseconds=1)
 
 
@@ -26,7 +26,7 @@ def base_rates(
     rates = np.full((len(at), len(codes)), np.nan, dtype=np.float32)
     if len(at) == 0:
         return rates
-    earliest = at - _LOOK_BACK_US
+    earliest = at - _LOOKBACK_US
     first = -(-np.maximum(earliest, first_us) // _HOUR_US)  # the first full hour not before
     last = (at - horizon_us) // _HOUR_US
     spoke = np.searchsorted(series.times, at) > np.searchsorted(series.times, earliest)
@@ -36,7 +36,7 @@ def base_rates(
     first, last = first[known], last[known]
     origin = int(first.min())
     hours = np.arange(origin, int(last.max()) + 1, dtype=np.int64) * _HOUR_US
-    held = held_between(series, hours, hours + horizon_us, codes)
+    held = label_matrix(series, hours, hours + horizon_us, codes)
     so_far = np.zeros((len(hours) + 1, len(codes)), dtype=np.int32)
     np.cumsum(held, axis=0, dtype=np.int32, out=so_far[1:])
     times_held = so_far[last - origin + 1] - so_far[first - origin]

@@ -9,7 +9,7 @@ _MOST_KNOWN = 10_000  # askers; those who asked longest ago are forgotten, their
 
 
 @dataclass
-class Buckets:
+class TokenBuckets:
     """One bucket for each who asks; a rate of nought lets everybody ask as often as they like."""
 
     rate: float  # a second
@@ -33,7 +33,7 @@ class Buckets:
                 self._levels.popitem(last=False)
         return 0.0 if allowed else (1 - level) / self.rate
 
-    def put_back(self, who: str) -> None:
+    def refund(self, who: str) -> None:
         """Put a request back that need not have been taken."""
         with self._lock:
             if who in self._levels:

@@ -15,7 +15,7 @@ Moments = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class StillKept:
+class RetainedSamples:
     """Which windows of an older machine stay, named by their moments, and nothing else of it changes."""
 
     replayed: Moments
@@ -35,7 +35,7 @@ class Candidate:
     parent: int | None
     weights: str
     targets: tuple[int, ...]
-    kept: Mapping[str, StillKept]
+    kept: Mapping[str, RetainedSamples]
     task: TaskMemory
     exam: Exam
     marks: Mapping[str, Marks]

@@ -49,7 +49,7 @@ class Pair:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Contrast:
+class ScoreDifference:
     """The scores of candidate and reference; ``doubt`` says why the exam cannot tell them apart, if it cannot."""
 
     metric: str
@@ -71,7 +71,7 @@ class Contrast:
         return nan if self.moves is None else resampling.quantile(error, self.freedom) * _spread(self.moves)
 
 
-class Exams:
+class PairedBootstrap:
     """Contrasts on common draws: a day is drawn for the whole fleet, as machines may share its troubles."""
 
     def __init__(self, pairs: Iterable[Pair], *, fewest_days: int, draws: int, rng: np.random.Generator) -> None:
@@ -81,12 +81,12 @@ class Exams:
         # By identity, as a model sits in several pairs; the pair is kept so that no identity is given twice.
         self._known: dict[tuple[int, ...], tuple[Pair, Reals]] = {}
 
-    def contrast(self, metric: str, pair: Pair) -> Contrast:
+    def contrast(self, metric: str, pair: Pair) -> ScoreDifference:
         """Compare both models on the exam as it was and on every draw of its days."""
         days = len(np.unique(pair.day))
         candidate, reference = (self._scores(metric, pair, each) for each in (pair.candidate, pair.reference))
         result = partial(
-            Contrast, metric=metric, candidate=float(candidate[0]), reference=float(reference[0]), days=days
+            ScoreDifference, metric=metric, candidate=float(candidate[0]), reference=float(reference[0]), days=days
         )
         if not np.all(np.isfinite(pair.reference)):
             return result(doubt="the version to compare with answers what is not a probability")
@@ -103,14 +103,14 @@ class Exams:
         freedom = 1 / (1 / (days - 1) + 1 / (len(losses) - 1))  # of the days, and of the draws
         return result(freedom=freedom, moves=(losses - losses.mean()) * correction)
 
-    def mean(self, contrasts: Sequence[Contrast]) -> Contrast:
+    def mean(self, contrasts: Sequence[ScoreDifference]) -> ScoreDifference:
         """Return the mean over machines of contrasts that are not in doubt."""
         moves = [contrast.moves for contrast in contrasts if contrast.moves is not None]
         variances = np.array([_spread(each) ** 2 for each in moves])
         freedoms = np.array([contrast.freedom for contrast in contrasts])
         # Welch's for machines whose days have nothing in common, and never more than there are days to draw.
         welch = np.sum(variances) ** 2 / np.sum(variances**2 / freedoms) if variances.any() else inf
-        return Contrast(
+        return ScoreDifference(
             metric=contrasts[0].metric,
             candidate=float(np.mean([contrast.candidate for contrast in contrasts])),
             reference=float(np.mean([contrast.reference for contrast in contrasts])),

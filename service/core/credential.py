@@ -47,18 +47,18 @@ class Credential:
         return CredentialState.ACTIVE if self.locked_out_at is None else CredentialState.LOCKED_OUT
 
 
-class Right(NamedTuple):
+class Acl(NamedTuple):
     """Something a role allows, in the plugin's words."""
 
     kind: str
     topic: str
 
 
-def rights(machine: MachineId) -> frozenset[Right]:
+def rights(machine: MachineId) -> frozenset[Acl]:
     """Return what a machine's agent may do: on its own topics, and in the directions of the contract."""
-    sends = {Right("publishClientSend", topic(machine, channel)) for channel in AGENT_SENDS}
+    sends = {Acl("publishClientSend", topic(machine, channel)) for channel in AGENT_SENDS}
     hears = {
-        Right(kind, topic(machine, channel))
+        Acl(kind, topic(machine, channel))
         for channel in AGENT_HEARS
         for kind in ("subscribeLiteral", "publishClientReceive")
     }
@@ -66,7 +66,7 @@ def rights(machine: MachineId) -> frozenset[Right]:
 
 
 @dataclass(frozen=True)
-class Holder:
+class BrokerClient:
     """A client of the broker."""
 
     name: str
@@ -78,11 +78,11 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Guarded:
+class BrokerAclSnapshot:
     """What the broker knows of our agents: clients and roles with their prefix, and nothing else."""
 
-    holders: Mapping[str, Holder]
-    roles: Mapping[str, frozenset[Right]]
+    holders: Mapping[str, BrokerClient]
+    roles: Mapping[str, frozenset[Acl]]
     installation: str | None = None  # whose agents these are; None while no installation has claimed the broker
 
 
@@ -95,7 +95,7 @@ class Ownership(Enum):
     DOUBTFUL = "doubtful"  # it lets in machines, and the database knows none of them
 
 
-def ownership(identity: str, issued: Iterable[Credential], found: Guarded) -> Ownership:
+def ownership(identity: str, issued: Iterable[Credential], found: BrokerAclSnapshot) -> Ownership:
     """Say whether a broker belongs to the installation of this identity.
 
     Whoever starts on an empty or a wrong database must not change passwords that only the broker has.
@@ -111,7 +111,7 @@ def ownership(identity: str, issued: Iterable[Credential], found: Guarded) -> Ow
 
 
 @dataclass
-class Differences:
+class AclDiff:
     """What it takes for broker and database to agree; machines by id, strangers by the name they have there."""
 
     strangers: list[str] = field(default_factory=list)  # in no database, and let in: disabled
@@ -120,7 +120,7 @@ class Differences:
     returned: dict[MachineId, int] = field(default_factory=dict)  # were disabled as strangers, and are none
     missing: list[MachineId] = field(default_factory=list)  # made, but kept out: their password is lost
     outdated: list[MachineId] = field(default_factory=list)  # the broker takes an old password: kept out
-    kept_out: list[MachineId] = field(default_factory=list)  # the broker lets them not in; a person must look
+    disabled: list[MachineId] = field(default_factory=list)  # the broker lets them not in; a person must look
     bent: list[MachineId] = field(default_factory=list)  # let in, with another role or client id than they should
     wrong_roles: list[MachineId] = field(default_factory=list)  # their role allows something else
     newer: dict[MachineId, int] = field(default_factory=dict)  # the database is the older one: it learns
@@ -129,7 +129,7 @@ class Differences:
     @property
     def locked_out(self) -> list[MachineId]:
         """Those that cannot come in until new credentials are issued."""
-        return [*self.missing, *self.outdated, *self.kept_out]
+        return [*self.missing, *self.outdated, *self.disabled]
 
     @property
     def is_empty(self) -> bool:
@@ -138,7 +138,7 @@ class Differences:
         return not (any(changes) or self.wrong_roles or self.newer or self.returned)
 
 
-def differences(issued: Iterable[Credential], found: Guarded) -> Differences:
+def differences(issued: Iterable[Credential], found: BrokerAclSnapshot) -> AclDiff:
     """Hold the database against the broker.
 
     Nobody is let in by this whom a person did not let in before: where the two disagree about a password, or one
@@ -147,7 +147,7 @@ def differences(issued: Iterable[Credential], found: Guarded) -> Differences:
     Whom the database does not know at all is disabled and keeps its password: the database may be an old one, and
     a newer one that knows it lets it back in.
     """
-    told = Differences()
+    told = AclDiff()
     known = {one.name: one for one in issued}
     wanted = {name: one for name, one in known.items() if one.revoked_at is None}
     told.strangers = sorted(name for name, one in found.holders.items() if name not in known and one.enabled)
@@ -162,14 +162,14 @@ def differences(issued: Iterable[Credential], found: Guarded) -> Differences:
     return told
 
 
-def _compare(one: Credential, holder: Holder | None, told: Differences) -> None:
+def _compare(one: Credential, holder: BrokerClient | None, told: AclDiff) -> None:
     if holder is None:
         told.missing.append(one.machine)
         return
     if (holder.client_id, holder.roles) != (one.name, (one.name,)):
         told.bent.append(one.machine)
     if not holder.enabled and not (holder.set_aside and (holder.generation or 0) >= one.generation):
-        told.kept_out.append(one.machine)
+        told.disabled.append(one.machine)
     elif holder.generation is None or holder.generation < one.generation:
         told.outdated.append(one.machine)
     else:
@@ -180,6 +180,6 @@ def _compare(one: Credential, holder: Holder | None, told: Differences) -> None:
             told.newer[one.machine] = holder.generation
 
 
-def is_ours(name: str) -> bool:
+def is_managed(name: str) -> bool:
     """Say whether a client or role of the broker is one that we may touch."""
     return name.startswith(AGENTS)

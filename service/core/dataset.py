@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.features import counts_between, runs_between
-from forecasting.history import HistorySpec, Past, machine_history, own_history
+from forecasting.history import HistorySpec, Past, machine_activity_features, own_history
 from forecasting.series import AlarmSeries, micros
 from forecasting.window import Span, WindowSpec, merged
 from service.core.code_limits import OTHER
-from service.core.labels import held_between
-from service.core.windows import Windows
+from service.core.labels import label_matrix
+from service.core.windows import WindowSet
 
 Moments = NDArray[np.int64]
 
@@ -62,7 +62,7 @@ def windows(
     history: HistorySpec | None = None,
     tracked: Iterable[int] | None = None,
     chosen: NDArray[np.int64] | None = None,
-) -> Windows:
+) -> WindowSet:
     """Return what each moment's evidence and horizon held.
 
     With a ``history`` spec the windows carry own-history figures, of all codes in the log or only of the
@@ -78,9 +78,9 @@ def windows(
     if history is not None:
         past = Past(at, since=micros(since), horizon=spec.horizon, spec=history)
         own = own_history(series, past, followed)
-        shared = machine_history(series, past)
+        shared = machine_activity_features(series, past)
     counts = counts_between(series, at - lookback, at, codes)
-    outcomes = held_between(series, at, at + horizon, codes)
+    outcomes = label_matrix(series, at, at + horizon, codes)
     if len(codes) < len(every):
         others = runs_between(series, at - lookback, at)[:, None] - counts.sum(
             axis=1, keepdims=True, dtype=np.int32
@@ -88,7 +88,7 @@ def windows(
         codes = np.concatenate([[OTHER], codes])  # below every code there is, so they still ascend
         counts = np.concatenate([others, counts], axis=1)
         outcomes = np.concatenate([np.zeros((len(at), 1), dtype=np.bool_), outcomes], axis=1)
-    return Windows(
+    return WindowSet(
         at=at,
         codes=codes,
         counts=counts,

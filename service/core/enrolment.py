@@ -34,7 +34,7 @@ class Enrolled:
 
 
 @dataclass(frozen=True)
-class Curriculum:
+class TrainingDataPolicy:
     """How a machine's windows are shared out in time, and how many there must be.
 
     The last ``exam`` share is never learned from; of what lies before, the last ``calibration`` share makes

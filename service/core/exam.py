@@ -14,7 +14,7 @@ from service.core.metrics import average_precision, brier, brier_skill, f1, macr
 from service.core.ocdm import Labels
 from service.core.samples import Samples
 from service.core.update import Model
-from service.core.windows import Windows
+from service.core.windows import WindowSet
 
 Reals = NDArray[np.float64]
 
@@ -23,11 +23,11 @@ Reals = NDArray[np.float64]
 class Exam:
     """Windows that no model learns from, by code, and how often each code came in the machine's windows before."""
 
-    windows: Windows
+    windows: WindowSet
     base_rate: Mapping[int, float]
 
     @classmethod
-    def after(cls, before: Sequence[Windows], windows: Windows) -> "Exam":
+    def after(cls, before: Sequence[WindowSet], windows: WindowSet) -> "Exam":
         """Return the exam of the later windows; the earlier ones tell how often each code usually comes."""
         came: Counter[int] = Counter()
         for part in before:

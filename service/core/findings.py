@@ -8,7 +8,7 @@ import numpy as np
 from service.core.alarm_figures import Observed
 from service.core.alarm_rate import alarms_a_day
 from service.core.flood import Flood
-from service.core.plant_time import Slices
+from service.core.plant_time import TimeBins
 from service.core.standing import StandingAlarm
 from wire.identity import MachineId
 
@@ -66,7 +66,7 @@ class Bucket:
         return alarms_a_day(self.alarms, self.watched_us)
 
 
-def floods_found(machine: MachineId, seen: Observed, slices: Slices, known_until_us: int) -> list[MachineFlood]:
+def floods_found(machine: MachineId, seen: Observed, slices: TimeBins, known_until_us: int) -> list[MachineFlood]:
     """Return the floods that touch the slices."""
     return [
         MachineFlood(machine, flood, flood.end_us <= known_until_us)
@@ -75,14 +75,14 @@ def floods_found(machine: MachineId, seen: Observed, slices: Slices, known_until
     ]
 
 
-def chatter_found(machine: MachineId, seen: Observed, slices: Slices) -> list[MachineChatter]:
+def chatter_found(machine: MachineId, seen: Observed, slices: TimeBins) -> list[MachineChatter]:
     """Return the codes that chatter in the slices, with the bursts of which an end lies in them."""
-    loud = seen.chatters & (slices.places_of(seen.series.times) >= 0)
+    loud = seen.chatters & (slices.bin_index(seen.series.times) >= 0)
     times, codes = seen.series.times[loud], seen.series.codes[loud]
     if not len(times):
         return []
     edges = np.array([(one.first_us, one.last_us, one.code) for one in seen.bursts], dtype=np.int64)
-    touching = (slices.places_of(edges[:, 0]) >= 0) | (slices.places_of(edges[:, 1]) >= 0)
+    touching = (slices.bin_index(edges[:, 0]) >= 0) | (slices.bin_index(edges[:, 1]) >= 0)
     of_bursts = edges[touching, 2]
     found = []
     for code in np.unique(codes).tolist():
@@ -92,10 +92,10 @@ def chatter_found(machine: MachineId, seen: Observed, slices: Slices) -> list[Ma
     return found
 
 
-def standing_found(machine: MachineId, seen: Observed, slices: Slices) -> list[MachineStanding]:
+def standing_found(machine: MachineId, seen: Observed, slices: TimeBins) -> list[MachineStanding]:
     """Return the standing alarms that were raised in the slices."""
     return [
         MachineStanding(machine, run)
         for run in seen.standing
-        if (slices.places_of(seen.moments_of(run)) >= 0).any()
+        if (slices.bin_index(seen.moments_of(run)) >= 0).any()
     ]

@@ -19,12 +19,12 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.contrast import METRICS, Contrast, Exams, Pair
+from service.core.contrast import METRICS, Pair, PairedBootstrap, ScoreDifference
 from service.core.message import MACHINE, Sentence
 from service.core.metrics import Scores
 from service.core.ocdm import Labels
 
-__all__ = ["METRICS", "Figure", "Limits", "Pair", "Sitting", "Verdict", "judge"]
+__all__ = ["METRICS", "Figure", "Limits", "MachineComparison", "Pair", "Verdict", "judge"]
 
 ROUNDING: Final = 1e-9  # a loss below this is arithmetic, not forgetting
 
@@ -36,7 +36,7 @@ BASE_RATE: Final = "base rate"
 
 
 @dataclass(frozen=True, eq=False)
-class Sitting:
+class MachineComparison:
     """All that the gate sees of one machine.
 
     ``against_best`` has, for each metric, the promoted version that scored best on this machine;
@@ -123,7 +123,7 @@ class Verdict:
         return {"passed": self.passed, "reasons": reasons, "undecided": undecided, "figures": figures}
 
 
-def judge(sittings: Sequence[Sitting], limits: Limits | None = None) -> Verdict:
+def judge(sittings: Sequence[MachineComparison], limits: Limits | None = None) -> Verdict:
     """Decide whether the candidate may serve.
 
     An old machine may not lose more than ``max_forgetting`` since its best promoted version, the old machines
@@ -135,12 +135,14 @@ def judge(sittings: Sequence[Sitting], limits: Limits | None = None) -> Verdict:
     limits = limits or Limits()
     if not sittings or not all(sitting.pairs for sitting in sittings):
         raise ValueError("A candidate can only be judged by exams, and every machine needs one.")
-    unsound = [sitting for sitting in sittings if not all(_probable(pair.candidate) for pair in sitting.pairs)]
+    unsound = [
+        sitting for sitting in sittings if not all(_valid_probabilities(pair.candidate) for pair in sitting.pairs)
+    ]
     if unsound:  # a model that answers NaN somewhere is not compared anywhere
         words = f"{MACHINE}: the candidate answers what is not a probability."
         reasons = tuple(Sentence(words, each.machine) for each in unsound)
         return Verdict(passed=False, reasons=reasons, undecided=(), figures=())
-    questions = list(_questions(sittings, limits))
+    questions = list(_gate_tests(sittings, limits))
     error = limits.error / max(sum(question.tested for question in questions), 1)
     found = (reason for question in questions if (reason := question.reason(error)))
     reasons = tuple(dict.fromkeys(found))  # both metrics say the same of an exam without an alarm
@@ -154,12 +156,12 @@ def judge(sittings: Sequence[Sitting], limits: Limits | None = None) -> Verdict:
 
 
 @dataclass(frozen=True, eq=False)
-class _Question:
+class _GateTest:
     """A contrast and what it may cost; ``allowed`` is None where it is told and not tested."""
 
     machine: str | None
     against: str
-    contrast: Contrast
+    contrast: ScoreDifference
     allowed: float | None
     gross: float = inf
 
@@ -243,32 +245,32 @@ class _Question:
         return f"{self._who} fell from {it.reference:.3f} ({self.against}) to {it.candidate:.3f}, by {it.loss:.3f}"
 
 
-def _questions(sittings: Sequence[Sitting], limits: Limits) -> Iterator[_Question]:
+def _gate_tests(sittings: Sequence[MachineComparison], limits: Limits) -> Iterator[_GateTest]:
     """Yield what is asked of each machine, and then of the old ones together."""
-    exams = Exams(
+    exams = PairedBootstrap(
         [pair for sitting in sittings for pair in sitting.pairs],
         fewest_days=limits.fewest_days,
         draws=limits.resamples,
         rng=np.random.default_rng(limits.seed),
     )
     gross = limits.gross_loss
-    since_champion: dict[str, list[Contrast]] = defaultdict(list)
+    since_champion: dict[str, list[ScoreDifference]] = defaultdict(list)
     for sitting in sittings:
         for metric in METRICS:
             best, champion = sitting.against_best.get(metric), sitting.against_champion
             if best is not None and not sitting.new:
-                yield _Question(sitting.machine, BEST, exams.contrast(metric, best), limits.max_forgetting, gross)
+                yield _GateTest(sitting.machine, BEST, exams.contrast(metric, best), limits.max_forgetting, gross)
             if best is not None and sitting.new and champion is None:
                 constant = replace(best, reference=np.broadcast_to(best.base_rate, best.labels.shape))
-                yield _Question(sitting.machine, BASE_RATE, exams.contrast(metric, constant), 0.0)
+                yield _GateTest(sitting.machine, BASE_RATE, exams.contrast(metric, constant), 0.0)
             if champion is not None:
                 contrast = exams.contrast(metric, champion)
-                yield _Question(sitting.machine, CHAMPION, contrast, 0.0 if sitting.new else None, gross)
+                yield _GateTest(sitting.machine, CHAMPION, contrast, 0.0 if sitting.new else None, gross)
                 if not sitting.new and contrast.doubt is None:
                     since_champion[metric].append(contrast)
     for contrasts in since_champion.values():
-        yield _Question(None, CHAMPION, exams.mean(contrasts), limits.mean_loss)
+        yield _GateTest(None, CHAMPION, exams.mean(contrasts), limits.mean_loss)
 
 
-def _probable(answers: Scores) -> bool:
+def _valid_probabilities(answers: Scores) -> bool:
     return bool(np.all((answers >= 0) & (answers <= 1)))  # which NaN is not

@@ -8,7 +8,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 
 @dataclass(frozen=True)
-class Cost:
+class HashCost:
     """How much a guess costs; about 40 ms and 32 MB here, beyond what OWASP asks for."""
 
     rounds: int = 3
@@ -20,7 +20,7 @@ class Cost:
 class Argon2:
     """Hashes and verifies."""
 
-    cost: Cost = field(default_factory=Cost)
+    cost: HashCost = field(default_factory=HashCost)
     _hasher: PasswordHasher = field(init=False)
 
     def __post_init__(self) -> None:
@@ -34,7 +34,7 @@ class Argon2:
 
     def verify(self, kept: str | None, password: str) -> bool:
         """Say whether a password is the one that was kept; with None it is not, after the same work."""
-        nobodys = _nobodys(self._hasher)  # made by whoever comes first, known or not
+        nobodys = _dummy_hash(self._hasher)  # made by whoever comes first, known or not
         try:
             self._hasher.verify(nobodys if kept is None else kept, password)
         except (VerificationError, InvalidHashError):
@@ -47,6 +47,6 @@ class Argon2:
 
 
 @lru_cache(maxsize=8)
-def _nobodys(hasher: PasswordHasher) -> str:
+def _dummy_hash(hasher: PasswordHasher) -> str:
     """Return a hash of the same cost that no password has."""
     return hasher.hash("nobody has this password, because nobody has this name")

@@ -8,7 +8,7 @@ from wire.identity import MachineId
 
 
 @dataclass(frozen=True)
-class Shelf:
+class ShelvedAlarm:
     """An alarm of one machine that somebody does not want to hear of for a while, in plant time."""
 
     number: int
@@ -71,7 +71,7 @@ class Acknowledgement:
 
 
 @dataclass(frozen=True)
-class HushQuery:
+class SuppressionQuery:
     """Which of them are asked for, newest first; with ``holding_at`` only those that hold at that moment."""
 
     limit: int = 100

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from forecasting.series import AlarmSeries
 
 
-def held_between(
+def label_matrix(
     series: AlarmSeries, start: NDArray[np.int64], end: NDArray[np.int64], codes: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return spans by codes: whether ``[start, end)`` of each span (microseconds) held each code."""

@@ -9,7 +9,7 @@ from forecasting.series import AlarmSeries
 from wire.identity import MachineId
 
 
-class LeftOut(NamedTuple):
+class ExcludedSpan(NamedTuple):
     """A code of a machine that does not count in ``[start_us, end_us)``."""
 
     machine: MachineId
@@ -18,7 +18,7 @@ class LeftOut(NamedTuple):
     end_us: int
 
 
-def without(series: AlarmSeries, machine: MachineId, spans: Iterable[LeftOut]) -> AlarmSeries:
+def without(series: AlarmSeries, machine: MachineId, spans: Iterable[ExcludedSpan]) -> AlarmSeries:
     """Return a machine's alarms without those that are left out."""
     keep = np.ones(len(series), dtype=np.bool_)
     for span in spans:

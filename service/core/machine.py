@@ -24,7 +24,7 @@ class Machine:
     reason: Message | None = None
     learned_at: datetime | None = None
 
-    def insist_on_presence(self) -> None:
+    def require_active(self) -> None:
         """Raise :class:`Gone` if the machine has been let go."""
         if self.state is MachineState.RETIRED:
             raise Gone(f"{self.id} has been retired. Enrol it again with: alarmcast admin enrol {self.id}")
@@ -50,7 +50,7 @@ class Agent:
 
 
 @dataclass(frozen=True)
-class Knock:
+class UnregisteredMachine:
     """Somebody speaks on the topics of a machine that is not registered."""
 
     machine: MachineId

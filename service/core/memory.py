@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from forecasting.vocabulary import Columns
 from service.core.shares import shares
 from service.core.strategies.strategy import Kept, Strategy
-from service.core.windows import Windows
+from service.core.windows import WindowSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +22,8 @@ class TaskMemory:
     came: a balanced choice hides how rare its labels are.
     """
 
-    windows: Windows
-    held_out: Windows
+    windows: WindowSet
+    held_out: WindowSet
     offered: int
     frequency: Mapping[int, int]
 
@@ -55,7 +55,7 @@ class Memory:
         return Memory({name: kept for name, kept in self.tasks.items() if name != task})
 
     def updated(
-        self, task: str, windows: Windows, *, size: int, strategy: Strategy, targets: Columns, rng: Generator
+        self, task: str, windows: WindowSet, *, size: int, strategy: Strategy, targets: Columns, rng: Generator
     ) -> "Memory":
         """Return the memory after learning a task, at most ``size`` windows in all.
 
@@ -83,7 +83,7 @@ class Memory:
         )
         return Memory(tasks)
 
-    def holding_out(self, task: str, windows: Windows, *, size: int, rng: Generator) -> "Memory":
+    def with_holdout(self, task: str, windows: WindowSet, *, size: int, rng: Generator) -> "Memory":
         """Return the memory with windows of a learned task held out, at most ``size`` in all, at random.
 
         Every task has the same share, and a share only ever shrinks, so it stays a fair draw of its task.

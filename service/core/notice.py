@@ -8,14 +8,14 @@ from typing import NamedTuple
 from service.core.principal import Sites
 from wire.forecasts import LikelyAlarm
 from wire.identity import MachineId
-from wire.words import NoticeEnd
+from wire.words import NotificationEnd
 
 # People asked for silence; when it is over, an alarm that is still likely is news again, at once.
-_HUSHED = (NoticeEnd.SHELVED, NoticeEnd.MAINTENANCE)
+_SUPPRESSED = (NotificationEnd.SHELVED, NotificationEnd.MAINTENANCE)
 
 
 @dataclass(frozen=True)
-class Habits:
+class HysteresisPolicy:
     """How reluctant notices are: they end below ``release`` times the threshold, and rest ``quiet`` after that."""
 
     release: float = 0.8
@@ -23,7 +23,7 @@ class Habits:
 
 
 @dataclass(frozen=True)
-class Notice:
+class Notification:
     """A likely alarm that was news, as its first forecast said; times are plant time.
 
     ``rearmed_at`` is when it was closed, or, if its alarm ``came``, since when that is no longer likely.
@@ -41,7 +41,7 @@ class Notice:
     model_version: str
     opened_at: datetime
     closed_at: datetime | None = None
-    ended: NoticeEnd | None = None
+    ended: NotificationEnd | None = None
     rearmed_at: datetime | None = None
 
     @property
@@ -51,7 +51,7 @@ class Notice:
 
 
 @dataclass(frozen=True)
-class NoticeQuery:
+class NotificationQuery:
     """Which notices are asked for, newest first."""
 
     limit: int = 100
@@ -70,8 +70,8 @@ class Changes:
     ``rearmed`` are those closed before, and ``calmed`` the acknowledgements that have ended.
     """
 
-    opened: list[tuple[int, Notice]] = field(default_factory=list)
-    closed: list[tuple[int, NoticeEnd]] = field(default_factory=list)
+    opened: list[tuple[int, Notification]] = field(default_factory=list)
+    closed: list[tuple[int, NotificationEnd]] = field(default_factory=list)
     rearmed: list[int] = field(default_factory=list)
     calmed: list[int] = field(default_factory=list)
 
@@ -83,7 +83,7 @@ class Changes:
             yield Changes(self.opened[part], self.closed[part], self.rearmed[part], self.calmed[part])
 
 
-class Sight(NamedTuple):
+class Observation(NamedTuple):
     """What is known of one code of one machine at a moment.
 
     ``alarm`` is None where the code is not forecast any more; ``trusted`` says whether its forecast is ``ok``.
@@ -93,7 +93,7 @@ class Sight(NamedTuple):
     alarm: LikelyAlarm | None
     trusted: bool
     came: bool = False
-    hush: NoticeEnd | None = None
+    hush: NotificationEnd | None = None
     acknowledged: bool = False
 
 
@@ -101,14 +101,14 @@ class Verdict(NamedTuple):
     """What is to be done: open a notice, close the open one, or let there be another after the one closed."""
 
     opens: bool = False
-    closes: NoticeEnd | None = None
+    closes: NotificationEnd | None = None
     rearms: bool = False
 
 
 NOTHING = Verdict()
 
 
-def judge(sight: Sight, last: Notice | None, habits: Habits) -> Verdict:
+def judge(sight: Observation, last: Notification | None, habits: HysteresisPolicy) -> Verdict:
     """Say what becomes of a code's last notice, or whether there must be a new one.
 
     Between ``release * threshold`` and ``threshold`` nothing ever happens, so a probability that wobbles there
@@ -117,32 +117,32 @@ def judge(sight: Sight, last: Notice | None, habits: Habits) -> Verdict:
     if last is not None and last.is_open:
         return Verdict(closes=_end(sight, last, habits))
     if last is not None and last.rearmed_at is None:
-        return Verdict(rearms=has_gone(sight, habits))
-    if sight.hush is not None or sight.acknowledged or _rests(last, sight.at, habits):
+        return Verdict(rearms=is_cleared(sight, habits))
+    if sight.hush is not None or sight.acknowledged or _in_cooldown(last, sight.at, habits):
         return NOTHING
     return Verdict(opens=sight.trusted and sight.alarm is not None and sight.alarm.expected)
 
 
-def has_gone(sight: Sight, habits: Habits) -> bool:
+def is_cleared(sight: Observation, habits: HysteresisPolicy) -> bool:
     """Say whether an alarm is clearly no longer likely, by a forecast that can be trusted."""
     if sight.alarm is None:
         return True
     return sight.trusted and sight.alarm.probability < habits.release * sight.alarm.threshold
 
 
-def _end(sight: Sight, last: Notice, habits: Habits) -> NoticeEnd | None:
+def _end(sight: Observation, last: Notification, habits: HysteresisPolicy) -> NotificationEnd | None:
     if sight.came:
-        return NoticeEnd.CAME
+        return NotificationEnd.CAME
     if sight.hush is not None:
         return sight.hush
     if sight.alarm is None:
-        return NoticeEnd.WITHDRAWN
+        return NotificationEnd.WITHDRAWN
     if not sight.trusted:
-        return NoticeEnd.LAPSED if sight.at >= last.horizon_end else None
-    return NoticeEnd.FELL if has_gone(sight, habits) else None
+        return NotificationEnd.LAPSED if sight.at >= last.horizon_end else None
+    return NotificationEnd.FELL if is_cleared(sight, habits) else None
 
 
-def _rests(last: Notice | None, at: datetime, habits: Habits) -> bool:
-    if last is None or last.rearmed_at is None or last.ended in _HUSHED:
+def _in_cooldown(last: Notification | None, at: datetime, habits: HysteresisPolicy) -> bool:
+    if last is None or last.rearmed_at is None or last.ended in _SUPPRESSED:
         return False
     return at < last.rearmed_at + habits.quiet

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from forecasting.network import Matrix
 from forecasting.series import AlarmSeries
 from service.core.base_rate import base_rates
-from service.core.labels import held_between
+from service.core.labels import label_matrix
 
 Flags = NDArray[np.bool_]
 Spans = Sequence[tuple[int, int]]
@@ -27,7 +27,7 @@ class Measure:
 
 
 @dataclass(frozen=True, eq=False)
-class Due:
+class PendingForecast:
     """A forecast to score; the last three say what an earlier scoring found, if there was one."""
 
     as_of_us: int
@@ -76,7 +76,7 @@ def announced(probabilities: Matrix, thresholds: Matrix) -> Flags:
 
 
 def judged(
-    due: Iterable[Due], measure: Measure, series: AlarmSeries, *, first_us: int | None, deaf: Spans
+    due: Iterable[PendingForecast], measure: Measure, series: AlarmSeries, *, first_us: int | None, deaf: Spans
 ) -> list[Outcome]:
     """Score forecasts of one machine and version by everything that is known now.
 
@@ -86,8 +86,8 @@ def judged(
     asked = list(due)
     at = np.array([one.as_of_us for one in asked], dtype=np.int64)
     end = at + measure.horizon_us
-    came = held_between(series, at, end, measure.codes)
-    persisted = held_between(series, at - measure.lookback_us, at, measure.codes)
+    came = label_matrix(series, at, end, measure.codes)
+    persisted = label_matrix(series, at - measure.lookback_us, at, measure.codes)
     said = np.array([one.probabilities for one in asked]).reshape(len(asked), len(measure.codes))
     expected = announced(said, measure.thresholds)
     events = np.searchsorted(series.times, end) - np.searchsorted(series.times, at)
@@ -112,6 +112,6 @@ def judged(
     ]
 
 
-def _is_news(before: Due, events: int, *, unheard: bool) -> bool:
+def _is_news(before: PendingForecast, events: int, *, unheard: bool) -> bool:
     """Say whether the horizon holds what it did not hold when the forecast was scored before."""
     return before.events_came is not None and (before.events_came, before.unheard) != (events, unheard)

@@ -31,7 +31,7 @@ class Totals(NamedTuple):
     late: int
 
 
-class Pace:
+class IngestStats:
     """Counts events by the second of the process's clock, and remembers the lag of the last ones."""
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:

@@ -30,7 +30,7 @@ def checked(password: str, *, name: str) -> str:
     return ready
 
 
-def one_time(choose: Callable[[str], str]) -> str:
+def generate_temporary(choose: Callable[[str], str]) -> str:
     """Return a password that is told once: 20 characters, 99 bits, readable over a telephone."""
     groups = ("".join(choose(_ALPHABET) for _ in range(_GROUP)) for _ in range(_GROUPS))
     return "-".join(groups)

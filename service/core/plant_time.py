@@ -18,7 +18,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, eq=False)
-class Slices:
+class TimeBins:
     """Slices ``[start, end)`` in microseconds since 1970, in time order and apart, each one of a group."""
 
     starts: NDArray[np.int64]
@@ -26,34 +26,34 @@ class Slices:
     groups: NDArray[np.int64]
 
     @classmethod
-    def whole(cls, start_us: int, end_us: int) -> "Slices":
+    def whole(cls, start_us: int, end_us: int) -> "TimeBins":
         """Return a span as one slice of the group 0."""
         return cls(np.array([start_us]), np.array([end_us]), np.zeros(1, dtype=np.int64))
 
-    def clipped(self, start_us: int, end_us: int) -> "Slices":
+    def clipped(self, start_us: int, end_us: int) -> "TimeBins":
         """Return what lies in ``[start_us, end_us)``."""
         starts, ends = np.maximum(self.starts, start_us), np.minimum(self.ends, end_us)
         kept = starts < ends
-        return Slices(starts[kept], ends[kept], self.groups[kept])
+        return TimeBins(starts[kept], ends[kept], self.groups[kept])
 
-    def of(self, group: int) -> "Slices":
+    def of(self, group: int) -> "TimeBins":
         """Return the slices of one group."""
         kept = self.groups == group
-        return Slices(self.starts[kept], self.ends[kept], self.groups[kept])
+        return TimeBins(self.starts[kept], self.ends[kept], self.groups[kept])
 
-    def within(self, others: "Slices") -> "Slices":
+    def within(self, others: "TimeBins") -> "TimeBins":
         """Return the parts that lie in some other slice, with the groups they have here."""
         edges = np.unique(np.concatenate([self.starts, self.ends, others.starts, others.ends]))
         starts, ends = edges[:-1], edges[1:]
         groups = self.groups_at(starts)
-        kept = (groups >= 0) & (others.places_of(starts) >= 0)
-        return Slices(starts[kept], ends[kept], groups[kept])
+        kept = (groups >= 0) & (others.bin_index(starts) >= 0)
+        return TimeBins(starts[kept], ends[kept], groups[kept])
 
-    def together(self) -> "Slices":
+    def together(self) -> "TimeBins":
         """Return the same slices as one group."""
-        return Slices(self.starts, self.ends, np.zeros_like(self.groups))
+        return TimeBins(self.starts, self.ends, np.zeros_like(self.groups))
 
-    def places_of(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
+    def bin_index(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return in which slice each moment lies, or -1."""
         places = np.searchsorted(self.starts, moments, "right") - 1
         inside = places >= 0
@@ -62,11 +62,11 @@ class Slices:
 
     def groups_at(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return of which group the slice is in which each moment lies, or -1."""
-        places = self.places_of(moments)
+        places = self.bin_index(moments)
         return np.where(places >= 0, self.groups[places], -1) if len(self.groups) else places
 
 
-def by_daily_times(start: datetime, end: datetime, zone: ZoneInfo, times: Sequence[time]) -> Slices:
+def by_daily_times(start: datetime, end: datetime, zone: ZoneInfo, times: Sequence[time]) -> TimeBins:
     """Cut ``[start, end)`` at these times of every day, which ascend; the group is the number of the time."""
     cuts, groups = [], []
     for day in local_days(start, end, zone):
@@ -76,19 +76,19 @@ def by_daily_times(start: datetime, end: datetime, zone: ZoneInfo, times: Sequen
     return _between(cuts, groups).clipped(micros(start), micros(end))
 
 
-def by_days(start: datetime, end: datetime, zone: ZoneInfo) -> Slices:
+def by_days(start: datetime, end: datetime, zone: ZoneInfo) -> TimeBins:
     """Cut ``[start, end)`` at midnight; the group is the day's number in the calendar, ``date.toordinal``."""
     days = local_days(start, end, zone)
     cuts = [micros(datetime.combine(day, time(0), tzinfo=zone)) for day in days]
     return _between(cuts, [day.toordinal() for day in days]).clipped(micros(start), micros(end))
 
 
-def by_hours(start: datetime, end: datetime, zone: ZoneInfo) -> Slices:
+def by_hours(start: datetime, end: datetime, zone: ZoneInfo) -> TimeBins:
     """Cut ``[start, end)`` at the full hours of the wall clock, each a group of its own and an hour long."""
     hour, first = 3_600_000_000, micros(start)
     offset = (start.astimezone(zone).utcoffset() or timedelta(0)) // timedelta(microseconds=1)
     cuts = np.arange((first + offset) // hour * hour - offset, micros(end) + hour, hour)
-    return Slices(cuts[:-1], cuts[1:], np.arange(len(cuts) - 1)).clipped(first, micros(end))
+    return TimeBins(cuts[:-1], cuts[1:], np.arange(len(cuts) - 1)).clipped(first, micros(end))
 
 
 def local_days(start: datetime, end: datetime, zone: ZoneInfo) -> list[date]:
@@ -97,7 +97,7 @@ def local_days(start: datetime, end: datetime, zone: ZoneInfo) -> list[date]:
     return [first + number * _DAY for number in range((last - first).days + 1)]
 
 
-def _between(cuts: list[int], groups: list[int]) -> Slices:
+def _between(cuts: list[int], groups: list[int]) -> TimeBins:
     # A time that the clock skips is taken as if it had not, which may be after the next one; then it has no slice.
     edges = np.minimum.accumulate(np.array(cuts, dtype=np.int64)[::-1])[::-1]
-    return Slices(edges[:-1], edges[1:], np.array(groups[:-1], dtype=np.int64))
+    return TimeBins(edges[:-1], edges[1:], np.array(groups[:-1], dtype=np.int64))

@@ -44,7 +44,7 @@ class Principal:
 
 
 @dataclass(frozen=True)
-class Asking:
+class RequestContext:
     """A request under way: who asks, from which address, and when by the plant's clock."""
 
     principal: Principal | None  # None is a stranger
@@ -54,11 +54,11 @@ class Asking:
 
 # Set where a request comes in and read where its answer is narrowed and its deed is written down, so that
 # neither can be forgotten on the way between.
-_asking: ContextVar[Asking | None] = ContextVar("asking", default=None)
+_asking: ContextVar[RequestContext | None] = ContextVar("asking", default=None)
 
 
 @contextmanager
-def asks(asking: Asking) -> Iterator[None]:
+def asks(asking: RequestContext) -> Iterator[None]:
     """Let whatever happens inside be on behalf of this request."""
     token = _asking.set(asking)
     try:
@@ -67,7 +67,7 @@ def asks(asking: Asking) -> Iterator[None]:
         _asking.reset(token)
 
 
-def asking() -> Asking | None:
+def asking() -> RequestContext | None:
     """Return the request under way; None where the service acts by itself."""
     return _asking.get()
 
@@ -78,7 +78,7 @@ def asker() -> Principal | None:
     return under_way.principal if under_way else None
 
 
-def sites_asked() -> Sites:
+def current_sites() -> Sites:
     """Return the sites of whoever asks; none at all for a stranger, and where nobody asks."""
     principal = asker()
     return principal.sites if principal else frozenset()
@@ -92,7 +92,7 @@ def sees(site: str) -> bool:
 
 def insist_on(site: str | None) -> None:
     """Raise :class:`Forbidden` unless a site, or with None every site, belongs to whoever asks."""
-    sites = sites_asked()
+    sites = current_sites()
     if sites is None or site in sites:
         return
     own = ", ".join(sorted(sites)) or "no site"

@@ -9,11 +9,13 @@ from wire.words import ProcessRole
 SILENT_AFTER = timedelta(seconds=15)  # a process that has not reported for so long is away
 
 
-class Turn(StrEnum):
+class Lease(StrEnum):
     """What one process at a time does for all of them."""
 
-    DUTIES = "duties"  # forecasts on the grid, notices, scores, retention, the schedule, the broker's memory
-    STATES = "states"  # hearing whether agents are there; by MQTT 3.1.1, which shares nothing out, all of them
+    LEADER = "duties"  # forecasts on the grid, notices, scores, retention, the schedule, the broker's memory
+    AGENT_STATES = (
+        "states"  # hearing whether agents are there; by MQTT 3.1.1, which shares nothing out, all of them
+    )
 
 
 @dataclass(frozen=True)

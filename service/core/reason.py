@@ -10,7 +10,7 @@ from wire.words import PartKind
 DIGITS: Final = 4
 
 
-class Pull(NamedTuple):
+class Contribution(NamedTuple):
     """By how much something moves a forecast's log-odds; ``number`` is how many it stands for."""
 
     kind: PartKind
@@ -20,7 +20,7 @@ class Pull(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class RenderedContribution:
     """A pull in words and figures; ``share`` and ``usual_share`` only where it is a share of the evidence."""
 
     kind: PartKind
@@ -45,10 +45,10 @@ class Reason:
     usual_probability: float
     log_odds: float
     usual_log_odds: float
-    parts: list[Part]
+    parts: list[RenderedContribution]
 
 
-def gathered(pulls: Iterable[Pull], *, keep: int, whole: float) -> list[Pull]:
+def gathered(pulls: Iterable[Contribution], *, keep: int, whole: float) -> list[Contribution]:
     """Return the ``keep`` largest pulls and all others as one, rounded, so that they still sum to ``whole``.
 
     ``whole`` is rounded already. What rounding leaves goes to the others, or to the largest if there are no
@@ -58,7 +58,7 @@ def gathered(pulls: Iterable[Pull], *, keep: int, whole: float) -> list[Pull]:
     named = [pull._replace(contribution=round(pull.contribution, DIGITS)) for pull in moved[:keep]]
     left = round(whole - sum(pull.contribution for pull in named), DIGITS)
     if len(moved) > len(named):
-        return [*named, Pull(PartKind.OTHERS, None, left, len(moved) - len(named))]
+        return [*named, Contribution(PartKind.OTHERS, None, left, len(moved) - len(named))]
     if named:
         named[0] = named[0]._replace(contribution=round(named[0].contribution + left, DIGITS))
     return named

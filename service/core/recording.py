@@ -50,7 +50,7 @@ class Quarantined(NamedTuple):
 
 
 @dataclass
-class Recording:
+class EventWrite:
     """Grows message by message, is committed in one transaction, then thrown away."""
 
     received_us: int
@@ -79,7 +79,7 @@ class Recording:
         of_bodies = {row.machine for row in self.quarantined if row.machine is not None}
         return of_rows | of_bodies | self.told.keys() | self.heard | self.rivals.keys()
 
-    def without_machines(self, absent: Collection[int]) -> "Recording":
+    def without_machines(self, absent: Collection[int]) -> "EventWrite":
         """Return the same recording without anything of these machines."""
         return replace(
             self,
@@ -92,7 +92,7 @@ class Recording:
             released=set(),  # what is not stored stays in the quarantine
         )
 
-    def without_epochs(self, refused: Collection[tuple[int, UUID]]) -> "Recording":
+    def without_epochs(self, refused: Collection[tuple[int, UUID]]) -> "EventWrite":
         """Return the same recording without the events and gaps of these epochs."""
         return replace(
             self,
@@ -103,7 +103,7 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class WriteResult:
     """What became of a recording's events; ``fresh`` are those that were new, or None if all of them were.
 
     Nothing is stored of machines that are ``absent``, because they were retired or erased meanwhile, nor of the

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.vocabulary import Vocabulary
-from service.core.windows import Windows
+from service.core.windows import WindowSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Samples:
             raise ValueError("Inputs, labels, history and weights need the same number of rows.")
 
     @classmethod
-    def of(cls, windows: Windows, vocabulary: Vocabulary, *, history: bool = False) -> "Samples":
+    def of(cls, windows: WindowSet, vocabulary: Vocabulary, *, history: bool = False) -> "Samples":
         """Return the vectors of these windows in the columns of ``vocabulary``."""
         if history and windows.context.shape[1] == 0:
             raise ValueError("These windows carry no own history; cut them from an event log.")

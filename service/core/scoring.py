@@ -21,7 +21,7 @@ BINS: Final = 10
 _DAY_US: Final = 86_400_000_000
 
 
-class Rival(IntEnum):
+class Forecaster(IntEnum):
     """Who is scored on the same moments."""
 
     MODEL = 0
@@ -92,7 +92,7 @@ def by_day(sheet: Sheet) -> Iterator[tuple[int, Sheet]]:
         yield int(days[first]) * _DAY_US, Sheet(codes=sheet.codes, **rows)
 
 
-class _Sum(IntEnum):
+class _SumColumn(IntEnum):
     """What is summed over pairs of forecast and code, for each rival; the bins follow."""
 
     PAIRS = 0
@@ -107,7 +107,7 @@ class _Sum(IntEnum):
     BINS = 9
 
 
-_WIDTH: Final = _Sum.BINS + 3 * BINS  # of each bin: pairs, probability said, came
+_WIDTH: Final = _SumColumn.BINS + 3 * BINS  # of each bin: pairs, probability said, came
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,14 +142,14 @@ def counted(sheet: Sheet) -> Count:
     heard = sheet.heard
     asked, came, base = sheet.asked[heard], sheet.came[heard], sheet.base_rate[heard]
     known, usual, persisted = asked & ~np.isnan(base), np.nan_to_num(base), sheet.persisted[heard]
-    pairs = np.zeros((len(Rival), _WIDTH, len(sheet.codes)))
-    _sum_decisions(pairs[Rival.MODEL], sheet.announced[heard], asked, came)
-    _sum_decisions(pairs[Rival.PERSISTENCE], persisted, asked, came)
-    _sum_decisions(pairs[Rival.BASE_RATE], sheet.usual[heard], known, came)
-    _sum_probabilities(pairs[Rival.MODEL], sheet.probability[heard], asked, came, known)
-    _sum_certainties(pairs[Rival.PERSISTENCE], persisted != came, known)
-    _sum_probabilities(pairs[Rival.BASE_RATE], usual, known, came, known)
-    pairs[:, _Sum.KNOWN_BASE_SQUARED] = pairs[Rival.BASE_RATE, _Sum.SQUARED]
+    pairs = np.zeros((len(Forecaster), _WIDTH, len(sheet.codes)))
+    _sum_decisions(pairs[Forecaster.MODEL], sheet.announced[heard], asked, came)
+    _sum_decisions(pairs[Forecaster.PERSISTENCE], persisted, asked, came)
+    _sum_decisions(pairs[Forecaster.BASE_RATE], sheet.usual[heard], known, came)
+    _sum_probabilities(pairs[Forecaster.MODEL], sheet.probability[heard], asked, came, known)
+    _sum_certainties(pairs[Forecaster.PERSISTENCE], persisted != came, known)
+    _sum_probabilities(pairs[Forecaster.BASE_RATE], usual, known, came, known)
+    pairs[:, _SumColumn.KNOWN_BASE_SQUARED] = pairs[Forecaster.BASE_RATE, _SumColumn.SQUARED]
     everything = np.ones((len(sheet), 1), dtype=np.bool_)
     return Count(
         sheet.codes,
@@ -160,39 +160,39 @@ def counted(sheet: Sheet) -> Count:
 
 def _sum_decisions(sums: Reals, announced: Flags, asked: Flags, came: Flags) -> None:
     positive = came & asked
-    sums[_Sum.PAIRS] = asked.sum(axis=0)
-    sums[_Sum.POSITIVES] = positive.sum(axis=0)
-    sums[_Sum.ANNOUNCED] = (announced & asked).sum(axis=0)
-    sums[_Sum.HITS] = (announced & positive).sum(axis=0)
+    sums[_SumColumn.PAIRS] = asked.sum(axis=0)
+    sums[_SumColumn.POSITIVES] = positive.sum(axis=0)
+    sums[_SumColumn.ANNOUNCED] = (announced & asked).sum(axis=0)
+    sums[_SumColumn.HITS] = (announced & positive).sum(axis=0)
 
 
 def _sum_probabilities(sums: Reals, said: NDArray[np.float32], asked: Flags, came: Flags, known: Flags) -> None:
     codes = asked.shape[1]
     squared, positive = np.square(said - came), came & asked
-    sums[_Sum.SQUARED] = np.sum(squared * asked, axis=0, dtype=np.float64)
-    sums[_Sum.KNOWN_SQUARED] = np.sum(squared * known, axis=0, dtype=np.float64)
+    sums[_SumColumn.SQUARED] = np.sum(squared * asked, axis=0, dtype=np.float64)
+    sums[_SumColumn.KNOWN_SQUARED] = np.sum(squared * known, axis=0, dtype=np.float64)
     ranked = _average_precision(said, positive, asked)
-    sums[_Sum.AVERAGE_PRECISION] = np.nan_to_num(ranked)
-    sums[_Sum.RANKED] = ~np.isnan(ranked)
+    sums[_SumColumn.AVERAGE_PRECISION] = np.nan_to_num(ranked)
+    sums[_SumColumn.RANKED] = ~np.isnan(ranked)
     place = np.minimum((said * BINS).astype(np.int32), BINS - 1) * np.int32(codes)
     place += np.arange(codes, dtype=np.int32)
     place[~asked] = BINS * codes  # what was not asked about goes past the last bin
     for part, weights in enumerate((None, said.ravel(), positive.ravel())):
         binned = np.bincount(place.ravel(), weights, minlength=BINS * codes + 1)[:-1]
-        sums[_Sum.BINS + part * BINS : _Sum.BINS + (part + 1) * BINS] = binned.reshape(BINS, codes)
+        sums[_SumColumn.BINS + part * BINS : _SumColumn.BINS + (part + 1) * BINS] = binned.reshape(BINS, codes)
 
 
 def _sum_certainties(sums: Reals, wrong: Flags, known: Flags) -> None:
     """Add to sums of decisions what follows for who says only nought or one."""
-    pairs, positives, announced, hits = sums[: _Sum.SQUARED]
-    sums[_Sum.SQUARED] = announced + positives - 2 * hits
-    sums[_Sum.KNOWN_SQUARED] = (wrong & known).sum(axis=0)
+    pairs, positives, announced, hits = sums[: _SumColumn.SQUARED]
+    sums[_SumColumn.SQUARED] = announced + positives - 2 * hits
+    sums[_SumColumn.KNOWN_SQUARED] = (wrong & known).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         found = np.nan_to_num(hits * hits / announced)  # two steps: what was announced, then all the rest
         ranked = (found + (positives - hits) * positives / pairs) / positives
-    sums[_Sum.AVERAGE_PRECISION] = np.nan_to_num(ranked)
-    sums[_Sum.RANKED] = positives > 0
-    no, yes = _Sum.BINS, _Sum.BINS + BINS - 1
+    sums[_SumColumn.AVERAGE_PRECISION] = np.nan_to_num(ranked)
+    sums[_SumColumn.RANKED] = positives > 0
+    no, yes = _SumColumn.BINS, _SumColumn.BINS + BINS - 1
     sums[no], sums[yes] = pairs - announced, announced
     sums[yes + BINS] = announced
     sums[no + 2 * BINS], sums[yes + 2 * BINS] = positives - hits, hits
@@ -240,7 +240,7 @@ def _rows(sheet: Sheet, asked: Flags) -> Counts:
 
 
 @dataclass(frozen=True)
-class Bin:
+class CalibrationBin:
     """Forecasts that said about the same: how likely on average, how often it came, how many there are."""
 
     said: float
@@ -263,7 +263,7 @@ class Scores:
     brier_skill: float | None
     average_precision: float | None
     calibration_error: float | None
-    reliability: tuple[Bin, ...]
+    reliability: tuple[CalibrationBin, ...]
 
 
 @dataclass(frozen=True)
@@ -290,13 +290,13 @@ class Standing:
 def standing(tally: Tally) -> Standing:
     """Turn counts into figures."""
     forecasts, days, revised, unheard, warming_up, stale = (int(count) for count in tally.rows)
-    model, persistence, base_rate = (_scores(tally.pairs[rival]) for rival in Rival)
+    model, persistence, base_rate = (_scores(tally.pairs[rival]) for rival in Forecaster)
     return Standing(forecasts, days, revised, unheard, warming_up, stale, model, persistence, base_rate)
 
 
 def _scores(sums: Reals) -> Scores:
-    pairs, positives, announced, hits, squared, known_squared, base_squared, area, ranked = sums[: _Sum.BINS]
-    count, said, came = sums[_Sum.BINS :].reshape(3, BINS)
+    pairs, positives, announced, hits, squared, known_squared, base_squared, area, ranked = sums[: _SumColumn.BINS]
+    count, said, came = sums[_SumColumn.BINS :].reshape(3, BINS)
     filled = np.flatnonzero(count)
     distance = float(np.abs(said - came).sum())
     return Scores(
@@ -312,7 +312,8 @@ def _scores(sums: Reals) -> Scores:
         average_precision=_ratio(area, ranked),
         calibration_error=_ratio(distance, pairs),
         reliability=tuple(
-            Bin(_rounded(said[i] / count[i]), _rounded(came[i] / count[i]), int(count[i])) for i in filled
+            CalibrationBin(_rounded(said[i] / count[i]), _rounded(came[i] / count[i]), int(count[i]))
+            for i in filled
         ),
     )
 

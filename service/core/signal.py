@@ -8,16 +8,16 @@ from typing import Any
 class Kind(StrEnum):
     """What has happened elsewhere."""
 
-    ARRIVED = "arrived"  # something was committed for some machines
+    EVENTS_STORED = "arrived"  # something was committed for some machines
     CHAMPION = "champion"  # another version serves
-    RIGHTS = "rights"  # somebody's rights, password or session have changed
-    LOADED = "loaded"  # a machine's past was loaded
-    HUSHED = "hushed"  # what keeps alarms quiet has changed
+    PERMISSIONS_CHANGED = "rights"  # somebody's rights, password or session have changed
+    HISTORY_LOADED = "loaded"  # a machine's past was loaded
+    SUPPRESSION_CHANGED = "hushed"  # what keeps alarms quiet has changed
     JOBS = "jobs"  # a job has changed
 
 
 @dataclass(frozen=True)
-class Signal:
+class ChangeEvent:
     """What has happened, with a few plain values."""
 
     kind: Kind

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from forecasting.series import AlarmSeries
 from wire.micros import micros
 
-LOOK_BACK = timedelta(days=56)
+LOOKBACK = timedelta(days=56)
 _HOUR = 3_600_000_000
 _WEEK = 168
 _LEAST_ALARMS, _LEAST_DAYS = 30, 3
@@ -23,7 +23,7 @@ _LEAST = 2.0  # working hours that are never a silence
 
 
 @dataclass(frozen=True)
-class WorkingRhythm:
+class ActivityProfile:
     """How likely a machine speaks in each hour of the week, and its longest pause in working hours."""
 
     shares: NDArray[np.float64]
@@ -36,11 +36,11 @@ class WorkingRhythm:
 
     def working_hours(self, start: datetime, end: datetime) -> float:
         """Return how many working hours lie between two moments."""
-        worked = _worked(self.shares, np.array([micros(start), micros(end)]))
+        worked = _active_time(self.shares, np.array([micros(start), micros(end)]))
         return float(worked[1] - worked[0])
 
 
-def rhythm(series: AlarmSeries, now: datetime) -> WorkingRhythm | None:
+def rhythm(series: AlarmSeries, now: datetime) -> ActivityProfile | None:
     """Return a machine's rhythm from its alarms up to ``now``, or None while too little is known."""
     if len(series) < _LEAST_ALARMS:
         return None
@@ -55,11 +55,11 @@ def rhythm(series: AlarmSeries, now: datetime) -> WorkingRhythm | None:
     # Within the first weeks an hour of the week has been seen once or twice; the mean steadies what it says.
     mean = spoke.mean()
     shares = (held + mean) / (seen + 1)
-    worked = _worked(shares, series.times)
-    return WorkingRhythm(shares, float(np.diff(worked).max(initial=0.0)))
+    worked = _active_time(shares, series.times)
+    return ActivityProfile(shares, float(np.diff(worked).max(initial=0.0)))
 
 
-def _worked(shares: NDArray[np.float64], times: NDArray[np.int64]) -> NDArray[np.float64]:
+def _active_time(shares: NDArray[np.float64], times: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the working hours that have passed at each moment since some beginning."""
     hours = times // _HOUR
     before = np.concatenate([[0.0], np.cumsum(shares)])

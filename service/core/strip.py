@@ -6,7 +6,7 @@ from typing import NamedTuple
 HOUR = timedelta(hours=1)
 
 
-class Strip(NamedTuple):
+class HourlyCounts(NamedTuple):
     """Alarms in each hour, oldest first, and the last alarm there ever was."""
 
     counts: tuple[int, ...]

@@ -19,7 +19,7 @@ class Patience:
 
 
 @dataclass
-class Throttle:
+class AttemptThrottle:
     """Counts tries that have not succeeded, under any key: a name, an address, both."""
 
     patience: Patience
@@ -53,7 +53,7 @@ class Throttle:
         with self._lock:
             self._tries.pop(key, None)
 
-    def forgive_where(self, applies: Callable[[Any], bool]) -> None:
+    def reset_where(self, applies: Callable[[Any], bool]) -> None:
         """Forget the tries of all keys of which ``applies`` says so."""
         with self._lock:
             for key in [one for one in self._tries if applies(one)]:

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from service.core.addresses import network_of
-from service.core.throttle import Patience, Throttle
+from service.core.throttle import AttemptThrottle, Patience
 
 OF_ONE, OF_AN_ADDRESS = Patience(free=5), Patience(free=20)
 # Anybody can try any name, so a name alone stays open to its owner: many tries are free, and no wait is long.
 OF_A_NAME = Patience(free=100, longest=60.0)
 _MOST_FAMILIAR = 10_000  # names with an address; those who came longest ago are forgotten first
-Count = tuple[Throttle, Hashable]
+Count = tuple[AttemptThrottle, Hashable]
 
 
 @dataclass(frozen=True)
-class Try:
+class LoginAttempt:
     """One try and where it is counted: under a key of its own, and under some that others share."""
 
     own: Count
@@ -37,12 +37,12 @@ class Try:
                     throttle.refund(key)
         return max(waits)
 
-    def take_back(self) -> None:
+    def cancel(self) -> None:
         """Count it no more, because nobody has judged it."""
         for throttle, key in (self.own, *self.shared):
             throttle.refund(key)
 
-    def was_right(self) -> None:
+    def succeeded(self) -> None:
         """Forgive those before it; of what is shared, where some may have been others', only itself."""
         self.own[0].forgive(self.own[1])
         for throttle, key in self.shared:
@@ -54,24 +54,24 @@ class Tries:
     """Counts by name and address, by address, and, where a name has not signed in before, by name alone."""
 
     clock: Callable[[], float]
-    pairs: Throttle = field(init=False)
-    addresses: Throttle = field(init=False)
-    names: Throttle = field(init=False)
+    pairs: AttemptThrottle = field(init=False)
+    addresses: AttemptThrottle = field(init=False)
+    names: AttemptThrottle = field(init=False)
     _familiar: "OrderedDict[tuple[str, str], None]" = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
-        self.pairs = Throttle(OF_ONE, self.clock)
-        self.addresses = Throttle(OF_AN_ADDRESS, self.clock)
-        self.names = Throttle(OF_A_NAME, self.clock)
+        self.pairs = AttemptThrottle(OF_ONE, self.clock)
+        self.addresses = AttemptThrottle(OF_AN_ADDRESS, self.clock)
+        self.names = AttemptThrottle(OF_A_NAME, self.clock)
 
-    def of(self, name: str, address: str) -> Try:
+    def of(self, name: str, address: str) -> LoginAttempt:
         """Return a try to sign in that is yet to begin; an IPv6 address counts as its whole network."""
         address = network_of(address)
         with self._lock:
             is_familiar = (name, address) in self._familiar
         there, anywhere = (self.addresses, address), (self.names, name)
-        return Try((self.pairs, (name, address)), (there,) if is_familiar else (there, anywhere))
+        return LoginAttempt((self.pairs, (name, address)), (there,) if is_familiar else (there, anywhere))
 
     def know(self, name: str, address: str) -> None:
         """Remember where somebody signed in, so that no guesses from elsewhere keep them out there."""
@@ -85,4 +85,4 @@ class Tries:
     def forgive(self, name: str) -> None:
         """Forget every try of a name, because it has another password now."""
         self.names.forgive(name)
-        self.pairs.forgive_where(lambda pair: pair[0] == name)
+        self.pairs.reset_where(lambda pair: pair[0] == name)

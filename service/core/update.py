@@ -20,14 +20,14 @@ from service.core.samples import Samples, stacked
 from service.core.strategies.strategy import Strategy
 from service.core.stride import settled
 from service.core.weights import averaged
-from service.core.windows import Windows
+from service.core.windows import WindowSet
 
 Train = Callable[[Network | None, Samples, Samples | None], Network]
 Curves = Literal["none", "shared", "by-code"]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class UpdateConfig:
     """What is decided beside training: who is remembered, what is read, and how probabilities are made.
 
     ``memory`` is the paper's M. Of it the share ``held_out`` is kept for calibration instead of replay: for
@@ -67,26 +67,26 @@ class Model:
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TaskData:
     """A machine to learn: windows to learn from, and later ones to calibrate on."""
 
     task: str
-    train: Windows
-    calibration: Windows
+    train: WindowSet
+    calibration: WindowSet
 
 
 def learn(
-    lesson: Lesson,
+    lesson: TaskData,
     *,
     network: Network | None,
     memory: Memory,
     vocabulary: Vocabulary,
-    recipe: Recipe,
+    recipe: UpdateConfig,
     train: Train,
     rng: Generator,
 ) -> tuple[Model, Memory]:
     """Return the model and the memory after one more machine; neither of those given is changed."""
-    trained = _trained(lesson, network, memory, vocabulary, recipe, train)
+    trained = _train(lesson, network, memory, vocabulary, recipe, train)
     targets = vocabulary.target_columns
     held_out = round(recipe.memory * recipe.held_out)
     updated = memory.updated(
@@ -96,23 +96,25 @@ def learn(
         strategy=recipe.strategy,
         targets=targets,
         rng=rng,
-    ).holding_out(lesson.task, lesson.calibration, size=held_out, rng=rng)
-    unlearned = _unlearned(lesson, updated, vocabulary, recipe)
+    ).with_holdout(lesson.task, lesson.calibration, size=held_out, rng=rng)
+    unlearned = _holdout_samples(lesson, updated, vocabulary, recipe)
     if recipe.averaging and network is not None and unlearned and not recipe.strategy.from_scratch:
         trained = settled(network, trained, unlearned)
     return _model(trained, vocabulary, unlearned, recipe), updated
 
 
-def nearer(model: Model, before: Network, *, lesson: Lesson, memory: Memory, recipe: Recipe) -> Model:
+def nearer(model: Model, before: Network, *, lesson: TaskData, memory: Memory, recipe: UpdateConfig) -> Model:
     """Return the model half the way back to the weights before, made honest anew.
 
     ``memory`` is the one that was learned with it.
     """
     halfway = averaged(before, model.network, share=0.5)
-    return _model(halfway, model.vocabulary, _unlearned(lesson, memory, model.vocabulary, recipe), recipe)
+    return _model(halfway, model.vocabulary, _holdout_samples(lesson, memory, model.vocabulary, recipe), recipe)
 
 
-def _unlearned(lesson: Lesson, memory: Memory, vocabulary: Vocabulary, recipe: Recipe) -> list[Samples]:
+def _holdout_samples(
+    lesson: TaskData, memory: Memory, vocabulary: Vocabulary, recipe: UpdateConfig
+) -> list[Samples]:
     """Return what no weights have learned from, of each machine that has any; the newest comes last."""
     if not round(recipe.memory * recipe.held_out):
         return []
@@ -121,14 +123,14 @@ def _unlearned(lesson: Lesson, memory: Memory, vocabulary: Vocabulary, recipe: R
     return [Samples.of(part, vocabulary, history=recipe.history) for part in parts]
 
 
-def _model(network: Network, vocabulary: Vocabulary, unlearned: list[Samples], recipe: Recipe) -> Model:
+def _model(network: Network, vocabulary: Vocabulary, unlearned: list[Samples], recipe: UpdateConfig) -> Model:
     targets = vocabulary.target_columns.size
     even = np.full(targets, 0.5, dtype=np.float32)
     plain = Model(vocabulary, network, Calibration.identity(targets), even)
     return calibrated(plain, unlearned, recipe=recipe) if unlearned else plain
 
 
-def calibrated(model: Model, checks: Sequence[Samples], *, recipe: Recipe) -> Model:
+def calibrated(model: Model, checks: Sequence[Samples], *, recipe: UpdateConfig) -> Model:
     """Return the model with curves and thresholds fitted on samples of several machines, each as weighty."""
     logits = [model.logits(part) for part in checks]
     mean = sum(map(len, checks)) / len(checks)
@@ -146,12 +148,12 @@ def calibrated(model: Model, checks: Sequence[Samples], *, recipe: Recipe) -> Mo
     return replace(model, thresholds=thresholds(said, likely))
 
 
-def _trained(
-    lesson: Lesson,
+def _train(
+    lesson: TaskData,
     network: Network | None,
     memory: Memory,
     vocabulary: Vocabulary,
-    recipe: Recipe,
+    recipe: UpdateConfig,
     train: Train,
 ) -> Network:
     new = Samples.of(lesson.train, vocabulary, history=recipe.history)

@@ -56,7 +56,7 @@ class StoredForecast:
     probabilities: NDArray[np.float32]
 
 
-def another_serves(champion: int | None, *, believed: int | None) -> Conflict:
+def champion_changed_error(champion: int | None, *, believed: int | None) -> Conflict:
     """Return the refusal of a change that was decided while another version served."""
     now = f"v{champion} serves by now" if champion is not None else "Nothing serves"
     return Conflict(f"{now}, not v{believed}: somebody was faster. Nothing was changed; look again, then decide.")

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from service.core.notice import Notice
+from service.core.notice import Notification
 from service.core.receivers import Receivers, literal
 from service.errors import InputRejected
 from wire.identity import MachineId
@@ -38,7 +38,7 @@ class Webhook:
         return self.enabled and here and _RANK.get(severity, 0) >= _RANK[self.severity]
 
 
-class Waiting(NamedTuple):
+class DeliveryBacklog(NamedTuple):
     """How many deliveries are still to be made, and when the oldest of them came up."""
 
     number: int
@@ -77,7 +77,7 @@ class Parcel(NamedTuple):
 
     delivery: Delivery
     webhook: Webhook
-    notice: Notice
+    notice: Notification
 
 
 class Answer(NamedTuple):
@@ -91,12 +91,12 @@ class Answer(NamedTuple):
     seconds: float = 0.0
 
     @property
-    def is_fine(self) -> bool:
+    def ok(self) -> bool:
         """Whether the receiver took it; a redirect is not followed, so it has not."""
         return self.status is not None and HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
     @property
-    def is_farewell(self) -> bool:
+    def gone(self) -> bool:
         """Whether the receiver wants nothing any more."""
         return self.status == HTTPStatus.GONE
 

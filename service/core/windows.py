@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from forecasting.history import with_machine
+from forecasting.history import append_machine_features
 from forecasting.vocabulary import Columns
 
 Codes = NDArray[np.int64]
@@ -15,7 +15,7 @@ Kind = TypeVar("Kind", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
-class Windows:
+class WindowSet:
     """Evidence and outcome of windows, side by side; every array but the two of codes has a row a window.
 
     ``codes`` (ascending) name the columns of ``counts``, the evidence with repeats collapsed, and of
@@ -41,7 +41,7 @@ class Windows:
     def __len__(self) -> int:
         return len(self.at)
 
-    def take(self, indices: NDArray[np.intp] | NDArray[np.bool_] | range) -> "Windows":
+    def take(self, indices: NDArray[np.intp] | NDArray[np.bool_] | range) -> "WindowSet":
         """Return some of the windows, in the order asked for; of a range, a view that copies nothing."""
         rows = slice(indices.start, indices.stop, indices.step) if isinstance(indices, range) else indices
         return replace(
@@ -64,17 +64,17 @@ class Windows:
 
     def own_history(self, columns: Columns) -> NDArray[np.float32]:
         """Return windows by codes by figures: each target code's own, followed by the machine's."""
-        return with_machine(_placed(self.history, self.tracked, columns), self.context)
+        return append_machine_features(_placed(self.history, self.tracked, columns), self.context)
 
 
-def joined(parts: Sequence[Windows]) -> Windows:
+def joined(parts: Sequence[WindowSet]) -> WindowSet:
     """Return all windows of several machines or moments as one, over every code that any of them knows."""
     if not parts:
         raise ValueError("There are no windows to join.")
     codes = np.unique(np.concatenate([part.codes for part in parts]))
     tracked = np.unique(np.concatenate([part.tracked for part in parts]))
     columns, followed = Columns(tuple(codes.tolist())), Columns(tuple(tracked.tolist()))
-    return Windows(
+    return WindowSet(
         at=np.concatenate([part.at for part in parts]),
         codes=codes,
         counts=np.concatenate([_placed(part.counts, part.codes, columns) for part in parts]),

@@ -10,14 +10,14 @@ from forecasting.series import AlarmSeries, moment
 from forecasting.window import WindowSpec, evidence
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.phrase import ago, counted, lasting, times
-from service.core.reason import DIGITS, Part, Pull
+from service.core.reason import DIGITS, Contribution, RenderedContribution
 from wire.words import PartKind
 
 _DAYS = 7
 
 
 @dataclass(frozen=True, eq=False)
-class Witness:
+class ExplanationRenderer:
     """Speaks of one machine as of ``at``, up to which ``record`` reaches.
 
     ``reach`` is how far back the model reads, ``usual`` the past moments it is compared with, and ``shares``
@@ -32,17 +32,19 @@ class Witness:
     shares: Mapping[int, tuple[float, float]]
     entries: Mapping[int, CatalogueEntry]
 
-    def told(self, pull: Pull) -> Part:
+    def told(self, pull: Contribution) -> RenderedContribution:
         """Put words and figures to a pull."""
         if pull.kind is PartKind.OTHERS:
             together = "One smaller part." if pull.number == 1 else f"{pull.number} smaller parts together."
-            return Part(pull.kind, None, "Everything else", pull.contribution, together)
+            return RenderedContribution(pull.kind, None, "Everything else", pull.contribution, together)
         series = self.record.series if pull.code is None else self._of(pull.code)
         seen = len(evidence(series, self.at, self.spec))
         last = moment(int(series.times[-1])) if len(series) else None
         if pull.code is None:
             sentence = self._condition(seen, last)
-            return Part(pull.kind, None, "The machine as a whole", pull.contribution, sentence, seen, last)
+            return RenderedContribution(
+                pull.kind, None, "The machine as a whole", pull.contribution, sentence, seen, last
+            )
         entry = self.entries.get(pull.code) or unknown_code(pull.code)
         if pull.kind is PartKind.RECENCY:
             told = self._recency(last)
@@ -51,7 +53,7 @@ class Witness:
         else:
             told = self._presence(pull.code, seen, last)
         now, usually = self.shares[pull.code] if pull.kind is PartKind.ALARM else (None, None)
-        return Part(
+        return RenderedContribution(
             pull.kind,
             pull.code,
             entry.text,

@@ -14,7 +14,7 @@ from service.core.catalogue import parse_catalogue
 from service.core.enrolment import NewMachine
 from service.demo.plan import BACKLOG, HISTORY_DAYS, SEED, DemoMachine, Plan
 from service.errors import Unavailable
-from service.flows.load_history import LogFile, load_history
+from service.flows.load_history import ImportFile, load_history
 from service.settings import Settings
 
 
@@ -53,7 +53,7 @@ def _seed(stores: Stores, settings: Settings, plan: Plan, new: list[DemoMachine]
             stores.enrolments.enrol(wish, key=None, who="demo", at=datetime.now(UTC), plant_at=start)
             load_history(
                 stores.machines.get(machine.id),
-                LogFile(log, serial=str(machine.index)),
+                ImportFile(log, serial=str(machine.index)),
                 recorder=stores.events,
                 now=start,
                 policy=time_policy(settings),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.series import AlarmSeries
-from service.core.windows import Windows
+from service.core.windows import WindowSet
 from service.errors import InputRejected
 from wire.micros import micros
 
@@ -22,7 +22,7 @@ _HEADER: Final = ["timestamp", "alarm", "serial"]
 _HOUR: Final = 3_600_000_000
 
 
-def read_windows(path: Path) -> tuple[dict[str, Windows], dict[str, Windows]]:
+def read_windows(path: Path) -> tuple[dict[str, WindowSet], dict[str, WindowSet]]:
     """Read the publisher's windows: rows of codes padded with noughts, repeats collapsed; train and test.
 
     The file has the order of windows and no times, so an hour is counted from each to the next.
@@ -42,7 +42,7 @@ def _names(part: str) -> tuple[str, str, str]:
     return f"x_{part}", f"y_{part}", f"stratify_{part}"
 
 
-def _part(path: Path, arrays: dict[str, NDArray[np.generic]], part: str) -> dict[str, Windows]:
+def _part(path: Path, arrays: dict[str, NDArray[np.generic]], part: str) -> dict[str, WindowSet]:
     x, y, serial = (arrays[name] for name in _names(part))
     numbers = all(np.issubdtype(array.dtype, np.integer) for array in (x, y, serial))
     if not numbers or x.ndim != 2 or y.ndim != 2 or serial.ndim != 1 or not len(x) == len(y) == len(serial):  # noqa: PLR2004
@@ -53,11 +53,11 @@ def _part(path: Path, arrays: dict[str, NDArray[np.generic]], part: str) -> dict
     }
 
 
-def _windows(x: NDArray[np.int64], y: NDArray[np.int64]) -> Windows:
+def _windows(x: NDArray[np.int64], y: NDArray[np.int64]) -> WindowSet:
     codes = np.unique(np.concatenate([x.ravel(), y.ravel()]))
     codes = codes[codes != 0]
     rows = len(x)
-    return Windows(
+    return WindowSet(
         at=np.arange(rows, dtype=np.int64) * _HOUR,
         codes=codes,
         counts=np.stack([np.sum(x == code, axis=1, dtype=np.int32) for code in codes], axis=1),

@@ -13,7 +13,7 @@ from forecasting.series import AlarmSeries
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
 from service.core.dataset import covered_moments, split, windows
-from service.core.windows import Windows
+from service.core.windows import WindowSet
 from service.errors import InputRejected
 from wire.micros import moment
 
@@ -26,9 +26,9 @@ class MachineWindows:
     """One machine: windows to learn from, later ones to calibrate on, and the last ones for the exam."""
 
     name: str
-    train: Windows
-    calibration: Windows
-    exam: Windows
+    train: WindowSet
+    calibration: WindowSet
+    exam: WindowSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ def from_log(log: Mapping[str, AlarmSeries], cut: Cut) -> Fleet:
     return _fleet(parts, cut)
 
 
-def from_windows(train: Mapping[str, Windows], exam: Mapping[str, Windows], cut: Cut) -> Fleet:
+def from_windows(train: Mapping[str, WindowSet], exam: Mapping[str, WindowSet], cut: Cut) -> Fleet:
     """Take windows that the publisher has already cut, filtered and split."""
     horizon = WindowSpec().horizon
     parts = {}

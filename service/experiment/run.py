@@ -11,7 +11,7 @@ from service.core.memory import Memory
 from service.core.ocdm import Labels, divergence
 from service.core.samples import Samples
 from service.core.strategies.strategy import Kept, Places, Strategy
-from service.core.update import Lesson, Recipe, learn
+from service.core.update import TaskData, UpdateConfig, learn
 from service.experiment.exam import Exam, Marks, marked
 from service.experiment.fleet import Fleet
 from service.experiment.results import Run, Upkeep
@@ -35,7 +35,7 @@ def run(
     fleet: Fleet,
     papers: Sequence[Exam],
     *,
-    recipe: Recipe,
+    recipe: UpdateConfig,
     training: TrainingSpec,
     seed: int,
     clock: Clock,
@@ -61,7 +61,7 @@ def run(
             return trained
 
         model, memory = learn(
-            Lesson(machine.name, machine.train, machine.calibration),
+            TaskData(machine.name, machine.train, machine.calibration),
             network=network,
             memory=memory,
             vocabulary=fleet.vocabulary,

@@ -13,7 +13,7 @@ from service.core.people import Key, Session
 from service.core.principal import Principal
 from service.core.secret import Token, digest, matches, read_token
 from service.errors import Unavailable
-from service.store.people import KeyStore, SessionStore
+from service.store.people import ApiKeyStore, SessionStore
 from wire.words import PrincipalKind, Role
 
 _MOST_KEPT = 10_000  # tokens
@@ -23,14 +23,14 @@ PAGE = Principal("page", Role.VIEWER, None, PrincipalKind.SYSTEM)
 
 
 @dataclass
-class Access:
+class Authenticator:
     """Remembers for ``remember`` seconds what it found; a change is seen at once here, and soon elsewhere.
 
     ``own`` are the tokens of this process: of whoever reads its folder, and of its own pages.
     """
 
     sessions: SessionStore
-    keys: KeyStore
+    keys: ApiKeyStore
     wall: Callable[[], datetime]
     idle: timedelta
     own: dict[Token, Principal] = field(default_factory=dict)
@@ -83,10 +83,10 @@ class Access:
 
     def forget(self) -> None:
         """Look again at every token, here and elsewhere: somebody's rights have changed."""
-        self.forget_here()
+        self.invalidate_local()
         self.told()
 
-    def forget_here(self) -> None:
+    def invalidate_local(self) -> None:
         """Look again at every token, because rights have changed in another process."""
         with self._lock:
             self._changes += 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from forecasting.forecaster import Forecaster
 from forecasting.network import Matrix
-from service.core.base_rate import LOOK_BACK, base_rates
+from service.core.base_rate import LOOKBACK, base_rates
 from service.core.machine import Machine
 from service.store.events import EventStore
 from wire.micros import micros
@@ -47,7 +47,7 @@ class BaseRates:
         if first is None:
             return None
         rates = base_rates(
-            self.log.series(machine, at - LOOK_BACK, at),
+            self.log.series(machine, at - LOOKBACK, at),
             micros(first),
             np.array([micros(at)], dtype=np.int64),
             model.spec.horizon // timedelta(microseconds=1),

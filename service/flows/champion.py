@@ -13,7 +13,7 @@ from service.errors import NoChampion, Unavailable
 from service.store.versions import VersionStore
 
 _LOOK_AGAIN = 0.5  # seconds: a new champion is noticed this soon
-_KEEP_LOADED = 4
+_MAX_LOADED = 4
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Serving:
     forecaster: Forecaster
 
 
-class Champion:
+class ChampionCache:
     """Looks for a new champion at most twice a second and keeps the last few models loaded."""
 
     def __init__(self, versions: VersionStore, *, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -48,7 +48,7 @@ class Champion:
                 )
             return self._current
 
-    def look_again(self) -> None:
+    def invalidate(self) -> None:
         """Look for a new champion at the next chance."""
         self._looked = float("-inf")
 
@@ -89,7 +89,7 @@ class Champion:
         if serving is None or serving.version.number != version.number:
             serving = Serving(version, self._versions.load(version))
             self._loaded[version.weights] = serving
-            if len(self._loaded) > _KEEP_LOADED:
+            if len(self._loaded) > _MAX_LOADED:
                 self._loaded.popitem(last=False)
         self._loaded.move_to_end(version.weights)
         return serving

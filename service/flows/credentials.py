@@ -13,10 +13,10 @@ from threading import Lock
 
 from service.broker.dynamic_security import DynamicSecurity
 from service.core.credential import (
+    AclDiff,
+    BrokerAclSnapshot,
     Credential,
-    Differences,
     Guard,
-    Guarded,
     Ownership,
     differences,
     ownership,
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Issued:
+class IssuedCredential:
     """A credential with its password, which is shown once and kept nowhere."""
 
     credential: Credential
@@ -50,7 +50,7 @@ def _password() -> str:
 
 
 @dataclass
-class CredentialDesk:
+class CredentialService:
     """The flow and its ports; ``security`` of None means that the broker is none of ours to guard."""
 
     machines: MachineStore
@@ -69,7 +69,7 @@ class CredentialDesk:
         if self.security is None:
             self.guard, self.why_not = Guard.OFF, "the setting broker_dynamic_security is off"
 
-    def find_out(self) -> Guard:
+    def probe(self) -> Guard:
         """Ask the broker whether it is guarded; :class:`Unavailable` while it is away."""
         if self.security is not None:
             guard, why_not = self.security.guard()
@@ -78,7 +78,7 @@ class CredentialDesk:
             self.guard, self.why_not = guard, why_not
         return self.guard
 
-    def enrolled(self, machine: Machine, *, is_new: bool, who: str) -> tuple[Issued | None, str | None]:
+    def enrolled(self, machine: Machine, *, is_new: bool, who: str) -> tuple[IssuedCredential | None, str | None]:
         """Issue to a machine that has just been enrolled and holds none; or say what keeps us from it.
 
         The enrolment stands whatever happens here. A machine whose credentials were revoked gets new ones only
@@ -103,12 +103,12 @@ class CredentialDesk:
                 )
             return None, f"No credentials were issued. {error} {_rotate(machine.id)}"
 
-    def rotate(self, machine: MachineId, *, who: str) -> Issued:
+    def rotate(self, machine: MachineId, *, who: str) -> IssuedCredential:
         """Issue a new password; whoever is there with the old one is thrown out."""
         known = self.machines.get(machine)
-        known.insist_on_presence()
+        known.require_active()
         with self._alone():
-            self.find_out()  # a broker that is away must not cost the machine the password it has
+            self.probe()  # a broker that is away must not cost the machine the password it has
             if not self._owns(self._guarding()):
                 raise Conflict(f"No credentials were issued. {self.foreign}")
             return self._admit(known, self.credentials.rotate(known, at=self.clock.now(), who=who))
@@ -122,7 +122,7 @@ class CredentialDesk:
         with self._alone():
             self.credentials.revoke(known, at=self.clock.now(), who=who, reason=reason)
             held = self.credentials.of(known)
-            note = self._expel(known) if held is not None else None
+            note = self._disable(known) if held is not None else None
         if note is not None:
             log.warning("the credentials of %s are revoked, but not at the broker: %s", machine, note)
         return held, note
@@ -132,9 +132,9 @@ class CredentialDesk:
         known = self.credentials.of(self.machines.get(machine))
         return known, self._advice(machine, known)
 
-    def reconcile(self) -> Differences | None:
+    def reconcile(self) -> AclDiff | None:
         """Make broker and database agree; None while the broker is not guarded, or belongs to another database."""
-        if self.security is None or self.find_out() is not Guard.ON:
+        if self.security is None or self.probe() is not Guard.ON:
             return None
         with self._alone():
             self.credentials.disown_unconfirmed(at=self.clock.now())
@@ -143,7 +143,7 @@ class CredentialDesk:
                 log.warning(self.foreign)
                 return None
             found = differences(issued, guarded)
-            self._mend(self.security, found)
+            self._repair(self.security, found)
             self.credentials.settle(
                 well=found.well, locked_out=found.locked_out, newer=found.newer, at=self.clock.now()
             )
@@ -154,7 +154,7 @@ class CredentialDesk:
 
     def look(self) -> None:
         """Find out what the process that reconciles has found."""
-        guard, issued = self.find_out(), self.credentials.all()
+        guard, issued = self.probe(), self.credentials.all()
         self.locked_out = sorted(one.machine for one in issued if one.state is CredentialState.LOCKED_OUT)
         if self.security is not None and guard is Guard.ON:
             guarded = self.security.look()
@@ -166,7 +166,7 @@ class CredentialDesk:
         with self._one, self.credentials.alone():
             yield
 
-    def _mend(self, security: DynamicSecurity, found: Differences) -> None:
+    def _repair(self, security: DynamicSecurity, found: AclDiff) -> None:
         if found.strangers:
             security.set_aside(found.strangers)
         if found.withdrawn or found.stray_roles:
@@ -176,11 +176,11 @@ class CredentialDesk:
         for machine in found.missing:
             security.hold(machine)
         for machine in found.outdated:
-            security.keep_out(machine)
+            security.disable(machine)
         for machine in dict.fromkeys([*found.bent, *found.wrong_roles]):
             security.straighten(machine)
 
-    def _admit(self, machine: Machine, credential: Credential) -> Issued:
+    def _admit(self, machine: Machine, credential: Credential) -> IssuedCredential:
         password = self.password()
         try:
             self._guarding().admit(
@@ -197,9 +197,9 @@ class CredentialDesk:
         name, zone = agent_name(machine.id), machine.time_zone
         text = edge_toml(machine.id, self.access, username=name, password=password, time_zone=zone)
         self.locked_out = [one for one in self.locked_out if one != machine.id]
-        return Issued(credential, password, text)
+        return IssuedCredential(credential, password, text)
 
-    def _expel(self, machine: Machine) -> str | None:
+    def _disable(self, machine: Machine) -> str | None:
         self.locked_out = [one for one in self.locked_out if one != machine.id]
         try:
             if self.security is not None and self._is_guarded():
@@ -218,7 +218,7 @@ class CredentialDesk:
             return True
         return self._claims(security, self.credentials.all(), security.look())
 
-    def _claims(self, security: DynamicSecurity, issued: list[Credential], guarded: Guarded) -> bool:
+    def _claims(self, security: DynamicSecurity, issued: list[Credential], guarded: BrokerAclSnapshot) -> bool:
         identity = self.credentials.installation()
         found = ownership(identity, issued, guarded)
         self.foreign = _foreign(found, guarded)
@@ -228,7 +228,7 @@ class CredentialDesk:
 
     def _is_guarded(self) -> bool:
         """Say whether the broker is guarded, and ask it unless it was: it may have become so since."""
-        return self.guard is Guard.ON or self.find_out() is Guard.ON
+        return self.guard is Guard.ON or self.probe() is Guard.ON
 
     def _farewell(self, machine: Machine) -> tuple[str, bytes] | None:
         """Return what the will of an agent that is online would say: nobody publishes it for whom we throw out."""
@@ -280,7 +280,7 @@ def adopt(credentials: CredentialStore, security: DynamicSecurity) -> list[str]:
     return strangers
 
 
-def _foreign(found: Ownership, guarded: Guarded) -> str | None:
+def _foreign(found: Ownership, guarded: BrokerAclSnapshot) -> str | None:
     if found in (Ownership.OWN, Ownership.UNCLAIMED):
         return None
     admitted = sum(holder.enabled for holder in guarded.holders.values())

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from threading import Event
 
-from service.broker.announcer import ForecastAnnouncer
+from service.broker.announcer import ForecastPublisher
 from service.core.enrolment import Enrolled, NewMachine
 from service.core.job import Job
 from service.core.machine import Machine
 from service.core.message import Message
 from service.core.time_zone import zone_named
 from service.errors import Conflict, InputRejected
-from service.flows.credentials import CredentialDesk
-from service.flows.schooling import School
+from service.flows.credentials import CredentialService
+from service.flows.schooling import DatasetBuilder
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
 from service.store.jobs import JobStore
@@ -48,11 +48,11 @@ class Enrolment:
     enrolments: EnrolmentStore
     jobs: JobStore
     log: EventStore
-    school: School
+    school: DatasetBuilder
     clock: PlantClock
-    announcer: ForecastAnnouncer
+    announcer: ForecastPublisher
     refresh_after: timedelta | None
-    credentials: CredentialDesk | None = None
+    credentials: CredentialService | None = None
     wall: Callable[[], datetime] = wall_now
     news: Event = field(default_factory=Event)
     _looked: dict[int, datetime] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Enrolment:
             admitted += self._admit(job, now)
         return admitted
 
-    def look_again(self) -> None:
+    def invalidate(self) -> None:
         """Look at every collecting machine at the next chance: a past may have been loaded."""
         self._looked.clear()
         self.news.set()
@@ -169,7 +169,7 @@ class Enrolment:
 
     def _present(self, machine: MachineId) -> Machine:
         known = self.machines.get(machine)
-        known.insist_on_presence()
+        known.require_active()
         return known
 
 

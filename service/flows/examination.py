@@ -7,17 +7,17 @@ import numpy as np
 
 from service.core.contrast import BRIER_SKILL, METRICS, Pair
 from service.core.exam import Exam, Marks, examine
-from service.core.gate import Limits, Sitting, Verdict, judge
+from service.core.gate import Limits, MachineComparison, Verdict, judge
 from service.core.job import Progress
 from service.core.update import Model
-from service.store.exams import ExamStore
+from service.store.exams import HoldoutStore
 from wire.identity import MachineId
 
 _FIGURES = (*METRICS, "macro_f1")
 
 
 @dataclass(frozen=True, eq=False)
-class Reigning:
+class Champion:
     """The version that serves, and its model."""
 
     number: int
@@ -50,10 +50,10 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Examination:
+class CandidateEvaluation:
     """The exams' arithmetic and where they are kept."""
 
-    exams: ExamStore
+    exams: HoldoutStore
     limits: Limits
 
     def of(
@@ -62,7 +62,7 @@ class Examination:
         candidate: Model,
         exam: Exam,
         *,
-        champion: Reigning | None,
+        champion: Champion | None,
         others: Sequence[str],
         told: Callable[[Progress], None],
     ) -> Report:
@@ -86,11 +86,11 @@ class Examination:
         return Report(marks, unseen, best, judge(sittings, self.limits))
 
 
-def _new(name: str, exam: Exam, own: Marks, unseen: Marks | None) -> Sitting:
+def _new(name: str, exam: Exam, own: Marks, unseen: Marks | None) -> MachineComparison:
     if unseen is not None:
-        return Sitting(name, new=True, against_best={}, against_champion=_pair(exam, own, unseen))
+        return MachineComparison(name, new=True, against_best={}, against_champion=_pair(exam, own, unseen))
     codes = own.targets
-    return Sitting.first(
+    return MachineComparison.first(
         name,
         at=exam.windows.at,
         labels=exam.labels(codes),
@@ -99,9 +99,9 @@ def _new(name: str, exam: Exam, own: Marks, unseen: Marks | None) -> Sitting:
     )
 
 
-def _old(name: str, exam: Exam, own: Marks, answers: Mapping[int, Marks], champion: int) -> Sitting:
+def _old(name: str, exam: Exam, own: Marks, answers: Mapping[int, Marks], champion: int) -> MachineComparison:
     best = {metric: found for metric in METRICS if (found := _best(answers, metric))}
-    return Sitting(
+    return MachineComparison(
         name,
         new=False,
         against_best={metric: _pair(exam, own, one) for metric, one in best.items()},

@@ -10,12 +10,12 @@ import numpy as np
 from forecasting.explanation import USUAL_SPAN, Explanation, explained
 from forecasting.forecaster import Forecaster, Record
 from service.core.catalogue import CatalogueEntry, unknown_code
-from service.core.reason import DIGITS, Pull, Reason, gathered
-from service.core.witness import Witness
+from service.core.reason import DIGITS, Contribution, Reason, gathered
+from service.core.witness import ExplanationRenderer
 from service.errors import NotFound
 from service.flows.champion import Serving
-from service.flows.forecast import ForecastDesk, Then
-from service.flows.newest import NewestForecasts
+from service.flows.forecast import ForecastService, ServingAt
+from service.flows.newest import ForecastCache
 from service.flows.wording import wanted
 from wire.identity import MachineId
 from wire.words import PartKind
@@ -30,7 +30,7 @@ _NO_PAST: Final = "what the model says of a machine that was never heard, becaus
 
 
 @dataclass(frozen=True)
-class Explained:
+class ForecastExplanation:
     """Why a machine's forecast says what it says, in the order of the forecast."""
 
     site: str
@@ -44,25 +44,25 @@ class Explained:
 
 
 @dataclass(frozen=True)
-class ExplanationDesk:
+class ExplanationService:
     """Explains what the forecast desk says; keeps nothing, because one takes a few hundredths of a second."""
 
-    desk: ForecastDesk
-    newest: NewestForecasts
+    desk: ForecastService
+    newest: ForecastCache
 
-    def now(self, machine: MachineId, *, code: int | None, parts: int) -> Explained:
+    def now(self, machine: MachineId, *, code: int | None, parts: int) -> ForecastExplanation:
         """Explain the newest forecast, as of the moment it was made, so that both tell the same figures."""
         known = self.desk.machines.get(machine)
-        known.insist_on_presence()
+        known.require_active()
         at = self.newest.of([known])[0].forecast.as_of
-        then = Then(known, self.desk.champion.current(), hindsight=False)
+        then = ServingAt(known, self.desk.champion.current(), hindsight=False)
         return self._explain(then, at, code, parts)
 
-    def past(self, machine: MachineId, at: datetime, *, code: int | None, parts: int) -> Explained:
+    def past(self, machine: MachineId, at: datetime, *, code: int | None, parts: int) -> ForecastExplanation:
         """Explain the forecast as of a past moment, by the version that made it."""
         return self._explain(self.desk.then(machine, at), at, code, parts)
 
-    def _explain(self, then: Then, at: datetime, code: int | None, parts: int) -> Explained:
+    def _explain(self, then: ServingAt, at: datetime, code: int | None, parts: int) -> ForecastExplanation:
         machine, model = then.machine, then.serving.forecaster
         entries = self.desk.catalogue.entries()
         columns = _columns(then.serving, entries, code)
@@ -70,10 +70,12 @@ class ExplanationDesk:
         record = Record(series, self.desk.log.first_at(machine) or at)
         why = explained(model, record, at, columns)
         inputs = model.vocabulary.inputs
-        shares = dict(zip(inputs, zip(why.shares.tolist(), why.usual_shares.tolist(), strict=True), strict=True))
-        witness = Witness(record, at, model.spec, model.reach, why.moments, shares, entries)
+        shares = dict(
+            zip(inputs, zip(why.shares.tolist(), why.baseline_shares.tolist(), strict=True), strict=True)
+        )
+        witness = ExplanationRenderer(record, at, model.spec, model.reach, why.moments, shares, entries)
         rows = np.argsort(-why.probabilities, kind="stable").tolist()
-        return Explained(
+        return ForecastExplanation(
             site=machine.id.site,
             machine=machine.id.machine,
             as_of=at,
@@ -96,7 +98,9 @@ def _columns(serving: Serving, entries: dict[int, CatalogueEntry], code: int | N
     return columns
 
 
-def _reason(model: Forecaster, why: Explanation, row: int, column: int, keep: int, witness: Witness) -> Reason:
+def _reason(
+    model: Forecaster, why: Explanation, row: int, column: int, keep: int, witness: ExplanationRenderer
+) -> Reason:
     code = model.vocabulary.targets[column]
     entry = witness.entries.get(code) or unknown_code(code)
     log_odds, usual = (round(float(one[row]), DIGITS) for one in (why.log_odds, why.usual_log_odds))
@@ -106,17 +110,17 @@ def _reason(model: Forecaster, why: Explanation, row: int, column: int, keep: in
         text=entry.text,
         severity=entry.severity,
         probability=round(float(why.probabilities[row]), DIGITS),
-        usual_probability=round(float(why.usual_probabilities[row]), DIGITS),
+        usual_probability=round(float(why.baseline_probabilities[row]), DIGITS),
         log_odds=log_odds,
         usual_log_odds=usual,
         parts=[witness.told(pull) for pull in pulls],
     )
 
 
-def _pulls(model: Forecaster, why: Explanation, row: int, code: int) -> Iterator[Pull]:
+def _pulls(model: Forecaster, why: Explanation, row: int, code: int) -> Iterator[Contribution]:
     for past, contribution in zip(model.vocabulary.inputs, why.alarms[row].tolist(), strict=True):
-        yield Pull(PartKind.ALARM, past, contribution)
+        yield Contribution(PartKind.ALARM, past, contribution)
     if why.history is not None:
-        yield Pull(PartKind.RECENCY, code, float(why.history.recency[row]))
-        yield Pull(PartKind.HABIT, code, float(why.history.habit[row]))
-        yield Pull(PartKind.CONDITION, None, float(why.history.condition[row]))
+        yield Contribution(PartKind.RECENCY, code, float(why.history.recency[row]))
+        yield Contribution(PartKind.HABIT, code, float(why.history.habit[row]))
+        yield Contribution(PartKind.CONDITION, None, float(why.history.condition[row]))

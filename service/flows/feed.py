@@ -24,7 +24,7 @@ _WAIT_FOR_A_PLACE = 30.0  # seconds
 
 
 @dataclass(eq=False, slots=True)
-class Raised:
+class AlarmEvent:
     """An alarm that was just committed; ``encoded`` is filled by the first who needs it in words."""
 
     machine: MachineId
@@ -54,17 +54,17 @@ class Batch(NamedTuple):
     """What has waited for a listener, alarms first, as they are what forecasts are made from."""
 
     missed: int
-    alarms: list[Raised]
+    alarms: list[AlarmEvent]
     forecasts: list[bytes]
 
 
 class Subscription:
     """One listener's place; ``wake`` is called, from any thread, when something waits or the feed has ended."""
 
-    def __init__(self, feed: "Feed", wish: Wish, wake: Callable[[], None], most: int) -> None:
+    def __init__(self, feed: "EventBus", wish: Wish, wake: Callable[[], None], most: int) -> None:
         self._feed, self.wish, self._wake = feed, wish, wake
         self._lock = Lock()
-        self._alarms: deque[Raised] = deque(maxlen=most)
+        self._alarms: deque[AlarmEvent] = deque(maxlen=most)
         self._forecasts: dict[MachineId, bytes] = {}
         self._missed = 0
         self._asleep = True
@@ -82,7 +82,7 @@ class Subscription:
         """Listen no more; harmless if it is closed."""
         self._feed.leave(self)
 
-    def put_alarms(self, alarms: Sequence[Raised], *, missed: int = 0) -> None:
+    def put_alarms(self, alarms: Sequence[AlarmEvent], *, missed: int = 0) -> None:
         """Let alarms wait, at the price of the oldest where there is no room; ``missed`` were lost on the way."""
         with self._lock:
             room = (self._alarms.maxlen or 0) - len(self._alarms)
@@ -105,7 +105,7 @@ class Subscription:
             self._wake()
 
 
-class Feed:
+class EventBus:
     """Where what happens is told; ``listened`` is all that a publisher need look at while nobody listens."""
 
     def __init__(self, *, most_listeners: int, most_of_one: int | None = None, most_waiting: int = 1000) -> None:
@@ -181,17 +181,17 @@ class Feed:
         if not listening:
             return
         names = {machine.row: machine.id for machine in machines}
-        alarms: dict[MachineId, list[Raised]] = {}
+        alarms: dict[MachineId, list[AlarmEvent]] = {}
         for row in rows:
             if row.flag == IN_TIME:
                 machine = names[row.machine]
-                alarms.setdefault(machine, []).append(Raised(machine, row.at_us, row.code))
+                alarms.setdefault(machine, []).append(AlarmEvent(machine, row.at_us, row.code))
         for one in listening:
             wanted = [alarm for machine, some in alarms.items() if one.wish.wants(machine) for alarm in some]
             if wanted:
                 one.put_alarms(wanted)
 
-    def relay(self, alarms: Sequence[Raised], *, missed: int = 0) -> None:
+    def relay(self, alarms: Sequence[AlarmEvent], *, missed: int = 0) -> None:
         """Tell alarms that another process has committed, and how many more there were."""
         for one in self._subscriptions:
             if one.wish.relayed and StreamKind.ALARM in one.wish.kinds:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from forecasting.series import AlarmSeries
-from service.core.alarm_figures import Observed, Tally, code_tallies, tallies
+from service.core.alarm_figures import Observed, Tally, count_by_code, tallies
 from service.core.findings import (
     Bucket,
     CodeCount,
@@ -21,9 +21,9 @@ from service.core.findings import (
     floods_found,
     standing_found,
 )
-from service.core.left_out import LeftOut, without
+from service.core.left_out import ExcludedSpan, without
 from service.core.machine import Agent, Machine
-from service.core.plant_time import Slices, by_daily_times, by_days, by_hours
+from service.core.plant_time import TimeBins, by_daily_times, by_days, by_hours
 from service.core.standing import LEAD
 from service.errors import InputRejected, Unavailable
 from service.flows.choice import chosen_machines, chosen_span
@@ -32,11 +32,11 @@ from service.store.events import EventStore
 from wire.clock import PlantClock
 from wire.micros import micros, moment
 from wire.moment import EARLIEST
-from wire.words import BucketLength, FigureLines
+from wire.words import AlarmMetricsGrouping, BucketLength
 from wire.zones import common_zone
 
 USUAL_SPAN = timedelta(days=7)
-LONGEST_SPAN = timedelta(days=92)
+MAX_SPAN = timedelta(days=92)
 HOURS_UP_TO = timedelta(days=7)
 MOST_READ = 1_000_000  # alarms of one machine
 PATIENCE = 5.0  # seconds that a request waits while others are computed
@@ -45,10 +45,10 @@ _HOURS = [time(hour) for hour in range(24)]
 
 
 @dataclass(frozen=True)
-class FiguresQuery:
+class AlarmMetricsQuery:
     """Which alarms figures are about; all machines and the last seven plant days unless told otherwise."""
 
-    by: FigureLines = FigureLines.MACHINE
+    by: AlarmMetricsGrouping = AlarmMetricsGrouping.MACHINE
     site: str | None = None
     machine: str | None = None
     since: datetime | None = None
@@ -57,7 +57,7 @@ class FiguresQuery:
 
 
 @dataclass(frozen=True)
-class LineKey:
+class GroupKey:
     """What a line is about; of these the one that it is by, with a machine its site too."""
 
     site: str | None = None
@@ -80,7 +80,7 @@ class Figures:
     machines: int
     left_out: int
     total: Tally
-    lines: list[tuple[LineKey, Tally]]
+    lines: list[tuple[GroupKey, Tally]]
     codes: list[CodeCount]
     floods: list[MachineFlood]
     chatter: list[MachineChatter]
@@ -91,13 +91,13 @@ class Figures:
     truncated: int = 0
 
 
-def nothing_left_out(_since: datetime, _until: datetime) -> Collection[LeftOut]:
+def nothing_excluded(_since: datetime, _until: datetime) -> Collection[ExcludedSpan]:
     """Leave nothing out."""
     return ()
 
 
 @dataclass(frozen=True)
-class FiguresDesk:
+class AlarmMetricsService:
     """Reads a machine at a time, so that a long span of a large fleet needs little memory.
 
     ``left_out`` names the codes that were shelved somewhere in a span; their alarms are taken out of every figure.
@@ -107,12 +107,12 @@ class FiguresDesk:
     log: EventStore
     clock: PlantClock
     shifts: Mapping[str, time]
-    left_out: Callable[[datetime, datetime], Collection[LeftOut]] = nothing_left_out
+    left_out: Callable[[datetime, datetime], Collection[ExcludedSpan]] = nothing_excluded
     most_read: int = MOST_READ
     patience: float = PATIENCE
     room: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_AT_ONCE))
 
-    def figures(self, query: FiguresQuery) -> Figures:
+    def figures(self, query: AlarmMetricsQuery) -> Figures:
         """Return the figures that a query asks for; few are computed at a time: they may take much memory."""
         if not self.room.acquire(timeout=self.patience):
             raise Unavailable("Figures are being computed for others; ask again, or for a shorter span.")
@@ -121,13 +121,13 @@ class FiguresDesk:
         finally:
             self.room.release()
 
-    def _figures(self, query: FiguresQuery) -> Figures:
+    def _figures(self, query: AlarmMetricsQuery) -> Figures:
         since, until = chosen_span(
-            query.since, query.until, now=self.clock.now(), usual=USUAL_SPAN, longest=LONGEST_SPAN
+            query.since, query.until, now=self.clock.now(), usual=USUAL_SPAN, longest=MAX_SPAN
         )
-        ruler = _Ruler(query, since, until, self.shifts)
+        ruler = _Grouping(query, since, until, self.shifts)
         machines = chosen_machines(self.machines, query.site, query.machine)
-        sums = _Sums(ruler, common_zone(machine.time_zone for machine in machines))
+        sums = _Accumulator(ruler, common_zone(machine.time_zone for machine in machines))
         agents = self.machines.agents()
         lead = max(since - LEAD, EARLIEST)
         shelved = self.left_out(lead, until)
@@ -140,10 +140,10 @@ class FiguresDesk:
             slices = ruler.slices(machine)
             if kept is not series:
                 sums.left_out += _inside(slices, Observed(series)) - _inside(slices, Observed(kept))
-            sums.take(machine, Observed(kept), slices, self._watched(machine, agents.get(machine.id)))
+            sums.take(machine, Observed(kept), slices, self._monitored_span(machine, agents.get(machine.id)))
         return sums.figures(len(machines))
 
-    def _watched(self, machine: Machine, agent: Agent | None) -> tuple[int, int]:
+    def _monitored_span(self, machine: Machine, agent: Agent | None) -> tuple[int, int]:
         """Return from when to when a machine was heard, by its alarms or its agent's signs of life.
 
         Before and after nobody knows what it raised, and a rate over that time would be too low.
@@ -155,40 +155,42 @@ class FiguresDesk:
         return (micros(min(heard)), micros(max(heard))) if heard else (0, 0)
 
 
-class _Ruler:
+class _Grouping:
     """Cuts the span into slices for each machine, by the clock on its own wall; cut once for each time zone."""
 
-    def __init__(self, query: FiguresQuery, since: datetime, until: datetime, shifts: Mapping[str, time]) -> None:
+    def __init__(
+        self, query: AlarmMetricsQuery, since: datetime, until: datetime, shifts: Mapping[str, time]
+    ) -> None:
         if query.shift is not None and query.shift not in shifts:
             raise InputRejected(f"There is no shift {query.shift!r}; there are {', '.join(shifts)}.")
         self.by, self.since, self.until = query.by, since, until
         self._shift, self._shifts = query.shift, shifts
         self._names = list(shifts)
-        self._cut: dict[str, Slices] = {}
+        self._cut: dict[str, TimeBins] = {}
 
-    def slices(self, machine: Machine) -> Slices:
+    def slices(self, machine: Machine) -> TimeBins:
         """Return the slices that count, a group for each line that a machine can have in time."""
         if machine.time_zone not in self._cut:
             self._cut[machine.time_zone] = self._slices(ZoneInfo(machine.time_zone))
         return self._cut[machine.time_zone]
 
-    def key(self, machine: Machine, group: int) -> LineKey:
+    def key(self, machine: Machine, group: int) -> GroupKey:
         """Return the line that a machine's group belongs to."""
         match self.by:
-            case FigureLines.SITE:
-                return LineKey(site=machine.id.site)
-            case FigureLines.MACHINE:
-                return LineKey(site=machine.id.site, machine=machine.id.machine)
-            case FigureLines.SHIFT:
-                return LineKey(shift=self._names[group])
-            case FigureLines.DAY:
-                return LineKey(day=date.fromordinal(group))
-            case FigureLines.HOUR:
-                return LineKey(hour=group)
-            case FigureLines.CODE:
-                return LineKey(code=group)
+            case AlarmMetricsGrouping.SITE:
+                return GroupKey(site=machine.id.site)
+            case AlarmMetricsGrouping.MACHINE:
+                return GroupKey(site=machine.id.site, machine=machine.id.machine)
+            case AlarmMetricsGrouping.SHIFT:
+                return GroupKey(shift=self._names[group])
+            case AlarmMetricsGrouping.DAY:
+                return GroupKey(day=date.fromordinal(group))
+            case AlarmMetricsGrouping.HOUR:
+                return GroupKey(hour=group)
+            case AlarmMetricsGrouping.CODE:
+                return GroupKey(code=group)
 
-    def worst_first(self, line: tuple[LineKey, Tally]) -> tuple[object, ...]:
+    def worst_first(self, line: tuple[GroupKey, Tally]) -> tuple[object, ...]:
         """Order lines: in time where they are of time, otherwise the most alarms first."""
         key, tally = line
         if key.shift is not None:
@@ -197,34 +199,34 @@ class _Ruler:
             return (key.day or date.min, key.hour or 0)
         return (-tally.alarms, key.site or "", key.machine or "", key.code or 0)
 
-    def _slices(self, zone: ZoneInfo) -> Slices:
+    def _slices(self, zone: ZoneInfo) -> TimeBins:
         span = (self.since, self.until)
         shifts = by_daily_times(*span, zone, list(self._shifts.values()))
-        if self.by is FigureLines.SHIFT:
+        if self.by is AlarmMetricsGrouping.SHIFT:
             cut = shifts
-        elif self.by is FigureLines.DAY:
+        elif self.by is AlarmMetricsGrouping.DAY:
             cut = by_days(*span, zone)
-        elif self.by is FigureLines.HOUR:
+        elif self.by is AlarmMetricsGrouping.HOUR:
             cut = by_daily_times(*span, zone, _HOURS)
         else:
-            cut = Slices.whole(micros(self.since), micros(self.until))
+            cut = TimeBins.whole(micros(self.since), micros(self.until))
         return cut if self._shift is None else cut.within(shifts.of(self._names.index(self._shift)))
 
 
-class _Sums:
+class _Accumulator:
     """What grows machine by machine."""
 
-    def __init__(self, ruler: _Ruler, zone: str) -> None:
+    def __init__(self, ruler: _Grouping, zone: str) -> None:
         span = (ruler.since, ruler.until)
         short = ruler.until - ruler.since <= HOURS_UP_TO
         self._ruler, self._zone = ruler, zone
         self._length = BucketLength.HOUR if short else BucketLength.DAY
         cut = by_hours(*span, ZoneInfo(zone)) if short else by_days(*span, ZoneInfo(zone))
-        self._buckets = Slices(cut.starts, cut.ends, np.arange(len(cut.starts)))
+        self._buckets = TimeBins(cut.starts, cut.ends, np.arange(len(cut.starts)))
         self._bucket_alarms = np.zeros(len(cut.starts), dtype=np.int64)
         self._bucket_time = np.zeros(len(cut.starts), dtype=np.int64)
         self._total = Tally()
-        self._lines: dict[LineKey, Tally] = {}
+        self._lines: dict[GroupKey, Tally] = {}
         self._codes: Counter[int] = Counter()
         self._raisers: Counter[int] = Counter()
         self._floods: list[MachineFlood] = []
@@ -232,17 +234,17 @@ class _Sums:
         self._standing: list[MachineStanding] = []
         self.left_out = self.truncated = 0
 
-    def take(self, machine: Machine, seen: Observed, slices: Slices, watched: tuple[int, int]) -> None:
+    def take(self, machine: Machine, seen: Observed, slices: TimeBins, watched: tuple[int, int]) -> None:
         """Add a machine."""
         whole = next((one for _, one in tallies(seen, slices.together(), watched)), Tally())
         self._total += whole
         for key, tally in self._of_lines(machine, seen, slices, watched, whole):
             self._lines[key] = self._lines[key] + tally if key in self._lines else tally
-        inside = slices.places_of(seen.series.times) >= 0
+        inside = slices.bin_index(seen.series.times) >= 0
         codes, counts = np.unique(seen.series.codes[inside], return_counts=True)
         self._codes.update(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
         self._raisers.update(codes.tolist())
-        places = self._buckets.places_of(seen.series.times[inside])
+        places = self._buckets.bin_index(seen.series.times[inside])
         self._bucket_alarms += np.bincount(places, minlength=len(self._bucket_alarms))
         heard = self._buckets.within(slices.clipped(*watched))
         np.add.at(self._bucket_time, heard.groups, heard.ends - heard.starts)
@@ -253,7 +255,7 @@ class _Sums:
     def figures(self, machines: int) -> Figures:
         """Return all that was added, in the order in which it is shown."""
         lines = self._lines.items()
-        if self._ruler.by is FigureLines.CODE:  # a code's rate is over the time of all machines
+        if self._ruler.by is AlarmMetricsGrouping.CODE:  # a code's rate is over the time of all machines
             whole = self._total.watched_us
             lines = {key: replace(tally, watched_us=whole) for key, tally in lines}.items()
         edges = zip(self._buckets.starts.tolist(), self._buckets.ends.tolist(), strict=True)
@@ -284,15 +286,15 @@ class _Sums:
         )
 
     def _of_lines(
-        self, machine: Machine, seen: Observed, slices: Slices, watched: tuple[int, int], whole: Tally
-    ) -> Iterator[tuple[LineKey, Tally]]:
-        if self._ruler.by in (FigureLines.SITE, FigureLines.MACHINE):
+        self, machine: Machine, seen: Observed, slices: TimeBins, watched: tuple[int, int], whole: Tally
+    ) -> Iterator[tuple[GroupKey, Tally]]:
+        if self._ruler.by in (AlarmMetricsGrouping.SITE, AlarmMetricsGrouping.MACHINE):
             yield self._ruler.key(machine, 0), whole
             return
-        of_code = self._ruler.by is FigureLines.CODE
-        for group, tally in code_tallies(seen, slices) if of_code else tallies(seen, slices, watched):
+        of_code = self._ruler.by is AlarmMetricsGrouping.CODE
+        for group, tally in count_by_code(seen, slices) if of_code else tallies(seen, slices, watched):
             yield self._ruler.key(machine, group), tally
 
 
-def _inside(slices: Slices, seen: Observed) -> int:
-    return int((slices.places_of(seen.series.times) >= 0).sum())
+def _inside(slices: TimeBins, seen: Observed) -> int:
+    return int((slices.bin_index(seen.series.times) >= 0).sum())

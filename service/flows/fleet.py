@@ -9,18 +9,18 @@ from threading import Lock
 from typing import NamedTuple
 
 from service.core.catalogue import CatalogueEntry, unknown_code
-from service.core.machine import Agent, Knock, Machine
+from service.core.machine import Agent, Machine, UnregisteredMachine
 from service.core.presence import presence
 from service.core.principal import Sites
-from service.core.strip import Strip, strip_end
+from service.core.strip import HourlyCounts, strip_end
 from service.core.version import Version
 from service.errors import Unavailable
-from service.flows.champion import Champion, Serving
-from service.flows.newest import Newest, NewestForecasts
-from service.flows.silence import SilenceWatch
+from service.flows.champion import ChampionCache, Serving
+from service.flows.newest import CachedForecast, ForecastCache
+from service.flows.silence import SilenceDetector
 from service.store.catalogue import CatalogueStore
 from service.store.machines import MachineStore
-from service.store.strips import StripStore
+from service.store.strips import HourlyCountStore
 from wire.clock import PlantClock
 from wire.forecasts import LikelyAlarm
 from wire.identity import MachineId
@@ -30,10 +30,10 @@ from wire.words import Presence
 _LOOK_AGAIN = 0.5  # seconds: however many ask, the fleet is looked at this often at most
 _REST = 4  # and at most a fifth of the time goes into it, which ten thousand machines would else take whole
 _MAKE_AT_ONCE = 10  # forecasts
-_REMEMBER_GONE = 1000  # machines; who was away while more than these left gets everything
+_MAX_REMOVED = 1000  # machines; who was away while more than these left gets everything
 
 
-class KeptCard(NamedTuple):
+class CachedCard(NamedTuple):
     """A card, its bytes, and the number of the look at which it last changed."""
 
     card: FleetCard
@@ -49,24 +49,24 @@ class Seen:
     complete: bool
     plant_time: datetime
     model_version: str | None
-    cards: list[KeptCard]
+    cards: list[CachedCard]
     gone: list[MachineId]
-    knocking: list[Knock]
+    knocking: list[UnregisteredMachine]
     sites: list[str]
 
 
-class _Facts(NamedTuple):
+class _CardInputs(NamedTuple):
     """All that a card is made from, but for what is the same for every machine; equal facts, equal card."""
 
     machine: Machine
     agent: Agent | None
     presence: Presence
     shelved: frozenset[int]
-    newest: Newest | None
+    newest: CachedForecast | None
     arrival: int
 
 
-class _Common(NamedTuple):
+class _SharedInputs(NamedTuple):
     """What all cards are made from."""
 
     entries: dict[int, CatalogueEntry]
@@ -77,21 +77,21 @@ class _Common(NamedTuple):
 class _Place(NamedTuple):
     """What is remembered of a machine."""
 
-    facts: _Facts
-    strip: Strip
-    kept: KeptCard
+    facts: _CardInputs
+    strip: HourlyCounts
+    kept: CachedCard
 
 
 @dataclass(frozen=True)
-class Sources:
+class FleetDependencies:
     """Where cards come from."""
 
     machines: MachineStore
-    strips: StripStore
+    strips: HourlyCountStore
     catalogue: CatalogueStore
-    champion: Champion
-    newest: NewestForecasts
-    silence: SilenceWatch
+    champion: ChampionCache
+    newest: ForecastCache
+    silence: SilenceDetector
     clock: PlantClock
     stale_after: timedelta
     shelved: Callable[[], Mapping[MachineId, AbstractSet[int]]] = dict  # codes that nobody wants to hear of now
@@ -103,18 +103,20 @@ class FleetBoard:
     ``token`` tells this process's revisions from those of another.
     """
 
-    def __init__(self, sources: Sources, *, token: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, sources: FleetDependencies, *, token: str, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._from, self._token, self._monotonic = sources, token, monotonic
         self._lock = Lock()
         self._look_at = float("-inf")
         self._number = 0  # of the last look that found something new
-        self._common: _Common | None = None
+        self._common: _SharedInputs | None = None
         self._version: str | None = None
         self._places: dict[MachineId, _Place] = {}
         self._gone: dict[MachineId, int] = {}
         self._gone_since = 0  # departures up to this number are forgotten
-        self._ordered: list[KeptCard] = []
-        self._knocking: list[Knock] = []
+        self._ordered: list[CachedCard] = []
+        self._knocking: list[UnregisteredMachine] = []
 
     def overview(self, *, site: str | None = None, since: str | None = None, sites: Sites = None) -> Seen:
         """Return the fleet, or only what changed since a revision that this process has given.
@@ -166,7 +168,7 @@ class FleetBoard:
         silent = {one.machine for one in self._from.silence.current(now)}
         forecasts, shelved = self._forecasts(machines, serving), self._from.shelved()
         facts = {
-            machine.id: _Facts(
+            machine.id: _CardInputs(
                 machine,
                 agent := agents.get(machine.id),
                 presence(agent, now, stale_after=self._from.stale_after, silent=machine.id in silent),
@@ -189,7 +191,7 @@ class FleetBoard:
             if before is not None and before.kept.card == card:
                 kept = before.kept  # made anew, and the same: nobody need hear of it
             else:
-                kept = KeptCard(card, card.model_dump_json().encode(), number)
+                kept = CachedCard(card, card.model_dump_json().encode(), number)
             places[machine.id] = _Place(one, strip, kept)
         self._note_gone(old.keys() - facts.keys(), facts, number)
         if any(places[one.machine.id].kept.changed == number for one in changed) or old.keys() - facts.keys():
@@ -206,10 +208,10 @@ class FleetBoard:
         ):  # nothing learned yet, or its weights cannot be read; cards are worth having all the same
             return None
 
-    def _now_common(self, now: datetime, serving: Serving | None) -> _Common:
-        return _Common(self._from.catalogue.entries(), serving.version if serving else None, strip_end(now))
+    def _now_common(self, now: datetime, serving: Serving | None) -> _SharedInputs:
+        return _SharedInputs(self._from.catalogue.entries(), serving.version if serving else None, strip_end(now))
 
-    def _forecasts(self, machines: list[Machine], serving: Serving | None) -> dict[MachineId, Newest]:
+    def _forecasts(self, machines: list[Machine], serving: Serving | None) -> dict[MachineId, CachedForecast]:
         """Return each machine's forecast, or its last one while the rhythm has not made the next.
 
         A few are made here where the version that serves has made none yet; a large fleet that was just started
@@ -217,7 +219,7 @@ class FleetBoard:
         """
         if serving is None:
             return {}
-        found: dict[MachineId, Newest] = {}
+        found: dict[MachineId, CachedForecast] = {}
         missing = []
         for machine in machines:
             place = self._places.get(machine.id)
@@ -229,35 +231,35 @@ class FleetBoard:
                 missing.append(machine)
         return found | {one.machine: one for one in self._from.newest.of(missing[:_MAKE_AT_ONCE])}
 
-    def _read_strips(self, changed: list[_Facts], end: datetime) -> dict[int, Strip]:
+    def _read_strips(self, changed: list[_CardInputs], end: datetime) -> dict[int, HourlyCounts]:
         """Read the strips of machines that something has arrived for, or of all when the hour has turned."""
         turned = self._common is None or self._common.strip_end != end
         wanted = [one.machine for one in changed if turned or self._has_arrived(one)]
         return self._from.strips.strips(wanted, end, STRIP_HOURS) if wanted else {}
 
-    def _has_arrived(self, facts: _Facts) -> bool:
+    def _has_arrived(self, facts: _CardInputs) -> bool:
         place = self._places.get(facts.machine.id)
         if place is None or place.facts.machine.row != facts.machine.row:
             return True
         return place.facts.arrival != facts.arrival
 
-    def _note_gone(self, left: Iterable[MachineId], here: dict[MachineId, _Facts], number: int) -> None:
+    def _note_gone(self, left: Iterable[MachineId], here: dict[MachineId, _CardInputs], number: int) -> None:
         for machine in here.keys() & self._gone.keys():
             del self._gone[machine]
         self._gone |= dict.fromkeys(left, number)
-        while len(self._gone) > _REMEMBER_GONE:
+        while len(self._gone) > _MAX_REMOVED:
             oldest = min(self._gone, key=lambda machine: self._gone[machine])
             self._gone_since = max(self._gone_since, self._gone.pop(oldest))
 
 
-def _same(place: _Place | None, facts: _Facts) -> bool:
+def _same(place: _Place | None, facts: _CardInputs) -> bool:
     if place is None:
         return False
     old = place.facts
     return old.newest is facts.newest and old[:4] == facts[:4] and old.arrival == facts.arrival
 
 
-def _card(facts: _Facts, strip: Strip, common: _Common) -> FleetCard:
+def _card(facts: _CardInputs, strip: HourlyCounts, common: _SharedInputs) -> FleetCard:
     machine, agent = facts.machine, facts.agent
     # Of a machine that has never connected only an imported past is known, which says nothing about the present.
     newest = None if facts.presence is Presence.NEVER else facts.newest
@@ -285,7 +287,7 @@ def _card(facts: _Facts, strip: Strip, common: _Common) -> FleetCard:
     )
 
 
-def _last_alarm(strip: Strip, entries: dict[int, CatalogueEntry]) -> LastAlarm | None:
+def _last_alarm(strip: HourlyCounts, entries: dict[int, CatalogueEntry]) -> LastAlarm | None:
     if strip.last_at is None or strip.last_code is None:
         return None
     entry = entries.get(strip.last_code) or unknown_code(strip.last_code)

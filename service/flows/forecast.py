@@ -15,8 +15,8 @@ from service.core.machine import Agent, Machine
 from service.core.version import StoredForecast
 from service.errors import InputRejected
 from service.flows.base_rates import BaseRates
-from service.flows.champion import Champion, Serving
-from service.flows.wording import Wording
+from service.flows.champion import ChampionCache, Serving
+from service.flows.wording import TargetLabels
 from service.store.catalogue import CatalogueStore
 from service.store.events import EventStore
 from service.store.machines import MachineStore
@@ -30,7 +30,7 @@ _AT_ONCE, _FEW = 1000, 5  # machines
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
-class Heard(NamedTuple):
+class ObservedSpan(NamedTuple):
     """Since when and up to when a machine was heard, if ever, and whether its agent is online and speaking."""
 
     since: datetime | None
@@ -38,14 +38,14 @@ class Heard(NamedTuple):
     well: bool
 
 
-class Made(NamedTuple):
+class ForecastResult(NamedTuple):
     """A forecast as people read it and as the store keeps it."""
 
     forecast: Forecast
     stored: StoredForecast
 
 
-class Then(NamedTuple):
+class ServingAt(NamedTuple):
     """A machine, the version that spoke for it at some moment, and whether that is hindsight."""
 
     machine: Machine
@@ -54,20 +54,20 @@ class Then(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ForecastDesk:
+class ForecastService:
     """Makes forecasts; holds nothing but its sources, and counts how long a pass over present machines takes."""
 
     machines: MachineStore
     log: EventStore
     catalogue: CatalogueStore
-    champion: Champion
+    champion: ChampionCache
     base_rates: BaseRates
     clock: PlantClock
     stale_after: timedelta
     monotonic: Callable[[], float] = time.monotonic
     durations: Histogram = field(default_factory=lambda: Histogram(_SECONDS))
 
-    def now(self, machines: Sequence[Machine], at: datetime) -> list[Made]:
+    def now(self, machines: Sequence[Machine], at: datetime) -> list[ForecastResult]:
         """Forecast machines as of ``at``, this moment or the grid's last, with the champion, all in one pass."""
         serving = self.champion.current()
         started = self.monotonic()
@@ -83,23 +83,23 @@ class ForecastDesk:
         known, serving, hindsight = self.then(machine, at)
         # How the agent is now says nothing about then; what is stored is what was heard.
         (found,) = self._evidence([known], at, serving)
-        heard = Heard(found.first_at, at, well=True)
+        heard = ObservedSpan(found.first_at, at, well=True)
         (made,) = self._make([known], at, serving, [found], [heard], hindsight=hindsight)
         return made.forecast
 
-    def then(self, machine: MachineId, at: datetime) -> Then:
+    def then(self, machine: MachineId, at: datetime) -> ServingAt:
         """Say who speaks for a machine as of a past moment, or refuse a moment that cannot be asked about."""
         if at > self.clock.now():
             raise InputRejected(f"{at.isoformat()} has not come yet; ask for a moment up to now.")
         known = self.machines.get(machine)
-        known.insist_on_presence()
+        known.require_active()
         then = self.champion.at(at)
         serving = then or self.champion.current()
         if at < EARLIEST + serving.forecaster.reach:
             raise InputRejected(f"{at.isoformat()} is too long ago; ask for a moment after {EARLIEST.year}.")
-        return Then(known, serving, hindsight=then is None)
+        return ServingAt(known, serving, hindsight=then is None)
 
-    def _present(self, machines: Sequence[Machine], at: datetime, serving: Serving) -> list[Made]:
+    def _present(self, machines: Sequence[Machine], at: datetime, serving: Serving) -> list[ForecastResult]:
         agents = self._agents(machines)
         found = self._evidence(machines, at, serving)
         heard = [
@@ -121,14 +121,14 @@ class ForecastDesk:
         at: datetime,
         serving: Serving,
         found: Sequence[Evidence],
-        heard: Sequence[Heard],
+        heard: Sequence[ObservedSpan],
         *,
         hindsight: bool = False,
-    ) -> list[Made]:
+    ) -> list[ForecastResult]:
         model = serving.forecaster
         records = [Record(one.series, one.first_at or at) for one in found]
         rows = model.probabilities(records, at)
-        wording = Wording.of(model, self.catalogue.entries())
+        wording = TargetLabels.of(model, self.catalogue.entries())
         return [
             self._one(machine, at, serving, one, row, its, wording, hindsight=hindsight)
             for machine, one, row, its in zip(machines, found, rows, heard, strict=True)
@@ -141,13 +141,13 @@ class ForecastDesk:
         serving: Serving,
         found: Evidence,
         probabilities: Matrix,
-        heard: Heard,
-        wording: Wording,
+        heard: ObservedSpan,
+        wording: TargetLabels,
         *,
         hindsight: bool,
-    ) -> Made:
+    ) -> ForecastResult:
         spec = serving.forecaster.spec
-        covered, status = _trust(found, at, spec, heard)
+        covered, status = _coverage_and_status(found, at, spec, heard)
         seen = len(evidence(found.series, at, spec))
         forecast = Forecast(
             site=machine.id.site,
@@ -167,17 +167,19 @@ class ForecastDesk:
         stored = StoredForecast(
             machine.row, at, serving.version.number, status.value, seen, covered, probabilities
         )
-        return Made(forecast, stored)
+        return ForecastResult(forecast, stored)
 
-    def _heard(self, found: Evidence, at: datetime, agent: Agent | None) -> Heard:
+    def _heard(self, found: Evidence, at: datetime, agent: Agent | None) -> ObservedSpan:
         """Say since when and up to when the machine was heard, and whether its agent is well now."""
         if agent is None:
-            return Heard(found.first_at, found.last_at, well=False)
+            return ObservedSpan(found.first_at, found.last_at, well=False)
         well = agent.online and at - agent.heard_at <= self.stale_after
-        return Heard(found.first_at, at if well else agent.heard_at, well=well)
+        return ObservedSpan(found.first_at, at if well else agent.heard_at, well=well)
 
 
-def _trust(found: Evidence, at: datetime, spec: WindowSpec, heard: Heard) -> tuple[float, ForecastStatus]:
+def _coverage_and_status(
+    found: Evidence, at: datetime, spec: WindowSpec, heard: ObservedSpan
+) -> tuple[float, ForecastStatus]:
     """Return the coverage of the evidence window and what it makes of the forecast."""
     if heard.since is None or heard.until is None:
         return 0.0, ForecastStatus.WARMING_UP

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from service.core.hush import Acknowledgement, Maintenance, Shelf
-from service.core.left_out import LeftOut
+from service.core.hush import Acknowledgement, Maintenance, ShelvedAlarm
+from service.core.left_out import ExcludedSpan
 from service.errors import InputRejected, NotFound
 from service.flows.ports import Machines, MaintenanceWindows, Shelves
 from service.store.acknowledgements import AcknowledgementStore
@@ -19,7 +19,7 @@ def _nobody(_site: str, _machine: str | None) -> None:
 
 
 @dataclass(frozen=True)
-class HushDesk:
+class SuppressionService:
     """Touches notices and figures, never features: nothing that forecasts or learns asks here.
 
     ``changed`` is told which machine, or which whole site, should be looked at again.
@@ -30,21 +30,21 @@ class HushDesk:
     windows: MaintenanceWindows
     acknowledgements: AcknowledgementStore
     clock: PlantClock
-    longest_shelf: timedelta
+    max_shelving: timedelta
     changed: Callable[[str, str | None], None] = _nobody
 
     def shelve(
         self, machine: MachineId, code: int, *, until: datetime | timedelta, who: str, reason: str
-    ) -> Shelf:
+    ) -> ShelvedAlarm:
         """Keep an alarm of a machine quiet from now on, until a moment or for a while, in plant time."""
         known = self.machines.get(machine)
-        known.insist_on_presence()
+        known.require_active()
         now = self.clock.now()
         end = until if isinstance(until, datetime) else now + until
         if end <= now:
             raise InputRejected(f"{end.isoformat()} has passed; name a moment after {now.isoformat()}.")
-        if end - now > self.longest_shelf:
-            hours = self.longest_shelf / timedelta(hours=1)
+        if end - now > self.max_shelving:
+            hours = self.max_shelving / timedelta(hours=1)
             raise InputRejected(
                 f"An alarm is shelved for at most {hours:g} hours; shelve it again when that is over."
             )
@@ -52,7 +52,7 @@ class HushDesk:
         self.changed(*machine)
         return shelf
 
-    def lift(self, machine: MachineId, number: int, *, who: str, reason: str | None) -> Shelf:
+    def lift(self, machine: MachineId, number: int, *, who: str, reason: str | None) -> ShelvedAlarm:
         """End a machine's shelf before its time."""
         self.machines.get(machine)
         shelf = self.shelves.get(number)
@@ -69,17 +69,17 @@ class HushDesk:
             found.setdefault(one.machine, set()).add(one.code)
         return found
 
-    def left_out(self, start: datetime, end: datetime) -> list[LeftOut]:
+    def left_out(self, start: datetime, end: datetime) -> list[ExcludedSpan]:
         """Return what figures over ``[start, end)`` leave out: alarms raised while they were shelved."""
         return [
-            LeftOut(one.machine, one.code, micros(one.start), micros(one.end))
+            ExcludedSpan(one.machine, one.code, micros(one.start), micros(one.end))
             for one in self.shelves.between(start, end)
         ]
 
     def acknowledge(self, machine: MachineId, code: int, *, who: str, note: str | None) -> Acknowledgement:
         """Note that somebody knows of an alarm, so that nobody is told again while it stays likely."""
         known = self.machines.get(machine)
-        known.insist_on_presence()
+        known.require_active()
         return self.acknowledgements.add(known, code, at=self.clock.now(), who=who, note=note)
 
     def maintain(self, window: Maintenance) -> Maintenance:

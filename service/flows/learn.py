@@ -17,7 +17,7 @@ from forecasting.forecaster import Forecaster
 from forecasting.history import HistorySpec
 from forecasting.network import Network
 from forecasting.vocabulary import Vocabulary
-from service.core.candidate import Candidate, StillKept
+from service.core.candidate import Candidate, RetainedSamples
 from service.core.catalogue import CatalogueEntry
 from service.core.code_limits import OTHER
 from service.core.exam import Exam
@@ -27,17 +27,17 @@ from service.core.memory import Memory
 from service.core.message import MACHINE, Sentence
 from service.core.ocdm import divergence
 from service.core.samples import Samples
-from service.core.update import Lesson, Model, Recipe, learn, nearer
+from service.core.update import Model, TaskData, UpdateConfig, learn, nearer
 from service.core.version import Version
 from service.errors import InputRejected, TrainingFailed
-from service.flows.examination import Examination, Reigning, Report
-from service.flows.schooling import School, Schooling
+from service.flows.examination import CandidateEvaluation, Champion, Report
+from service.flows.schooling import DatasetBuilder, TrainingData
 from service.store.catalogue import CatalogueStore
 from service.store.memories import MemoryStore
 from service.store.versions import VersionStore
 
 Told = Callable[[Progress], None]
-_MOST_HALVED = 3  # an eighth of the way is hardly worth a version, and less is not
+_MAX_STEP_HALVINGS = 3  # an eighth of the way is hardly worth a version, and less is not
 
 
 class Trainer(Protocol):
@@ -59,7 +59,7 @@ class Weights(Protocol):
 
 
 @dataclass
-class Stopwatch:
+class StageTimer:
     """How long each stage of a learning took."""
 
     seconds: dict[str, float] = field(default_factory=dict)
@@ -73,22 +73,22 @@ class Stopwatch:
 
 
 @dataclass(frozen=True)
-class Learning:
+class CandidateTrainer:
     """The flow and its ports."""
 
-    school: School
+    school: DatasetBuilder
     catalogue: CatalogueStore
     versions: VersionStore
     memories: MemoryStore
-    examination: Examination
+    examination: CandidateEvaluation
     weights: Weights
-    recipe: Recipe
+    recipe: UpdateConfig
     history: HistorySpec
     code_version: str
 
     def learn(self, machine: Machine, *, now: datetime, train: Trainer, told: Told) -> Candidate:
         """Learn a machine on top of the champion, with replay, and let the gate judge the result."""
-        watch, name = Stopwatch(), str(machine.id)
+        watch, name = StageTimer(), str(machine.id)
         told(Progress("dataset"))
         champion = self.versions.champion()
         before = self._load(champion)
@@ -108,7 +108,7 @@ class Learning:
             told(Progress("memory"))
             return trained
 
-        lesson = Lesson(name, parts.train, parts.calibration)
+        lesson = TaskData(name, parts.train, parts.calibration)
         model, updated = learn(
             lesson,
             network=before.network if before else None,
@@ -121,11 +121,11 @@ class Learning:
         watch.lap("memory")
         exam = Exam.after([parts.train, parts.calibration], parts.exam)
         others = [other for other in updated.tasks if other != name]
-        reigning = Reigning(champion.number, _model(before)) if champion and before else None
+        reigning = Champion(champion.number, _model(before)) if champion and before else None
         report = self.examination.of(name, model, exam, champion=reigning, others=others, told=told)
         halved = 0
         # Too far for some machine is not too far at half the way: the fleet learns as much as the gate lets it.
-        while before is not None and not report.verdict.passed and halved < _MOST_HALVED:
+        while before is not None and not report.verdict.passed and halved < _MAX_STEP_HALVINGS:
             model = nearer(model, before.network, lesson=lesson, memory=updated, recipe=self.recipe)
             report = self.examination.of(name, model, exam, champion=reigning, others=others, told=told)
             halved += 1
@@ -138,7 +138,7 @@ class Learning:
             parent=champion.number if champion else None,
             weights=weights,
             targets=vocabulary.targets,
-            kept={other: StillKept(tasks[other].windows.at, tasks[other].held_out.at) for other in others},
+            kept={other: RetainedSamples(tasks[other].windows.at, tasks[other].held_out.at) for other in others},
             task=tasks[name],
             exam=exam,
             marks=report.marks,
@@ -163,7 +163,7 @@ class Learning:
             )
         return model
 
-    def _parts(self, machine: Machine, now: datetime, listed: Collection[int]) -> Schooling:
+    def _parts(self, machine: Machine, now: datetime, listed: Collection[int]) -> TrainingData:
         parts = self.school.cut(machine, now, self.history, listed=listed)
         fewest = self.school.curriculum.fewest
         if len(parts.train) < fewest:
@@ -171,7 +171,7 @@ class Learning:
         return parts
 
     def _vocabulary(
-        self, before: Forecaster | None, parts: Schooling, listed: Mapping[int, CatalogueEntry]
+        self, before: Forecaster | None, parts: TrainingData, listed: Mapping[int, CatalogueEntry]
     ) -> Vocabulary:
         """Return the codes of the model: all that it knew, and the new ones for which there is room."""
         targets = [code for code, entry in listed.items() if entry.target]
@@ -212,7 +212,7 @@ class Learning:
             self.school.spec, model.vocabulary, model.network, model.calibration, model.thresholds, self.history
         )
 
-    def _told(self, parts: Schooling, vocabulary: Vocabulary, memory: Memory, report: Report) -> dict[str, Any]:
+    def _told(self, parts: TrainingData, vocabulary: Vocabulary, memory: Memory, report: Report) -> dict[str, Any]:
         """Return all that is worth knowing of a version, as JSON."""
         labels = [task.windows.labels(vocabulary.target_columns) for task in memory.tasks.values()]
         together = np.concatenate(labels)
@@ -266,7 +266,7 @@ def _left_out(champion: Version | None, tasks: Iterable[str], name: str, left_ou
     }
 
 
-def _fingerprint(parts: Schooling) -> str:
+def _fingerprint(parts: TrainingData) -> str:
     """Return a digest of what was learned from: the same events and moments, the same fingerprint."""
     digest = sha256()
     for array in (parts.events.times, parts.events.codes, parts.train.at, parts.calibration.at, parts.exam.at):

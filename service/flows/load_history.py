@@ -18,7 +18,7 @@ from uuid import UUID, uuid5
 from service.core.leftovers import leftovers
 from service.core.machine import Machine
 from service.core.places import Full, Places
-from service.core.recording import IN_TIME, EventRow, Quarantined, Recorded, Recording
+from service.core.recording import IN_TIME, EventRow, EventWrite, Quarantined, WriteResult
 from service.errors import Conflict, Gone, InputRejected, TooLarge, TooMany, Unavailable
 from service.flows.known_alarms import KnownAlarms
 from service.flows.plain_rows import plain_rows
@@ -45,7 +45,7 @@ _HISTORY = UUID("6f0f5a0e-3f0b-4a57-9d1c-6a2f0a4c7d11")  # namespace of the epoc
 
 
 @dataclass(frozen=True)
-class LogFile:
+class ImportFile:
     """A file of alarms: whose rows to take from it, and the zone of timestamps that name none."""
 
     path: Path
@@ -87,7 +87,7 @@ class UploadLimits:
 
 
 @dataclass
-class HistoryLoader:
+class HistoryImporter:
     """Takes a machine's past while the service runs: first to a file, because its epoch is made from its bytes."""
 
     machines: MachineStore
@@ -137,7 +137,7 @@ class HistoryLoader:
         """Return the file that this process is loading for a machine, the newest of them, if there is one."""
         return self._uploads.get(machine.id)
 
-    def load(self, machine: Machine, log: LogFile, upload: "Upload | None" = None) -> Loaded:
+    def load(self, machine: Machine, log: ImportFile, upload: "Upload | None" = None) -> Loaded:
         """Commit what was uploaded, batch by batch, until the machine is let go or the service stops."""
 
         def look(done: int, lines: int | None) -> None:
@@ -145,7 +145,7 @@ class HistoryLoader:
                 upload.lines_done, upload.lines = done, lines
             if self._stopping:
                 raise Unavailable("The service stops. Load the file again; what is stored already stays as it is.")
-            self.machines.get(machine.id).insist_on_presence()
+            self.machines.get(machine.id).require_active()
 
         with self._changed:
             self._changed.wait_for(lambda: self._stopping or self._loading < self.limits.loading)
@@ -208,7 +208,7 @@ class Upload:
 
 def load_history(
     machine: Machine,
-    log: LogFile,
+    log: ImportFile,
     *,
     recorder: Recorder,
     now: datetime,
@@ -223,7 +223,7 @@ def load_history(
     that is ``stored`` with the same time and code, by the agent or from another file of the same log, is known.
     """
     epoch, lines = surveyed(log)
-    _insist_on_alarms(log)
+    _require_alarms(log)
     progress(0, lines)
     survey = Survey(log.serial, log.zone, policy.bounds(now))
     for first, block in _blocks(log):
@@ -231,7 +231,7 @@ def load_history(
         if first % BATCH < len(block):
             progress(0, lines)
     survey.insist(log.title, policy.retention)
-    reading = _Reading(machine, log, epoch, policy.bounds(now), Recording(micros(now)))
+    reading = _Reading(machine, log, epoch, policy.bounds(now), EventWrite(micros(now)))
     reading.loaded = _expected(survey, policy)
     reading.known = KnownAlarms(stored, machine).within(survey.first_us, survey.last_us)
     for first, block in _blocks(log):
@@ -262,7 +262,7 @@ def _begin(reading: "_Reading", recorder: Recorder) -> None:
     waiting = reading.recording
     if not waiting.events:
         return
-    recorded = _store(reading, Recording(waiting.received_us, events=[waiting.events.pop(0)]), recorder)
+    recorded = _store(reading, EventWrite(waiting.received_us, events=[waiting.events.pop(0)]), recorder)
     if recorded.conflicts:
         raise Conflict(
             f"{reading.log.title} has been loaded for {reading.machine.id} before, with its times read in another "
@@ -273,7 +273,7 @@ def _begin(reading: "_Reading", recorder: Recorder) -> None:
     reading.has_begun = True
     waiting.continued = reading.recording.continued
     reading.recording = waiting
-    _count(reading.loaded, Recording(0), recorded)
+    _count(reading.loaded, EventWrite(0), recorded)
 
 
 def _commit(reading: "_Reading", recorder: Recorder) -> None:
@@ -282,7 +282,7 @@ def _commit(reading: "_Reading", recorder: Recorder) -> None:
     _count(reading.loaded, recording, _store(reading, recording, recorder))
 
 
-def _store(reading: "_Reading", recording: Recording, recorder: Recorder) -> Recorded:
+def _store(reading: "_Reading", recording: EventWrite, recorder: Recorder) -> WriteResult:
     """Commit and begin the next batch; raise if the machine may not have these events any more."""
     recorded = recorder.commit(recording)
     machine = reading.machine
@@ -294,7 +294,7 @@ def _store(reading: "_Reading", recording: Recording, recorder: Recorder) -> Rec
             "Join its history into fewer files, or erase the machine and enrol it again."
         )
     begun = {(machine.row, reading.epoch)} if recording.events else recording.continued
-    reading.recording = Recording(recording.received_us, continued=begun)
+    reading.recording = EventWrite(recording.received_us, continued=begun)
     return recorded
 
 
@@ -303,10 +303,10 @@ class _Reading:
     """A file under way: the rows that wait for the next commit, and what became of those before."""
 
     machine: Machine
-    log: LogFile
+    log: ImportFile
     epoch: UUID
     bounds: TimeBounds
-    recording: Recording
+    recording: EventWrite
     loaded: Loaded = field(default_factory=Loaded)
     has_begun: bool = False
     known: KnownAlarms | None = None
@@ -361,7 +361,7 @@ class _Reading:
         self.recording.quarantined.append(Quarantined(self.machine.row, topic, "bad_row", detail, body))
 
 
-def _insist_on_alarms(log: LogFile) -> None:
+def _require_alarms(log: ImportFile) -> None:
     """Refuse a file that is none of alarms before a row of it is stored or quarantined.
 
     Rows of other machines are alarms too; only the header and what cannot be read are none.
@@ -383,7 +383,7 @@ def _insist_on_alarms(log: LogFile) -> None:
     )
 
 
-def surveyed(log: LogFile) -> tuple[UUID, int]:
+def surveyed(log: ImportFile) -> tuple[UUID, int]:
     """Return the epoch of a history file, the same rows, packed or not, the same epoch, and how many lines it has.
 
     Reads all of it, so that a file that breaks off, or unpacks to nonsense, is refused before a row is stored.
@@ -399,18 +399,18 @@ def surveyed(log: LogFile) -> tuple[UUID, int]:
     return uuid5(_HISTORY, digest.hexdigest()), lines + (line > 0)
 
 
-def _chunks(log: LogFile) -> Iterator[bytes]:
+def _chunks(log: ImportFile) -> Iterator[bytes]:
     with _opened(log) as file:
         while chunk := file.read(_CHUNK):
             yield chunk
 
 
-def _numbered(log: LogFile) -> Iterator[tuple[int, str]]:
+def _numbered(log: ImportFile) -> Iterator[tuple[int, str]]:
     for first, lines in _blocks(log):
         yield from enumerate(lines, start=first)
 
 
-def _blocks(log: LogFile) -> Iterator[tuple[int, list[str]]]:
+def _blocks(log: ImportFile) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines of a file, some at a time, with the number of the first of them; a header stands alone."""
     with _opened(log) as file:
         number = most = 1
@@ -430,7 +430,7 @@ def _some_lines(file: IO[bytes], most: int) -> Iterator[bytes]:
 
 
 @contextmanager
-def _opened(log: LogFile) -> Iterator[IO[bytes]]:
+def _opened(log: ImportFile) -> Iterator[IO[bytes]]:
     try:
         with log.path.open("rb") as file:
             if file.read(2) != _GZIP:
@@ -445,7 +445,7 @@ def _opened(log: LogFile) -> Iterator[IO[bytes]]:
         raise InputRejected(f"Cannot read {log.title}: {why}. Nothing was stored; give a whole file.") from None
 
 
-def _count(loaded: Loaded, recording: Recording, recorded: Recorded) -> None:
+def _count(loaded: Loaded, recording: EventWrite, recorded: WriteResult) -> None:
     loaded.stored += recorded.stored
     loaded.duplicates += recorded.duplicates
     loaded.rejected += len(recording.quarantined) + recorded.conflicts

@@ -7,7 +7,7 @@ from functools import cached_property
 from threading import Event, Lock
 
 from service.core.machine import Machine
-from service.flows.forecast import ForecastDesk, Made
+from service.flows.forecast import ForecastResult, ForecastService
 from wire.clock import PlantClock
 from wire.codec import MAX_BYTES, encode, exceeds_limit
 from wire.forecasts import Forecast, PublishedForecast
@@ -15,7 +15,7 @@ from wire.identity import MachineId
 
 
 @dataclass(frozen=True)
-class Newest:
+class CachedForecast:
     """A forecast and the bytes that REST and, as far as they fit into a message, MQTT send for it."""
 
     machine: MachineId
@@ -43,13 +43,13 @@ class Newest:
         return encode(frame.model_copy(update=fitting))
 
 
-class NewestForecasts:
+class ForecastCache:
     """At most ``max_age`` of plant time old; an event or a change of state makes it old at once."""
 
-    def __init__(self, desk: ForecastDesk, *, clock: PlantClock, max_age: timedelta) -> None:
+    def __init__(self, desk: ForecastService, *, clock: PlantClock, max_age: timedelta) -> None:
         self._desk, self._clock, self._max_age = desk, clock, max_age
         self._lock = Lock()
-        self._kept: dict[MachineId, Newest] = {}
+        self._kept: dict[MachineId, CachedForecast] = {}
         self._touched: set[MachineId] = set()
         self._arrivals = 0
         self._last_arrival: dict[MachineId, int] = {}
@@ -65,21 +65,21 @@ class NewestForecasts:
                 self._kept.pop(machine, None)
                 self.arrived.set()
 
-    def take_touched(self) -> set[MachineId]:
+    def drain_invalidated(self) -> set[MachineId]:
         """Return and forget which machines were touched since the last time."""
         with self._lock:
             touched, self._touched = self._touched, set()
             self.arrived.clear()
             return touched
 
-    def fresh(self, machine: MachineId) -> Newest | None:
+    def fresh(self, machine: MachineId) -> CachedForecast | None:
         """Return what is kept, if it is fresh; never asks the store, never blocks."""
         kept = self._kept.get(machine)
         if kept is None or self._clock.now() - kept.forecast.as_of > self._max_age:
             return None
         return kept
 
-    def kept(self, machine: MachineId) -> Newest | None:
+    def kept(self, machine: MachineId) -> CachedForecast | None:
         """Return what is kept, however old: all that has arrived is in it, and the grid renews it."""
         return self._kept.get(machine)
 
@@ -87,14 +87,14 @@ class NewestForecasts:
         """Return the number of the machine's last arrival: as long as it is the same, nothing has come for it."""
         return self._last_arrival.get(machine, 0)
 
-    def latest(self, machines: list[Machine]) -> list[Newest]:
+    def latest(self, machines: list[Machine]) -> list[CachedForecast]:
         """Return what is kept for each machine, making in one pass those for which nothing is."""
         missing = [machine for machine in machines if self._kept.get(machine.id) is None]
         made = {one.machine: one for one in self.of(missing)}
         found = (self._kept.get(machine.id) or made.get(machine.id) for machine in machines)
         return [one for one in found if one]
 
-    def of(self, machines: list[Machine]) -> list[Newest]:
+    def of(self, machines: list[Machine]) -> list[CachedForecast]:
         """Return a fresh forecast for each machine, making in one pass those that are not."""
         found = {machine.id: self.fresh(machine.id) for machine in machines}
         missing = [machine for machine in machines if found[machine.id] is None]
@@ -109,7 +109,7 @@ class NewestForecasts:
         """How often something has arrived: read before a forecast is made, given back when it is kept."""
         return self._arrivals
 
-    def keep(self, made: Made, seen: int) -> Newest:
+    def keep(self, made: ForecastResult, seen: int) -> CachedForecast:
         """Remember a forecast that was just made and return the newest there is.
 
         One that was begun before its machine's last arrival is served to whoever asked for it, but not kept:
@@ -117,7 +117,7 @@ class NewestForecasts:
         """
         forecast = made.forecast
         machine = MachineId(forecast.site, forecast.machine)
-        newest = Newest(machine, forecast, encode(forecast))
+        newest = CachedForecast(machine, forecast, encode(forecast))
         with self._lock:
             kept = self._kept.get(machine)
             if kept is not None and kept.forecast.as_of > forecast.as_of:

@@ -8,40 +8,40 @@ from threading import Event, Lock
 
 from service.core.hush import Maintenance
 from service.core.machine import Machine
-from service.core.notice import Changes, Habits, Notice, Sight, has_gone, judge
-from service.flows.newest import Newest
+from service.core.notice import Changes, HysteresisPolicy, Notification, Observation, is_cleared, judge
+from service.flows.newest import CachedForecast
 from service.store.acknowledgements import AcknowledgementStore
 from service.store.events import EventStore
 from service.store.machines import MachineStore
 from service.store.maintenance import MaintenanceStore
-from service.store.notices import NoticeStore
-from service.store.shelves import ShelfStore
+from service.store.notices import NotificationStore
+from service.store.shelves import ShelvingStore
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus
 from wire.identity import MachineId
 from wire.micros import micros
-from wire.words import NoticeEnd
+from wire.words import NotificationEnd
 
 _PIECE = 50  # changes in one transaction, so that ingest never waits long behind them
 _AHEAD = timedelta(hours=1)  # a machine's clock may run a little fast
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class NotificationContext:
     """What decides about notices beside the forecasts, read once for all machines of a look."""
 
     at: datetime
-    notices: dict[MachineId, dict[int, Notice]]  # each code's last
+    notices: dict[MachineId, dict[int, Notification]]  # each code's last
     shelved: dict[MachineId, set[int]]
     windows: list[Maintenance]
     acknowledged: dict[MachineId, dict[int, list[int]]]  # by code, the numbers of those that hold
 
-    def hush(self, machine: MachineId, code: int) -> NoticeEnd | None:
+    def hush(self, machine: MachineId, code: int) -> NotificationEnd | None:
         """Say what keeps a code of a machine quiet, if anything does."""
         if code in self.shelved.get(machine, ()):
-            return NoticeEnd.SHELVED
+            return NotificationEnd.SHELVED
         covered = any(window.covers(machine, self.at) for window in self.windows)
-        return NoticeEnd.MAINTENANCE if covered else None
+        return NotificationEnd.MAINTENANCE if covered else None
 
     def machines(self) -> set[MachineId]:
         """Return the machines that have something to lose."""
@@ -49,25 +49,25 @@ class Surroundings:
 
 
 @dataclass
-class Notify:
+class NotificationService:
     """Told of forecasts as they are announced; looks at them, and asks the store, when its thread has time."""
 
     machines: MachineStore
     log: EventStore
-    notices: NoticeStore
-    shelves: ShelfStore
+    notices: NotificationStore
+    shelves: ShelvingStore
     windows: MaintenanceStore
     acknowledgements: AcknowledgementStore
     clock: PlantClock
     wall: Callable[[], datetime]
-    habits: Habits
+    habits: HysteresisPolicy
     opened: int = 0
     wanted: Event = field(default_factory=Event)  # set while there is something to look at
     _lock: Lock = field(default_factory=Lock)
     _waiting: dict[MachineId, Forecast] = field(default_factory=dict)
     _last: dict[MachineId, Forecast] = field(default_factory=dict)
 
-    def told(self, newest: Newest) -> None:
+    def told(self, newest: CachedForecast) -> None:
         """Take a forecast that was just announced; never blocks, never asks the store."""
         with self._lock:
             self._waiting[newest.machine] = newest.forecast
@@ -108,7 +108,7 @@ class Notify:
 
     def _judge(self, waiting: dict[MachineId, Forecast]) -> tuple[Changes, datetime]:
         fleet = {machine.id: machine for machine in self.machines.all()}
-        around = self._surroundings([fleet[machine].row for machine in waiting if machine in fleet])
+        around = self._context([fleet[machine].row for machine in waiting if machine in fleet])
         changes = Changes()
         for gone in around.machines() - set(fleet):
             self._one(None, None, gone, around, changes)
@@ -119,9 +119,9 @@ class Notify:
             self._last = {one: kept for one, kept in self._last.items() if one in fleet}
         return changes, around.at
 
-    def _surroundings(self, rows: list[int]) -> Surroundings:
+    def _context(self, rows: list[int]) -> NotificationContext:
         now = self.clock.now()
-        around = Surroundings(
+        around = NotificationContext(
             now, defaultdict(dict), defaultdict(set), self.windows.holding(now), defaultdict(dict)
         )
         for notice in self.notices.live(rows, now - self.habits.quiet):  # oldest first, so the last one stays
@@ -137,7 +137,7 @@ class Notify:
         machine: Machine | None,
         forecast: Forecast | None,
         name: MachineId,
-        around: Surroundings,
+        around: NotificationContext,
         changes: Changes,
     ) -> None:
         """Judge every code of a machine that is expected, or that anything is known of."""
@@ -149,12 +149,12 @@ class Notify:
         for code in sorted(expected | set(lasts) | set(known)):
             last, alarm = lasts.get(code), alarms.get(code)
             hush = around.hush(name, code)
-            sight = Sight(around.at, alarm, trusted, code in came, hush, acknowledged=code in known)
-            if has_gone(sight, self.habits):
+            sight = Observation(around.at, alarm, trusted, code in came, hush, acknowledged=code in known)
+            if is_cleared(sight, self.habits):
                 changes.calmed += known.get(code, [])
             verdict = judge(sight, last, self.habits)
             if verdict.opens and machine and forecast and alarm:
-                news = Notice(
+                news = Notification(
                     number=0,
                     machine=name,
                     code=code,
@@ -173,7 +173,9 @@ class Notify:
             if last and verdict.rearms:
                 changes.rearmed.append(last.number)
 
-    def _came(self, machine: Machine, forecast: Forecast, lasts: Iterable[Notice], now: datetime) -> set[int]:
+    def _came(
+        self, machine: Machine, forecast: Forecast, lasts: Iterable[Notification], now: datetime
+    ) -> set[int]:
         """Return the codes of open notices that were raised since the forecast that opened them."""
         standing = [notice for notice in lasts if notice.is_open]
         if not standing:

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from service.core.hashing import Argon2
-from service.core.password import checked, one_time
+from service.core.password import checked, generate_temporary
 from service.core.people import Key, User
 from service.core.principal import Principal, Sites, within
 from service.core.secret import KEY, digest, new_token
 from service.errors import Forbidden, InputRejected, NotFound
-from service.flows.access import Access
-from service.store.people import KeyStore, UserStore
+from service.flows.access import Authenticator
+from service.store.people import ApiKeyStore, UserStore
 from wire.words import Role
 
 FIRST = "admin"
@@ -26,7 +26,7 @@ class NewKey(NamedTuple):
     token: str
 
 
-class Change(NamedTuple):
+class UserUpdate(NamedTuple):
     """What of a user is to be another; ``sites`` are as they were unless ``moves``."""
 
     role: Role | None = None
@@ -35,13 +35,13 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PeopleDesk:
+class UserService:
     """The flow and its ports; whoever acts is named, and acts for no site but their own."""
 
     users: UserStore
-    keys: KeyStore
+    keys: ApiKeyStore
     hasher: Argon2
-    access: Access
+    access: Authenticator
     wall: Callable[[], datetime]
     random: Callable[[int], bytes] = secrets.token_bytes
     choose: Callable[[str], str] = secrets.choice
@@ -51,13 +51,13 @@ class PeopleDesk:
         """Make the first user of all and return the password to tell once; None if there is any user."""
         if self.users.all():  # before anything is hashed: that takes longer than most of a start
             return None
-        password = one_time(self.choose)
+        password = generate_temporary(self.choose)
         user = self._new(FIRST, Role.ADMIN, None, password, must_change=True)
         return password if self.users.add_first(user, who="service") else None
 
     def open_house(self, name: str) -> str:
         """Give an admin a new password that need not be changed, and return it: for a demo's own screen."""
-        password, now = one_time(self.choose), self.wall()
+        password, now = generate_temporary(self.choose), self.wall()
         known = self.users.find(name)
         if known is None:
             self.users.add(self._new(name, Role.ADMIN, None, password, must_change=False), who="demo")
@@ -76,12 +76,12 @@ class PeopleDesk:
     ) -> tuple[User, str | None]:
         """Keep a new user; without a password they get one that is told once, which is returned beside them."""
         _insist_on(sites, by)
-        told = one_time(self.choose) if password is None else None
+        told = generate_temporary(self.choose) if password is None else None
         ready = told or checked(password or "", name=name)
         made = self.users.add(self._new(name, role, sites, ready, must_change=told is not None), who=by.name)
         return made, told
 
-    def change_user(self, name: str, change: Change, *, by: Principal) -> User:
+    def change_user(self, name: str, change: UserUpdate, *, by: Principal) -> User:
         """Give a user another role or other sites, at once."""
         user = self._user(name, by)
         sites = change.sites if change.moves else user.sites
@@ -93,7 +93,7 @@ class PeopleDesk:
     def reset_password(self, name: str, *, by: Principal) -> str:
         """Give a user a password that is told once, and end their sessions."""
         user = self._user(name, by)
-        told = one_time(self.choose)
+        told = generate_temporary(self.choose)
         self.users.set_password(user, self.hasher.hash(told), must_change=True, at=self.wall(), who=by.name)
         self.access.forget()
         self.forgive(user.name)

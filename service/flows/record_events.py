@@ -16,14 +16,14 @@ from service.core.recording import (
     MAX_BODY,
     TOO_OLD,
     EventRow,
+    EventWrite,
     GapRow,
     Quarantined,
-    Recorded,
-    Recording,
+    WriteResult,
 )
 from service.flows.ports import Recorder
-from service.flows.registry import Registry
-from service.flows.twins import Twins
+from service.flows.registry import MachineCache
+from service.flows.twins import DuplicateAgentDetector
 from wire.acks import Ack, fold, runs
 from wire.codec import decode, decode_batch
 from wire.errors import PayloadRejected, TopicRejected
@@ -44,7 +44,7 @@ class Sender(NamedTuple):
     instance: str | None
 
 
-class Incoming(NamedTuple):
+class IncomingMessage(NamedTuple):
     """A message as the broker handed it over."""
 
     topic: str
@@ -83,16 +83,16 @@ class TimePolicy:
 
 
 @dataclass
-class Intake:
+class IngestBatch:
     """What a handful of messages amounts to, before it is committed."""
 
     now: datetime
     policy: TimePolicy
-    registry: Registry
-    twins: Twins = field(default_factory=Twins)
+    registry: MachineCache
+    twins: DuplicateAgentDetector = field(default_factory=DuplicateAgentDetector)
     present: Mapping[int, Agent] = field(default_factory=dict)  # what agents told last, by machine
     stale_after: timedelta = timedelta(0)
-    recording: Recording = field(init=False)
+    recording: EventWrite = field(init=False)
     acked: dict[Sender, list[tuple[int, int]]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     machines: dict[MachineId, Machine] = field(default_factory=dict)
@@ -100,11 +100,11 @@ class Intake:
     touched: set[MachineId] = field(default_factory=set)  # whose forecasts may have changed
 
     def __post_init__(self) -> None:
-        self.recording = Recording(micros(self.now), renumber_clashes=True)
+        self.recording = EventWrite(micros(self.now), renumber_clashes=True)
         self._flag = self.policy.judge(self.now)
         self._late_before = self.now - _LATE
 
-    def take(self, message: Incoming) -> None:
+    def take(self, message: IncomingMessage) -> None:
         """Judge one message, whatever it holds; raises only if the store that knows the machines is away."""
         try:
             topic = _parse_topic(message.topic)
@@ -119,17 +119,17 @@ class Intake:
         self.machines[topic.machine] = machine
         try:
             if topic.channel is Channel.EVENTS:
-                self._take_events(machine, message)
+                self._add_events(machine, message)
             elif topic.channel is Channel.STATE:
-                self._take_state(machine, message)
+                self._add_state(machine, message)
         except PayloadRejected as error:
             self._quarantine(machine, message, error.reason, error.detail)
 
-    def refuse(self, message: Incoming, reason: str, detail: str) -> None:
+    def refuse(self, message: IncomingMessage, reason: str, detail: str) -> None:
         """Quarantine a message without looking into it."""
         self._quarantine(None, message, reason, detail)
 
-    def acks(self, recorded: Recorded) -> list[tuple[MachineId, Ack]]:
+    def acks(self, recorded: WriteResult) -> list[tuple[MachineId, Ack]]:
         """Return what may be said to the agents once the recording is committed: what was stored of it."""
         rows = {machine: self.machines[machine].row for machine, _, _ in self.acked}
         reused = {(row.machine, row.epoch) for row in recorded.clashed}
@@ -148,7 +148,7 @@ class Intake:
             if rows[machine] not in recorded.absent and (rows[machine], epoch) not in recorded.refused
         ]
 
-    def _take_events(self, machine: Machine, message: Incoming) -> None:
+    def _add_events(self, machine: Machine, message: IncomingMessage) -> None:
         batch = decode_batch(message.payload)
         row, epoch = machine.row, batch.epoch
         self.touched.add(machine.id)
@@ -181,7 +181,7 @@ class Intake:
         if batch.events or batch.gaps or batch.bad:  # somebody who only asks whether we listen is not the machine
             self.recording.heard.add(row)
 
-    def _take_state(self, machine: Machine, message: Incoming) -> None:
+    def _add_state(self, machine: Machine, message: IncomingMessage) -> None:
         state = decode(AgentState, message.payload)
         # A retained state is old news; a live one, a last will above all, is from this very moment.
         heard_at = min(state.at, self.now) if message.retained else self.now
@@ -211,7 +211,7 @@ class Intake:
             return True
         return now.heard_at - before.heard_at >= self.stale_after
 
-    def _quarantine(self, machine: Machine | None, message: Incoming, reason: str, detail: str) -> None:
+    def _quarantine(self, machine: Machine | None, message: IncomingMessage, reason: str, detail: str) -> None:
         self.counts[f"quarantined:{reason}"] += 1
         row = machine.row if machine else None
         self.recording.quarantined.append(
@@ -220,7 +220,7 @@ class Intake:
 
 
 @dataclass(frozen=True)
-class Receipt:
+class IngestResult:
     """What is now committed, who must be told, and whose forecasts may have changed.
 
     ``fresh`` are the events that were not stored before, of ``machines``.
@@ -229,15 +229,15 @@ class Receipt:
     acks: list[tuple[MachineId, Ack]]
     touched: set[MachineId]
     late: set[Machine]
-    recorded: Recorded
+    recorded: WriteResult
     counts: Counter[str]
     fresh: Sequence[EventRow] = ()
     machines: Mapping[MachineId, Machine] = field(default_factory=dict)
 
 
-def record(intake: Intake, *, recorder: Recorder) -> Receipt:
+def record(intake: IngestBatch, *, recorder: Recorder) -> IngestResult:
     """Commit an intake in one transaction; only then may its acks be sent."""
-    recorded = Recorded(0, 0, 0) if intake.recording.is_empty else recorder.commit(intake.recording)
+    recorded = WriteResult(0, 0, 0) if intake.recording.is_empty else recorder.commit(intake.recording)
     counts = intake.counts + Counter(
         stored=recorded.stored,
         duplicate=recorded.duplicates,
@@ -249,7 +249,9 @@ def record(intake: Intake, *, recorder: Recorder) -> Receipt:
     if recorded.refused:
         counts["refused_epochs"] += len(recorded.refused)
     fresh = intake.recording.events if recorded.fresh is None else recorded.fresh
-    return Receipt(intake.acks(recorded), intake.touched, intake.late, recorded, counts, fresh, intake.machines)
+    return IngestResult(
+        intake.acks(recorded), intake.touched, intake.late, recorded, counts, fresh, intake.machines
+    )
 
 
 def _told(state: AgentState, heard_at: datetime, before: Agent | None) -> Agent:

@@ -7,27 +7,27 @@ from datetime import datetime, timedelta
 
 from forecasting.window import grid_floor
 from service.core.clock_leap import ClockLeap
-from service.flows.forecast import ForecastDesk
-from service.flows.newest import Newest, NewestForecasts
+from service.flows.forecast import ForecastService
+from service.flows.newest import CachedForecast, ForecastCache
 from service.flows.ports import Announcer
 from service.store.forecasts import ForecastStore
 from service.store.machines import MachineStore
 from wire.clock import PlantClock
 from wire.identity import MachineId
 
-_UNTOLD = 60.0  # seconds before we lead, in which who led before may have been lost with something untold
+_MAX_MISSED = 60.0  # seconds before we lead, in which who led before may have been lost with something untold
 
 
 @dataclass
-class Refresh:
+class ForecastScheduler:
     """Runs often, does little: whatever the clock and the arrivals call for.
 
     One process at a time ``leads``: it stores forecasts, announces them abroad, and tells them to ``told``, who
     must not block. A process that has listeners of its own (``home``) makes the same forecasts for them.
     """
 
-    desk: ForecastDesk
-    newest: NewestForecasts
+    desk: ForecastService
+    newest: ForecastCache
     machines: MachineStore
     stored: ForecastStore
     abroad: Announcer
@@ -35,13 +35,13 @@ class Refresh:
     step: timedelta
     home: Announcer | None = None
     leads: Callable[[], bool] = lambda: True
-    told: tuple[Callable[[Newest], None], ...] = ()
+    told: tuple[Callable[[CachedForecast], None], ...] = ()
     monotonic: Callable[[], float] = time.monotonic
     _done: tuple[datetime, bool] | None = None
     _leap: ClockLeap = field(init=False)
-    _spoken: int | None = None
+    _last_version: int | None = None
     _led: bool = False
-    _left: dict[MachineId, float] = field(default_factory=dict)  # what another was to tell, and since when
+    _missed: dict[MachineId, float] = field(default_factory=dict)  # what another was to tell, and since when
 
     def __post_init__(self) -> None:
         self._leap = ClockLeap(self.clock.speed)
@@ -51,7 +51,7 @@ class Refresh:
         """Whether nobody here wants a forecast now."""
         return self.home is None and not self.leads()
 
-    def on_the_grid(self) -> int:
+    def run_grid(self) -> int:
         """Make the forecasts of the grid's last moment, once, and store them if we lead; return how many.
 
         Moments that passed while nobody ran are gone: a forecast made later would not have been one.
@@ -77,30 +77,30 @@ class Refresh:
     def on_promotion(self) -> None:
         """Have every machine's forecast made anew when another version has begun to serve."""
         version = self.desk.champion.current().version.number
-        if version != self._spoken:
+        if version != self._last_version:
             self.newest.touch(machine.id for machine in self.machines.all())
-            self._spoken = version
+            self._last_version = version
 
-    def on_turn(self) -> None:
+    def on_leadership(self) -> None:
         """Once we lead, have forecasts made anew of what arrived lately: who led before may not have told them.
 
         Of that alone, because a large fleet takes long.
         """
         leads = self.leads()
         if leads and not self._led:
-            since = self.monotonic() - _UNTOLD
-            self.newest.touch([machine for machine, at in self._left.items() if at >= since])
-            self._left.clear()
+            since = self.monotonic() - _MAX_MISSED
+            self.newest.touch([machine for machine, at in self._missed.items() if at >= since])
+            self._missed.clear()
         self._led = leads
 
-    def stand_by(self) -> None:
+    def skip(self) -> None:
         """Leave to whoever leads what has arrived, and only note that it has."""
         self._led = False
-        self._leave(self.newest.take_touched())
+        self._leave(self.newest.drain_invalidated())
 
-    def in_between(self) -> int:
+    def run_changed(self) -> int:
         """Announce new forecasts of the machines that something arrived for; return how many."""
-        touched, leads = self.newest.take_touched(), self.leads()
+        touched, leads = self.newest.drain_invalidated(), self.leads()
         if not leads:
             self._leave(touched)
         try:
@@ -114,9 +114,9 @@ class Refresh:
         return len(machines)
 
     def _leave(self, touched: Iterable[MachineId]) -> None:
-        self._left |= dict.fromkeys(touched, self.monotonic())
+        self._missed |= dict.fromkeys(touched, self.monotonic())
 
-    def _announce(self, newest: Newest, *, leads: bool) -> None:
+    def _announce(self, newest: CachedForecast, *, leads: bool) -> None:
         if self.home is not None:
             self.home.announce(newest.machine, newest.encoded)
         if leads:

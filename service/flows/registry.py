@@ -10,7 +10,7 @@ from wire.identity import MachineId
 _REMEMBER = 1.0  # seconds; who was enrolled or retired just now is known this soon
 
 
-class Registry:
+class MachineCache:
     """A picture of the fleet, taken anew at most once a second; a retired machine is a stranger again."""
 
     def __init__(self, machines: MachineStore, *, monotonic: Callable[[], float] = time.monotonic) -> None:

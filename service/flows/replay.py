@@ -7,14 +7,14 @@ from typing import NamedTuple
 from service.core.quarantine import QuarantinedItem, QuarantineQuery
 from service.errors import Conflict
 from service.flows.ports import Quarantined, Recorder
-from service.flows.record_events import Incoming, Intake, TimePolicy, record
-from service.flows.registry import Registry
+from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, record
+from service.flows.registry import MachineCache
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.topics import Channel, topic
 
 
-class Replayed(NamedTuple):
+class ReplayResult(NamedTuple):
     """What became of an item, or of many."""
 
     stored: int
@@ -28,12 +28,12 @@ class Replay:
 
     quarantine: Quarantined
     recorder: Recorder
-    registry: Registry
+    registry: MachineCache
     clock: PlantClock
     policy: TimePolicy
     touched: Callable[[Iterable[MachineId]], None]
 
-    def one(self, number: int, corrected: bytes | None = None) -> Replayed:
+    def one(self, number: int, corrected: bytes | None = None) -> ReplayResult:
         """Replay one item, with a corrected body if one is given; raises if it is refused again."""
         item = self.quarantine.get(number)
         replayed, why = self._judge(item, corrected)
@@ -41,37 +41,37 @@ class Replay:
             raise Conflict(f"Item {number} is still refused: {why}. Correct it, or leave it where it is.")
         return replayed
 
-    def many(self, reason: str, limit: int) -> Replayed:
+    def many(self, reason: str, limit: int) -> ReplayResult:
         """Replay up to ``limit`` items of one reason, oldest of the newest first; what is refused again stays."""
         stored = known = refused = 0
         for item in reversed(self.quarantine.page(QuarantineQuery(limit, reason=reason))):
             replayed, why = self._judge(item, None)
             stored, known, refused = stored + replayed.stored, known + replayed.known, refused + bool(why)
-        return Replayed(stored, known, refused)
+        return ReplayResult(stored, known, refused)
 
-    def _judge(self, item: QuarantinedItem, corrected: bytes | None) -> tuple[Replayed, str | None]:
+    def _judge(self, item: QuarantinedItem, corrected: bytes | None) -> tuple[ReplayResult, str | None]:
         # What is known to be a machine's needs no topic: a conflict was found after the message was taken apart.
         name = topic(item.machine, Channel.EVENTS) if item.machine else item.topic
-        intake = Intake(self.clock.now(), self.policy, self.registry)
-        intake.take(Incoming(name, item.body if corrected is None else corrected))
+        intake = IngestBatch(self.clock.now(), self.policy, self.registry)
+        intake.take(IncomingMessage(name, item.body if corrected is None else corrected))
         recording = intake.recording
         if not (recording.events or recording.gaps):
-            return Replayed(0, 0, 1), _why(intake)
+            return ReplayResult(0, 0, 1), _why(intake)
         recording.heard.clear()  # what was refused long ago is no sign of life
         recording.released.add(item.id)
         receipt = record(intake, recorder=self.recorder)
         self.touched(receipt.touched)
         recorded = receipt.recorded
         if recorded.absent:
-            return Replayed(0, 0, 1), "its machine is not registered"
+            return ReplayResult(0, 0, 1), "its machine is not registered"
         if recorded.refused:
-            return Replayed(0, 0, 1), "its machine has too many spools"
+            return ReplayResult(0, 0, 1), "its machine has too many spools"
         if recorded.conflicts and not (recorded.stored or recorded.duplicates):
-            return Replayed(0, 0, 1), "its number belongs to another event"
-        return Replayed(recorded.stored, recorded.duplicates, recorded.conflicts), None
+            return ReplayResult(0, 0, 1), "its number belongs to another event"
+        return ReplayResult(recorded.stored, recorded.duplicates, recorded.conflicts), None
 
 
-def _why(intake: Intake) -> str:
+def _why(intake: IngestBatch) -> str:
     if intake.recording.knocking:
         return "its machine is not registered"
     return next((f"{one.reason}, {one.detail}" for one in intake.recording.quarantined), "it holds no event")

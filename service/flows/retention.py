@@ -58,12 +58,12 @@ class Retention:
     def _forget(self, before: datetime, now: datetime, pause: Callable[[], bool]) -> int:
         """Forget all of the time before a moment; return how many events went."""
         gone = 0
-        while piece := self.store.forget_events(before, _PIECE):
+        while piece := self.store.delete_events(before, _PIECE):
             gone += piece
             if not pause():
                 return gone
-        while self.store.forget_forecasts(before, _PIECE):
+        while self.store.delete_forecasts(before, _PIECE):
             if not pause():
                 return gone
-        self.store.forget_beside(before, now - self.keep_quarantined)
+        self.store.delete_other(before, now - self.keep_quarantined)
         return gone

@@ -13,9 +13,9 @@ from forecasting.series import AlarmSeries
 from forecasting.window import Span, WindowSpec, merged
 from service.core.code_limits import ChosenCodes, choose_codes
 from service.core.dataset import Split, covered_moments, split, windows
-from service.core.enrolment import Curriculum
+from service.core.enrolment import TrainingDataPolicy
 from service.core.machine import Machine
-from service.core.windows import Windows
+from service.core.windows import WindowSet
 from service.store.events import EventStore
 from service.store.machines import MachineStore
 
@@ -25,30 +25,32 @@ _QUIET = timedelta(days=7)
 
 
 @dataclass(frozen=True, eq=False)
-class Schooling:
+class TrainingData:
     """One machine's windows, cut in time, and the events that they were cut from; which codes they hold."""
 
     events: AlarmSeries
     chosen: ChosenCodes
-    train: Windows
-    calibration: Windows
-    exam: Windows
+    train: WindowSet
+    calibration: WindowSet
+    exam: WindowSet
 
 
 @dataclass(frozen=True)
-class School:
+class DatasetBuilder:
     """Cuts windows from the event log, as a live forecast would have seen them."""
 
     machines: MachineStore
     log: EventStore
     spec: WindowSpec
-    curriculum: Curriculum
+    curriculum: TrainingDataPolicy
 
     def training_windows(self, machine: Machine, now: datetime) -> int:
         """Return how many windows there are to learn from; nothing is read but what was heard when."""
-        return len(self._shared_out(self._moments(machine, self._heard(machine, now))).train)
+        return len(self._split(self._moments(machine, self._heard(machine, now))).train)
 
-    def cut(self, machine: Machine, now: datetime, history: HistorySpec, *, listed: Collection[int]) -> Schooling:
+    def cut(
+        self, machine: Machine, now: datetime, history: HistorySpec, *, listed: Collection[int]
+    ) -> TrainingData:
         """Return every covered hourly window of a machine, shared out; one that held nothing counts as well.
 
         ``listed`` are the codes of the catalogue, which always count; of others only so many do.
@@ -66,12 +68,12 @@ class School:
             tracked=chosen.codes.tolist(),
             chosen=chosen.codes,
         )
-        parts = self._shared_out(whole.at)
-        return Schooling(
+        parts = self._split(whole.at)
+        return TrainingData(
             series, chosen, whole.take(parts.train), whole.take(parts.calibration), whole.take(parts.exam)
         )
 
-    def _shared_out(self, at: NDArray[np.int64]) -> Split:
+    def _split(self, at: NDArray[np.int64]) -> Split:
         exam = self.curriculum.exam
         return split(at, self.spec.horizon, calibration=self.curriculum.calibration * (1 - exam), exam=exam)
 
@@ -82,7 +84,7 @@ class School:
 
     def _heard(self, machine: Machine, now: datetime) -> Span | None:
         """Return from when to when the machine was heard, as far back as events are kept."""
-        spans = self._spans(machine)
+        spans = self._observed_spans(machine)
         if not spans:
             return None
         first, last = min(start for start, _ in spans), max(end for _, end in spans)
@@ -91,11 +93,11 @@ class School:
     def _deaf(self, machine: Machine, heard: Span) -> list[Span]:
         """Return when nobody listened: the agent's gaps, and between a loaded past and the first agent."""
         gaps = [(gap.first_at, gap.last_at) for gap in self.log.gaps(machine, *heard)]
-        spans = merged(self._spans(machine))
+        spans = merged(self._observed_spans(machine))
         between = [(end, start) for (_, end), (start, _) in pairwise(spans)]
         return gaps + [span for span in between if span[1] - span[0] > _QUIET]
 
-    def _spans(self, machine: Machine) -> list[Span]:
+    def _observed_spans(self, machine: Machine) -> list[Span]:
         """Return when somebody listened: over each history file and spool, and while the agent was there."""
         spans = self.log.spans(machine)
         agent = self.machines.agent(machine)

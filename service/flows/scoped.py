@@ -10,35 +10,35 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from service.core.hush import HushQuery, Maintenance, Shelf
+from service.core.hush import Maintenance, ShelvedAlarm, SuppressionQuery
 from service.core.job import Job
-from service.core.machine import Agent, Knock, Machine, unknown_machine
+from service.core.machine import Agent, Machine, UnregisteredMachine, unknown_machine
 from service.core.message import is_visible
-from service.core.notice import Notice, NoticeQuery
-from service.core.principal import asker, insist_on, sees, sites_asked
+from service.core.notice import Notification, NotificationQuery
+from service.core.principal import asker, current_sites, insist_on, sees
 from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
 from service.core.report import of_sites, report_for
 from service.core.version import Version
 from service.core.webhook import Webhook
 from service.errors import NotFound
-from service.flows.feed import Feed, Subscription, Wish
+from service.flows.feed import EventBus, Subscription, Wish
 from service.flows.fleet import FleetBoard, Seen
 from service.flows.job_watch import Follower, JobWatch
-from service.flows.silence import Silence, SilenceWatch
-from service.store.exams import ExamStore
+from service.flows.silence import SilenceDetector, SilentMachine
+from service.store.exams import HoldoutStore
 from service.store.jobs import JobStore
 from service.store.machines import MachineStore
 from service.store.maintenance import MaintenanceStore
-from service.store.notices import NoticeStore
+from service.store.notices import NotificationStore
 from service.store.quarantine import QuarantineStore
-from service.store.shelves import ShelfStore
+from service.store.shelves import ShelvingStore
 from service.store.versions import VersionStore
 from service.store.webhooks import WebhookStore
 from wire.identity import MachineId
 
 
 @dataclass(frozen=True)
-class ScopedMachines:
+class SiteFilteredMachines:
     """Machines of the asker's sites; another site's does not exist."""
 
     machines: MachineStore
@@ -66,13 +66,13 @@ class ScopedMachines:
         """Return how one machine's agent was when last heard."""
         return self.machines.agent(machine) if sees(machine.id.site) else None
 
-    def knocks(self) -> list[Knock]:
+    def knocks(self) -> list[UnregisteredMachine]:
         """Return who knocks at the asker's sites."""
         return [knock for knock in self.machines.knocks() if sees(knock.machine.site)]
 
 
 @dataclass(frozen=True)
-class ScopedJobs:
+class SiteFilteredJobs:
     """Jobs of the asker's machines."""
 
     jobs: JobStore
@@ -95,12 +95,12 @@ class ScopedJobs:
 
     def newest(self, *, machine: MachineId | None = None, limit: int = 100) -> list[Job]:
         """Return the latest jobs, newest first."""
-        found = self.jobs.newest(machine=machine, limit=limit, sites=sites_asked())
+        found = self.jobs.newest(machine=machine, limit=limit, sites=current_sites())
         return [_shown_job(job) for job in found]
 
 
 @dataclass(frozen=True)
-class ScopedVersions:
+class SiteFilteredVersions:
     """Every version is the whole fleet's; of what it learned only the asker's part is told."""
 
     versions: VersionStore
@@ -120,10 +120,10 @@ class ScopedVersions:
 
 
 @dataclass(frozen=True)
-class ScopedExams:
+class SiteFilteredHoldouts:
     """Exams of the asker's machines."""
 
-    exams: ExamStore
+    exams: HoldoutStore
 
     def matrix(self) -> dict[int, dict[str, dict[str, float | None]]]:
         """Return what each version got in each machine's exam."""
@@ -135,66 +135,68 @@ class ScopedExams:
 
 
 @dataclass(frozen=True)
-class ScopedQuarantine:
+class SiteFilteredQuarantine:
     """What was refused of the asker's machines; what belongs to no machine is for those of all sites."""
 
     quarantine: QuarantineStore
 
     def page(self, query: QuarantineQuery) -> list[QuarantinedItem]:
         """Return items, newest first."""
-        return self.quarantine.page(replace(query, sites=sites_asked()))
+        return self.quarantine.page(replace(query, sites=current_sites()))
 
     def get(self, number: int) -> QuarantinedItem:
         """Return one item, or raise as if it did not exist."""
         item = self.quarantine.get(number)
-        mine = sites_asked() is None or (item.machine is not None and sees(item.machine.site))
+        mine = current_sites() is None or (item.machine is not None and sees(item.machine.site))
         if not mine:
             raise NotFound(f"Nothing is quarantined under number {number}; it may have been replayed.")
         return item
 
     def reasons(self) -> list[ReasonCount]:
         """Return how much was refused for which reason, most first."""
-        return self.quarantine.reasons(sites=sites_asked())
+        return self.quarantine.reasons(sites=current_sites())
 
 
 @dataclass(frozen=True)
-class ScopedShelves:
+class SiteFilteredShelving:
     """Shelves of the asker's machines."""
 
-    shelves: ShelfStore
+    shelves: ShelvingStore
 
-    def add(self, machine: Machine, code: int, *, at: datetime, until: datetime, who: str, reason: str) -> Shelf:
+    def add(
+        self, machine: Machine, code: int, *, at: datetime, until: datetime, who: str, reason: str
+    ) -> ShelvedAlarm:
         """Shelve an alarm."""
         insist_on(machine.id.site)
         return self.shelves.add(machine, code, at=at, until=until, who=who, reason=reason)
 
-    def get(self, number: int) -> Shelf:
+    def get(self, number: int) -> ShelvedAlarm:
         """Return a shelf, or raise as if it did not exist."""
         shelf = self.shelves.get(number)
         if not sees(shelf.machine.site):
             raise NotFound(f"There is no shelf {number}.")
         return shelf
 
-    def lift(self, shelf: Shelf, *, at: datetime, who: str, reason: str | None) -> Shelf:
+    def lift(self, shelf: ShelvedAlarm, *, at: datetime, who: str, reason: str | None) -> ShelvedAlarm:
         """End a shelf."""
         insist_on(shelf.machine.site)
         return self.shelves.lift(shelf, at=at, who=who, reason=reason)
 
-    def page(self, query: HushQuery) -> list[Shelf]:
+    def page(self, query: SuppressionQuery) -> list[ShelvedAlarm]:
         """Return shelves, newest first."""
-        return self.shelves.page(replace(query, sites=sites_asked()))
+        return self.shelves.page(replace(query, sites=current_sites()))
 
-    def holding(self, at: datetime) -> list[Shelf]:
+    def holding(self, at: datetime) -> list[ShelvedAlarm]:
         """Return every shelf that holds at a moment."""
         return [shelf for shelf in self.shelves.holding(at) if sees(shelf.machine.site)]
 
-    def between(self, start: datetime, end: datetime) -> list[Shelf]:
+    def between(self, start: datetime, end: datetime) -> list[ShelvedAlarm]:
         """Return the shelves that held at some time in a span."""
         return [shelf for shelf in self.shelves.between(start, end) if sees(shelf.machine.site)]
 
 
 @dataclass(frozen=True)
-class ScopedWindows:
+class SiteFilteredMaintenance:
     """Maintenance windows of the asker's sites."""
 
     windows: MaintenanceStore
@@ -216,9 +218,9 @@ class ScopedWindows:
         insist_on(window.site)
         return self.windows.cancel(window, at=at, who=who, reason=reason)
 
-    def page(self, query: HushQuery) -> list[Maintenance]:
+    def page(self, query: SuppressionQuery) -> list[Maintenance]:
         """Return windows, newest first."""
-        return self.windows.page(replace(query, sites=sites_asked()))
+        return self.windows.page(replace(query, sites=current_sites()))
 
     def holding(self, at: datetime) -> list[Maintenance]:
         """Return every window that a moment lies in."""
@@ -226,18 +228,18 @@ class ScopedWindows:
 
 
 @dataclass(frozen=True)
-class ScopedNotices:
+class SiteFilteredNotifications:
     """Notices of the asker's machines."""
 
-    notices: NoticeStore
+    notices: NotificationStore
 
-    def page(self, query: NoticeQuery) -> list[Notice]:
+    def page(self, query: NotificationQuery) -> list[Notification]:
         """Return notices, newest first."""
-        return self.notices.page(replace(query, sites=sites_asked()))
+        return self.notices.page(replace(query, sites=current_sites()))
 
 
 @dataclass(frozen=True)
-class ScopedWebhooks:
+class SiteFilteredWebhooks:
     """Webhooks of the asker's sites; one of the whole fleet is for those of all sites."""
 
     webhooks: WebhookStore
@@ -270,38 +272,38 @@ class ScopedWebhooks:
 
 
 @dataclass(frozen=True)
-class ScopedSilence:
+class SiteFilteredSilence:
     """The asker's machines that are silent."""
 
-    watch: SilenceWatch
+    watch: SilenceDetector
     now: Callable[[], datetime]
 
     @property
-    def found(self) -> list[Silence]:
+    def found(self) -> list[SilentMachine]:
         """The machines that are silent now."""
         return [one for one in self.watch.current(self.now()) if sees(one.machine.site)]
 
 
 @dataclass(frozen=True)
-class ScopedFleet:
+class SiteFilteredFleet:
     """The asker's cards."""
 
     board: FleetBoard
 
     def overview(self, *, site: str | None = None, since: str | None = None) -> Seen:
         """Return the fleet, or only what changed since a revision."""
-        return self.board.overview(site=site, since=since, sites=sites_asked())
+        return self.board.overview(site=site, since=since, sites=current_sites())
 
 
 @dataclass(frozen=True)
-class ScopedFeed:
+class SiteFilteredBus:
     """What happens at the asker's sites."""
 
-    feed: Feed
+    feed: EventBus
 
     def subscribe(self, wish: Wish, wake: Callable[[], None]) -> Subscription:
         """Return a place to listen from."""
-        return self.feed.subscribe(replace(wish, sites=sites_asked(), owner=_owner()), wake)
+        return self.feed.subscribe(replace(wish, sites=current_sites(), owner=_owner()), wake)
 
     @contextmanager
     def place(self) -> Iterator[None]:
@@ -331,22 +333,22 @@ def _owner() -> str | None:
 
 
 def _shown_machine(machine: Machine) -> Machine:
-    return replace(machine, reason=machine.reason.shown_to(sites_asked())) if machine.reason else machine
+    return replace(machine, reason=machine.reason.shown_to(current_sites())) if machine.reason else machine
 
 
 def _shown_job(job: Job) -> Job:
-    return replace(job, message=job.message.shown_to(sites_asked())) if job.message else job
+    return replace(job, message=job.message.shown_to(current_sites())) if job.message else job
 
 
 def _shown_version(version: Version) -> Version:
-    sites = sites_asked()
+    sites = current_sites()
     learned = tuple(machine for machine in version.learned if is_visible(machine, sites))
     return replace(version, learned=learned, report=report_for(version.report, sites))
 
 
 def _own(figures: dict[str, Any]) -> dict[str, Any]:
-    return of_sites(figures, sites_asked())
+    return of_sites(figures, current_sites())
 
 
 def _is_own(webhook: Webhook) -> bool:
-    return sites_asked() is None or (webhook.site is not None and sees(webhook.site))
+    return current_sites() is None or (webhook.site is not None and sees(webhook.site))

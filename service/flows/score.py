@@ -9,9 +9,9 @@ from itertools import groupby
 import numpy as np
 
 from forecasting.forecaster import Forecaster
-from service.core.base_rate import LOOK_BACK
+from service.core.base_rate import LOOKBACK
 from service.core.machine import Agent, Machine
-from service.core.outcome import Due, Measure, Outcome, judged
+from service.core.outcome import Measure, Outcome, PendingForecast, judged
 from service.core.version import Version
 from service.errors import Unavailable
 from service.store.events import EventStore
@@ -27,7 +27,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass
-class Scoring:
+class ScoringService:
     """Scores what is due, a machine at a time; what is scored already is scored again if something came late.
 
     A horizon is due when it has been closed for ``grace`` by the plant clock *and* the machine was heard after
@@ -52,7 +52,7 @@ class Scoring:
         more = True
         while more:
             more = False
-            self._keep_measures()
+            self._save_specs()
             agents = self.machines.agents()
             for machine in self.machines.all() if self._measures else ():
                 done = self.score(machine, agents.get(machine.id))
@@ -62,7 +62,7 @@ class Scoring:
 
     def score(self, machine: Machine, agent: Agent | None) -> int:
         """Score up to ``at_once`` forecasts of a machine; return how many were due."""
-        now, heard = self.clock.now(), self._heard_until(machine, agent)
+        now, heard = self.clock.now(), self._observed_until(machine, agent)
         if heard is None:
             return 0
         longest = max(measure.horizon_us for measure in self._measures.values())
@@ -75,12 +75,12 @@ class Scoring:
         self.outcomes.add(machine, self._judged(machine, due), opened=opened, at=now)
         return len(due)
 
-    def _judged(self, machine: Machine, due: list[Due]) -> list[Outcome]:
+    def _judged(self, machine: Machine, due: list[PendingForecast]) -> list[Outcome]:
         earliest = moment(min(one.as_of_us for one in due))
         back = timedelta(microseconds=max(self._measures[one.version].lookback_us for one in due))
         end = moment(max(self._end(one) for one in due))
         first = self.log.first_at(machine)
-        series = self.log.series(machine, earliest - max(LOOK_BACK, back), end)
+        series = self.log.series(machine, earliest - max(LOOKBACK, back), end)
         deaf = [(micros(gap.first_at), micros(gap.last_at)) for gap in self.log.gaps(machine, earliest, end)]
         by_version = sorted(due, key=lambda one: one.version)
         return [
@@ -95,23 +95,23 @@ class Scoring:
             )
         ]
 
-    def _end(self, one: Due) -> int:
+    def _end(self, one: PendingForecast) -> int:
         return one.as_of_us + self._measures[one.version].horizon_us
 
-    def _heard_until(self, machine: Machine, agent: Agent | None) -> datetime | None:
+    def _observed_until(self, machine: Machine, agent: Agent | None) -> datetime | None:
         """Return up to when nothing is missing, if ever: what waits in a spool is later than what has come."""
         last = self.log.last_at(machine)
         if agent is None or agent.spooled:
             return last
         return agent.heard_at if last is None else max(agent.heard_at, last)
 
-    def _keep_measures(self) -> None:
+    def _save_specs(self) -> None:
         """Take from versions what scoring needs while their weights are there."""
         missing = set(self.outcomes.unmeasured())
         for version in self.versions.all() if missing else ():
             if version.number in missing:
                 try:
-                    self.outcomes.keep_measure(_measure(version.number, self.versions.load(version)))
+                    self.outcomes.save_spec(_measure(version.number, self.versions.load(version)))
                 except Unavailable as error:  # the others can still be scored
                     self._complain(version, str(error))
         if missing or not self._measures:

@@ -16,11 +16,11 @@ from wire.micros import moment
 from wire.words import Grouping
 
 USUAL_SPAN = timedelta(days=30)
-LONGEST_SPAN = timedelta(days=400)
+MAX_SPAN = timedelta(days=400)
 
 
 @dataclass(frozen=True)
-class BoardQuery:
+class ScoreboardQuery:
     """Which forecasts a scoreboard is about; all machines and the last 30 days unless told otherwise."""
 
     by: Grouping = Grouping.MACHINE
@@ -61,7 +61,7 @@ class Scoreboard:
     clock: PlantClock
     grace: timedelta
 
-    def board(self, query: BoardQuery) -> Board:
+    def board(self, query: ScoreboardQuery) -> Board:
         """Return the figures that a query asks for."""
         since, until = self.span(query.since, query.until)
         machines = chosen_machines(self.machines, query.site, query.machine)
@@ -101,10 +101,10 @@ class Scoreboard:
 
     def span(self, since: datetime | None, until: datetime | None) -> tuple[datetime, datetime]:
         """Return the span asked for, or say in a sentence what is wrong with it."""
-        return chosen_span(since, until, now=self.clock.now(), usual=USUAL_SPAN, longest=LONGEST_SPAN)
+        return chosen_span(since, until, now=self.clock.now(), usual=USUAL_SPAN, longest=MAX_SPAN)
 
     def _tallies(
-        self, machine: Machine, since: datetime, until: datetime, query: BoardQuery
+        self, machine: Machine, since: datetime, until: datetime, query: ScoreboardQuery
     ) -> Iterator[tuple[Key | None, Tally]]:
         """Yield a machine's share of the total (key None) and of each line."""
         sheets = self.outcomes.sheets(machine, since, until, status=query.status)

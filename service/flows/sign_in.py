@@ -14,10 +14,10 @@ from service.core.password import checked, prepared
 from service.core.people import Session, User
 from service.core.principal import Principal
 from service.core.secret import SESSION, new_token
-from service.core.throttle import Throttle
-from service.core.tries import OF_ONE, Tries, Try
+from service.core.throttle import AttemptThrottle
+from service.core.tries import OF_ONE, LoginAttempt, Tries
 from service.errors import Conflict, InputRejected, NotSignedIn, TooMany
-from service.flows.access import Access
+from service.flows.access import Authenticator
 from service.store.people import SessionStore, UserStore
 from wire.words import PrincipalKind
 
@@ -33,24 +33,24 @@ class SignedIn(NamedTuple):
 
 
 @dataclass
-class SignInDesk:
+class LoginService:
     """The flow and its ports."""
 
     users: UserStore
     sessions: SessionStore
     hasher: Argon2
-    access: Access
+    access: Authenticator
     wall: Callable[[], datetime]
     lasts: timedelta
     monotonic: Callable[[], float] = time.monotonic
     random: Callable[[int], bytes] = secrets.token_bytes
     tries: Tries = field(init=False)
-    changes: Throttle = field(init=False)  # tries to change a password, by session
+    changes: AttemptThrottle = field(init=False)  # tries to change a password, by session
     _doors: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_AT_ONCE))
 
     def __post_init__(self) -> None:
         self.tries = Tries(self.monotonic)
-        self.changes = Throttle(OF_ONE, self.monotonic)
+        self.changes = AttemptThrottle(OF_ONE, self.monotonic)
 
     def sign_in(self, name: str, password: str, *, origin: str | None) -> SignedIn:
         """Begin a session, or raise: the same, after the same work, for a wrong password and an unknown name."""
@@ -77,7 +77,7 @@ class SignInDesk:
         if principal.user is None:
             raise Conflict("You ask with a key, and a key has no password.")
         # Counted by session, so that nobody who only knows the name can keep its owner from another password.
-        user = self._judged(principal.name, old, Try((self.changes, principal.number)), origin or "?")
+        user = self._judged(principal.name, old, LoginAttempt((self.changes, principal.number)), origin or "?")
         ready = checked(new, name=user.name)
         if self.hasher.verify(user.password, ready):
             raise InputRejected("The new password is the old one; choose another.", pointer="body/new")
@@ -87,33 +87,33 @@ class SignInDesk:
         )
         self.access.forget()
 
-    def _judged(self, name: str, password: str, attempt: Try, address: str) -> User:
+    def _judged(self, name: str, password: str, attempt: LoginAttempt, address: str) -> User:
         """Return the user of this name if the password is theirs."""
-        _insist_on_patience(attempt.wait)
+        _require_no_wait(attempt.wait)
         if not self._doors.acquire(blocking=False):  # before it is counted, because nobody judges this one
             raise TooMany("Too many people sign in at this moment; try again in a second.", wait=1)
         try:
-            _insist_on_patience(attempt.begin())
+            _require_no_wait(attempt.begin())
             user = self._found(name, password, attempt)
         finally:
             self._doors.release()
         if user is None:
             log.warning("a wrong name or password from %s", address)
             raise NotSignedIn("The name or the password is wrong.")
-        attempt.was_right()
+        attempt.succeeded()
         return user
 
-    def _found(self, name: str, password: str, attempt: Try) -> User | None:
+    def _found(self, name: str, password: str, attempt: LoginAttempt) -> User | None:
         """Return whose name and password these are; a try that cannot be judged is taken back."""
         try:
             user = self.users.find(name)
             right = self.hasher.verify(user.password if user else None, prepared(password))
         except Exception:
-            attempt.take_back()
+            attempt.cancel()
             raise
         return user if right else None
 
 
-def _insist_on_patience(wait: float) -> None:
+def _require_no_wait(wait: float) -> None:
     if wait > 0:
         raise TooMany("There were too many wrong passwords; wait before the next try.", wait=wait)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from service.core.machine import Agent, Machine
-from service.core.silence import LOOK_BACK, WorkingRhythm, rhythm
+from service.core.silence import LOOKBACK, ActivityProfile, rhythm
 from service.store.events import EventStore
 from service.store.machines import MachineStore
 from wire.identity import MachineId
@@ -15,7 +15,7 @@ _AT_ONCE = 1000  # machines
 
 
 @dataclass(frozen=True)
-class Silence:
+class SilentMachine:
     """A machine, since when it is silent, and how many hours it should have spoken in."""
 
     machine: MachineId
@@ -25,7 +25,7 @@ class Silence:
 
 
 @dataclass
-class SilenceWatch:
+class SilenceDetector:
     """Judges every machine once a minute, and a silent one again as soon as something arrives for it.
 
     ``arrival`` returns the number of a machine's last arrival. A rhythm is learned anew once a plant day.
@@ -34,16 +34,16 @@ class SilenceWatch:
     machines: MachineStore
     log: EventStore
     arrival: Callable[[MachineId], int] = lambda _machine: 0
-    _rhythms: dict[int, tuple[datetime, WorkingRhythm | None]] = field(default_factory=dict)
+    _profiles: dict[int, tuple[datetime, ActivityProfile | None]] = field(default_factory=dict)
     _judged: dict[MachineId, int] = field(default_factory=dict)  # the last arrival before it was judged
-    found: list[Silence] = field(default_factory=list)
+    found: list[SilentMachine] = field(default_factory=list)
 
-    def look(self, now: datetime) -> list[Silence]:
+    def look(self, now: datetime) -> list[SilentMachine]:
         """Return the machines that are silent now, those that have missed most first."""
         self.found = self._silent(self.machines.all(), now)
         return self.found
 
-    def current(self, now: datetime) -> list[Silence]:
+    def current(self, now: datetime) -> list[SilentMachine]:
         """Return the silent machines, and judge again those for which something has arrived since."""
         found = self.found
         changed = {one.machine for one in found if self.arrival(one.machine) != self._judged.get(one.machine, 0)}
@@ -55,14 +55,14 @@ class SilenceWatch:
             self.found = current
         return current
 
-    def _silent(self, machines: list[Machine], now: datetime) -> list[Silence]:
+    def _silent(self, machines: list[Machine], now: datetime) -> list[SilentMachine]:
         agents = self.machines.agents()
         parts = (machines[first : first + _AT_ONCE] for first in range(0, len(machines), _AT_ONCE))
         return _strangest_first([one for part in parts for one in self._judge_all(part, agents, now)])
 
     def _judge_all(
         self, machines: list[Machine], agents: dict[MachineId, Agent], now: datetime
-    ) -> Iterator[Silence]:
+    ) -> Iterator[SilentMachine]:
         """Read the last alarms of many machines at once; their windows are empty, and so cost nothing."""
         arrivals = {machine.id: self.arrival(machine.id) for machine in machines}
         for machine, known in zip(machines, self.log.evidence(machines, now, now), strict=True):
@@ -73,7 +73,7 @@ class SilenceWatch:
 
     def _judge(
         self, machine: Machine, agent: Agent | None, last: datetime | None, now: datetime
-    ) -> Silence | None:
+    ) -> SilentMachine | None:
         """Judge only the time in which the agent could have delivered an alarm.
 
         Without an agent, or while alarms wait at the machine, the last stored alarm is not the last raised one.
@@ -83,22 +83,22 @@ class SilenceWatch:
         listened = min(now, agent.heard_at)
         if last is None or last >= listened:
             return None
-        known = self._rhythm(machine, now)
+        known = self._profile(machine, now)
         if known is None:
             return None
         missed = known.working_hours(last, listened)
-        return Silence(machine.id, last, missed, known.patience) if missed > known.patience else None
+        return SilentMachine(machine.id, last, missed, known.patience) if missed > known.patience else None
 
-    def _rhythm(self, machine: Machine, now: datetime) -> WorkingRhythm | None:
-        kept = self._rhythms.get(machine.row)
+    def _profile(self, machine: Machine, now: datetime) -> ActivityProfile | None:
+        kept = self._profiles.get(machine.row)
         if kept and timedelta(0) <= now - kept[0] < _RENEW_AFTER:
             return kept[1]
-        learned = rhythm(self.log.series(machine, now - LOOK_BACK, now), now)
+        learned = rhythm(self.log.series(machine, now - LOOKBACK, now), now)
         if learned is None and kept and kept[1]:
             learned = kept[1]  # a machine that is silent for weeks has not lost its rhythm
-        self._rhythms[machine.row] = (now, learned)
+        self._profiles[machine.row] = (now, learned)
         return learned
 
 
-def _strangest_first(silent: list[Silence]) -> list[Silence]:
+def _strangest_first(silent: list[SilentMachine]) -> list[SilentMachine]:
     return sorted(silent, key=lambda one: -one.missed_hours / one.usual_hours)

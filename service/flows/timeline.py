@@ -9,7 +9,7 @@ from service.core.chatter import Burst
 from service.core.findings import MachineFlood, floods_found, standing_found
 from service.core.history import ExactGaps
 from service.core.machine import Agent, Machine
-from service.core.plant_time import Slices
+from service.core.plant_time import TimeBins
 from service.core.standing import LEAD, StandingAlarm
 from service.flows.choice import chosen_span
 from service.flows.ports import Machines
@@ -20,7 +20,7 @@ from wire.micros import micros
 from wire.moment import EARLIEST
 
 USUAL_SPAN = timedelta(hours=28)
-LONGEST_SPAN = timedelta(days=31)
+MAX_SPAN = timedelta(days=31)
 MOST_ALARMS, MOST_MARKS = 5000, 1000
 MOST_READ = 100_000  # alarms that floods, bursts and standing alarms are looked for in
 
@@ -46,7 +46,7 @@ class Timeline:
 
 
 @dataclass(frozen=True)
-class TimelineDesk:
+class TimelineService:
     """Draws timelines."""
 
     machines: Machines
@@ -57,12 +57,12 @@ class TimelineDesk:
     def timeline(self, machine: MachineId, since: datetime | None, until: datetime | None) -> Timeline:
         """Return a machine's timeline, of the last 28 hours unless told otherwise."""
         known = self.machines.get(machine)
-        start, end = chosen_span(since, until, now=self.clock.now(), usual=USUAL_SPAN, longest=LONGEST_SPAN)
+        start, end = chosen_span(since, until, now=self.clock.now(), usual=USUAL_SPAN, longest=MAX_SPAN)
         series = self.log.newest(known, max(start - LEAD, EARLIEST), end, self.most_read + 1)
         too_many = len(series) > self.most_read
         if too_many:
             series = AlarmSeries(series.times[1:], series.codes[1:])
-        seen, span = Observed(series), Slices.whole(micros(start), micros(end))
+        seen, span = Observed(series), TimeBins.whole(micros(start), micros(end))
         inside = series.between(start, end)
         bursts = [one for one in seen.bursts if one.last_us >= micros(start)]
         floods = floods_found(machine, seen, span, micros(end))

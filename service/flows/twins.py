@@ -26,7 +26,7 @@ class _Speakers:
 
 
 @dataclass
-class Twins:
+class DuplicateAgentDetector:
     """A new speaker is a restart, once; one that comes back, or parts without a greeting, is a second agent."""
 
     _speakers: dict[MachineId, _Speakers] = field(default_factory=dict)

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from service.core.report import report_for
-from service.core.version import Version, another_serves
+from service.core.version import Version, champion_changed_error
 from service.errors import Conflict, InputRejected
 from service.store.versions import VersionStore
 from wire.clock import PlantClock
 
 
 @dataclass(frozen=True)
-class VersionDesk:
+class VersionService:
     """The flow and its ports."""
 
     versions: VersionStore
@@ -32,7 +32,7 @@ class VersionDesk:
         """
         champion = self.versions.champion()
         if champion is not None and serving not in {None, champion.number}:
-            raise another_serves(champion.number, believed=serving)
+            raise champion_changed_error(champion.number, believed=serving)
         if champion is None or champion.parent is None:
             raise Conflict("There is no earlier version to go back to.")
         parent = self.versions.get(champion.parent)

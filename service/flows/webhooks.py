@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from secrets import token_urlsafe
 from uuid import UUID, uuid4
 
-from service.core.notice import Notice
+from service.core.notice import Notification
 from service.core.receivers import Receivers
 from service.core.webhook import Answer, Webhook, checked_url
 from service.errors import NotFound
 from service.flows.ports import Machines, Webhooks
-from service.worker.post import HttpPost
+from service.worker.post import WebhookClient
 from wire.clock import PlantClock
 from wire.identity import MachineId
-from wire.rest.notices import Happening, News, WebhookMessage
+from wire.rest.notices import NotificationPayload, WebhookEventType, WebhookMessage
 from wire.words import Severity
 
 
@@ -23,12 +23,12 @@ def new_secret() -> str:
 
 
 @dataclass(frozen=True)
-class WebhookDesk:
+class WebhookService:
     """The flow and its ports."""
 
     machines: Machines
     webhooks: Webhooks
-    post: HttpPost
+    post: WebhookClient
     clock: PlantClock
     receivers: Receivers
     secret: Callable[[], str] = new_secret
@@ -74,13 +74,13 @@ class WebhookDesk:
     def test(self, number: int) -> Answer:
         """Send a signed test, once, and return what the receiver said; works for one that is switched off too."""
         webhook = self.webhooks.get(number)
-        body = WebhookMessage(event=Happening.TEST, notice=None).model_dump_json().encode()
+        body = WebhookMessage(event=WebhookEventType.TEST, notice=None).model_dump_json().encode()
         return self.post.send(webhook.url, webhook.secret, str(self.key()), body)
 
 
-def news(notice: Notice) -> News:
+def news(notice: Notification) -> NotificationPayload:
     """Return a notice as it is told."""
-    return News(
+    return NotificationPayload(
         id=notice.number,
         site=notice.machine.site,
         machine=notice.machine.machine,
@@ -96,6 +96,6 @@ def news(notice: Notice) -> News:
     )
 
 
-def message(notice: Notice) -> bytes:
+def message(notice: Notification) -> bytes:
     """Return the body of a delivery, the same at every attempt."""
-    return WebhookMessage(event=Happening.OPENED, notice=news(notice)).model_dump_json().encode()
+    return WebhookMessage(event=WebhookEventType.OPENED, notice=news(notice)).model_dump_json().encode()

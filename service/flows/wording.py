@@ -15,7 +15,7 @@ from wire.forecasts import LikelyAlarm
 _DIGITS = 4
 
 
-class _Word(NamedTuple):
+class _Target(NamedTuple):
     """What is said of a code, whichever machine it is about."""
 
     code: int
@@ -25,14 +25,14 @@ class _Word(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wording:
+class TargetLabels:
     """The codes that are still to be forecast, each with its column in the network."""
 
     columns: NDArray[np.intp]
-    words: tuple[_Word, ...]
+    words: tuple[_Target, ...]
 
     @classmethod
-    def of(cls, model: Forecaster, entries: Mapping[int, CatalogueEntry]) -> "Wording":
+    def of(cls, model: Forecaster, entries: Mapping[int, CatalogueEntry]) -> "TargetLabels":
         """Look up every target code."""
         targets = model.vocabulary.targets
         columns = [column for column, code in enumerate(targets) if wanted(code, entries)]
@@ -41,7 +41,7 @@ class Wording:
         for column in columns:
             entry = entries.get(targets[column]) or unknown_code(targets[column])
             threshold = round(thresholds[column], _DIGITS)
-            words.append(_Word(targets[column], entry.text, entry.severity, threshold))
+            words.append(_Target(targets[column], entry.text, entry.severity, threshold))
         return cls(np.array(columns, dtype=np.intp), tuple(words))
 
     def alarms(self, probabilities: Matrix, base_rates: Matrix | None) -> list[LikelyAlarm]:

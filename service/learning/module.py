@@ -24,9 +24,9 @@ class Module(nn.Module):
         super().__init__()
         self.layers = _linear(layers)
         self.own = _linear(own)
-        self.drop_inputs = _Hiding(dropout.inputs)
-        self.drop_hidden = _Hiding(dropout.hidden)
-        self.drop_history = _Hiding(dropout.history)
+        self.drop_inputs = FastDropout(dropout.inputs)
+        self.drop_hidden = FastDropout(dropout.hidden)
+        self.drop_history = FastDropout(dropout.history)
 
     def forward(self, inputs: Tensor, history: Tensor | None = None) -> Tensor:
         """Return the logits of a batch; ``history`` is rows by targets by figures."""
@@ -43,7 +43,7 @@ class Module(nn.Module):
         return logits + own.squeeze(-1)
 
 
-class _Hiding(nn.Module):
+class FastDropout(nn.Module):
     """Dropout in 256ths: one random byte an entry, since torch's own draws take a third of a step here."""
 
     def __init__(self, share: float) -> None:

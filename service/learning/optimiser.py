@@ -22,7 +22,7 @@ class Adam:
         self._squares = [torch.zeros_like(one) for one in self._parameters]
         self._steps = [torch.zeros(()) for _ in self._parameters]
 
-    def forget_gradients(self) -> None:
+    def zero_grad(self) -> None:
         """Begin the next step."""
         for one in self._parameters:
             one.grad = None

@@ -6,7 +6,7 @@ from typing import Final
 
 from service.core.strategies.catalogue import STRATEGIES
 from service.core.strategies.strategy import Strategy
-from service.core.update import Curves, Recipe
+from service.core.update import Curves, UpdateConfig
 from service.learning.module import Dropout
 from service.learning.trainer import TrainingSpec
 
@@ -30,9 +30,9 @@ class Preset:
     averaging: bool = False
     min_alarms: int = 0
 
-    def recipe(self, strategy: str, *, memory: int, history: bool = True) -> Recipe:
+    def recipe(self, strategy: str, *, memory: int, history: bool = True) -> UpdateConfig:
         """Return what a strategy needs beside training; ``history`` is whether windows carry any."""
-        return Recipe(
+        return UpdateConfig(
             strategy=self.strategies[strategy],
             memory=memory,
             history=self.history and history,

@@ -112,7 +112,7 @@ def _fit(
             else:
                 losses = cross_entropy(logits, labels)
             loss = (losses if weights is None else losses * weights).mean()
-            optimiser.forget_gradients()
+            optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             total += loss.detach()

@@ -11,16 +11,16 @@ from nicegui import html, ui
 
 from alarmcast import AlarmcastError, AsyncClient, NotSignedIn
 from service.page.kept import Kept
-from service.page.leaving import LOOKS, Vigil, lead_out
+from service.page.leaving import CHECK_INTERVAL_S, SessionMonitor, redirect_to_login
 from service.page.live import Live
 from service.page.parts.elements import PlantClock, ThemeSwitch, Visitor
-from service.page.pulse import Pulse
+from service.page.pulse import StatusPoller
 from wire.rest.people import Me
 from wire.words import Role
 
 log = logging.getLogger(__name__)
-_PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "Learning"), ("/health", "Health"))
-_OF_ADMINS = (("/access", "Access"),)
+_PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "CandidateTrainer"), ("/health", "Health"))
+_OF_ADMINS = (("/access", "Authenticator"),)
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Told:
 
     client: AsyncClient
     live: Live
-    pulse: Pulse
+    pulse: StatusPoller
     kept: Kept
     me: Me
 
@@ -70,13 +70,13 @@ def frame(
             Visitor(told.me)
             ThemeSwitch()
     follow(told, lambda overview: clock.tell(overview, zone or told.zone))
-    ui.timer(LOOKS, Vigil(told.client, told.me).look, immediate=False)
+    ui.timer(CHECK_INTERVAL_S, SessionMonitor(told.client, told.me).look, immediate=False)
     with html.main(id="main").classes("ac-main"):
         yield
 
 
 @contextmanager
-def bare_frame(title: str) -> Iterator[None]:
+def login_layout(title: str) -> Iterator[None]:
     """Draw the frame of a page for those who are not let in yet."""
     _head(title, "alarmcast", "sign_in")
     with html.header().classes("ac-bar"):
@@ -113,7 +113,7 @@ def complaining(say: Callable[[str], None] | None = None) -> Iterator[None]:
     try:
         yield
     except NotSignedIn:
-        lead_out()
+        redirect_to_login()
     except AlarmcastError as error:
         say(str(error))
     except (ValueError, OverflowError):

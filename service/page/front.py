@@ -14,7 +14,7 @@ _LEFT = "alarmcast.left"
 
 
 @dataclass(frozen=True)
-class Front:
+class ApiOrPages:
     """One address for both; the pages' start and end are the whole's."""
 
     api: ASGIApp
@@ -41,10 +41,10 @@ class Front:
         try:
             await self.pages(scope, heard, send)
         except RuntimeError as error:
-            if not was_given_up(scope, error):
+            if not is_client_disconnect(scope, error):
                 raise
 
 
-def was_given_up(scope: Scope, error: Exception) -> bool:
+def is_client_disconnect(scope: Scope, error: Exception) -> bool:
     """Say whether an error only tells that there was nobody left to answer."""
     return scope.get(_LEFT, False) and str(error) == _NO_RESPONSE

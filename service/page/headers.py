@@ -25,7 +25,7 @@ _STRICT_TRANSPORT: Final = "max-age=31536000"
 
 
 @dataclass(frozen=True)
-class Dressed:
+class SecurityHeaders:
     """An app whose answers carry these headers."""
 
     app: ASGIApp

@@ -16,15 +16,15 @@ from alarmcast import Unavailable
 from service.page.access import access
 from service.page.alarms import alarms
 from service.page.fleet import fleet
-from service.page.frame import Told, bare_frame
-from service.page.front import Front, was_given_up
-from service.page.headers import Dressed
+from service.page.frame import Told, login_layout
+from service.page.front import ApiOrPages, is_client_disconnect
+from service.page.headers import SecurityHeaders
 from service.page.health import health
 from service.page.learning.page import learning
 from service.page.machine.page import machine
-from service.page.paced import ASSETS, Paced, Visitors
+from service.page.paced import ASSETS, PageRateLimit, Visitors
 from service.page.parts.blocks import teach
-from service.page.reception import PASSWORD, SIGN_IN, Reception, address_of
+from service.page.reception import PASSWORD, SIGN_IN, PageAuth, address_of
 from service.page.sign_in.page import own_path, password, sign_in
 from service.page.undelivered import Collection, Undelivered
 
@@ -37,7 +37,7 @@ def is_drawn(page: str) -> bool:
     return page in Client.instances
 
 
-def with_pages(api: FastAPI, reception: Reception, visitors: Visitors) -> ASGIApp:
+def mount_pages(api: FastAPI, reception: PageAuth, visitors: Visitors) -> ASGIApp:
     """Return the API with the pages around it, as often and as many as visitors may have.
 
     Once a process: NiceGUI is one.
@@ -65,10 +65,10 @@ def with_pages(api: FastAPI, reception: Reception, visitors: Visitors) -> ASGIAp
         binding_refresh_interval=None,
         show_welcome_message=False,
     )
-    return Front(api, Dressed(Paced(pages, visitors)))
+    return ApiOrPages(api, SecurityHeaders(PageRateLimit(pages, visitors)))
 
 
-def _doors(reception: Reception, undelivered: Undelivered) -> None:
+def _doors(reception: PageAuth, undelivered: Undelivered) -> None:
     """Draw the pages that strangers may see."""
 
     @ui.page(SIGN_IN)
@@ -94,13 +94,13 @@ def _wrong_doors(undelivered: Undelivered) -> None:
     """Draw what stands at addresses that lead nowhere, in place of NiceGUI's own."""
 
     @nicegui.exception_handler(404)
-    async def _nowhere(request: Request, error: Exception) -> Response:
+    async def _not_found(request: Request, error: Exception) -> Response:
         endpoint = request.scope.get("endpoint")
         is_page = endpoint in (None, nicegui) or request.scope.get("nicegui_page_path")
         is_file = request.url.path.startswith(ASSETS) or not is_page
         if is_file and isinstance(error, HTTPException):
             return await http_exception_handler(request, error)
-        with Client(ui.page(""), request=request) as client, bare_frame("No such page"):
+        with Client(ui.page(""), request=request) as client, login_layout("No such page"):
             undelivered.add(client, address_of(request))
             teach("There is no such page", "Look for a slip in the address, or begin with the machines.")
             with html.div().classes("ac-tools ac-middle"):
@@ -108,21 +108,21 @@ def _wrong_doors(undelivered: Undelivered) -> None:
         return client.build_response(request, 404)
 
     @nicegui.exception_handler(Unavailable)
-    async def _not_now(_request: Request, error: Unavailable) -> Response:
+    async def _unavailable(_request: Request, error: Unavailable) -> Response:
         headers = {} if error.retry_after is None else {"Retry-After": f"{error.retry_after:.0f}"}
         return PlainTextResponse(str(error), error.status, headers)
 
     complain = nicegui.exception_handlers[Exception]
 
     @nicegui.exception_handler(Exception)
-    async def _broken(request: Request, error: Exception) -> Response:
-        if was_given_up(request.scope, error):
+    async def _server_error(request: Request, error: Exception) -> Response:
+        if is_client_disconnect(request.scope, error):
             return Response(status_code=204)  # which nobody reads
         answer: Response = await complain(request, error)  # type: ignore[misc]  # NiceGUI's own, and it awaits
         return answer
 
 
-def _for_visitors(reception: Reception, undelivered: Undelivered) -> Callable[[str], Callable[[Draw], None]]:
+def _for_visitors(reception: PageAuth, undelivered: Undelivered) -> Callable[[str], Callable[[Draw], None]]:
     """Return what adds a page that only visitors see who have signed in."""
 
     def page(address: str) -> Callable[[Draw], None]:
@@ -142,7 +142,7 @@ def _for_visitors(reception: Reception, undelivered: Undelivered) -> Callable[[s
     return page
 
 
-def _rooms(reception: Reception, undelivered: Undelivered) -> None:
+def _rooms(reception: PageAuth, undelivered: Undelivered) -> None:
     """Draw the pages that only visitors see who have signed in."""
     page = _for_visitors(reception, undelivered)
 

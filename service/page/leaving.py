@@ -8,7 +8,9 @@ from nicegui import Client, background_tasks, ui
 from alarmcast import AlarmcastError, AsyncClient, NotSignedIn, TooMany
 from wire.rest.people import Me
 
-LOOKS = 5.0  # seconds between two looks at whether a visitor may still see what they see, as at a stream's reader
+CHECK_INTERVAL_S = (
+    5.0  # seconds between two looks at whether a visitor may still see what they see, as at a stream's reader
+)
 _MOST_UNANSWERED = 6  # looks in a row
 _TO_GO = 1.0  # seconds that a browser has to go by itself
 _TO_SIGN_IN = "location.assign('/sign-in?next=' + encodeURIComponent(location.pathname + location.search))"
@@ -16,7 +18,7 @@ _ANEW = "location.reload()"
 
 
 @dataclass
-class Vigil:
+class SessionMonitor:
     """Looks whether a visitor is still who they were when their page was drawn: signed in, in that role and sites.
 
     A page is told of changes with its room's key and not with the visitor's, so nothing else would end it.
@@ -31,7 +33,7 @@ class Vigil:
         try:
             now = await self.client.session.me()
         except NotSignedIn:
-            lead_out()
+            redirect_to_login()
         except TooMany:
             self.unanswered += 1
             if self.unanswered >= _MOST_UNANSWERED:  # or whoever asks without end could never be put out
@@ -44,7 +46,7 @@ class Vigil:
                 _end(ui.context.client, _ANEW)
 
 
-def lead_out() -> None:
+def redirect_to_login() -> None:
     """End the page that asks and lead its visitor to the form."""
     _end(ui.context.client, _TO_SIGN_IN)
 

@@ -44,7 +44,7 @@ class SocketLimits:
 
 
 @dataclass
-class Paced:
+class PageRateLimit:
     """Pages, if visitors come no more often and hold no more connections than is allowed."""
 
     pages: ASGIApp

@@ -15,11 +15,11 @@ from wire.rest.health import Status
 log = logging.getLogger(__name__)
 INTERVAL = 5.0  # seconds
 KEPT_MINUTES = 15
-Listener = Callable[["Pulse"], None]
+Listener = Callable[["StatusPoller"], None]
 
 
 @dataclass(frozen=True)
-class Beat:
+class StatusSample:
     """One look at the service, by the clock of this process."""
 
     at: float
@@ -27,12 +27,12 @@ class Beat:
 
 
 @dataclass
-class Pulse:
+class StatusPoller:
     """Looks every few seconds, so that whoever opens a page sees the minutes before it too."""
 
     client: AsyncClient
     monotonic: Callable[[], float] = time.monotonic
-    beats: deque[Beat] = field(default_factory=lambda: deque(maxlen=int(KEPT_MINUTES * 60 / INTERVAL)))
+    beats: deque[StatusSample] = field(default_factory=lambda: deque(maxlen=int(KEPT_MINUTES * 60 / INTERVAL)))
     trouble: str | None = None  # why the newest beat is not new
     _listeners: dict[object, Listener] = field(default_factory=dict)
 
@@ -51,7 +51,7 @@ class Pulse:
     async def look(self) -> None:
         """Ask once and tell every open page."""
         try:
-            self.beats.append(Beat(self.monotonic(), await self.client.health.status()))
+            self.beats.append(StatusSample(self.monotonic(), await self.client.health.status()))
             self.trouble = None
         except AlarmcastError as error:
             log.warning("the pages do not know how the service is: %s", error)
@@ -68,7 +68,7 @@ class Pulse:
         """Tell ``listener`` of every beat for as long as the page that is being drawn is open."""
         client, key = ui.context.client, object()
 
-        def within_the_page(pulse: Pulse) -> None:
+        def within_the_page(pulse: StatusPoller) -> None:
             with client:
                 listener(pulse)
 

@@ -12,7 +12,7 @@ from alarmcast import AsyncClient, NotSignedIn
 from service.page.frame import Told
 from service.page.kept import Kept
 from service.page.live import Live
-from service.page.pulse import Pulse
+from service.page.pulse import StatusPoller
 from wire.rest.people import SESSION_COOKIE, Me
 from wire.words import Role
 
@@ -26,11 +26,11 @@ def address_of(request: Request) -> str:
 
 
 @dataclass
-class Room:
+class SharedPollers:
     """What is asked once for all visitors of one role and the same sites: they have the same right to hear it."""
 
     live: Live
-    pulse: Pulse
+    pulse: StatusPoller
     kept: Kept = field(default_factory=Kept)
     _ears: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -45,7 +45,7 @@ class Room:
 
 
 @dataclass
-class Reception:
+class PageAuth:
     """Lets visitors in by their session's cookie.
 
     ``client_of`` is how a visitor asks, with their own token and from their own address, which is what the book
@@ -55,7 +55,7 @@ class Reception:
 
     client_of: Callable[[str, str], AsyncClient]
     client_for: Callable[[Sites], AsyncClient]
-    _rooms: dict[tuple[Role, Sites], Room] = field(default_factory=dict)
+    _rooms: dict[tuple[Role, Sites], SharedPollers] = field(default_factory=dict)
 
     async def welcome(self, request: Request) -> Told | RedirectResponse:
         """Return what a visitor's page is given, or the way to where they must go first."""
@@ -86,10 +86,10 @@ class Reception:
         for room in self._rooms.values():
             room.close()
 
-    def _room(self, role: Role, sites: Sites) -> Room:
+    def _room(self, role: Role, sites: Sites) -> SharedPollers:
         room = self._rooms.get((role, sites))
         if room is None:
             client = self.client_for(sites)
-            room = self._rooms[role, sites] = Room(Live(client), Pulse(client))
+            room = self._rooms[role, sites] = SharedPollers(Live(client), StatusPoller(client))
             room.open()
         return room

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, insert, select
 
-from service.core.hush import Acknowledgement, HushQuery
+from service.core.hush import Acknowledgement, SuppressionQuery
 from service.core.machine import Machine
 from service.store.audit import note as write_down
 from service.store.engine import Database
@@ -40,7 +40,7 @@ class AcknowledgementStore:
         """Return those whose alarm has been likely ever since."""
         return self._all(_ROWS.where(acknowledgements.c.ended_us.is_(None)))
 
-    def page(self, query: HushQuery) -> list[Acknowledgement]:
+    def page(self, query: SuppressionQuery) -> list[Acknowledgement]:
         """Return acknowledgements, newest first; whether one holds depends on no moment but now."""
         statement: Select[Any] = _ROWS.order_by(acknowledgements.c.id.desc()).limit(query.limit)
         if query.before is not None:
@@ -53,7 +53,7 @@ class AcknowledgementStore:
             statement = statement.where(acknowledgements.c.ended_us.is_(None))
         return self._all(statement)
 
-    def of_notices(self, numbers: Iterable[int]) -> dict[int, Acknowledgement]:
+    def for_notifications(self, numbers: Iterable[int]) -> dict[int, Acknowledgement]:
         """Return the first acknowledgement of each of these notices that has one."""
         statement = _ROWS.where(acknowledgements.c.notice_id.in_(list(numbers)))
         found: dict[int, Acknowledgement] = {}

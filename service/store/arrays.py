@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-from service.core.windows import Windows
+from service.core.windows import WindowSet
 
 INT32, INT64, FLOAT32 = np.dtype("<i4"), np.dtype("<i8"), np.dtype("<f4")
 _LEVEL = 1  # of compression; 6 takes twice as long and leaves a tenth less
@@ -29,13 +29,13 @@ def unsqueezed(body: bytes) -> NDArray[np.float32]:
     return np.frombuffer(zlib.decompress(body), dtype=FLOAT32)
 
 
-def windows_to_bytes(windows: Windows) -> bytes:
+def windows_to_bytes(windows: WindowSet) -> bytes:
     """Return a table of windows as one compressed body."""
     arrays = {name: np.ascontiguousarray(getattr(windows, name)) for name in _FIELDS}
     return zlib.compress(save(arrays), _LEVEL)
 
 
-def windows_from_bytes(body: bytes) -> Windows:
+def windows_from_bytes(body: bytes) -> WindowSet:
     """Return the table that was stored."""
     arrays = load(zlib.decompress(body))
-    return Windows(**{name: arrays[name] for name in _FIELDS})
+    return WindowSet(**{name: arrays[name] for name in _FIELDS})

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-from service.core.recording import EventRow, Recorded, Recording
+from service.core.recording import EventRow, EventWrite, WriteResult
 from service.errors import Unavailable
 from service.store.clashes import Body, Clash
 from service.store.dialect import Rows, copy_rows
@@ -46,8 +46,8 @@ def hold(connection: Connection, epochs: Collection[int]) -> dict[int, int]:
 
 
 def store(
-    connection: Connection, recording: Recording, numbers: Mapping[tuple[int, UUID], int], highest: dict[int, int]
-) -> tuple[Recorded, list[Clash]]:
+    connection: Connection, recording: EventWrite, numbers: Mapping[tuple[int, UUID], int], highest: dict[int, int]
+) -> tuple[WriteResult, list[Clash]]:
     """Store what is new of the epochs that are held; ``highest`` is what :func:`hold` has returned."""
     epochs = [numbers[row.machine, row.epoch] for row in recording.events]
     known = _stored(connection, recording.events, epochs, highest)
@@ -64,11 +64,11 @@ def store(
         elif kept != body:
             clashes.append((event, kept))
     copy_rows(connection, events, _COLUMNS, rows)
-    _raise(connection, rows, highest)
+    _advance_high_water(connection, rows, highest)
     if len(fresh) == len(epochs):
-        return Recorded(len(fresh), 0, 0), []
+        return WriteResult(len(fresh), 0, 0), []
     duplicates = len(epochs) - len(fresh) - len(clashes)
-    return Recorded(len(fresh), duplicates, len(clashes), tuple(fresh)), clashes
+    return WriteResult(len(fresh), duplicates, len(clashes), tuple(fresh)), clashes
 
 
 def _stored(
@@ -87,7 +87,7 @@ def _stored(
     return {(epoch, seq): (code, at_us) for epoch, seq, code, at_us in found}
 
 
-def _raise(connection: Connection, rows: Rows, highest: Mapping[int, int]) -> None:
+def _advance_high_water(connection: Connection, rows: Rows, highest: Mapping[int, int]) -> None:
     raised = dict(highest)
     for epoch, seq, *_ in rows:
         raised[epoch] = max(raised[epoch], seq)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, insert, select
 
-from service.core.audit import Deed, DeedQuery
+from service.core.audit import AuditQuery, Deed
 from service.core.principal import asking
 from service.store.engine import Database
 from service.store.tables import audit
@@ -20,9 +20,9 @@ class AuditStore:
 
     def newest(self, limit: int = 100) -> list[Deed]:
         """Return the latest entries, newest first."""
-        return self.page(DeedQuery(limit))
+        return self.page(AuditQuery(limit))
 
-    def page(self, query: DeedQuery) -> list[Deed]:
+    def page(self, query: AuditQuery) -> list[Deed]:
         """Return entries, newest first."""
         statement = select(audit).order_by(audit.c.id.desc()).limit(query.limit)
         if query.before is not None:
@@ -59,7 +59,7 @@ def note(connection: Connection, *, at: datetime, who: str, action: str, subject
     connection.execute(insert(audit).values(**row))
 
 
-def note_asked(connection: Connection, *, action: str, subject: str) -> None:
+def record_request(connection: Connection, *, action: str, subject: str) -> None:
     """Write an entry if the change was asked for; what the service does by itself needs none."""
     request = asking()
     if request is not None and request.principal is not None:

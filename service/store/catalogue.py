@@ -8,7 +8,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from service.core.catalogue import CatalogueChange, CatalogueEntry
 from service.errors import Conflict
-from service.store.audit import note_asked
+from service.store.audit import record_request
 from service.store.dialect import write_alone
 from service.store.engine import Database
 from service.store.tables import catalogue
@@ -42,7 +42,7 @@ class CatalogueStore:
         """
         with self.database.write() as connection:
             change = merge_into(connection, entries)
-            note_asked(connection, action=CHANGE, subject=str(change))
+            record_request(connection, action=CHANGE, subject=str(change))
         self._known = None
         return len(change.new)
 

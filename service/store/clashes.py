@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 
 from sqlalchemy import Connection, select
 
-from service.core.recording import EventRow, Quarantined, Recording
+from service.core.recording import EventRow, EventWrite, Quarantined
 from service.store.ranges import stored_in
 from service.store.tables import machines
 from wire.acks import fold
@@ -29,7 +29,7 @@ _COLUMNS = ("epoch_id", "seq", "code", "at_us", "received_us")
 
 
 def known_before(
-    connection: Connection, recording: Recording, numbers: Mapping[tuple[int, UUID], int]
+    connection: Connection, recording: EventWrite, numbers: Mapping[tuple[int, UUID], int]
 ) -> tuple[list[Clash], tuple[EventRow, ...]]:
     """Return the rows whose identity is taken by an event with another body, and those that are new."""
     by_epoch: dict[int, list[EventRow]] = defaultdict(list)

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import Row, func, select, update
 
-from service.core.webhook import Answer, Delivery, Parcel, Waiting
+from service.core.webhook import Answer, Delivery, DeliveryBacklog, Parcel
 from service.store.audit import note
 from service.store.engine import Database
-from service.store.notices import notice_of
+from service.store.notices import notification_from_row
 from service.store.tables import deliveries, machines, notices, webhooks
 from service.store.webhooks import webhook_of
 from wire.micros import micros, moment
@@ -38,7 +38,7 @@ class DeliveryStore:
         with self.database.read() as connection:
             return [_delivery(row) for row in connection.execute(query)]
 
-    def take_up(self, delivery: Delivery, *, now: datetime, lease: timedelta) -> Parcel | None:
+    def claim(self, delivery: Delivery, *, now: datetime, lease: timedelta) -> Parcel | None:
         """Count another attempt before it is made, or return None if somebody else was quicker.
 
         Should this process die on the way, the delivery is due again when the lease has run out.
@@ -57,7 +57,7 @@ class DeliveryStore:
                 .where(notices.c.id == delivery.notice)
             ).one()
         taken = replace(delivery, attempts=delivery.attempts + 1, next_try=moment(until))
-        return Parcel(taken, webhook_of(hook), notice_of(news))
+        return Parcel(taken, webhook_of(hook), notification_from_row(news))
 
     def settle(self, delivery: Delivery, answer: Answer, *, now: datetime, again: datetime | None) -> None:
         """Note what a receiver said to the attempt that was taken up, and when to try again, if ever.
@@ -65,19 +65,19 @@ class DeliveryStore:
         One that was given up meanwhile, or taken up by another, keeps what it has, unless it was delivered.
         """
         values: dict[str, Any] = {"status": answer.status, "answer": answer.text}
-        values["next_try_us"] = micros(again) if again is not None and not answer.is_fine else None
-        if answer.is_fine:
+        values["next_try_us"] = micros(again) if again is not None and not answer.ok else None
+        if answer.ok:
             values |= {"delivered_us": micros(now), "given_up_us": None}
         elif again is None:
             values["given_up_us"] = micros(now)
         with self.database.write() as connection:
             chosen = update(deliveries).where(deliveries.c.id == delivery.number)
-            if not answer.is_fine:
+            if not answer.ok:
                 taken = micros(delivery.next_try) if delivery.next_try is not None else None
                 chosen = chosen.where(deliveries.c.next_try_us == taken)
             connection.execute(chosen.values(**values))
 
-    def give_up(self, webhook: int, *, now: datetime, plant_at: datetime, why: str) -> None:
+    def abandon(self, webhook: int, *, now: datetime, plant_at: datetime, why: str) -> None:
         """End all that waits for a webhook and disable it, because its receiver said that it is gone."""
         with self.database.write() as connection:
             waiting = (deliveries.c.webhook_id == webhook, deliveries.c.next_try_us.is_not(None))
@@ -88,7 +88,7 @@ class DeliveryStore:
             subject = f"webhook {webhook}"
             note(connection, at=plant_at, who="service", action="disable", subject=subject, reason=why)
 
-    def waiting(self) -> Waiting:
+    def waiting(self) -> DeliveryBacklog:
         """Return how much is still to be delivered to webhooks that are enabled, and since when."""
         query = (
             select(func.count(), func.min(deliveries.c.created_us))
@@ -97,9 +97,9 @@ class DeliveryStore:
         )
         with self.database.read() as connection:
             number, oldest = connection.execute(query).one()
-        return Waiting(number, None if oldest is None else moment(oldest))
+        return DeliveryBacklog(number, None if oldest is None else moment(oldest))
 
-    def of_notices(self, numbers: Iterable[int]) -> dict[int, list[Delivery]]:
+    def for_notifications(self, numbers: Iterable[int]) -> dict[int, list[Delivery]]:
         """Return the deliveries of these notices, oldest first."""
         query = select(deliveries).where(deliveries.c.notice_id.in_(list(numbers))).order_by(deliveries.c.id)
         found: dict[int, list[Delivery]] = {}

@@ -104,7 +104,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Yield a connection for queries; on SQLite each of them sees the state of its own moment."""
-        self._insist_on_being_open()
+        self._require_open()
         with _translated(), self._reader.connect() as connection:
             yield connection
 
@@ -114,7 +114,7 @@ class Database:
 
         Who is ``unhurried`` may think for as long as they like between two statements, and waits longer for locks.
         """
-        self._insist_on_being_open()
+        self._require_open()
         with _translated(), self._writer.begin() as connection:
             if unhurried and not self.is_sqlite:
                 for statement in _UNHURRIED:
@@ -173,13 +173,13 @@ class Database:
         if found != "ok":
             raise DatabaseDamaged(damaged(str(found)))
 
-    def _insist_on_being_open(self) -> None:
+    def _require_open(self) -> None:
         if self._closed:
             raise Unavailable("The database is closed, because the service stops.")
 
     def detached(self) -> "psycopg.Connection[Any]":
         """Return a connection of PostgreSQL's own driver that is the caller's alone, and to be closed by them."""
-        self._insist_on_being_open()
+        self._require_open()
         with _translated():
             fairy = self._writer.raw_connection()
         driver = cast("psycopg.Connection[Any]", fairy.driver_connection)

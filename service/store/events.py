@@ -26,7 +26,7 @@ from service.core.evidence import Evidence
 from service.core.history import AlarmPage, Cursor, ExactGaps, GapRecord, PageQuery, StoredAlarm
 from service.core.limits import ExcessKind, MachineLimits
 from service.core.machine import Machine
-from service.core.recording import FROM_THE_FUTURE, TOO_OLD, Recorded, Recording
+from service.core.recording import FROM_THE_FUTURE, TOO_OLD, EventWrite, WriteResult
 from service.errors import Unavailable
 from service.store import arrivals
 from service.store.clashes import Clash, conflicts, known_before, renumbered
@@ -39,7 +39,7 @@ from service.store.fence import absent
 from service.store.gaps import gaps_between, insert_gaps, newest_gaps
 from service.store.integers import integers
 from service.store.late import note_late
-from service.store.machines import record_knocks, record_rivals, record_signs_of_life
+from service.store.machines import record_rivals, record_unregistered, update_last_seen
 from service.store.partitions import Months
 from service.store.quarantine import insert_quarantined
 from service.store.tables import epochs, events, quarantine
@@ -82,7 +82,7 @@ class EventStore:
     def __post_init__(self) -> None:
         self._months = Months(self.database)
 
-    def commit(self, recording: Recording) -> Recorded:
+    def commit(self, recording: EventWrite) -> WriteResult:
         """Write all that a recording holds in one transaction; a repeated event changes nothing.
 
         Whoever is retired or erased meanwhile is left out: that is decided here, where nobody can come between.
@@ -98,7 +98,7 @@ class EventStore:
             kept = recording.without_machines(gone)
             return replace(_of_part(self._store(connection, kept), kept), absent=frozenset(gone))
 
-    def _store(self, connection: Connection, recording: Recording) -> Recorded:
+    def _store(self, connection: Connection, recording: EventWrite) -> WriteResult:
         """Write a recording; each step touches its rows in one order, so that commits never wait in a circle."""
         keys = {key for rows in (recording.events, recording.gaps) for key, _ in groupby(rows, _of_epoch)}
         numbers = give_numbers(connection, keys, most=self.limits.epochs)
@@ -120,9 +120,9 @@ class EventStore:
         left_out += insert_quarantined(
             connection, [*recording.quarantined, *conflicts(connection, clashes)], received_us, self.limits
         )
-        record_signs_of_life(connection, recording.told, recording.heard, received_us)
+        update_last_seen(connection, recording.told, recording.heard, received_us)
         record_rivals(connection, recording.rivals)
-        unlisted = record_knocks(connection, recording.knocking, received_us, most=self.limits.unenrolled)
+        unlisted = record_unregistered(connection, recording.knocking, received_us, most=self.limits.unenrolled)
         if unlisted:
             left_out[NO_MACHINE, ExcessKind.UNENROLLED] += unlisted
         note_excess(connection, left_out, received_us)
@@ -228,12 +228,12 @@ class EventStore:
         return AlarmPage(alarms, last)
 
     def _renumber(
-        self, connection: Connection, recording: Recording, recorded: Recorded, clashes: list[Clash]
-    ) -> tuple[Recorded, list[Clash]]:
+        self, connection: Connection, recording: EventWrite, recorded: WriteResult, clashes: list[Clash]
+    ) -> tuple[WriteResult, list[Clash]]:
         """Store events whose numbers are taken under other ones; return all that is recorded, and what is not."""
         moved = dict(zip(renumbered(clashes), clashes, strict=True))
         numbers = give_numbers(connection, {_of_epoch(row) for row in moved}, most=self.limits.epochs)
-        storable = Recording(recording.received_us, events=[row for row in moved if _of_epoch(row) in numbers])
+        storable = EventWrite(recording.received_us, events=[row for row in moved if _of_epoch(row) in numbers])
         if self.database.is_sqlite:
             more, left = _insert_events(connection, storable, numbers)
         else:
@@ -241,7 +241,7 @@ class EventStore:
             more, left = arrivals.store(connection, storable, numbers, held)
         left += [clash for row, clash in moved.items() if _of_epoch(row) not in numbers]
         fresh = tuple(storable.events) if more.fresh is None else more.fresh
-        whole = Recorded(
+        whole = WriteResult(
             recorded.stored + more.stored,
             recorded.duplicates + more.duplicates,
             len(left),
@@ -262,16 +262,16 @@ class EventStore:
             raise Unavailable("The table of a month was dropped at this very moment; it is made again.") from error
 
 
-def _of_part(recorded: Recorded, kept: Recording) -> Recorded:
+def _of_part(recorded: WriteResult, kept: EventWrite) -> WriteResult:
     """Return what became of a part of a recording, with its new events named: they are not all of the whole."""
     return recorded if recorded.fresh is not None else replace(recorded, fresh=tuple(kept.events))
 
 
 def _insert_events(
-    connection: Connection, recording: Recording, numbers: dict[tuple[int, UUID], int]
-) -> tuple[Recorded, list[Clash]]:
+    connection: Connection, recording: EventWrite, numbers: dict[tuple[int, UUID], int]
+) -> tuple[WriteResult, list[Clash]]:
     if not recording.events:
-        return Recorded(0, 0, 0), []
+        return WriteResult(0, 0, 0), []
     received = recording.received_us
     rows = [
         (number, seq, machine, code, at_us, received, flag)
@@ -281,10 +281,10 @@ def _insert_events(
     ]
     stored = insert_rows(connection, events, _EVENT_COLUMNS, rows)
     if stored == len(rows):
-        return Recorded(stored, 0, 0), []
+        return WriteResult(stored, 0, 0), []
     clashes, fresh = known_before(connection, recording, numbers)
     duplicates = len(rows) - stored - len(clashes)
-    return Recorded(stored, duplicates, len(clashes), fresh if stored else ()), clashes
+    return WriteResult(stored, duplicates, len(clashes), fresh if stored else ()), clashes
 
 
 def _release(connection: Connection, released: set[int]) -> None:

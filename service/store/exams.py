@@ -13,7 +13,7 @@ from service.core.exam import Exam, Marks
 from service.errors import Unavailable
 from service.store.arrays import unsqueezed, windows_from_bytes
 from service.store.engine import Database
-from service.store.parcel import Cells
+from service.store.parcel import RowValues
 from service.store.tables import exams, machines, marks, model_versions, promotions
 from wire.identity import MachineId
 
@@ -21,7 +21,7 @@ _NEWEST = select(func.max(exams.c.id)).group_by(exams.c.machine_id)
 
 
 @dataclass(frozen=True)
-class ExamStore:
+class HoldoutStore:
     """The newest exam of every machine, and who passed how."""
 
     database: Database
@@ -86,26 +86,26 @@ class ExamStore:
             return {f"{row.site}/{row.machine}": json.loads(row.by_code) for row in connection.execute(query)}
 
 
-def write_exam(connection: Connection, exam: Cells, *, machine: int, at_us: int) -> int:
+def write_holdout(connection: Connection, exam: RowValues, *, machine: int, at_us: int) -> int:
     """Write a machine's new exam inside a transaction and return its number."""
     row = {"machine_id": machine, "made_us": at_us, **exam}
     return int(connection.execute(insert(exams).values(**row)).inserted_primary_key[0])  # type: ignore[index]
 
 
-def write_marks(connection: Connection, given: Mapping[int, Cells], *, version: int) -> None:
+def write_results(connection: Connection, given: Mapping[int, RowValues], *, version: int) -> None:
     """Write what a version got in exams, by their numbers, inside a transaction."""
     connection.execute(
         insert(marks), [{"version_id": version, "exam_id": exam} | one for exam, one in given.items()]
     )
 
 
-def newest_exams(connection: Connection) -> dict[int, int]:
+def newest_holdouts(connection: Connection) -> dict[int, int]:
     """Return the number of every machine's newest exam, by the machine's short number."""
     query = select(exams.c.machine_id, func.max(exams.c.id).label("newest")).group_by(exams.c.machine_id)
     return {row.machine_id: row.newest for row in connection.execute(query)}
 
 
-def forget_answers(connection: Connection, version: int) -> None:
+def delete_predictions(connection: Connection, version: int) -> None:
     """Drop what a version said, inside a transaction; its figures stay."""
     connection.execute(update(marks).where(marks.c.version_id == version).values(probabilities=None))
 

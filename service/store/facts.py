@@ -8,7 +8,7 @@ from sqlalchemy import text
 from service.store.engine import Database
 
 
-class DatabaseFacts(NamedTuple):
+class DatabaseInfo(NamedTuple):
     """Which database it is, how large, and at which step of the schema."""
 
     kind: str
@@ -18,12 +18,12 @@ class DatabaseFacts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FactStore:
+class DatabaseInfoReader:
     """Asks the database about itself."""
 
     database: Database
 
-    def look(self) -> DatabaseFacts:
+    def look(self) -> DatabaseInfo:
         """Return the facts as they are now; the size is what its file or its tables take on the disk."""
         with self.database.read() as connection:
             revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -33,7 +33,7 @@ class FactStore:
                     int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
                     for name in ("page_count", "page_size")
                 )
-                return DatabaseFacts("sqlite", str(version), pages * size, revision)
+                return DatabaseInfo("sqlite", str(version), pages * size, revision)
             version = connection.execute(text("SHOW server_version")).scalar_one()
             taken = connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one()
-        return DatabaseFacts("postgresql", str(version).split()[0], int(taken), revision)
+        return DatabaseInfo("postgresql", str(version).split()[0], int(taken), revision)

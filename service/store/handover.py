@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from service.core.candidate import Candidate, StillKept
+from service.core.candidate import Candidate, RetainedSamples
 from service.core.message import Sentence
 from service.errors import TrainingFailed
 from service.store.parcel import Parcel
@@ -25,7 +25,7 @@ def hand_over(candidate: Candidate, file: Path) -> None:
     parcel = vars(Parcel.of(candidate))
     kept = {name: [one.replayed.tolist(), one.held_out.tolist()] for name, one in candidate.kept.items()}
     sentences = {name: [one.as_json() for one in parcel[name]] for name in _SENTENCES}
-    told = _set_apart(parcel | {"kept": kept} | sentences, body)
+    told = _extract_bytes(parcel | {"kept": kept} | sentences, body)
     head = json.dumps({"size": sum(map(len, body)), "parcel": told}).encode() + b"\n"
     _insist_on_room(len(head) + sum(map(len, body)))
     with file.open("wb") as opened:
@@ -45,11 +45,11 @@ def take_over(file: Path) -> Parcel:
         raise TrainingFailed(f"What the training process left cannot be read: {error}.") from None
     if len(body) != size:
         raise TrainingFailed(f"What the training process left cannot be read: {len(body)} of {size} bytes.")
-    parcel = _put_back(told, body)
+    parcel = _restore_bytes(told, body)
     moments = {name: [np.array(one, dtype=np.int64) for one in both] for name, both in parcel["kept"].items()}
     return Parcel(
         **parcel
-        | {"kept": {name: StillKept(*both) for name, both in moments.items()}}
+        | {"kept": {name: RetainedSamples(*both) for name, both in moments.items()}}
         | {"targets": tuple(parcel["targets"])}
         | {name: tuple(map(Sentence.from_json, parcel[name])) for name in _SENTENCES}
     )
@@ -64,19 +64,19 @@ def _insist_on_room(size: int) -> None:
         )
 
 
-def _set_apart(value: Any, body: list[bytes]) -> Any:
+def _extract_bytes(value: Any, body: list[bytes]) -> Any:
     """Return a value as JSON can hold it, and put its bytes into ``body``."""
     if isinstance(value, bytes):
         body.append(value)
         return {_PLACE: len(value)}
     if isinstance(value, dict):
-        return {name: _set_apart(one, body) for name, one in value.items()}
+        return {name: _extract_bytes(one, body) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_set_apart(one, body) for one in value]
+        return [_extract_bytes(one, body) for one in value]
     return value
 
 
-def _put_back(told: Any, body: bytes) -> Any:
+def _restore_bytes(told: Any, body: bytes) -> Any:
     """Return a value with its bytes, which come in the order in which they were set apart."""
     place = 0
 

@@ -19,7 +19,7 @@ from service.core.message import Message, decoded
 from service.core.principal import Sites
 from service.errors import LeaseLost, NotFound
 from service.store.advisory import Advisory
-from service.store.audit import note_asked
+from service.store.audit import record_request
 from service.store.dialect import insert_rows, now_us
 from service.store.engine import Database
 from service.store.tables import jobs, machines
@@ -77,7 +77,7 @@ class JobStore:
     def open(self, machine: Machine, kind: JobKind, state: JobState, *, at: datetime) -> Job:
         """Return the machine's open job, a new one if it has none."""
         with self.database.write() as connection:
-            note_asked(connection, action="refresh", subject=str(machine.id))
+            record_request(connection, action="refresh", subject=str(machine.id))
             return open_job(connection, machine.row, kind, state, at=at)
 
     def ready(self, job: Job) -> None:

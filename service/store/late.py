@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from sqlalchemy import Connection, text
 
-from service.core.recording import IN_TIME, Recording
+from service.core.recording import IN_TIME, EventWrite
 from service.store.advisory import Advisory
 
 _FURTHEST = text("SELECT max(through_us) FROM scored")
@@ -26,7 +26,7 @@ _at_us = attrgetter("at_us")
 _LATE = "SELECT late FROM scored WHERE machine_id = :machine"
 
 
-def note_late(connection: Connection, recording: Recording, *, stored: int) -> None:
+def note_late(connection: Connection, recording: EventWrite, *, stored: int) -> None:
     """Mark inside a commit all outcomes that its events and gaps may change; ordinary ones cost one look.
 
     An event changes what came in its own horizons, and what the evidence and the base rate said in all later
@@ -51,13 +51,13 @@ def open_scoring(connection: Connection, machine: int, through_us: int) -> int:
     return int(connection.execute(text(_LATE), {"machine": machine}).scalar_one())
 
 
-def is_overtaken(connection: Connection, machine: int, count: int) -> bool:
+def was_invalidated(connection: Connection, machine: int, count: int) -> bool:
     """Say whether anything late was committed since scoring was opened; from here to the end nothing can be."""
     hold = "" if connection.dialect.name == "sqlite" else " FOR UPDATE"
     return bool(connection.execute(text(_LATE + hold), {"machine": machine}).scalar_one() != count)
 
 
-def _reached(recording: Recording, before: int, *, stored: int) -> dict[int, int]:
+def _reached(recording: EventWrite, before: int, *, stored: int) -> dict[int, int]:
     """Return the earliest moment that a recording says something new about, for machines where that is early."""
     reached: dict[int, int] = {}
     if stored and min(map(_at_us, recording.events)) < before:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, or_, select, text, update
 
-from service.core.machine import Agent, Knock, Machine, unknown_machine
+from service.core.machine import Agent, Machine, UnregisteredMachine, unknown_machine
 from service.core.message import decoded
 from service.store.dialect import insert_rows, upsert
 from service.store.engine import Database
@@ -97,12 +97,13 @@ class MachineStore:
             row = connection.execute(select(agents).where(agents.c.machine_id == machine.row)).one_or_none()
         return _agent(row) if row else None
 
-    def knocks(self) -> list[Knock]:
+    def knocks(self) -> list[UnregisteredMachine]:
         """Return who speaks on a topic of a machine that is not registered, most recent first."""
         with self.database.read() as connection:
             rows = connection.execute(select(knocks).order_by(knocks.c.last_us.desc()))
             return [
-                Knock(MachineId(row.site, row.machine), moment(row.first_us), moment(row.last_us)) for row in rows
+                UnregisteredMachine(MachineId(row.site, row.machine), moment(row.first_us), moment(row.last_us))
+                for row in rows
             ]
 
     def latest_moment(self) -> datetime | None:
@@ -112,7 +113,7 @@ class MachineStore:
         return moment(max(moments)) if moments else None
 
 
-def record_signs_of_life(
+def update_last_seen(
     connection: Connection, told: Mapping[int, Agent], heard: Collection[int], at_us: int
 ) -> None:
     """Note inside a transaction how agents are that told it, and that others were heard.
@@ -150,7 +151,7 @@ def _note(text: str | None, at_us: int | None) -> Note | None:
     return None if text is None or at_us is None else Note.model_construct(text=text, at=moment(at_us))
 
 
-def record_knocks(connection: Connection, knocking: Collection[MachineId], at_us: int, *, most: int) -> int:
+def record_unregistered(connection: Connection, knocking: Collection[MachineId], at_us: int, *, most: int) -> int:
     """Note inside a transaction who knocked, and keep only the newest; return how many were left out."""
     if not knocking:
         return 0

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, insert, or_, select, update
 
-from service.core.hush import HushQuery, Maintenance
+from service.core.hush import Maintenance, SuppressionQuery
 from service.errors import Conflict, NotFound
 from service.store.audit import note
 from service.store.engine import Database
@@ -59,7 +59,7 @@ class MaintenanceStore:
             note(connection, at=at, who=who, action="end maintenance", subject=_subject(window), reason=reason)
         return self.get(window.number)
 
-    def page(self, query: HushQuery) -> list[Maintenance]:
+    def page(self, query: SuppressionQuery) -> list[Maintenance]:
         """Return windows, newest first; those of a machine are its own and its site's."""
         statement: Select[Any] = select(maintenance).order_by(maintenance.c.id.desc()).limit(query.limit)
         if query.before is not None:

@@ -11,11 +11,11 @@ from sqlalchemy import Connection, Row, insert, select
 
 from forecasting import history
 from service.core.memory import Memory, TaskMemory
-from service.core.windows import Windows
+from service.core.windows import WindowSet
 from service.errors import ChampionChanged, Unavailable
 from service.store.arrays import FLOAT32, INT32
 from service.store.engine import Database
-from service.store.parcel import Cells, Parcel
+from service.store.parcel import Parcel, RowValues
 from service.store.tables import machines, memories, samples, tasks
 from wire.words import MachineState
 
@@ -106,7 +106,7 @@ def _known(connection: Connection, version: int | None) -> dict[tuple[int, int, 
     return {(machine, at, held_out): number for machine, at, held_out, number in connection.execute(query)}
 
 
-def _insert_samples(connection: Connection, new: list[Cells], machine: int) -> Sequence[int]:
+def _insert_samples(connection: Connection, new: list[RowValues], machine: int) -> Sequence[int]:
     """Write windows of a machine and return their numbers, in no order.
 
     Looked up afterwards, because rows that tell their numbers are inserted one by one. Nobody else writes any
@@ -120,7 +120,7 @@ def _insert_samples(connection: Connection, new: list[Cells], machine: int) -> S
     return connection.execute(own.where(samples.c.id > last)).scalars().all()
 
 
-def _windows(rows: Sequence[Row[Any]]) -> Windows:
+def _windows(rows: Sequence[Row[Any]]) -> WindowSet:
     """Return stored windows side by side, over every code that any of them knows."""
     if any(row.features != history.VERSION for row in rows):
         raise Unavailable("The memory was written by another version of Alarmcast; learn its machines anew.")
@@ -138,7 +138,7 @@ def _windows(rows: Sequence[Row[Any]]) -> Windows:
     outcomes[came.rows, np.searchsorted(codes, came.values)] = True
     past[followed.rows, np.searchsorted(tracked, followed.values)] = figures.reshape(len(followed.values), width)
     context = [np.frombuffer(row.context, dtype=FLOAT32) for row in rows]
-    return Windows(
+    return WindowSet(
         at=np.array([row.at_us for row in rows], dtype=np.int64),
         codes=codes,
         counts=counts,

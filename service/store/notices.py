@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, Row, Select, or_, select, update
 
-from service.core.notice import Changes, Notice, NoticeQuery
+from service.core.notice import Changes, Notification, NotificationQuery
 from service.core.webhook import Webhook
 from service.store.dialect import insert_rows
 from service.store.engine import Database
@@ -17,7 +17,7 @@ from service.store.tables import acknowledgements, deliveries, machines, notices
 from service.store.webhooks import all_webhooks
 from wire.identity import MachineId
 from wire.micros import micros, moment
-from wire.words import MachineState, NoticeEnd
+from wire.words import MachineState, NotificationEnd
 
 _ROWS = select(notices, machines.c.site, machines.c.machine).join_from(notices, machines)
 _COLUMNS = (
@@ -28,20 +28,20 @@ _DELIVERY = ("notice_id", "webhook_id", "key", "created_us", "attempts", "next_t
 _NAMED = 1000  # machines in one query
 # Nobody shall be told late of what somebody has silenced meanwhile.
 _NO_LONGER_TOLD = {
-    NoticeEnd.SHELVED: "The alarm was shelved before this could be delivered.",
-    NoticeEnd.MAINTENANCE: "A maintenance window began before this could be delivered.",
-    NoticeEnd.WITHDRAWN: "The alarm was no longer forecast before this could be delivered.",
+    NotificationEnd.SHELVED: "The alarm was shelved before this could be delivered.",
+    NotificationEnd.MAINTENANCE: "A maintenance window began before this could be delivered.",
+    NotificationEnd.WITHDRAWN: "The alarm was no longer forecast before this could be delivered.",
 }
 
 
 @dataclass(frozen=True)
-class NoticeStore:
+class NotificationStore:
     """What was news, and who is to be told."""
 
     database: Database
     new_key: Callable[[], UUID] = uuid4
 
-    def live(self, chosen: Collection[int], since: datetime) -> list[Notice]:
+    def live(self, chosen: Collection[int], since: datetime) -> list[Notification]:
         """Return what decides about new notices: those open, those not rearmed, those rearmed since.
 
         Only of the machines in these rows, because a large fleet has many, and of all that were let go.
@@ -73,7 +73,7 @@ class NoticeStore:
                 opened += self._open(connection, machine, notice, told, wall)
         return opened
 
-    def page(self, query: NoticeQuery) -> list[Notice]:
+    def page(self, query: NotificationQuery) -> list[Notification]:
         """Return notices, newest first."""
         statement: Select[Any] = _ROWS.order_by(notices.c.id.desc()).limit(query.limit)
         if query.before is not None:
@@ -90,7 +90,7 @@ class NoticeStore:
         return self._all(statement)
 
     def _open(
-        self, connection: Connection, machine: int, notice: Notice, told: list[Webhook], wall: datetime
+        self, connection: Connection, machine: int, notice: Notification, told: list[Webhook], wall: datetime
     ) -> int:
         row = (
             machine, notice.code, notice.text, notice.severity, micros(notice.as_of), micros(notice.horizon_end),
@@ -107,14 +107,14 @@ class NoticeStore:
                 connection.execute(deliveries.insert().values(**dict(zip(_DELIVERY, values, strict=True))))
         return 1
 
-    def _all(self, statement: Select[Any]) -> list[Notice]:
+    def _all(self, statement: Select[Any]) -> list[Notification]:
         with self.database.read() as connection:
-            return [notice_of(row) for row in connection.execute(statement)]
+            return [notification_from_row(row) for row in connection.execute(statement)]
 
 
-def notice_of(row: Row[Any]) -> Notice:
+def notification_from_row(row: Row[Any]) -> Notification:
     """Return a notice from its row, its machine's names beside it."""
-    return Notice(
+    return Notification(
         number=row.id,
         machine=MachineId(row.site, row.machine),
         code=row.code,
@@ -127,13 +127,13 @@ def notice_of(row: Row[Any]) -> Notice:
         model_version=row.model_version,
         opened_at=moment(row.opened_us),
         closed_at=moment(row.closed_us) if row.closed_us is not None else None,
-        ended=NoticeEnd(row.ended) if row.ended is not None else None,
+        ended=NotificationEnd(row.ended) if row.ended is not None else None,
         rearmed_at=moment(row.rearmed_us) if row.rearmed_us is not None else None,
     )
 
 
-def _close(connection: Connection, number: int, end: NoticeEnd, *, at: datetime, wall: datetime) -> None:
-    rearmed = None if end is NoticeEnd.CAME else micros(at)
+def _close(connection: Connection, number: int, end: NotificationEnd, *, at: datetime, wall: datetime) -> None:
+    rearmed = None if end is NotificationEnd.CAME else micros(at)
     values = {"closed_us": micros(at), "ended": end.value, "rearmed_us": rearmed}
     still = (notices.c.id == number, notices.c.closed_us.is_(None))
     changed = connection.execute(update(notices).where(*still).values(**values))

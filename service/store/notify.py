@@ -4,13 +4,13 @@ import json
 
 from sqlalchemy import Connection, text
 
-from service.core.signal import Signal
+from service.core.signal import ChangeEvent
 
 CHANNEL = "alarmcast"
 _NOTIFY = text(f"SELECT pg_notify('{CHANNEL}', :body)")
 
 
-def notify(connection: Connection, signal: Signal, *, sender: str | None = None) -> None:
+def notify(connection: Connection, signal: ChangeEvent, *, sender: str | None = None) -> None:
     """Tell all processes but the sender; on SQLite there are no others."""
     if connection.dialect.name != "sqlite":
         body = {"from": sender, "kind": signal.kind.value, **signal.body}

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sqlalchemy import Row, bindparam, select, text
 
 from service.core.machine import Machine
-from service.core.outcome import Due, Measure, Outcome, ScoredForecast
+from service.core.outcome import Measure, Outcome, PendingForecast, ScoredForecast
 from service.core.scoring import Sheet
 from service.store.dialect import insert_rows
 from service.store.engine import Database
-from service.store.late import is_overtaken, open_scoring
+from service.store.late import open_scoring, was_invalidated
 from service.store.tables import outcomes, version_measures
 from wire.micros import micros
 
@@ -89,7 +89,7 @@ class OutcomeStore:
         with self.database.read() as connection:
             return sorted(connection.execute(_UNMEASURED).scalars())
 
-    def keep_measure(self, measure: Measure) -> None:
+    def save_spec(self, measure: Measure) -> None:
         """Keep what scoring needs of a version; the first to be kept stays."""
         codes, thresholds = measure.codes.astype(_CODES), measure.thresholds.astype(_FLOAT32)
         row = (measure.version, measure.lookback_us, measure.horizon_us, codes.tobytes(), thresholds.tobytes())
@@ -110,7 +110,7 @@ class OutcomeStore:
                 for row in connection.execute(select(version_measures))
             }
 
-    def due(self, machine: Machine, *, closed: datetime, longest_us: int, limit: int) -> list[Due]:
+    def due(self, machine: Machine, *, closed: datetime, longest_us: int, limit: int) -> list[PendingForecast]:
         """Return forecasts whose horizon ended by ``closed`` and that have no outcome, or a stale one.
 
         ``longest_us`` is the longest horizon of any version.
@@ -118,10 +118,10 @@ class OutcomeStore:
         values = {"machine": machine.row, "closed": micros(closed), "longest": longest_us, "limit": limit}
         with self.database.read() as connection:
             rows = connection.execute(_CLOSED, values).fetchall()
-            due = [Due(row.as_of_us, row.version_id, _floats(row.probabilities)) for row in rows]
+            due = [PendingForecast(row.as_of_us, row.version_id, _floats(row.probabilities)) for row in rows]
             again = connection.execute(_STALE, {"machine": machine.row, "limit": limit - len(due)})
             return due + [
-                Due(
+                PendingForecast(
                     row.as_of_us,
                     row.version_id,
                     _floats(row.probabilities),
@@ -140,7 +140,7 @@ class OutcomeStore:
     def add(self, machine: Machine, made: Sequence[Outcome], *, opened: int, at: datetime) -> None:
         """Store outcomes; if events came too late to be in them, they stay due."""
         with self.database.write() as connection:
-            stale = int(is_overtaken(connection, machine.row, opened))
+            stale = int(was_invalidated(connection, machine.row, opened))
             rows = [
                 (
                     machine.row,

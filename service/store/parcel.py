@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from forecasting import history
-from service.core.candidate import Candidate, StillKept
+from service.core.candidate import Candidate, RetainedSamples
 from service.core.exam import Exam, Marks
 from service.core.message import Sentence
-from service.core.windows import Windows
+from service.core.windows import WindowSet
 from service.store.arrays import FLOAT32, INT32, packed, squeezed, windows_to_bytes
 
-Cells = dict[str, Any]  # of a row, without those that only the database can know
+RowValues = dict[str, Any]  # of a row, without those that only the database can know
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +25,13 @@ class Parcel:
     parent: int | None
     weights: str
     targets: tuple[int, ...]
-    kept: Mapping[str, StillKept]
-    task: Cells
-    replayed: list[Cells]
-    held_out: list[Cells]
-    exam: Cells
-    marks: Mapping[str, Cells]
-    before: Cells | None
+    kept: Mapping[str, RetainedSamples]
+    task: RowValues
+    replayed: list[RowValues]
+    held_out: list[RowValues]
+    exam: RowValues
+    marks: Mapping[str, RowValues]
+    before: RowValues | None
     passed: bool
     reasons: tuple[Sentence, ...]
     undecided: tuple[Sentence, ...]
@@ -62,7 +62,7 @@ class Parcel:
         )
 
 
-def _samples(windows: Windows) -> list[Cells]:
+def _samples(windows: WindowSet) -> list[RowValues]:
     """Return a row for each window, with only the codes that left a trace in it."""
     remembered = np.any(windows.history != 0, axis=2)
     return [
@@ -80,7 +80,7 @@ def _samples(windows: Windows) -> list[Cells]:
     ]
 
 
-def _exam(exam: Exam) -> Cells:
+def _exam(exam: Exam) -> RowValues:
     return {
         "features": history.VERSION,
         "base_rate": json.dumps(dict(exam.base_rate)),
@@ -88,7 +88,7 @@ def _exam(exam: Exam) -> Cells:
     }
 
 
-def _marks(marks: Marks) -> Cells:
+def _marks(marks: Marks) -> RowValues:
     return {
         "average_precision": marks.average_precision,
         "brier_skill": marks.brier_skill,

@@ -169,7 +169,7 @@ class SessionStore:
 
 
 @dataclass(frozen=True)
-class KeyStore:
+class ApiKeyStore:
     """Which programs may ask."""
 
     database: Database

@@ -17,7 +17,7 @@ _FORGET_AFTER = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class ProcessStore:
+class ProcessRegistry:
     """The roll of processes."""
 
     database: Database

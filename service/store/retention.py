@@ -84,18 +84,18 @@ class RetentionStore:
             found = connection.execute(_NEWEST_BEFORE, {"before": micros(before)}).scalar()
         return None if found is None else moment(found)
 
-    def forget_events(self, before: datetime, most: int) -> int:
+    def delete_events(self, before: datetime, most: int) -> int:
         """Delete a month that is over, or up to ``most`` older events of each machine; return how many went."""
         gone = self._forget_a_month(before)
         if gone:
             return gone
         return self._forget_rows((_OLD, _OLD_FLAGGED), before, most)
 
-    def forget_forecasts(self, before: datetime, most: int) -> int:
+    def delete_forecasts(self, before: datetime, most: int) -> int:
         """Delete up to ``most`` older forecasts of each machine, with their outcomes; return how many went."""
         return self._forget_rows((_OLD_FORECASTS,), before, most)
 
-    def forget_beside(self, before: datetime, quarantined_before: datetime) -> int:
+    def delete_other(self, before: datetime, quarantined_before: datetime) -> int:
         """Delete gaps and notices of that time, what has been quarantined for long, and empty epochs.
 
         Deliveries go with their notice. What is open, or holds, is of the present however old it is.

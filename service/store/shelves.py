@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, func, insert, or_, select, update
 
-from service.core.hush import HushQuery, Shelf
+from service.core.hush import ShelvedAlarm, SuppressionQuery
 from service.core.machine import Machine
 from service.errors import Conflict, NotFound
 from service.store.audit import note
@@ -19,12 +19,14 @@ _ROWS = select(shelves, machines.c.site, machines.c.machine).join_from(shelves, 
 
 
 @dataclass(frozen=True)
-class ShelfStore:
+class ShelvingStore:
     """Kept with its reason; a shelf ends by itself, or is lifted."""
 
     database: Database
 
-    def add(self, machine: Machine, code: int, *, at: datetime, until: datetime, who: str, reason: str) -> Shelf:
+    def add(
+        self, machine: Machine, code: int, *, at: datetime, until: datetime, who: str, reason: str
+    ) -> ShelvedAlarm:
         """Shelve an alarm from now on; a shelf that holds already gives way to this one."""
         with self.database.write() as connection:
             holding = (
@@ -41,7 +43,7 @@ class ShelfStore:
             number = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
         return self.get(number)
 
-    def get(self, number: int) -> Shelf:
+    def get(self, number: int) -> ShelvedAlarm:
         """Return a shelf, or raise :class:`NotFound`."""
         with self.database.read() as connection:
             row = connection.execute(_ROWS.where(shelves.c.id == number)).one_or_none()
@@ -49,7 +51,7 @@ class ShelfStore:
             raise NotFound(f"There is no shelf {number}.")
         return _shelf(row)
 
-    def lift(self, shelf: Shelf, *, at: datetime, who: str, reason: str | None) -> Shelf:
+    def lift(self, shelf: ShelvedAlarm, *, at: datetime, who: str, reason: str | None) -> ShelvedAlarm:
         """End a shelf now; one that has ended is a :class:`Conflict`."""
         with self.database.write() as connection:
             holding = (
@@ -64,7 +66,7 @@ class ShelfStore:
             note(connection, at=at, who=who, action="unshelve", subject=subject, reason=reason)
         return self.get(shelf.number)
 
-    def page(self, query: HushQuery) -> list[Shelf]:
+    def page(self, query: SuppressionQuery) -> list[ShelvedAlarm]:
         """Return shelves, newest first."""
         statement: Select[Any] = _ROWS.order_by(shelves.c.id.desc()).limit(query.limit)
         if query.before is not None:
@@ -79,11 +81,11 @@ class ShelfStore:
             statement = _holding(statement, query.holding_at)
         return self._all(statement)
 
-    def holding(self, at: datetime) -> list[Shelf]:
+    def holding(self, at: datetime) -> list[ShelvedAlarm]:
         """Return every shelf that holds at a moment."""
         return self._all(_holding(_ROWS, at))
 
-    def between(self, start: datetime, end: datetime) -> list[Shelf]:
+    def between(self, start: datetime, end: datetime) -> list[ShelvedAlarm]:
         """Return the shelves that held at some time in ``[start, end)``, oldest first."""
         ended = func.coalesce(shelves.c.lifted_us, shelves.c.until_us)
         return self._all(
@@ -94,7 +96,7 @@ class ShelfStore:
             ).order_by(shelves.c.id)
         )
 
-    def _all(self, statement: Select[Any]) -> list[Shelf]:
+    def _all(self, statement: Select[Any]) -> list[ShelvedAlarm]:
         with self.database.read() as connection:
             return [_shelf(row) for row in connection.execute(statement)]
 
@@ -105,8 +107,8 @@ def _holding(statement: Select[Any], at: datetime) -> Select[Any]:
     return statement.where(shelves.c.from_us <= now, shelves.c.until_us > now, lifted)
 
 
-def _shelf(row: Row[Any]) -> Shelf:
-    return Shelf(
+def _shelf(row: Row[Any]) -> ShelvedAlarm:
+    return ShelvedAlarm(
         number=row.id,
         machine=MachineId(row.site, row.machine),
         code=row.code,

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import psycopg
 
-from service.core.signal import Kind, Signal
+from service.core.signal import ChangeEvent, Kind
 from service.errors import Unavailable
 from service.store.engine import Database
 from service.store.notify import CHANNEL, notify
@@ -38,13 +38,13 @@ class Signals:
     name: str = field(default_factory=lambda: secrets.token_hex(6))
     complaint: str | None = None
 
-    def send(self, signals: Iterable[Signal]) -> None:
+    def send(self, signals: Iterable[ChangeEvent]) -> None:
         """Tell all other processes, in one transaction; :class:`Unavailable` if the database is away."""
         with self.database.write() as connection:
             for signal in signals:
                 notify(connection, signal, sender=self.name)
 
-    def listen(self, heard: Callable[[Signal], None], deaf: Callable[[], None], stopping: Event) -> None:
+    def listen(self, heard: Callable[[ChangeEvent], None], deaf: Callable[[], None], stopping: Event) -> None:
         """Hand over what others tell until told to stop; ``deaf`` is called after every time of not listening."""
         while not stopping.is_set():
             try:
@@ -63,14 +63,16 @@ class Signals:
         connection.execute(f"LISTEN {CHANNEL}")
         return connection
 
-    def _hear(self, connection: psycopg.Connection[Any], heard: Callable[[Signal], None], stopping: Event) -> None:
+    def _hear(
+        self, connection: psycopg.Connection[Any], heard: Callable[[ChangeEvent], None], stopping: Event
+    ) -> None:
         proved = time.monotonic()
         while not stopping.is_set():
             for note in connection.notifies(timeout=_LISTEN):
                 proved = time.monotonic()
                 body = cast("dict[str, Any]", json.loads(note.payload))
                 if body.pop("from") != self.name:
-                    heard(Signal(Kind(body.pop("kind")), body))
+                    heard(ChangeEvent(Kind(body.pop("kind")), body))
                 if stopping.is_set():
                     return
             if time.monotonic() - proved > _PROVE:

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import bindparam, text
 
 from service.core.machine import Machine
-from service.core.strip import HOUR, Strip
+from service.core.strip import HOUR, HourlyCounts
 from service.store.engine import Database
 from wire.micros import micros, moment
 
@@ -28,12 +28,12 @@ LAST = text(
 
 
 @dataclass(frozen=True)
-class StripStore:
+class HourlyCountStore:
     """Counts the trustworthy alarms of the hours before a moment."""
 
     database: Database
 
-    def strips(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, Strip]:
+    def strips(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, HourlyCounts]:
         """Return each machine's strip of ``hours`` hours before ``end``, by row."""
         start, rows = micros(end) - hours * _HOUR_US, [machine.row for machine in machines]
         counts = {row: [0] * hours for row in rows}
@@ -47,5 +47,5 @@ class StripStore:
         return {row: _strip(tuple(counts[row]), last.get(row)) for row in rows}
 
 
-def _strip(counts: tuple[int, ...], last: tuple[int, int] | None) -> Strip:
-    return Strip(counts) if last is None else Strip(counts, moment(last[0]), last[1])
+def _strip(counts: tuple[int, ...], last: tuple[int, int] | None) -> HourlyCounts:
+    return HourlyCounts(counts) if last is None else HourlyCounts(counts, moment(last[0]), last[1])

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from sqlalchemy import Connection, TextClause, delete, text
 
-from service.core.process import Turn
+from service.core.process import Lease
 from service.store.dialect import NOW_US
 from service.store.engine import Database
 from service.store.tables import turns
@@ -22,12 +22,12 @@ _HOLD = (
 
 
 @dataclass(frozen=True)
-class TurnStore:
+class LeaseStore:
     """Gives turns to one process at a time."""
 
     database: Database
 
-    def hold(self, wanted: Iterable[Turn], owner: str, lease: timedelta) -> set[Turn]:
+    def hold(self, wanted: Iterable[Lease], owner: str, lease: timedelta) -> set[Lease]:
         """Take or keep every turn that is free or already the owner's; return those that are now the owner's."""
         held = set()
         with self.database.write() as connection:

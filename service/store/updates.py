@@ -11,7 +11,7 @@ from service.core.message import Message
 from service.errors import ChampionChanged
 from service.store.audit import note
 from service.store.engine import Database
-from service.store.exams import newest_exams, write_exam, write_marks
+from service.store.exams import newest_holdouts, write_holdout, write_results
 from service.store.jobs import close_job, hold
 from service.store.memories import write_memory
 from service.store.parcel import Parcel
@@ -80,13 +80,13 @@ def _write_version(connection: Connection, parcel: Parcel, *, at: datetime) -> i
 def _write_exams(
     connection: Connection, parcel: Parcel, *, version: int, rows: dict[str, int], at: datetime
 ) -> None:
-    newest = newest_exams(connection)
-    fresh = write_exam(connection, parcel.exam, machine=rows[parcel.machine], at_us=micros(at))
+    newest = newest_holdouts(connection)
+    fresh = write_holdout(connection, parcel.exam, machine=rows[parcel.machine], at_us=micros(at))
     numbers = {machine: newest[rows[machine]] for machine in parcel.marks if machine != parcel.machine}
     numbers[parcel.machine] = fresh
-    write_marks(connection, {numbers[machine]: one for machine, one in parcel.marks.items()}, version=version)
+    write_results(connection, {numbers[machine]: one for machine, one in parcel.marks.items()}, version=version)
     if parcel.parent is not None and parcel.before is not None:
-        write_marks(connection, {fresh: parcel.before}, version=parcel.parent)
+        write_results(connection, {fresh: parcel.before}, version=parcel.parent)
 
 
 def _settle_machine(connection: Connection, parcel: Parcel, machine: int, *, at: datetime) -> None:

@@ -11,13 +11,13 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from forecasting.forecaster import Forecaster
-from service.core.signal import Kind, Signal
-from service.core.version import Version, another_serves
+from service.core.signal import ChangeEvent, Kind
+from service.core.version import Version, champion_changed_error
 from service.errors import Conflict, NotFound
 from service.store.audit import note
 from service.store.dialect import write_alone
 from service.store.engine import Database
-from service.store.exams import forget_answers
+from service.store.exams import delete_predictions
 from service.store.notify import notify
 from service.store.shared_weights import SharedWeights, forget, keep
 from service.store.tables import forecasts, machines, memories, model_versions, promotions, samples, tasks
@@ -82,7 +82,7 @@ class VersionStore:
             if champion == version.number:
                 raise Conflict(f"{version.name} serves already.")
             if serving not in {None, champion}:
-                raise another_serves(champion, believed=serving)
+                raise champion_changed_error(champion, believed=serving)
             promote(connection, version.number, at=at, reason=reason)
             _revive(connection, version.number, at=at)
             note(connection, at=at, who=who, action="promote", subject=version.name, reason=reason)
@@ -136,7 +136,7 @@ class VersionStore:
                     update(model_versions).where(model_versions.c.id == version.id).values(pruned=True)
                 )
                 connection.execute(delete(memories).where(memories.c.version_id == version.id))
-                forget_answers(connection, version.id)
+                delete_predictions(connection, version.id)
             if old:
                 connection.execute(delete(samples).where(samples.c.id.not_in(select(memories.c.sample_id))))
                 forget(connection, [version.weights for version in old])
@@ -173,7 +173,7 @@ class VersionStore:
 
 def promote(connection: Connection, version: int, *, at: datetime, reason: str | None) -> None:
     """Let a version serve, inside a transaction; other processes hear of it when that is committed."""
-    notify(connection, Signal(Kind.CHAMPION))
+    notify(connection, ChangeEvent(Kind.CHAMPION))
     connection.execute(insert(promotions).values(version_id=version, at_us=micros(at), reason=reason))
 
 

@@ -3,12 +3,12 @@
 from fastapi import APIRouter
 
 from service.core.catalogue import CatalogueEntry, unknown_code
-from service.core.hush import Acknowledgement, HushQuery
-from service.web.pages import ActiveOnly, CursorQuery, Limit, page_of
+from service.core.hush import Acknowledgement, SuppressionQuery
+from service.web.pages import ActiveOnly, CursorQuery, Limit, paginate
 from service.web.parts import MachineName, Parts, Site, author
 from service.web.problems import responses
 from wire.identity import MachineId
-from wire.rest.hush import AcknowledgementPage, AcknowledgementView, AcknowledgementWish
+from wire.rest.hush import AcknowledgementCreate, AcknowledgementPage, AcknowledgementView
 
 
 def router(parts: Parts) -> APIRouter:
@@ -25,13 +25,13 @@ def router(parts: Parts) -> APIRouter:
     ) -> AcknowledgementPage:
         """Who has acknowledged which alarms of a machine, newest first."""
         parts.machines.get(MachineId(site, machine))
-        query = HushQuery(limit + 1, cursor, site, machine, parts.clock.now() if active else None)
-        shown, following = page_of(parts.hush.acknowledgements.page(query), limit, lambda one: one.number)
+        query = SuppressionQuery(limit + 1, cursor, site, machine, parts.clock.now() if active else None)
+        shown, following = paginate(parts.hush.acknowledgements.page(query), limit, lambda one: one.number)
         entries = parts.catalogue.entries()
         return AcknowledgementPage(acknowledgements=[_view(one, entries) for one in shown], next=following)
 
     @routes.post("", status_code=201, responses=responses(404, 410, 422))
-    def acknowledge_alarm(site: Site, machine: MachineName, wish: AcknowledgementWish) -> AcknowledgementView:
+    def acknowledge_alarm(site: Site, machine: MachineName, wish: AcknowledgementCreate) -> AcknowledgementView:
         """Say that an alarm is known: shown beside its notice, and no new one is sent while it stays likely."""
         by = author(wish.by)
         made = parts.hush.acknowledge(MachineId(site, machine), wish.code, who=by, note=wish.note)

@@ -41,7 +41,7 @@ from service.web import (
     users,
     webhooks,
 )
-from service.web.guard import Door, Guard, as_judged, insist_on_lines, narrowed
+from service.web.guard import AuthConfig, Guard, check_permissions_complete, narrowed, require_checked
 from service.web.parts import Parts
 from service.web.permissions import document_rules
 from service.web.queries import known_parameters
@@ -88,7 +88,7 @@ Every answer has an `X-Request-Id`, which the service's log names too; send one 
 """
 
 
-def create_app(parts: Parts, door: Door, nouns: tuple[ModuleType, ...] = NOUNS) -> FastAPI:
+def create_app(parts: Parts, door: AuthConfig, nouns: tuple[ModuleType, ...] = NOUNS) -> FastAPI:
     """Build the app on the parts it is given, with a guard at its door."""
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
     app = FastAPIOffline(
@@ -96,20 +96,20 @@ def create_app(parts: Parts, door: Door, nouns: tuple[ModuleType, ...] = NOUNS) 
         version=__version__,
         description=_DESCRIPTION,
         redirect_slashes=False,
-        dependencies=[Depends(as_judged), Depends(known_parameters)],
+        dependencies=[Depends(require_checked), Depends(known_parameters)],
         generate_unique_id_function=lambda route: route.name,  # an operation is called as its function is
     )
     problems.install(app)
     routers = [noun.router(parts) for noun in nouns]
     if nouns is not NOUNS:
         door = replace(door, table=narrowed(app, routers, door.table))
-    insist_on_lines(app, routers, door.table)
+    check_permissions_complete(app, routers, door.table)
     for router in routers:
         app.include_router(router)
     if forecasts in nouns:
         routes = (route for router in routers for route in router.routes)
         asked = next(route for route in routes if getattr(route, "path", None) == ready.PATH)
-        app.add_middleware(ready.ReadyForecasts, newest=parts.newest, route=asked)
+        app.add_middleware(ready.ForecastFastPath, newest=parts.newest, route=asked)
     app.add_middleware(Guard, door=door)
     documented = app.openapi
 

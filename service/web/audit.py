@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from service.core.audit import Deed, DeedQuery
-from service.web.pages import CursorQuery, Limit, page_of
+from service.core.audit import AuditQuery, Deed
+from service.web.pages import CursorQuery, Limit, paginate
 from service.web.parts import Parts
 from service.web.problems import responses
 from wire.rest.audit import AuditEntry, AuditPage
@@ -25,8 +25,8 @@ def router(parts: Parts) -> APIRouter:
         ] = None,
     ) -> AuditPage:
         """Every change that somebody asked for, newest first, a page at a time; nothing is ever taken out."""
-        found = parts.audit.page(DeedQuery(limit + 1, cursor, who))
-        shown, following = page_of(found, limit, lambda one: one.number)
+        found = parts.audit.page(AuditQuery(limit + 1, cursor, who))
+        shown, following = paginate(found, limit, lambda one: one.number)
         return AuditPage(entries=[_view(one) for one in shown], next=following)
 
     return routes

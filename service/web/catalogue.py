@@ -7,7 +7,7 @@ from fastapi import APIRouter, Body
 from service.core.catalogue import parse_catalogue, size_warning
 from service.web.parts import Parts
 from service.web.problems import responses
-from wire.rest.catalogue import CatalogueView, EntryView, Merged
+from wire.rest.catalogue import CatalogueMergeResult, CatalogueView, EntryView
 
 
 def router(parts: Parts) -> APIRouter:
@@ -32,10 +32,12 @@ def router(parts: Parts) -> APIRouter:
                 examples=["code,text,severity,target\n139,Film torn,high,yes\n"],
             ),
         ],
-    ) -> Merged:
+    ) -> CatalogueMergeResult:
         """Add a CSV with the columns code, text, severity and target; a code keeps the text it has."""
         entries = parse_catalogue(body)
         new = parts.catalogue.merge(entries)
-        return Merged(entries=len(entries), new=new, warning=size_warning(parts.catalogue.entries().values()))
+        return CatalogueMergeResult(
+            entries=len(entries), new=new, warning=size_warning(parts.catalogue.entries().values())
+        )
 
     return routes

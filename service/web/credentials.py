@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from service.core.credential import Credential
-from service.flows.credentials import Issued
+from service.flows.credentials import IssuedCredential
 from service.web.parts import MachineName, Parts, Site, who
 from service.web.problems import responses
 from wire.identity import MachineId
@@ -40,7 +40,7 @@ def router(parts: Parts) -> APIRouter:
     return routes
 
 
-def shown(issued: Issued) -> IssuedCredentials:
+def shown(issued: IssuedCredential) -> IssuedCredentials:
     """Return fresh credentials as the API shows them, once."""
     return IssuedCredentials(
         username=issued.credential.name,

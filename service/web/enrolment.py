@@ -9,13 +9,13 @@ from service.core.edge_toml import source_lines
 from service.core.enrolment import NewMachine
 from service.core.principal import insist_on
 from service.core.time_zone import zone_named
-from service.flows.load_history import Loaded, LogFile
+from service.flows.load_history import ImportFile, Loaded
 from service.web import credentials, jobs, machines
 from service.web.parts import MachineName, Parts, Site, who, write_down
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.micros import moment
-from wire.rest.enrolment import Enrol, Enrolment, Erased, HistoryLoaded, HistoryUnderWay, Reason
+from wire.rest.enrolment import Enrol, Enrolment, EraseResult, HistoryLoaded, HistoryUnderWay, Reason
 from wire.rest.jobs import JobView
 from wire.rest.machines import MachineView
 from wire.rest.texts import PRINTABLE
@@ -110,12 +110,12 @@ def router(parts: Parts) -> APIRouter:
         The file must be of one machine: if it has rows of several serials, name the one to take.
         """
         known = await run_in_threadpool(parts.machines.get, MachineId(site, machine))
-        known.insist_on_presence()
+        known.require_active()
         zone, wanted = zone_named(time_zone or known.time_zone, pointer="query/time_zone"), serial or None
         with parts.history.upload(known, who(request)) as upload:
             async for chunk in request.stream():
                 upload.write(chunk)
-            log = LogFile(upload.path, wanted, zone, name)
+            log = ImportFile(upload.path, wanted, zone, name)
             told = f"{name}, {upload.size:,} bytes"
             await run_in_threadpool(write_down, parts, "load history", str(known.id), told)
             loaded = await run_in_threadpool(parts.history.load, known, log, upload)
@@ -151,10 +151,10 @@ def router(parts: Parts) -> APIRouter:
         return machines.view(known, parts.machines.agent(known))
 
     @routes.post("/{site}/{machine}/erase", responses=responses(404, 409, 422, 503))
-    def erase_machine(site: Site, machine: MachineName, why: Reason, request: Request) -> Erased:
+    def erase_machine(site: Site, machine: MachineName, why: Reason, request: Request) -> EraseResult:
         """Remove a machine's events, memory and exams for good, and say which versions had learned from it."""
         versions = parts.enrolment.erase(MachineId(site, machine), who=who(request), reason=why.reason)
-        return Erased(learned_by=versions)
+        return EraseResult(learned_by=versions)
 
     return routes
 
@@ -166,7 +166,7 @@ def _insist_on_sites(new: Enrol) -> None:
         insist_on(None)
 
 
-def _outcome(loaded: Loaded, log: LogFile) -> HistoryLoaded:
+def _outcome(loaded: Loaded, log: ImportFile) -> HistoryLoaded:
     last_at = moment(loaded.last_us) if loaded.last_us is not None else None
     zone = str(log.zone)
     return HistoryLoaded(

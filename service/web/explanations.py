@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from service.web.parts import MachineName, Parts, Site
 from service.web.problems import responses
 from wire.identity import MachineId
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 from wire.rest.explanations import ExplanationView
 
 
@@ -19,7 +19,9 @@ def router(parts: Parts) -> APIRouter:
     def explain_forecast(
         site: Site,
         machine: MachineName,
-        at: Annotated[Moment | None, Query(description="A past moment; the newest forecast unless given.")] = None,
+        at: Annotated[
+            UtcDatetime | None, Query(description="A past moment; the newest forecast unless given.")
+        ] = None,
         code: Annotated[
             int | None,
             Query(ge=0, le=2**31 - 1, description="Of this alarm only; of all in the forecast unless given."),

@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from service.flows.export import ALARM_COLUMNS, ExportQuery, csv_chunks
-from service.flows.figures import Figures, FiguresQuery
+from service.flows.figures import AlarmMetricsQuery, Figures
 from service.web.figures import (
     Asked,
     OfMachine,
@@ -22,11 +22,18 @@ from service.web.figures import (
 )
 from service.web.parts import Parts
 from service.web.problems import responses
-from wire.moment import Moment
-from wire.rest.figures import AlarmFigures, ChatterView, FiguresLine, FloodView, StandingAlarmView, TopCodeView
+from wire.moment import UtcDatetime
+from wire.rest.figures import (
+    AlarmMetricsRow,
+    AlarmMetricsView,
+    ChatterView,
+    FloodView,
+    StandingAlarmView,
+    TopCodeView,
+)
 
-_FIGURES = tuple(AlarmFigures.model_fields)
-_KEYS = tuple(name for name in FiguresLine.model_fields if name != "figures")
+_FIGURES = tuple(AlarmMetricsView.model_fields)
+_KEYS = tuple(name for name in AlarmMetricsRow.model_fields if name != "figures")
 _TOP = tuple(TopCodeView.model_fields)
 _FLOODS = tuple(FloodView.model_fields)
 _CHATTER = tuple(ChatterView.model_fields)
@@ -47,8 +54,8 @@ def router(parts: Parts) -> APIRouter:
     def export_alarms(
         site: OfSite = None,
         machine: OfMachine = None,
-        since: Annotated[Moment | None, Query(description="Not before this moment.")] = None,
-        until: Annotated[Moment | None, Query(description="Before this moment.")] = None,
+        since: Annotated[UtcDatetime | None, Query(description="Not before this moment.")] = None,
+        until: Annotated[UtcDatetime | None, Query(description="Before this moment.")] = None,
         code: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Of this code only.")] = None,
     ) -> CsvResponse:
         """Every stored alarm, machine by machine and in time order, flagged ones too.
@@ -99,7 +106,7 @@ def router(parts: Parts) -> APIRouter:
 
 
 def _findings(
-    name: str, views: Iterable[BaseModel], columns: tuple[str, ...], query: FiguresQuery, found: Figures
+    name: str, views: Iterable[BaseModel], columns: tuple[str, ...], query: AlarmMetricsQuery, found: Figures
 ) -> CsvResponse:
     rows = (view.model_dump(mode="json").values() for view in views)
     return _csv(columns, rows, name, query.site, query.machine, query.shift, _day(found.since), _day(found.until))
@@ -120,7 +127,7 @@ def _csv(columns: tuple[str, ...], rows: Iterable[Iterable[object]], *name: str 
     return CsvResponse(csv_chunks(columns, rows), headers=headers)
 
 
-def _flat(line: FiguresLine) -> list[object]:
+def _flat(line: AlarmMetricsRow) -> list[object]:
     told = line.model_dump(mode="json")
     figures = told.pop("figures")
     return [*told.values(), *figures.values()]

@@ -8,27 +8,27 @@ from service.core.alarm_figures import Tally
 from service.core.alarm_rate import ACCEPTABLE_UP_TO, EXCESSIVE_FROM
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.findings import CodeCount, MachineChatter, MachineFlood, MachineStanding
-from service.flows.figures import Figures, FiguresQuery, LineKey
+from service.flows.figures import AlarmMetricsQuery, Figures, GroupKey
 from service.web.parts import Parts
 from service.web.problems import responses
 from wire.identity import ID_PATTERN
 from wire.micros import moment
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 from wire.rest.figures import (
-    AlarmFigures,
+    AlarmMetricsReport,
+    AlarmMetricsRow,
+    AlarmMetricsView,
     BandLimits,
     BucketView,
     ChatterView,
     FigureCounts,
-    FiguresLine,
-    FiguresView,
     FloodView,
     RateView,
     ShiftView,
     StandingAlarmView,
     TopCodeView,
 )
-from wire.words import FigureLines
+from wire.words import AlarmMetricsGrouping
 
 TOP = 10
 _MOST, _MOST_LINES = 100, 1000
@@ -44,22 +44,25 @@ def asked(
     site: OfSite = None,
     machine: OfMachine = None,
     since: Annotated[
-        Moment | None, Query(description="Not before this moment; 7 days before `until` unless given.")
+        UtcDatetime | None, Query(description="Not before this moment; 7 days before `until` unless given.")
     ] = None,
     until: Annotated[
-        Moment | None, Query(description="Before this moment, at most 92 days after `since`; now unless given.")
+        UtcDatetime | None,
+        Query(description="Before this moment, at most 92 days after `since`; now unless given."),
     ] = None,
     shift: Annotated[
         str | None,
         Query(max_length=32, description="Within this shift only, by each plant's own clock.", examples=["early"]),
     ] = None,
-    by: Annotated[FigureLines, Query(description="What there is a line for.")] = FigureLines.MACHINE,
-) -> FiguresQuery:
+    by: Annotated[
+        AlarmMetricsGrouping, Query(description="What there is a line for.")
+    ] = AlarmMetricsGrouping.MACHINE,
+) -> AlarmMetricsQuery:
     """Return what a request asks for."""
-    return FiguresQuery(by, site, machine, since, until, shift)
+    return AlarmMetricsQuery(by, site, machine, since, until, shift)
 
 
-Asked = Annotated[FiguresQuery, Depends(asked)]
+Asked = Annotated[AlarmMetricsQuery, Depends(asked)]
 
 
 def router(parts: Parts) -> APIRouter:
@@ -67,7 +70,7 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["figures"])
 
     @routes.get("/figures", responses=responses(404, 422, 503))
-    def get_figures(query: Asked) -> FiguresView:
+    def get_figures(query: Asked) -> AlarmMetricsReport:
         """How many alarms people get, in the bands of ISA-18.2, and what stands out.
 
         A flood is on once more than 10 alarms of a machine came within ten minutes and over once fewer than 5
@@ -82,8 +85,10 @@ def router(parts: Parts) -> APIRouter:
     return routes
 
 
-def _view(found: Figures, query: FiguresQuery, shifts: list[ShiftView], entries: Entries) -> FiguresView:
-    return FiguresView(
+def _view(
+    found: Figures, query: AlarmMetricsQuery, shifts: list[ShiftView], entries: Entries
+) -> AlarmMetricsReport:
+    return AlarmMetricsReport(
         since=found.since,
         until=found.until,
         by=query.by,
@@ -118,9 +123,9 @@ def _view(found: Figures, query: FiguresQuery, shifts: list[ShiftView], entries:
     )
 
 
-def figures_of(tally: Tally) -> AlarmFigures:
+def figures_of(tally: Tally) -> AlarmMetricsView:
     """Return a tally as the API shows it."""
-    return AlarmFigures(
+    return AlarmMetricsView(
         alarms=tally.alarms,
         machines=tally.machines,
         machine_days=round(tally.watched_us / _DAY_US, 3),
@@ -135,10 +140,10 @@ def figures_of(tally: Tally) -> AlarmFigures:
     )
 
 
-def line_view(key: LineKey, tally: Tally, entries: Entries) -> FiguresLine:
+def line_view(key: GroupKey, tally: Tally, entries: Entries) -> AlarmMetricsRow:
     """Return a line as the API shows it."""
     entry = None if key.code is None else entry_of(key.code, entries)
-    return FiguresLine(
+    return AlarmMetricsRow(
         site=key.site,
         machine=key.machine,
         shift=key.shift,

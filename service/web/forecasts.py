@@ -6,13 +6,13 @@ from fastapi import APIRouter, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
 from service.flows.forecast import urgency
-from service.flows.newest import Newest
+from service.flows.newest import CachedForecast
 from service.web.parts import MachineName, Parts, Site
 from service.web.problems import responses
 from wire.codec import encode
 from wire.forecasts import Forecast
 from wire.identity import MachineId
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 from wire.rest.forecasts import FleetForecasts
 
 _JSON = "application/json"
@@ -28,7 +28,7 @@ def router(parts: Parts) -> APIRouter:
     async def get_forecast(
         site: Site,
         machine: MachineName,
-        at: Annotated[Moment | None, Query(description="A past moment; now unless given.")] = None,
+        at: Annotated[UtcDatetime | None, Query(description="A past moment; now unless given.")] = None,
     ) -> Response:
         """What the machine is likely to raise in the next hours, or was likely to at a past moment."""
         identity = MachineId(site, machine)
@@ -48,7 +48,7 @@ def router(parts: Parts) -> APIRouter:
     return routes
 
 
-def _newest(parts: Parts, machine: MachineId) -> Newest:
+def _newest(parts: Parts, machine: MachineId) -> CachedForecast:
     known = parts.machines.get(machine)
-    known.insist_on_presence()
+    known.require_active()
     return parts.newest.of([known])[0]

@@ -8,7 +8,7 @@ from service.core.history import GapRecord
 from service.web.parts import MachineName, Parts, Site
 from service.web.problems import responses
 from wire.identity import MachineId
-from wire.moment import EARLIEST, LATEST, Moment
+from wire.moment import EARLIEST, LATEST, UtcDatetime
 from wire.rest.gaps import GapPage, GapView
 
 
@@ -21,8 +21,8 @@ def router(parts: Parts) -> APIRouter:
         site: Site,
         machine: MachineName,
         limit: Annotated[int, Query(ge=1, le=1000, description="How many at the most.")] = 100,
-        since: Annotated[Moment | None, Query(description="Gaps that end at this moment or later.")] = None,
-        until: Annotated[Moment | None, Query(description="Gaps that begin before this moment.")] = None,
+        since: Annotated[UtcDatetime | None, Query(description="Gaps that end at this moment or later.")] = None,
+        until: Annotated[UtcDatetime | None, Query(description="Gaps that begin before this moment.")] = None,
     ) -> GapPage:
         """Which of the machine's events were dropped because its spool was full, the newest ``limit``."""
         known = parts.machines.get(MachineId(site, machine))

@@ -15,17 +15,17 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.core.addresses import network_of
-from service.core.bucket import Buckets
-from service.core.principal import Asking, Principal, asks
+from service.core.bucket import TokenBuckets
+from service.core.principal import Principal, RequestContext, asks
 from service.errors import Forbidden, NotFound, NotSignedIn, ServiceError, TooLarge, TooMany
-from service.flows.access import Access
-from service.web.permissions import Found, Reach, Table
+from service.flows.access import Authenticator
+from service.web.permissions import MatchedRule, Reach, Table
 from service.web.problems import problem_of
 from wire.rest.health import OTHER_PROBES
 from wire.rest.people import SESSION_COOKIE
 
 Headings = dict[bytes, str]
-JUDGED: Final = "alarmcast.judged"
+CHECKED: Final = "alarmcast.judged"
 _STRANGERS_BODY = 16 * 1024  # bytes; enough for a name and a password
 _LOOK_AGAIN = 5.0  # seconds after which a stream asks whether its reader may still read
 _PROBES = frozenset({"/livez", "/readyz"})
@@ -50,14 +50,14 @@ _STRICT_TRANSPORT: Final = (b"strict-transport-security", b"max-age=31536000")
 
 
 @dataclass(frozen=True)
-class Door:
+class AuthConfig:
     """What the guard goes by."""
 
-    access: Access
+    access: Authenticator
     now: Callable[[], datetime]  # by the plant's clock
     largest_body: int  # bytes
-    known: Buckets  # of those whom we know
-    strangers: Buckets
+    known: TokenBuckets  # of those whom we know
+    strangers: TokenBuckets
     open_docs: bool = False
     monotonic: Callable[[], float] = time.monotonic
     table: Table = field(default_factory=Table)
@@ -82,7 +82,7 @@ class Door:
                 _insist_on_pace(self.strangers.take(bucket))
             return None
         if charged:
-            self.strangers.put_back(bucket)
+            self.strangers.refund(bucket)
         return principal
 
     def charge_page(self, token: str | None, address: str) -> None:
@@ -103,7 +103,7 @@ class Door:
 class Guard:
     """ASGI middleware around the whole API, streams and files included."""
 
-    def __init__(self, app: ASGIApp, door: Door) -> None:
+    def __init__(self, app: ASGIApp, door: AuthConfig) -> None:
         self._app, self._door = app, door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,19 +111,19 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":  # there is nothing here that speaks over a websocket
-            await _Visit(self._app, self._door, scope, receive, send).run()
+            await _RequestAuth(self._app, self._door, scope, receive, send).run()
 
 
-class _Turned(Exception):
+class _StreamRevoked(Exception):
     """A reader of a stream may no longer read it."""
 
 
 @dataclass
-class _Visit:
+class _RequestAuth:
     """One request."""
 
     app: ASGIApp
-    door: Door
+    door: AuthConfig
     scope: Scope
     receive: Receive
     send: Send
@@ -141,18 +141,18 @@ class _Visit:
         except ServiceError as error:
             await problem_of(path, error)(self.scope, self.receive, self._answer)
             return
-        self.scope[JUDGED] = found.route if found else None
+        self.scope[CHECKED] = found.route if found else None
         self._looked = self.door.monotonic()
         with asks(asking), _turned_away():
             await self.app(self.scope, self._receive, self._answer)
 
-    def _found(self, path: str, method: str) -> Found | None:
+    def _found(self, path: str, method: str) -> MatchedRule | None:
         found = self.door.table.find(method, path)
         if found is None and path.startswith("/static-offline-docs/"):
             return self.door.table.find(method, "/static-offline-docs/any")
         return found
 
-    async def _judged(self, found: Found | None) -> Asking:
+    async def _judged(self, found: MatchedRule | None) -> RequestContext:
         headers = {name: value.decode("latin-1") for name, value in self.scope["headers"]}
         client = self.scope.get("client")
         origin = str(client[0]) if client else None
@@ -168,14 +168,14 @@ class _Visit:
         if self.scope["method"] not in _SAFE and (by_cookie or self.principal is None):
             _insist_on_same_origin(headers)
         self._bound(found, headers)
-        return Asking(self.principal, origin, self.door.now())
+        return RequestContext(self.principal, origin, self.door.now())
 
     def _is_misnamed(self) -> bool:
         """Whether a path is one that probes ask for elsewhere and that has another name here."""
         path = self.scope["path"]
         return path.startswith(OTHER_PROBES) and self._found(path, "GET") is None
 
-    def _is_open(self, found: Found) -> bool:
+    def _is_open(self, found: MatchedRule) -> bool:
         is_docs = self.door.open_docs and found.route in _DOCUMENTATION
         return found.rule.reach is Reach.OPEN or is_docs
 
@@ -186,9 +186,9 @@ class _Visit:
             _insist_on_pace(self.door.known.take(principal.name))
         return principal
 
-    def _bound(self, found: Found | None, headers: Headings) -> None:
+    def _bound(self, found: MatchedRule | None, headers: Headings) -> None:
         """Refuse a body that says it is too large, and remember the limit for one that does not say."""
-        if found is not None and found.rule.own_limit:
+        if found is not None and found.rule.streams_body:
             return
         self._largest = self.door.largest_body if self.principal else _STRANGERS_BODY
         declared = headers.get(b"content-length", "0")
@@ -206,12 +206,12 @@ class _Visit:
 
     async def _answer(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = self._dressed(message.get("headers", ()))
+            message["headers"] = self._with_security_headers(message.get("headers", ()))
         elif message.get("more_body") and self.token is not None:
             await self._look_again(self.token)
         await self.send(message)
 
-    def _dressed(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    def _with_security_headers(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """Add to an answer what a browser may do with it, where it does not say so itself."""
         told = list(headers)
         names = {name.lower() for name, _ in told}
@@ -232,7 +232,7 @@ class _Visit:
         self._looked = now
         if await self.door.who(token) != self.principal:
             await self.send({"type": "http.response.body", "body": b"", "more_body": False})
-            raise _Turned
+            raise _StreamRevoked
 
 
 @contextmanager
@@ -240,10 +240,10 @@ def _turned_away() -> Iterator[None]:
     """Let a stream that was ended end quietly."""
     try:
         yield
-    except _Turned:
+    except _StreamRevoked:
         pass
     except BaseExceptionGroup as group:
-        _, others = group.split(_Turned)
+        _, others = group.split(_StreamRevoked)
         if others is not None:
             raise
 
@@ -262,7 +262,7 @@ def stranger_bucket(origin: str | None) -> str:
     return network_of(origin) if origin else "?"
 
 
-def _bucket(origin: str | None, found: Found | None) -> str:
+def _bucket(origin: str | None, found: MatchedRule | None) -> str:
     """Return the bucket of a stranger at an address; probes have their own, so that nothing else starves them."""
     own = f" {found.route}" if found is not None and found.route in _PROBES else ""
     return f"{stranger_bucket(origin)}{own}"
@@ -298,9 +298,9 @@ def _insist_on_same_origin(headers: Headings) -> None:
         raise Forbidden("A page of another site may not order anything here in your name.")
 
 
-async def as_judged(request: Request) -> None:
+async def require_checked(request: Request) -> None:
     """Run before every endpoint: what the guard judged must be the route that was found."""
-    if request.scope.get(JUDGED) != request.scope["route"].path:
+    if request.scope.get(CHECKED) != request.scope["route"].path:
         raise RuntimeError(f"{request.method} {request.scope['route'].path} was not judged by the guard")
 
 
@@ -319,7 +319,7 @@ def _routes(app: FastAPI, nouns: list[APIRouter]) -> set[str]:
     }
 
 
-def insist_on_lines(app: FastAPI, nouns: list[APIRouter], table: Table) -> None:
+def check_permissions_complete(app: FastAPI, nouns: list[APIRouter], table: Table) -> None:
     """Refuse to start while a route has no line in the table, or a line no route."""
     there = _routes(app, nouns)
     lines = {line for line in table.rules if "/static-offline-docs/" not in line}

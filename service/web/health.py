@@ -4,7 +4,7 @@ from fastapi import APIRouter, Response
 
 from service.core.principal import asker
 from service.web.parts import Parts
-from wire.rest.health import Alive, Readiness, Status
+from wire.rest.health import Liveness, Readiness, Status
 
 
 def router(parts: Parts) -> APIRouter:
@@ -13,9 +13,9 @@ def router(parts: Parts) -> APIRouter:
 
     @routes.head("/livez", include_in_schema=False)
     @routes.get("/livez")
-    async def check_liveness() -> Alive:
+    async def check_liveness() -> Liveness:
         """Answers as long as the process does."""
-        return Alive()
+        return Liveness()
 
     @routes.head("/readyz", include_in_schema=False)
     @routes.get("/readyz", responses={503: {"model": Readiness, "description": "Not ready; `troubles` says why."}})

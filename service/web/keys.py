@@ -10,8 +10,8 @@ from service.web.pages import Number
 from service.web.parts import Parts, principal
 from service.web.problems import responses
 from service.web.users import sites_of
-from wire.rest.people import KeyList, KeyView, KeyWish, NewKey
-from wire.rest.texts import Words
+from wire.rest.people import ApiKeyCreate, ApiKeyList, ApiKeyView, NewKey
+from wire.rest.texts import PrintableText
 
 
 def router(parts: Parts) -> APIRouter:
@@ -19,12 +19,12 @@ def router(parts: Parts) -> APIRouter:
     routes = APIRouter(prefix="/v1/keys", tags=["people"])
 
     @routes.get("")
-    def list_keys() -> KeyList:
+    def list_keys() -> ApiKeyList:
         """Every key without its secret; to an admin of some sites, those whose sites are all among them."""
-        return KeyList(keys=[_view(one) for one in parts.people.all_keys(principal())])
+        return ApiKeyList(keys=[_view(one) for one in parts.people.all_keys(principal())])
 
     @routes.post("", status_code=201, responses=responses(409, 422))
-    def add_key(wish: KeyWish) -> NewKey:
+    def add_key(wish: ApiKeyCreate) -> NewKey:
         """Make a key for a program; it is shown this once, and only its sha256 is kept."""
         lasts = None if wish.days is None else timedelta(days=wish.days)
         made = parts.people.add_key(wish.name, wish.role, sites_of(wish.sites), lasts=lasts, by=principal())
@@ -33,7 +33,9 @@ def router(parts: Parts) -> APIRouter:
     @routes.delete("/{number}", status_code=204, responses=responses(404, 422))
     def revoke_key(
         number: Number,
-        reason: Annotated[Words | None, Query(max_length=1000, description="Kept in the book of changes.")] = None,
+        reason: Annotated[
+            PrintableText | None, Query(max_length=1000, description="Kept in the book of changes.")
+        ] = None,
     ) -> None:
         """Take a key back, at once."""
         parts.people.revoke_key(number, by=principal(), reason=reason)
@@ -41,8 +43,8 @@ def router(parts: Parts) -> APIRouter:
     return routes
 
 
-def _view(key: Key) -> KeyView:
-    return KeyView(
+def _view(key: Key) -> ApiKeyView:
+    return ApiKeyView(
         id=key.number,
         name=key.name,
         prefix=key.prefix,

@@ -7,14 +7,14 @@ from fastapi import APIRouter, Query
 
 from service.core.catalogue import unknown_code
 from service.core.history import Cursor, PageQuery
-from service.core.machine import Agent, Knock, Machine
+from service.core.machine import Agent, Machine, UnregisteredMachine
 from service.errors import InputRejected
 from service.web.pages import HALF_WORD, WORD
 from service.web.parts import MachineName, Parts, Site
 from service.web.problems import responses
 from wire.identity import MachineId
-from wire.moment import Moment
-from wire.rest.machines import AgentView, AlarmsPage, AlarmView, Fleet, KnockView, MachineView
+from wire.moment import UtcDatetime
+from wire.rest.machines import AgentView, AlarmsPage, AlarmView, Fleet, MachineView, UnregisteredMachineView
 
 _MOST = Cursor(at_us=WORD, code=HALF_WORD, epoch_id=HALF_WORD, seq=WORD)
 
@@ -46,8 +46,8 @@ def router(parts: Parts) -> APIRouter:
         machine: MachineName,
         limit: Annotated[int, Query(ge=1, le=1000, description="How many on a page.")] = 100,
         cursor: Annotated[str | None, Query(max_length=200, description="`next` of the page before.")] = None,
-        since: Annotated[Moment | None, Query(description="Not before this moment.")] = None,
-        until: Annotated[Moment | None, Query(description="Before this moment.")] = None,
+        since: Annotated[UtcDatetime | None, Query(description="Not before this moment.")] = None,
+        until: Annotated[UtcDatetime | None, Query(description="Before this moment.")] = None,
         code: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Of this code only.")] = None,
         flagged: Annotated[bool, Query(description="Those kept out of windows instead.")] = False,  # noqa: FBT002
     ) -> AlarmsPage:
@@ -93,10 +93,10 @@ def view(machine: Machine, agent: Agent | None) -> MachineView:
     )
 
 
-def knock_view(knock: Knock) -> KnockView:
+def knock_view(knock: UnregisteredMachine) -> UnregisteredMachineView:
     """Return who knocks as the API shows it."""
     site, machine = knock.machine
-    return KnockView(site=site, machine=machine, first_at=knock.first_at, last_at=knock.last_at)
+    return UnregisteredMachineView(site=site, machine=machine, first_at=knock.first_at, last_at=knock.last_at)
 
 
 def write_cursor(cursor: Cursor) -> str:

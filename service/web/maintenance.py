@@ -5,13 +5,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
-from service.core.hush import HushQuery, Maintenance
-from service.web.pages import ActiveOnly, CursorQuery, Limit, Number, page_of
+from service.core.hush import Maintenance, SuppressionQuery
+from service.web.pages import ActiveOnly, CursorQuery, Limit, Number, paginate
 from service.web.parts import Parts, author, who
 from service.web.problems import responses
 from wire.identity import ID_PATTERN
-from wire.rest.hush import MaintenancePage, MaintenanceView, MaintenanceWish
-from wire.rest.texts import Words
+from wire.rest.hush import MaintenanceCreate, MaintenancePage, MaintenanceView
+from wire.rest.texts import PrintableText
 
 
 def router(parts: Parts) -> APIRouter:
@@ -30,13 +30,13 @@ def router(parts: Parts) -> APIRouter:
         active: ActiveOnly = False,
     ) -> MaintenancePage:
         """Maintenance windows past, present and planned, newest first."""
-        query = HushQuery(limit + 1, cursor, site, machine, parts.clock.now() if active else None)
-        shown, following = page_of(parts.hush.windows.page(query), limit, lambda one: one.number)
+        query = SuppressionQuery(limit + 1, cursor, site, machine, parts.clock.now() if active else None)
+        shown, following = paginate(parts.hush.windows.page(query), limit, lambda one: one.number)
         now = parts.clock.now()
         return MaintenancePage(windows=[_view(one, now) for one in shown], next=following)
 
     @routes.post("", status_code=201, responses=responses(404, 422))
-    def plan_maintenance(wish: MaintenanceWish) -> MaintenanceView:
+    def plan_maintenance(wish: MaintenanceCreate) -> MaintenanceView:
         """Tell nothing of a machine or a site for a time, in plant time; open notices end when it begins."""
         now = parts.clock.now()
         by = author(wish.by)
@@ -47,7 +47,9 @@ def router(parts: Parts) -> APIRouter:
     def end_maintenance(
         number: Number,
         request: Request,
-        reason: Annotated[Words | None, Query(max_length=1000, description="Kept in the book of changes.")] = None,
+        reason: Annotated[
+            PrintableText | None, Query(max_length=1000, description="Kept in the book of changes.")
+        ] = None,
     ) -> MaintenanceView:
         """End a window before its time, begun or not; 409 if it is over."""
         ended = parts.hush.end_maintenance(number, who=who(request), reason=reason)

@@ -4,15 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from service.core.notice import NoticeQuery
+from service.core.notice import NotificationQuery
 from service.core.webhook import Delivery, in_words
 from service.flows.notice_board import Told
 from service.flows.webhooks import news
-from service.web.pages import Limit, LongCursorQuery, page_of
+from service.web.pages import Limit, LongCursorQuery, paginate
 from service.web.parts import Parts
 from service.web.problems import responses
 from wire.identity import ID_PATTERN
-from wire.rest.notices import DeliveryView, Known, NoticePage, NoticeView
+from wire.rest.notices import AcknowledgementSummary, DeliveryView, NotificationPage, NotificationView
 
 
 def router(parts: Parts) -> APIRouter:
@@ -29,23 +29,23 @@ def router(parts: Parts) -> APIRouter:
         ] = None,
         limit: Limit = 100,
         cursor: LongCursorQuery = None,
-    ) -> NoticePage:
+    ) -> NotificationPage:
         """Notices with their acknowledgement and deliveries, newest first, a page at a time."""
-        found = parts.notices.page(NoticeQuery(limit + 1, cursor, site, machine, is_open))
-        shown, following = page_of(found, limit, lambda one: one.notice.number)
-        return NoticePage(notices=[_view(one) for one in shown], next=following)
+        found = parts.notices.page(NotificationQuery(limit + 1, cursor, site, machine, is_open))
+        shown, following = paginate(found, limit, lambda one: one.notice.number)
+        return NotificationPage(notices=[_view(one) for one in shown], next=following)
 
     return routes
 
 
-def _view(told: Told) -> NoticeView:
+def _view(told: Told) -> NotificationView:
     notice, known = told.notice, told.known
-    return NoticeView(
+    return NotificationView(
         **news(notice).model_dump(),
         open=notice.is_open,
         closed_at=notice.closed_at,
         ended=notice.ended,
-        acknowledged=Known(at=known.at, who=known.who, note=known.note) if known else None,
+        acknowledged=AcknowledgementSummary(at=known.at, who=known.who, note=known.note) if known else None,
         deliveries=[_delivery(one) for one in told.deliveries],
     )
 

@@ -27,7 +27,7 @@ _LONGEST_PATH = 200
 
 
 @dataclass
-class Traffic:
+class HttpMetrics:
     """What was asked since the start; written by the server's loop, read by whoever counts."""
 
     answers: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # by method, route and class of status
@@ -46,7 +46,9 @@ class Traffic:
 class Observed:
     """Stands before API and pages; of what pages ask the API among themselves it knows nothing."""
 
-    def __init__(self, app: ASGIApp, traffic: Traffic, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, app: ASGIApp, traffic: HttpMetrics, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._app, self._traffic, self._monotonic = app, traffic, monotonic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -16,7 +16,7 @@ ActiveOnly = Annotated[bool, Query(description="Only those that hold now.")]
 One = TypeVar("One")
 
 
-def page_of(found: list[One], limit: int, number: Callable[[One], int]) -> tuple[list[One], int | None]:
+def paginate(found: list[One], limit: int, number: Callable[[One], int]) -> tuple[list[One], int | None]:
     """Cut what was found with one more than the limit down to a page, and return the cursor of the next."""
     shown = found[:limit]
     return shown, number(shown[-1]) if len(found) > limit else None

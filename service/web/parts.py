@@ -9,33 +9,33 @@ from fastapi import Path, Request
 from service.core.health import Health
 from service.core.principal import Principal, asker
 from service.errors import InputRejected, NotSignedIn
-from service.flows.credentials import CredentialDesk
+from service.flows.credentials import CredentialService
 from service.flows.enrol import Enrolment
-from service.flows.explain import ExplanationDesk
+from service.flows.explain import ExplanationService
 from service.flows.export import AlarmExport
-from service.flows.figures import FiguresDesk
-from service.flows.forecast import ForecastDesk
-from service.flows.hush import HushDesk
-from service.flows.load_history import HistoryLoader
-from service.flows.newest import NewestForecasts
-from service.flows.notice_board import NoticeBoard
-from service.flows.people import PeopleDesk
+from service.flows.figures import AlarmMetricsService
+from service.flows.forecast import ForecastService
+from service.flows.hush import SuppressionService
+from service.flows.load_history import HistoryImporter
+from service.flows.newest import ForecastCache
+from service.flows.notice_board import NotificationList
+from service.flows.people import UserService
 from service.flows.replay import Replay
 from service.flows.scoped import (
-    ScopedExams,
-    ScopedFeed,
-    ScopedFleet,
-    ScopedJobs,
-    ScopedMachines,
-    ScopedQuarantine,
-    ScopedSilence,
-    ScopedVersions,
+    SiteFilteredBus,
+    SiteFilteredFleet,
+    SiteFilteredHoldouts,
+    SiteFilteredJobs,
+    SiteFilteredMachines,
+    SiteFilteredQuarantine,
+    SiteFilteredSilence,
+    SiteFilteredVersions,
 )
 from service.flows.scoreboard import Scoreboard
-from service.flows.sign_in import SignInDesk
-from service.flows.timeline import TimelineDesk
-from service.flows.versions import VersionDesk
-from service.flows.webhooks import WebhookDesk
+from service.flows.sign_in import LoginService
+from service.flows.timeline import TimelineService
+from service.flows.versions import VersionService
+from service.flows.webhooks import WebhookService
 from service.store.audit import AuditStore
 from service.store.catalogue import CatalogueStore
 from service.store.events import EventStore
@@ -52,37 +52,37 @@ MachineName = Annotated[str, Path(pattern=ID_PATTERN, description="The machine."
 class Parts:
     """Everything a request may need; what is of sites comes as a scoped view, and mypy takes nothing else."""
 
-    machines: ScopedMachines
+    machines: SiteFilteredMachines
     log: EventStore
     catalogue: CatalogueStore
-    desk: ForecastDesk
-    newest: NewestForecasts
-    explanations: ExplanationDesk
+    desk: ForecastService
+    newest: ForecastCache
+    explanations: ExplanationService
     clock: PlantClock
     health: Callable[[], Health]  # of what the asker may see, as is `condition`
     enrolment: Enrolment
-    credentials: CredentialDesk
-    jobs: ScopedJobs
-    versions: ScopedVersions
-    version_desk: VersionDesk
-    exams: ScopedExams
-    history: HistoryLoader
+    credentials: CredentialService
+    jobs: SiteFilteredJobs
+    versions: SiteFilteredVersions
+    version_desk: VersionService
+    exams: SiteFilteredHoldouts
+    history: HistoryImporter
     loaded: Callable[[MachineId], None]  # told of a machine whose past was loaded
     scoreboard: Scoreboard
-    quarantine: ScopedQuarantine
+    quarantine: SiteFilteredQuarantine
     replay: Replay
-    silence: ScopedSilence
-    fleet: ScopedFleet
-    feed: ScopedFeed
+    silence: SiteFilteredSilence
+    fleet: SiteFilteredFleet
+    feed: SiteFilteredBus
     condition: Callable[[], Condition]
-    figures: FiguresDesk
-    timelines: TimelineDesk
+    figures: AlarmMetricsService
+    timelines: TimelineService
     export: AlarmExport
-    hush: HushDesk
-    notices: NoticeBoard
-    webhooks: WebhookDesk
-    sign_in: SignInDesk
-    people: PeopleDesk
+    hush: SuppressionService
+    notices: NotificationList
+    webhooks: WebhookService
+    sign_in: LoginService
+    people: UserService
     audit: AuditStore
     metrics: Callable[[], bytes]
 

@@ -34,7 +34,7 @@ class Rule:
     least: Role
     reach: Reach
     unchanged: bool = False
-    own_limit: bool = False  # bounds the size of its body itself
+    streams_body: bool = False  # bounds the size of its body itself
 
 
 def _viewer(reach: Reach) -> Rule:
@@ -116,7 +116,7 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     "POST /v1/quarantine/{number}/replay": _operator(Reach.NARROWED),
     # Changing what there is
     "POST /v1/machines": _admin(Reach.NARROWED),
-    f"POST {_MACHINE}/history": Rule(Role.ADMIN, Reach.SITE, own_limit=True),
+    f"POST {_MACHINE}/history": Rule(Role.ADMIN, Reach.SITE, streams_body=True),
     f"POST {_MACHINE}/refresh": _admin(Reach.SITE),
     f"POST {_MACHINE}/retire": _admin(Reach.SITE),
     f"POST {_MACHINE}/erase": _admin(Reach.SITE),
@@ -155,7 +155,7 @@ PERMISSIONS: Final[dict[str, Rule]] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class MatchedRule:
     """The line that a request falls under, and what its path names."""
 
     route: str  # as the table has it, without the method
@@ -183,8 +183,8 @@ class Table:
     """Finds the line of a request by its method and path, as the router will find its route."""
 
     rules: dict[str, Rule] = field(default_factory=lambda: PERMISSIONS)
-    _plain: dict[tuple[str, str], Found] = field(init=False, default_factory=dict)
-    _named: dict[tuple[str, int], list[tuple[list[str], Found]]] = field(init=False, default_factory=dict)
+    _plain: dict[tuple[str, str], MatchedRule] = field(init=False, default_factory=dict)
+    _named: dict[tuple[str, int], list[tuple[list[str], MatchedRule]]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         for line, rule in self.rules.items():
@@ -193,13 +193,13 @@ class Table:
     def add(self, line: str, rule: Rule) -> None:
         """Let a route be found that was added to the app by somebody else."""
         method, _, path = line.partition(" ")
-        found, parts = Found(path, rule, {}), path.split("/")
+        found, parts = MatchedRule(path, rule, {}), path.split("/")
         if "{" not in path:
             self._plain[method, path] = found
         else:
             self._named.setdefault((method, len(parts)), []).append((parts, found))
 
-    def find(self, method: str, path: str) -> Found | None:
+    def find(self, method: str, path: str) -> MatchedRule | None:
         """Return a request's line, or None if there is no such route."""
         plain = self._plain.get((method, path))
         if plain is not None:
@@ -208,7 +208,7 @@ class Table:
         for parts, found in self._named.get((method, len(given)), ()):
             names = _named(parts, given)
             if names is not None:
-                return Found(found.route, found.rule, names)
+                return MatchedRule(found.route, found.rule, names)
         return None
 
 

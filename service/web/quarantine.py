@@ -11,7 +11,14 @@ from service.web.pages import WORD, LongCursorQuery
 from service.web.parts import Parts, write_down
 from service.web.problems import responses
 from wire.identity import MachineId
-from wire.rest.quarantine import Correction, ItemPage, ItemView, ReasonView, ReplayView, WholeItem
+from wire.rest.quarantine import (
+    ItemPage,
+    QuarantineItemDetail,
+    QuarantineItemView,
+    ReasonView,
+    ReplayBody,
+    ReplayView,
+)
 from wire.rest.texts import PRINTABLE
 
 Number = Annotated[int, Path(ge=1, le=WORD, description="The item's number.")]
@@ -53,17 +60,17 @@ def router(parts: Parts) -> APIRouter:
         return ReplayView(**parts.replay.many(reason, limit)._asdict())
 
     @routes.get("/{number}", responses=responses(404, 422))
-    def get_quarantined_item(number: Number) -> WholeItem:
+    def get_quarantined_item(number: Number) -> QuarantineItemDetail:
         """One item, whole."""
         item = parts.quarantine.get(number)
         try:
             text = item.body.decode()
         except UnicodeDecodeError:
             text = None
-        return WholeItem(**_view(item).model_dump(), text=text, base64=b64encode(item.body).decode())
+        return QuarantineItemDetail(**_view(item).model_dump(), text=text, base64=b64encode(item.body).decode())
 
     @routes.post("/{number}/replay", responses=responses(404, 409, 422))
-    def replay_quarantined_item(number: Number, correction: Correction | None = None) -> ReplayView:
+    def replay_quarantined_item(number: Number, correction: ReplayBody | None = None) -> ReplayView:
         """Judge one item again, with a corrected body if one is given; 409 if it is refused again."""
         item = parts.quarantine.get(number)
         write_down(
@@ -75,8 +82,8 @@ def router(parts: Parts) -> APIRouter:
     return routes
 
 
-def _view(item: QuarantinedItem) -> ItemView:
-    return ItemView(
+def _view(item: QuarantinedItem) -> QuarantineItemView:
+    return QuarantineItemView(
         id=item.id,
         received_at=item.received_at,
         machine=str(item.machine) if item.machine else None,

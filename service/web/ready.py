@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.flows.newest import NewestForecasts
-from service.web.guard import JUDGED
+from service.flows.newest import ForecastCache
+from service.web.guard import CHECKED
 from wire.identity import MachineId
 
 PATH = "/v1/machines/{site}/{machine}/forecast"
 
 
 @dataclass(frozen=True)
-class ReadyForecasts:
+class ForecastFastPath:
     """ASGI middleware behind the guard, which has judged the request; whatever is not ready goes the usual way."""
 
     app: ASGIApp
-    newest: NewestForecasts
+    newest: ForecastCache
     route: BaseRoute  # whose answer it gives, and as which it is counted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -33,7 +33,7 @@ class ReadyForecasts:
         await send({"type": "http.response.body", "body": encoded})
 
     def _ready(self, scope: Scope) -> bytes | None:
-        if scope.get(JUDGED) != PATH or scope["query_string"]:
+        if scope.get(CHECKED) != PATH or scope["query_string"]:
             return None
         *_, site, machine, _ = scope["path"].split("/")
         newest = self.newest.fresh(MachineId(site, machine))

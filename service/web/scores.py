@@ -9,30 +9,30 @@ from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.outcome import ScoredForecast
 from service.core.scoring import Standing
 from service.errors import InputRejected
-from service.flows.scoreboard import Board, BoardQuery, Key
+from service.flows.scoreboard import Board, Key, ScoreboardQuery
 from service.web.parts import MachineName, Parts, Site
 from service.web.problems import responses
 from wire.forecasts import ForecastStatus
 from wire.identity import ID_PATTERN, MachineId
 from wire.micros import micros, moment
-from wire.moment import EARLIEST, LATEST, Moment
+from wire.moment import EARLIEST, LATEST, UtcDatetime
 from wire.rest.scores import (
-    BoardView,
     CodeScoreView,
-    LineView,
+    ScoreboardView,
     ScoredForecastView,
+    ScoreRow,
     ScoresPage,
-    StandingView,
+    ScoreSummaryView,
     Verdict,
 )
 from wire.words import Grouping
 
 _DIGITS = 4
 Since = Annotated[
-    Moment | None,
+    UtcDatetime | None,
     Query(description="Forecasts made at or after this moment; 30 days before `until` unless given."),
 ]
-Until = Annotated[Moment | None, Query(description="Forecasts made before this moment; now unless given.")]
+Until = Annotated[UtcDatetime | None, Query(description="Forecasts made before this moment; now unless given.")]
 
 
 def router(parts: Parts) -> APIRouter:
@@ -51,9 +51,9 @@ def router(parts: Parts) -> APIRouter:
         status: Annotated[
             ForecastStatus | None, Query(description="Only forecasts that were served with this status.")
         ] = None,
-    ) -> BoardView:
+    ) -> ScoreboardView:
         """How good the forecasts that were really served have been, beside persistence and the base rate."""
-        query = BoardQuery(by, site, machine, since, until, status.value if status else None)
+        query = ScoreboardQuery(by, site, machine, since, until, status.value if status else None)
         return _board(parts.scoreboard.board(query), by, parts.catalogue.entries())
 
     @routes.get("/machines/{site}/{machine}/scores", responses=responses(404, 422))
@@ -77,8 +77,8 @@ def router(parts: Parts) -> APIRouter:
     return routes
 
 
-def _board(board: Board, by: Grouping, entries: dict[int, CatalogueEntry]) -> BoardView:
-    return BoardView(
+def _board(board: Board, by: Grouping, entries: dict[int, CatalogueEntry]) -> ScoreboardView:
+    return ScoreboardView(
         since=board.since,
         until=board.until,
         by=by,
@@ -88,10 +88,10 @@ def _board(board: Board, by: Grouping, entries: dict[int, CatalogueEntry]) -> Bo
     )
 
 
-def _line(key: Key, line: Standing, entries: dict[int, CatalogueEntry]) -> LineView:
+def _line(key: Key, line: Standing, entries: dict[int, CatalogueEntry]) -> ScoreRow:
     site, machine = key.machine or (None, None)
     entry = None if key.code is None else entries.get(key.code) or unknown_code(key.code)
-    return LineView(
+    return ScoreRow(
         site=site,
         machine=machine,
         code=key.code,
@@ -102,8 +102,8 @@ def _line(key: Key, line: Standing, entries: dict[int, CatalogueEntry]) -> LineV
     )
 
 
-def _figures(standing: Standing) -> StandingView:
-    return StandingView.model_validate(standing, from_attributes=True)
+def _figures(standing: Standing) -> ScoreSummaryView:
+    return ScoreSummaryView.model_validate(standing, from_attributes=True)
 
 
 def _forecast(

@@ -6,33 +6,33 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 
 from service.core.catalogue import CatalogueEntry, unknown_code
-from service.core.hush import HushQuery, Shelf
-from service.web.pages import ActiveOnly, CursorQuery, Limit, Number, page_of
+from service.core.hush import ShelvedAlarm, SuppressionQuery
+from service.web.pages import ActiveOnly, CursorQuery, Limit, Number, paginate
 from service.web.parts import MachineName, Parts, Site, author, who
 from service.web.problems import responses
 from wire.identity import MachineId
-from wire.rest.hush import ShelfPage, ShelfView, ShelfWish
-from wire.rest.texts import Words
+from wire.rest.hush import ShelvedAlarmPage, ShelvedAlarmView, ShelveRequest
+from wire.rest.texts import PrintableText
 
 
 def router(parts: Parts) -> APIRouter:
     """Return the routes of shelves."""
     routes = APIRouter(prefix="/v1", tags=["notices"])
 
-    def page(query: HushQuery, limit: int) -> ShelfPage:
-        shown, following = page_of(parts.hush.shelves.page(query), limit, lambda one: one.number)
+    def page(query: SuppressionQuery, limit: int) -> ShelvedAlarmPage:
+        shown, following = paginate(parts.hush.shelves.page(query), limit, lambda one: one.number)
         now, entries = parts.clock.now(), parts.catalogue.entries()
-        return ShelfPage(shelves=[_view(one, now, entries) for one in shown], next=following)
+        return ShelvedAlarmPage(shelves=[_view(one, now, entries) for one in shown], next=following)
 
     @routes.get("/shelves", responses=responses(422))
     def list_all_shelves(
         limit: Limit = 100,
         cursor: CursorQuery = None,
         active: ActiveOnly = True,  # noqa: FBT002
-    ) -> ShelfPage:
+    ) -> ShelvedAlarmPage:
         """What is shelved anywhere, newest first; with `active=false` what was, too."""
         holding_at = parts.clock.now() if active else None
-        return page(HushQuery(limit + 1, cursor, holding_at=holding_at), limit)
+        return page(SuppressionQuery(limit + 1, cursor, holding_at=holding_at), limit)
 
     @routes.get("/machines/{site}/{machine}/shelves", responses=responses(404, 422))
     def list_shelves(
@@ -41,14 +41,14 @@ def router(parts: Parts) -> APIRouter:
         limit: Limit = 100,
         cursor: CursorQuery = None,
         active: ActiveOnly = True,  # noqa: FBT002
-    ) -> ShelfPage:
+    ) -> ShelvedAlarmPage:
         """What is shelved on a machine, newest first; with `active=false` what was, too."""
         parts.machines.get(MachineId(site, machine))
         holding_at = parts.clock.now() if active else None
-        return page(HushQuery(limit + 1, cursor, site, machine, holding_at), limit)
+        return page(SuppressionQuery(limit + 1, cursor, site, machine, holding_at), limit)
 
     @routes.post("/machines/{site}/{machine}/shelves", status_code=201, responses=responses(404, 410, 422))
-    def shelve_alarm(site: Site, machine: MachineName, wish: ShelfWish) -> ShelfView:
+    def shelve_alarm(site: Site, machine: MachineName, wish: ShelveRequest) -> ShelvedAlarmView:
         """Keep an alarm of a machine quiet until an end in plant time; a shelf it has already gives way.
 
         Its open notice is closed, and it counts as shelved in figures. Forecasts and what they are made of do
@@ -65,8 +65,10 @@ def router(parts: Parts) -> APIRouter:
         machine: MachineName,
         number: Number,
         request: Request,
-        reason: Annotated[Words | None, Query(max_length=1000, description="Kept in the book of changes.")] = None,
-    ) -> ShelfView:
+        reason: Annotated[
+            PrintableText | None, Query(max_length=1000, description="Kept in the book of changes.")
+        ] = None,
+    ) -> ShelvedAlarmView:
         """End a shelf before its time; 409 if it has ended."""
         lifted = parts.hush.lift(MachineId(site, machine), number, who=who(request), reason=reason)
         return _view(lifted, parts.clock.now(), parts.catalogue.entries())
@@ -74,8 +76,8 @@ def router(parts: Parts) -> APIRouter:
     return routes
 
 
-def _view(shelf: Shelf, now: datetime, entries: dict[int, CatalogueEntry]) -> ShelfView:
-    return ShelfView(
+def _view(shelf: ShelvedAlarm, now: datetime, entries: dict[int, CatalogueEntry]) -> ShelvedAlarmView:
+    return ShelvedAlarmView(
         id=shelf.number,
         site=shelf.machine.site,
         machine=shelf.machine.machine,

@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.machine import Machine
 from service.errors import InputRejected, NotFound, Unavailable
-from service.flows.feed import Raised, Subscription, Wish
+from service.flows.feed import AlarmEvent, Subscription, Wish
 from service.web.events import EventStream, Wake
 from service.web.parts import Parts
 from service.web.problems import responses
@@ -79,7 +79,7 @@ def _asked(parts: Parts, wish: Wish) -> list[Machine]:
         if wish.site is None:
             raise InputRejected("A machine is named together with its site; give site too.")
         known = parts.machines.get(MachineId(wish.site, wish.machine))
-        known.insist_on_presence()
+        known.require_active()
         return [known]
     machines = [one for one in parts.machines.all() if wish.wants(one.id)]
     if wish.site is not None and not machines:
@@ -117,7 +117,7 @@ def _present(parts: Parts, machines: list[Machine]) -> bytes:
         return b""
 
 
-def _put_into_words(parts: Parts, alarms: Sequence[Raised]) -> None:
+def _put_into_words(parts: Parts, alarms: Sequence[AlarmEvent]) -> None:
     """Encode what nobody has yet: once, whoever listens, and not in the thread that stores alarms."""
     entries: dict[int, CatalogueEntry] = {}
     with suppress(Unavailable):

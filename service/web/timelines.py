@@ -12,7 +12,7 @@ from service.web.parts import MachineName, Parts, Site
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.micros import moment
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 from wire.rest.timelines import BurstView, TimelineAlarm, TimelineView
 
 
@@ -25,10 +25,10 @@ def router(parts: Parts) -> APIRouter:
         site: Site,
         machine: MachineName,
         since: Annotated[
-            Moment | None, Query(description="Not before this moment; 28 hours before `until` unless given.")
+            UtcDatetime | None, Query(description="Not before this moment; 28 hours before `until` unless given.")
         ] = None,
         until: Annotated[
-            Moment | None,
+            UtcDatetime | None,
             Query(description="Before this moment, 31 days after `since` at most; now unless given."),
         ] = None,
     ) -> TimelineView:

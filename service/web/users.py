@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path
 
 from service.core.people import User
 from service.core.principal import Sites
-from service.flows.people import Change
+from service.flows.people import UserUpdate
 from service.web.parts import Parts, principal
 from service.web.problems import responses
 from wire.rest.people import (
@@ -14,9 +14,9 @@ from wire.rest.people import (
     NewUser,
     OneTimePassword,
     UserChange,
+    UserCreate,
     UserList,
     UserView,
-    UserWish,
 )
 
 Name = Annotated[str, Path(pattern=NAME_PATTERN, description="The user.", examples=["maria"])]
@@ -32,7 +32,7 @@ def router(parts: Parts) -> APIRouter:
         return UserList(users=[_view(one) for one in parts.people.all_users(principal())])
 
     @routes.post("", status_code=201, responses=responses(409, 422))
-    def add_user(wish: UserWish) -> NewUser:
+    def add_user(wish: UserCreate) -> NewUser:
         """Let somebody sign in; without a password they get one that is told once, here."""
         made, told = parts.people.add_user(
             wish.name, wish.role, sites_of(wish.sites), password=wish.password, by=principal()
@@ -43,7 +43,7 @@ def router(parts: Parts) -> APIRouter:
     def change_user(name: Name, change: UserChange) -> UserView:
         """Give a user another role or other sites, at once; 409 for the last admin of all sites."""
         moves = "sites" in change.model_fields_set
-        wanted = Change(change.role, sites_of(change.sites), moves)
+        wanted = UserUpdate(change.role, sites_of(change.sites), moves)
         return _view(parts.people.change_user(name, wanted, by=principal()))
 
     @routes.post("/{name}/password", responses=responses(404, 422))

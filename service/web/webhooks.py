@@ -8,8 +8,8 @@ from service.core.webhook import Webhook
 from service.web.pages import Number
 from service.web.parts import Parts, who, write_down
 from service.web.problems import responses
-from wire.rest.texts import Words
-from wire.rest.webhooks import NewWebhook, WebhookAnswer, WebhookList, WebhookSwitch, WebhookView, WebhookWish
+from wire.rest.texts import PrintableText
+from wire.rest.webhooks import NewWebhook, WebhookAnswer, WebhookCreate, WebhookList, WebhookSwitch, WebhookView
 
 
 def router(parts: Parts) -> APIRouter:
@@ -22,7 +22,7 @@ def router(parts: Parts) -> APIRouter:
         return WebhookList(webhooks=[_view(one) for one in parts.webhooks.all()])
 
     @routes.post("", status_code=201, responses=responses(404, 422))
-    def add_webhook(wish: WebhookWish, request: Request) -> NewWebhook:
+    def add_webhook(wish: WebhookCreate, request: Request) -> NewWebhook:
         """Tell an address of every notice that opens from now on; the secret in the answer is shown this once.
 
         Each delivery is a POST with the headers `Alarmcast-Delivery` (the same at every attempt: take it once)
@@ -54,7 +54,7 @@ def router(parts: Parts) -> APIRouter:
     def remove_webhook(
         number: Number,
         request: Request,
-        reason: Annotated[Words, Query(max_length=1000, description="Why; kept in the book of changes.")],
+        reason: Annotated[PrintableText, Query(max_length=1000, description="Why; kept in the book of changes.")],
     ) -> None:
         """Forget a webhook, its secret and its deliveries."""
         parts.webhooks.remove(number, who=who(request), reason=reason)
@@ -65,7 +65,7 @@ def router(parts: Parts) -> APIRouter:
         write_down(parts, "test", f"webhook {parts.webhooks.get(number).number}")
         answer = parts.webhooks.test(number)
         return WebhookAnswer(
-            delivered=answer.is_fine,
+            delivered=answer.ok,
             status=answer.status,
             answer=answer.text,
             seconds=round(answer.seconds, 3),

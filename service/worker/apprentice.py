@@ -19,7 +19,7 @@ from typing import IO, Any
 from service.core.job import Progress
 from service.errors import TrainingFailed
 
-HANDOVER = "candidate.parcel"
+RESULT_FILE = "candidate.parcel"
 _INTERRUPTED = "The training process was killed (signal {signal})."
 
 
@@ -28,7 +28,7 @@ class Interrupted(TrainingFailed):
 
 
 @dataclass
-class Apprentice:
+class TrainingProcess:
     """One child process for one job; what it compiles is kept in ``compiled`` for those that come after it."""
 
     command: list[str]

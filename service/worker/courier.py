@@ -9,18 +9,18 @@ from threading import Lock
 from service.core.webhook import Answer, Delivery, next_try, pause
 from service.flows.webhooks import message
 from service.store.deliveries import DeliveryStore
-from service.worker.post import HttpPost
-from service.worker.tireless import Tireless
+from service.worker.post import WebhookClient
+from service.worker.tireless import BackgroundThread
 
 log = logging.getLogger(__name__)
 
 _PULSE = 0.5  # wall seconds between two looks for what is due
 _LEASE = timedelta(minutes=1)  # longer than any attempt takes
-_HANDS = 8
+MAX_WORKERS = 8
 _GONE = "The receiver answered 410 Gone, so it is told nothing any more; enable the webhook when it is back."
 
 
-class Courier(Tireless):
+class WebhookSender(BackgroundThread):
     """Delivers what the outbox says is due; one attempt at a time for each webhook.
 
     A receiver that fails is left alone for a while, however much waits for it: so many dead ones do not keep all
@@ -30,7 +30,7 @@ class Courier(Tireless):
     def __init__(
         self,
         outbox: DeliveryStore,
-        post: HttpPost,
+        post: WebhookClient,
         *,
         wall: Callable[[], datetime],
         plant: Callable[[], datetime],
@@ -47,14 +47,14 @@ class Courier(Tireless):
         self.delivered = self.failed = 0  # attempts
 
     def _run(self) -> None:
-        with ThreadPoolExecutor(_HANDS, thread_name_prefix="courier") as hands:
+        with ThreadPoolExecutor(MAX_WORKERS, thread_name_prefix="courier") as hands:
             while not self._stopping.is_set():
                 begun = 0
                 try:
                     begun = self._send_out(hands)
                     self.complaint = None
                 except Exception as error:  # noqa: BLE001 - told, and tried again
-                    self._troubled(error)
+                    self._record_error(error)
                 self._stopping.wait(self._pulse / 10 if begun else self._pulse)
             hands.shutdown(cancel_futures=True)  # what was not begun is due again after the next start
 
@@ -69,16 +69,16 @@ class Courier(Tireless):
             with self._lock:
                 self._busy.add(webhook)
             not_now.add(webhook)
-            hands.submit(self._carry, due[0]).add_done_callback(self._noted)
+            hands.submit(self._deliver, due[0]).add_done_callback(self._noted)
             begun += 1
         return begun
 
     def _noted(self, done: "Future[None]") -> None:
         error = None if done.cancelled() else done.exception()
         if isinstance(error, Exception):
-            self._troubled(error)
+            self._record_error(error)
 
-    def _carry(self, delivery: Delivery) -> None:
+    def _deliver(self, delivery: Delivery) -> None:
         try:
             self.deliver(delivery)
         finally:
@@ -87,23 +87,23 @@ class Courier(Tireless):
 
     def deliver(self, delivery: Delivery) -> Answer | None:
         """Make one attempt and write down what came of it; None if somebody else makes it."""
-        parcel = self._outbox.take_up(delivery, now=self._wall(), lease=_LEASE)
+        parcel = self._outbox.claim(delivery, now=self._wall(), lease=_LEASE)
         if parcel is None:
             return None
         taken, webhook = parcel.delivery, parcel.webhook
         answer = self._post.send(webhook.url, webhook.secret, str(taken.key), message(parcel.notice))
         now = self._wall()
-        again = None if answer.is_farewell else next_try(taken, now=now, chance=self._chance())
+        again = None if answer.gone else next_try(taken, now=now, chance=self._chance())
         self._outbox.settle(taken, answer, now=now, again=again)
-        if answer.is_fine:
+        if answer.ok:
             with self._lock:
                 self.delivered += 1
                 self._failures.pop(webhook.number, None)
             return answer
         with self._lock:
             self.failed += 1
-        if answer.is_farewell:
-            self._outbox.give_up(webhook.number, now=now, plant_at=self._plant(), why=_GONE)
+        if answer.gone:
+            self._outbox.abandon(webhook.number, now=now, plant_at=self._plant(), why=_GONE)
             log.warning("webhook %d is disabled: its receiver says that it is gone", webhook.number)
         else:
             with self._lock:

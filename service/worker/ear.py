@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 
-from service.core.signal import Signal
+from service.core.signal import ChangeEvent
 from service.store.signals import Signals
-from service.worker.tireless import Tireless
+from service.worker.tireless import BackgroundThread
 
 
-class Ear(Tireless):
+class Ear(BackgroundThread):
     """Hands over what it hears; ``deaf`` is called after every time in which it could not listen."""
 
-    def __init__(self, signals: Signals, *, heard: Callable[[Signal], None], deaf: Callable[[], None]) -> None:
+    def __init__(
+        self, signals: Signals, *, heard: Callable[[ChangeEvent], None], deaf: Callable[[], None]
+    ) -> None:
         super().__init__("ear")
         self._signals, self._heard, self._deaf = signals, heard, deaf
 
@@ -24,10 +26,10 @@ class Ear(Tireless):
             try:
                 self._signals.listen(self._take, self._look_around, self._stopping)
             except Exception as error:  # noqa: BLE001 - told, and tried again
-                self._troubled(error)
+                self._record_error(error)
                 self._stopping.wait(1.0)
 
-    def _take(self, signal: Signal) -> None:
+    def _take(self, signal: ChangeEvent) -> None:
         self._heard(signal)
         self.complaint = None
 

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from service.flows.retention import Retention
-from service.worker.tireless import Tireless
+from service.worker.tireless import BackgroundThread
 from wire.clock import PlantClock
 
 _LOOK_EVERY, _FORGET_EVERY = 60.0, 3600.0  # wall seconds
 _BREATH = 0.05  # seconds between two pieces of what is forgotten, in which ingest goes on
 
 
-class Housekeeping(Tireless):
+class MaintenanceThread(BackgroundThread):
     """Never in a hurry, never in the way.
 
     ``own`` is what every process looks at for itself every minute; ``shared`` and forgetting are done by the one
@@ -42,12 +42,14 @@ class Housekeeping(Tireless):
                 for duty in (*self._own, *(self._shared if leads else ())):
                     duty()
                 if leads and time.monotonic() >= forget_at:
-                    self.forgotten += self._retention.apply(self._trusted(self._clock.now()), self._breathe)
+                    self.forgotten += self._retention.apply(
+                        self._trusted(self._clock.now()), self._yield_to_others
+                    )
                     forget_at = time.monotonic() + _FORGET_EVERY
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again
-                self._troubled(error)
+                self._record_error(error)
             self._stopping.wait(_LOOK_EVERY)
 
-    def _breathe(self) -> bool:
+    def _yield_to_others(self) -> bool:
         return not self._stopping.wait(_BREATH) and self._leads()

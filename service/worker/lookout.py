@@ -2,18 +2,18 @@
 
 import time
 
-from service.flows.notify import Notify
-from service.worker.tireless import Tireless
+from service.flows.notify import NotificationService
+from service.worker.tireless import BackgroundThread
 
 _PULSE = 0.25  # wall seconds between two looks whether there is something to judge
 _BREATH = 0.02  # seconds between two pieces of what is written, in which ingest goes on
 _REST = 9  # at most a tenth of the time goes into it
 
 
-class Lookout(Tireless):
+class NotificationThread(BackgroundThread):
     """Looks at forecasts soon after they are announced."""
 
-    def __init__(self, notify: Notify, *, pulse: float = _PULSE) -> None:
+    def __init__(self, notify: NotificationService, *, pulse: float = _PULSE) -> None:
         super().__init__("lookout")
         self._notify, self._pulse = notify, pulse
 
@@ -23,11 +23,11 @@ class Lookout(Tireless):
                 continue
             started = time.monotonic()
             try:
-                self._notify.look(self._breathe)
+                self._notify.look(self._yield_to_others)
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again
-                self._troubled(error)
+                self._record_error(error)
             self._stopping.wait(_REST * (time.monotonic() - started))
 
-    def _breathe(self) -> None:
+    def _yield_to_others(self) -> None:
         self._stopping.wait(_BREATH)

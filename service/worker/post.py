@@ -25,7 +25,7 @@ _ENOUGH = 200  # characters of a reason that are kept
 _MOST_ADDRESSES = 4  # of one name that are tried
 
 
-class HttpPost:
+class WebhookClient:
     """Follows no redirects, reads no proxy settings, keeps no cookies, takes only the status of an answer."""
 
     def __init__(

@@ -6,26 +6,26 @@ from threading import Event
 
 from service.core.process import Member, Report
 from service.errors import Unavailable
-from service.store.processes import ProcessStore
-from service.worker.tireless import Tireless
+from service.store.processes import ProcessRegistry
+from service.worker.tireless import BackgroundThread
 
 _PULSE = 2.0  # seconds between two reports
 
 
-class Presence(Tireless):
+class Presence(BackgroundThread):
     """Writes this process down on the roll, again and again, and strikes it off at the end.
 
     A report asks every part how it is, and may wait long for one that is not well; nobody waits for the report.
     """
 
     def __init__(
-        self, member: Member, *, processes: ProcessStore, report: Callable[[], Report], pulse: float = _PULSE
+        self, member: Member, *, processes: ProcessRegistry, report: Callable[[], Report], pulse: float = _PULSE
     ) -> None:
         super().__init__("presence")
         self._member, self._processes, self._report, self._pulse = member, processes, report, pulse
         self._news = Event()
 
-    def tell_soon(self) -> None:
+    def trigger(self) -> None:
         """Say it again without waiting for the next time: something has changed."""
         self._news.set()
 
@@ -48,6 +48,6 @@ class Presence(Tireless):
                 self.tell()
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again
-                self._troubled(error)
+                self._record_error(error)
             if not self._stopping.is_set():
                 self._news.wait(self._pulse)

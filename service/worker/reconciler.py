@@ -3,15 +3,15 @@
 import time
 from collections.abc import Callable
 
-from service.flows.credentials import CredentialDesk
-from service.worker.tireless import Tireless
+from service.flows.credentials import CredentialService
+from service.worker.tireless import BackgroundThread
 
 _PULSE = 0.5  # seconds between two looks at the connection
 _EVERY = 300.0  # seconds between two comparisons though nothing has happened
 _RETRY = 10.0  # seconds until the next try after one that failed
 
 
-class Reconciler(Tireless):
+class Reconciler(BackgroundThread):
     """Compares, if it ``leads``; otherwise it only looks.
 
     ``connections`` counts how often the service was connected, and is nought while it never was.
@@ -19,7 +19,7 @@ class Reconciler(Tireless):
 
     def __init__(
         self,
-        desk: CredentialDesk,
+        desk: CredentialService,
         *,
         connections: Callable[[], int],
         pulse: float = _PULSE,
@@ -42,5 +42,5 @@ class Reconciler(Tireless):
                 self.complaint = None
                 seen, due = now, time.monotonic() + _EVERY
             except Exception as error:  # noqa: BLE001 - told, and tried again
-                self._troubled(error)
+                self._record_error(error)
                 seen, due = now, time.monotonic() + _RETRY

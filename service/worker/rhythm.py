@@ -3,17 +3,17 @@
 import time
 
 from service.errors import NoChampion, Unavailable
-from service.flows.refresh import Refresh
-from service.worker.tireless import Tireless
+from service.flows.refresh import ForecastScheduler
+from service.worker.tireless import BackgroundThread
 
 _PULSE = 0.25  # wall seconds between two looks at the clock
 _REST = 9  # what arrives is answered at once, but at most a tenth of the time goes into it
 
 
-class Rhythm(Tireless):
+class ForecastThread(BackgroundThread):
     """Makes forecasts when the grid calls for them, and when something has arrived."""
 
-    def __init__(self, refresh: Refresh) -> None:
+    def __init__(self, refresh: ForecastScheduler) -> None:
         super().__init__("rhythm")
         self.refresh = refresh
         self.made = 0
@@ -24,22 +24,22 @@ class Rhythm(Tireless):
             arrived = self.refresh.newest.arrived.wait(_PULSE)
             pause = 0.0
             if self.refresh.idle:
-                self.refresh.stand_by()  # whoever leads has heard of it too
+                self.refresh.skip()  # whoever leads has heard of it too
                 self._stopping.wait(_PULSE)
                 continue
             try:
-                self.refresh.on_turn()
+                self.refresh.on_leadership()
                 self.refresh.on_promotion()
-                self.made += self.refresh.on_the_grid()
+                self.made += self.refresh.run_grid()
                 if arrived and time.monotonic() >= rested:
                     started = time.monotonic()
-                    self.refresh.in_between()
+                    self.refresh.run_changed()
                     rested = time.monotonic() + _REST * (time.monotonic() - started)
                 self.complaint = None
             except NoChampion:
                 self.complaint, pause = None, _PULSE  # nothing to do until something has been learned
             except Exception as error:  # noqa: BLE001 - told, and tried again
-                self._troubled(error)
+                self._record_error(error)
                 pause = _PULSE if isinstance(error, Unavailable) else 1.0
             if arrived:
                 self._stopping.wait(max(0.005, pause, min(rested - time.monotonic(), _PULSE)))

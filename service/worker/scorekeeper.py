@@ -3,18 +3,18 @@
 import time
 from collections.abc import Callable
 
-from service.flows.score import Scoring
-from service.worker.tireless import Tireless
+from service.flows.score import ScoringService
+from service.worker.tireless import BackgroundThread
 
 _PULSE = 3.0  # wall seconds between two looks for what is due
 _REST = 9  # at most a tenth of the time goes into it, so that forecasts and ingest never wait for long
 
 
-class Scorekeeper(Tireless):
+class ScoringThread(BackgroundThread):
     """Scores forecasts whose horizon has closed; after a time of standstill it catches up piece by piece."""
 
     def __init__(
-        self, scoring: Scoring, *, pulse: float = _PULSE, leads: Callable[[], bool] = lambda: True
+        self, scoring: ScoringService, *, pulse: float = _PULSE, leads: Callable[[], bool] = lambda: True
     ) -> None:
         super().__init__("scorekeeper")
         self._scoring, self._pulse, self._leads = scoring, pulse, leads
@@ -28,7 +28,7 @@ class Scorekeeper(Tireless):
                 self._catch_up()
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again
-                self._troubled(error)
+                self._record_error(error)
 
     def _catch_up(self) -> None:
         """Score what is due; looking in vain at a large fleet takes its time, too, and is rested from."""

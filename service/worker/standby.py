@@ -3,23 +3,23 @@
 import time
 from collections.abc import Callable
 
-from service.worker.apprentice import Apprentice
+from service.worker.apprentice import TrainingProcess
 
 _PATIENCE = 600.0  # seconds; machines are often enrolled one after the other, and refreshed so
 
 
-class Standby:
+class WarmProcessPool:
     """Keeps one apprentice waiting while another job is likely, which is for some minutes after one.
 
     Never beside one that learns, so that learning needs no more memory than it does alone.
     """
 
-    def __init__(self, make: Callable[[], Apprentice], *, patience: float = _PATIENCE) -> None:
+    def __init__(self, make: Callable[[], TrainingProcess], *, patience: float = _PATIENCE) -> None:
         self._make, self._patience = make, patience
-        self._waiting: Apprentice | None = None
+        self._waiting: TrainingProcess | None = None
         self._until = float("-inf")
 
-    def take(self) -> Apprentice:
+    def take(self) -> TrainingProcess:
         """Return the one that waits, or else a new one."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None and waiting.lives:
@@ -47,7 +47,7 @@ class Standby:
             self._waiting.stop()
             self._waiting = None
 
-    def _started(self) -> Apprentice:
+    def _started(self) -> TrainingProcess:
         apprentice = self._make()
         apprentice.start()
         return apprentice

@@ -6,38 +6,38 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import timedelta
 
-from service.core.process import Member, Turn
+from service.core.process import Lease, Member
 from service.errors import Unavailable
-from service.store.turns import TurnStore
-from service.worker.tireless import Tireless
+from service.store.turns import LeaseStore
+from service.worker.tireless import BackgroundThread
 
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=10)
 _PULSE = 2.0  # seconds between two renewals
-_MARGIN = 2.0  # seconds before the database lets another in, in which what is under way may end
+_SAFETY_MARGIN_S = 2.0  # seconds before the database lets another in, in which what is under way may end
 
 
-class Steward(Tireless):
+class LeaseKeeper(BackgroundThread):
     """Holds turns by the clock of this process: one that was stopped for long finds them lost when it wakes."""
 
     def __init__(
         self,
         member: Member,
-        wanted: Collection[Turn],
+        wanted: Collection[Lease],
         *,
-        turns: TurnStore,
-        changed: Callable[[Turn, bool], None] = lambda _turn, _mine: None,
+        turns: LeaseStore,
+        changed: Callable[[Lease, bool], None] = lambda _turn, _mine: None,
         lease: timedelta = LEASE,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__("steward")
         self._member, self._wanted, self._lease = member, frozenset(wanted), lease
         self._turns, self._changed, self._monotonic = turns, changed, monotonic
-        self._until: dict[Turn, float] = {}
-        self._told: set[Turn] = set()
+        self._until: dict[Lease, float] = {}
+        self._told: set[Lease] = set()
 
-    def holds(self, turn: Turn) -> bool:
+    def holds(self, turn: Lease) -> bool:
         """Say whether it is surely this process's turn now."""
         return self._monotonic() < self._until.get(turn, float("-inf"))
 
@@ -57,7 +57,7 @@ class Steward(Tireless):
         """Keep what is held, and take what is free."""
         began = self._monotonic()
         held = self._turns.hold(self._wanted, self._member.name, self._lease)
-        good_until = began + self._lease.total_seconds() - _MARGIN
+        good_until = began + self._lease.total_seconds() - _SAFETY_MARGIN_S
         self._until = dict.fromkeys(held, good_until)
         self._tell()
 
@@ -67,7 +67,7 @@ class Steward(Tireless):
                 self.renew()
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again
-                self._troubled(error)
+                self._record_error(error)
                 self._tell()
             self._stopping.wait(_PULSE)
 

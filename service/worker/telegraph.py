@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from threading import Event, Lock
 
 from service.core.machine import Machine
-from service.core.signal import Kind, Signal
-from service.flows.feed import Feed, Raised, Wish
-from service.worker.tireless import Tireless
+from service.core.signal import ChangeEvent, Kind
+from service.flows.feed import AlarmEvent, EventBus, Wish
+from service.worker.tireless import BackgroundThread
 from wire.identity import MachineId
 from wire.words import StreamKind
 
@@ -17,16 +17,16 @@ _MOST_ALARMS = 400  # at a time; who listens is told how many more there were
 _WAITING = 1000  # messages of other kinds
 
 
-class Telegraph(Tireless):
+class ChangePublisher(BackgroundThread):
     """Gathers, and sends; what cannot be sent is dropped, because whoever listens again looks at everything."""
 
-    def __init__(self, send: Callable[[list[Signal]], None], feed: Feed) -> None:
+    def __init__(self, send: Callable[[list[ChangeEvent]], None], feed: EventBus) -> None:
         super().__init__("telegraph")
         self._send = send
         self._lock, self._wake = Lock(), Event()
         self._touched: set[MachineId] = set()
         self._late: set[MachineId] = set()
-        self._others: deque[Signal] = deque(maxlen=_WAITING)
+        self._others: deque[ChangeEvent] = deque(maxlen=_WAITING)
         self._alarms = feed.subscribe(Wish(kinds=frozenset({StreamKind.ALARM}), relayed=False), self._wake.set)
 
     def touched(self, machines: Iterable[MachineId]) -> None:
@@ -41,7 +41,7 @@ class Telegraph(Tireless):
             self._late.update(machine.id for machine in machines)
         self._wake.set()
 
-    def tell(self, signal: Signal) -> None:
+    def tell(self, signal: ChangeEvent) -> None:
         """Tell anything else."""
         self._others.append(signal)
         self._wake.set()
@@ -64,9 +64,9 @@ class Telegraph(Tireless):
                     self._send(gathered)
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again
-                self._troubled(error)
+                self._record_error(error)
 
-    def _gathered(self) -> list[Signal]:
+    def _gathered(self) -> list[ChangeEvent]:
         with self._lock:
             touched, self._touched = self._touched, set()
             late, self._late = self._late, set()
@@ -76,17 +76,17 @@ class Telegraph(Tireless):
 
 
 def arrivals(
-    touched: Iterable[MachineId], late: Iterable[MachineId], alarms: list[Raised], *, missed: int
-) -> list[Signal]:
+    touched: Iterable[MachineId], late: Iterable[MachineId], alarms: list[AlarmEvent], *, missed: int
+) -> list[ChangeEvent]:
     """Put what has arrived into messages that are small enough."""
-    pieces = [Signal(Kind.ARRIVED, {"machines": some}) for some in _some(map(str, touched), _MACHINES)]
-    pieces += [Signal(Kind.ARRIVED, {"late": some}) for some in _some(map(str, late), _MACHINES)]
+    pieces = [ChangeEvent(Kind.EVENTS_STORED, {"machines": some}) for some in _some(map(str, touched), _MACHINES)]
+    pieces += [ChangeEvent(Kind.EVENTS_STORED, {"late": some}) for some in _some(map(str, late), _MACHINES)]
     told = [[str(one.machine), one.at_us, one.code] for one in alarms[:_MOST_ALARMS]]
     missed += len(alarms) - len(told)
     for first in range(0, len(told), _ALARMS):
-        pieces.append(Signal(Kind.ARRIVED, {"alarms": told[first : first + _ALARMS]}))
+        pieces.append(ChangeEvent(Kind.EVENTS_STORED, {"alarms": told[first : first + _ALARMS]}))
     if missed:
-        pieces.append(Signal(Kind.ARRIVED, {"missed": missed}))
+        pieces.append(ChangeEvent(Kind.EVENTS_STORED, {"missed": missed}))
     return pieces
 
 

@@ -8,8 +8,8 @@ from service.errors import Unavailable
 log = logging.getLogger(__name__)
 
 
-class Tireless:
-    """A named thread; a subclass says in ``_run`` when it works, and tells ``_troubled`` what its work raised."""
+class BackgroundThread:
+    """A named thread; a subclass says in ``_run`` when it works, and tells ``_record_error`` what its work raised."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -35,7 +35,7 @@ class Tireless:
     def _run(self) -> None:
         raise NotImplementedError
 
-    def _troubled(self, error: Exception) -> None:
+    def _record_error(self, error: Exception) -> None:
         """Note what went wrong; the next round may succeed, and must be tried."""
         if isinstance(error, Unavailable):
             self.complaint = str(error)

@@ -22,18 +22,18 @@ from service.core.leftovers import leftovers
 from service.core.message import Message, Sentence
 from service.errors import ChampionChanged, InputRejected, LeaseLost, ServiceError, TrainingFailed, Unavailable
 from service.store.parcel import Parcel
-from service.worker.apprentice import HANDOVER, Interrupted
+from service.worker.apprentice import RESULT_FILE, Interrupted
 from service.worker.courtesy import courteous
-from service.worker.standby import Standby
-from service.worker.tireless import Tireless
+from service.worker.standby import WarmProcessPool
+from service.worker.tireless import BackgroundThread
 
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=30)
 _PULSE = 0.5  # seconds between two looks for work, and between two signs of life
 _PATIENCE = 120.0
-MOST_CUT_OFF = 10  # what kills its worker every time must not do so for ever
-_HUNG = 900.0  # seconds without a word after which a process that trains is given up
+MAX_INTERRUPTIONS = 10  # what kills its worker every time must not do so for ever
+_HUNG_AFTER_S = 900.0  # seconds without a word after which a process that trains is given up
 _STOPPED = Message.of("The service stopped; it goes on when that starts.")
 _TRY_AGAIN = "To try again, enrol or refresh the machine once more."
 Result = TypeVar("Result")
@@ -68,13 +68,13 @@ class Updates(Protocol):
 
 
 @dataclass(eq=False)
-class Worker(Tireless):
+class TrainingWorker(BackgroundThread):
     """Works at one job at a time; whatever breaks, the job's outcome is written down and the thread goes on."""
 
     jobs: JobBoard
     updates: Updates
     admit: Callable[[], object]
-    standby: Standby
+    standby: WarmProcessPool
     orders: Callable[[Job], dict[str, Any]]
     take_over: Callable[[Path], Parcel]
     wall: Callable[[], datetime]
@@ -84,7 +84,7 @@ class Worker(Tireless):
     news: Event = field(default_factory=Event)  # set when there may be a job; else it looks now and then
     changed: Callable[[], None] = lambda: None  # called after every change of a job
     lease: timedelta = LEASE
-    hung: float = _HUNG
+    hung: float = _HUNG_AFTER_S
     owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}")
 
     def __post_init__(self) -> None:
@@ -114,7 +114,7 @@ class Worker(Tireless):
                     self.standby.idle()
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again
-                self._troubled(error)
+                self._record_error(error)
             if not worked and not self._stopping.is_set():
                 self.news.wait(_PULSE)
         self.standby.close()
@@ -138,7 +138,7 @@ class Worker(Tireless):
 
     def _work_at(self, job: Job) -> None:
         log.info("job %s: learning %s, attempt %s", job.number, job.machine, job.attempt)
-        if job.cut_off >= MOST_CUT_OFF:
+        if job.cut_off >= MAX_INTERRUPTIONS:
             self._fail(job, Message.of(f"It was cut off {job.cut_off} times and is given up.", _TRY_AGAIN))
             return
         try:
@@ -148,7 +148,7 @@ class Worker(Tireless):
                     self.jobs.release(job, why=_STOPPED)
                     return
                 with courteous():
-                    self._commit(job, self.take_over(Path(folder) / HANDOVER))
+                    self._commit(job, self.take_over(Path(folder) / RESULT_FILE))
         except LeaseLost:
             raise
         except (ChampionChanged, Unavailable) as error:
@@ -165,7 +165,7 @@ class Worker(Tireless):
             self._fail(job, Message.of("This is a defect of the service, and its log says more.", detail))
 
     def _commit(self, job: Job, parcel: Parcel) -> None:
-        version = self._patiently(
+        version = self._retry_until_available(
             lambda: self.updates.commit(job, parcel, now=self.wall(), plant_now=self.plant())
         )
         log.info("job %s: v%s %s", job.number, version, "serves" if parcel.passed else "was rejected")
@@ -196,16 +196,16 @@ class Worker(Tireless):
 
     def _try_again(self, job: Job, error: ServiceError, *, cut_off: bool) -> None:
         why = Message(_sentences(error))
-        if cut_off and job.cut_off + 1 >= MOST_CUT_OFF:
-            begin = f"It was cut off {MOST_CUT_OFF} times and is given up."
+        if cut_off and job.cut_off + 1 >= MAX_INTERRUPTIONS:
+            begin = f"It was cut off {MAX_INTERRUPTIONS} times and is given up."
             self._fail(job, Message.of(begin, *why.sentences, _TRY_AGAIN))
         else:
             log.warning("job %s goes back into the queue: %s", job.number, why)
-            self._patiently(lambda: self.jobs.release(job, why=why, cut_off=cut_off))
+            self._retry_until_available(lambda: self.jobs.release(job, why=why, cut_off=cut_off))
 
     def _fail(self, job: Job, why: Message) -> None:
         log.warning("job %s failed: %s", job.number, why)
-        self._patiently(lambda: self.jobs.fail(job, why, now=self.wall(), plant_now=self.plant()))
+        self._retry_until_available(lambda: self.jobs.fail(job, why, now=self.wall(), plant_now=self.plant()))
 
     def _renew(self, job: Job, progress: Progress) -> None:
         try:
@@ -215,7 +215,7 @@ class Worker(Tireless):
             # Training needs no database; if another worker takes the job meanwhile, the commit will be refused.
             log.warning("job %s: %s", job.number, error)
 
-    def _patiently(self, write: Callable[[], Result]) -> Result:
+    def _retry_until_available(self, write: Callable[[], Result]) -> Result:
         """Write as soon as the database lets us; what was learned is worth waiting for."""
         until = time.monotonic() + _PATIENCE
         while True:

@@ -18,12 +18,12 @@ from alarmcast import (
     AsyncClient,
     Client,
     Conflict,
+    InvalidResponse,
     NotFound,
     Patience,
     Rejected,
     Unavailable,
     Unreachable,
-    Unreadable,
 )
 from alarmcast.errors import problem
 from alarmcast.patience import Tries
@@ -198,7 +198,7 @@ def test_parameters_are_written_as_the_api_reads_them() -> None:
     rome = datetime(2026, 11, 16, 9, tzinfo=UTC) + timedelta(milliseconds=5)
     with Client("http://plant/behind/a/proxy", transport=network) as client:
         client.machines.alarms_page("padova/filler-1", since=rome, flagged=True)
-        with pytest.raises(Unreadable):
+        with pytest.raises(InvalidResponse):
             client.models.get("v1/../x")
     assert asked[0].url.path == "/behind/a/proxy/v1/machines/padova/filler-1/alarms"
     assert dict(asked[0].url.params) == {"limit": "100", "since": "2026-11-16T09:00:00.005Z", "flagged": "true"}
@@ -244,12 +244,12 @@ def test_the_services_own_word_on_when_to_come_back_is_kept_within_bounds() -> N
     request = httpx.Request("GET", "http://plant/v1/forecasts")
     away = problem(httpx.Response(503, headers={"Retry-After": "7"}, request=request))
     assert isinstance(away, Unavailable)
-    assert Tries(Patience(retries=1), repeatable=True).wait_after(away) == 7
-    assert Tries(Patience(retries=1, longest_wait=5), repeatable=True).wait_after(away) == 5
+    assert Tries(Patience(retries=1), repeatable=True).next_delay(away) == 7
+    assert Tries(Patience(retries=1, longest_wait=5), repeatable=True).next_delay(away) == 5
     gone, tries = Unreachable("nobody"), Tries(Patience(retries=3), repeatable=True)
-    assert [tries.wait_after(gone) for _ in range(3)] == [1, 2, 4]
+    assert [tries.next_delay(gone) for _ in range(3)] == [1, 2, 4]
     with pytest.raises(Unreachable):
-        tries.wait_after(gone)
+        tries.next_delay(gone)
 
 
 def test_what_answers_in_other_words_is_told_apart() -> None:
@@ -258,7 +258,7 @@ def test_what_answers_in_other_words_is_told_apart() -> None:
         client.health.live()
     assert (caught.value.status, str(caught.value)) == (502, "The service answered 502.")
     other, _ = answering(httpx.Response(200, text="<h1>Welcome</h1>"))
-    with Client("http://plant", transport=other) as client, pytest.raises(Unreadable, match="GET /livez"):
+    with Client("http://plant", transport=other) as client, pytest.raises(InvalidResponse, match="GET /livez"):
         client.health.live()
 
 

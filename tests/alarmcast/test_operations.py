@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from alarmcast import Client
-from alarmcast.endpoint import Endpoint, Items, Noun
+from alarmcast.endpoint import Endpoint, IteratorEndpoint, Resource
 from service.bootstrap.service import Service
 
 MACHINE = {"site", "machine"}  # in a path they are one argument of the client, site/machine
@@ -24,9 +24,9 @@ class Method(NamedTuple):
 
 def methods(client: Client) -> Iterator[Method]:
     for noun, found in vars(client).items():
-        if isinstance(found, Noun):
+        if isinstance(found, Resource):
             for name, declared in vars(type(found)).items():
-                if isinstance(declared, Endpoint | Items):
+                if isinstance(declared, Endpoint | IteratorEndpoint):
                     signature = inspect.signature(declared.build)
                     arguments = {argument.removeprefix("is_") for argument in signature.parameters} - {"self"}
                     yield Method(f"{noun}.{name}", declared.route, arguments, inspect.getdoc(declared.build) or "")

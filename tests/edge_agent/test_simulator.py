@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_agent.simulator import Personality, alarms, personality
+from edge_agent.simulator import MachineProfile, alarms, personality
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 from wire.alarm import Alarm
@@ -203,7 +203,7 @@ def test_a_machine_keeps_its_days_off(fleet: Fleet) -> None:
         assert len(stray) < 0.08 * len(fleet[index])
 
 
-def _into_shift(machine: Personality) -> timedelta:
+def _into_shift(machine: MachineProfile) -> timedelta:
     return timedelta(hours=machine.shift_start)
 
 

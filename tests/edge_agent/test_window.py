@@ -1,7 +1,7 @@
 """The window: wide where acks are fast, narrow where they are slow, and the wait before the next connection."""
 
 from edge_agent.patience import AWAY_FIRST, AWAY_MOST, MOST, Patience
-from edge_agent.window import FIRST, LARGEST, SMALLEST, Window
+from edge_agent.window import FIRST, LARGEST, SMALLEST, SendWindow
 
 
 class Clock:
@@ -11,7 +11,7 @@ class Clock:
         return self.now
 
 
-def acked_after(window: Window, clock: Clock, seconds: float, seq: int) -> None:
+def acked_after(window: SendWindow, clock: Clock, seconds: float, seq: int) -> None:
     window.sent(seq)
     clock.now += seconds
     window.acked(seq)
@@ -19,7 +19,7 @@ def acked_after(window: Window, clock: Clock, seconds: float, seq: int) -> None:
 
 def test_fast_acks_widen_the_window_up_to_its_largest() -> None:
     clock = Clock()
-    window = Window(monotonic=clock)
+    window = SendWindow(monotonic=clock)
     for seq in range(1, 100):
         acked_after(window, clock, 0.05, seq)
     assert window.size == LARGEST
@@ -27,7 +27,7 @@ def test_fast_acks_widen_the_window_up_to_its_largest() -> None:
 
 def test_slow_acks_narrow_it_down_to_its_smallest_and_fast_ones_widen_it_again() -> None:
     clock = Clock()
-    window = Window(monotonic=clock)
+    window = SendWindow(monotonic=clock)
     for seq in range(1, 20):
         acked_after(window, clock, 5.0, seq)
     assert window.size == SMALLEST
@@ -37,13 +37,13 @@ def test_slow_acks_narrow_it_down_to_its_smallest_and_fast_ones_widen_it_again()
 
 def test_an_ack_in_between_changes_nothing() -> None:
     clock = Clock()
-    window = Window(monotonic=clock)
+    window = SendWindow(monotonic=clock)
     acked_after(window, clock, 1.0, 10)
     assert window.size == FIRST
 
 
 def test_an_ack_of_what_is_not_under_way_changes_nothing() -> None:
-    window = Window()
+    window = SendWindow()
     window.acked(1000)
     window.sent(10)
     window.acked(5)
@@ -51,10 +51,10 @@ def test_an_ack_of_what_is_not_under_way_changes_nothing() -> None:
 
 
 def test_what_is_overdue_is_sent_again_in_smaller_pieces() -> None:
-    window = Window()
-    window.start_over(overdue=True)
+    window = SendWindow()
+    window.reset(overdue=True)
     assert window.size == FIRST // 2
-    window.start_over(overdue=False)
+    window.reset(overdue=False)
     assert window.size == FIRST
 
 

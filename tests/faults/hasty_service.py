@@ -8,8 +8,8 @@ import time
 from service.__main__ import main
 from service.broker.ingester import Ingester
 from service.broker.link import Delivery
-from service.core.recording import Recorded
-from service.flows.record_events import Incoming, Intake, record
+from service.core.recording import WriteResult
+from service.flows.record_events import IncomingMessage, IngestBatch, record
 from wire.codec import encode
 from wire.topics import Channel, topic
 
@@ -17,11 +17,11 @@ _HASTE = 2.0  # seconds in which what was acked is not committed: nearly always
 
 
 def _ack_then_commit(self: Ingester, deliveries: list[Delivery]) -> None:
-    intake = Intake(self._clock.now(), self._policy, self._registry)
+    intake = IngestBatch(self._clock.now(), self._policy, self._registry)
     for delivery in deliveries:
-        intake.take(Incoming(delivery.topic, delivery.payload, delivery.retained))
+        intake.take(IncomingMessage(delivery.topic, delivery.payload, delivery.retained))
     assert self.link
-    for machine, ack in intake.acks(Recorded(0, 0, 0)):
+    for machine, ack in intake.acks(WriteResult(0, 0, 0)):
         self.link.publish(topic(machine, Channel.ACKS), encode(ack))
     for delivery in deliveries:
         self.link.ack(delivery)

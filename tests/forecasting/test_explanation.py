@@ -108,9 +108,9 @@ def test_a_code_that_usually_comes_and_now_does_not_has_a_part() -> None:
     model = random_model(1, history=False, hidden=())
     why = explain(model, record(alarms, since=AT - timedelta(days=60)))
     column = VOCABULARY.inputs.index(137)
-    assert (why.shares[column], why.usual_shares[column]) == (0.0, pytest.approx(1.0, abs=0.1))
+    assert (why.shares[column], why.baseline_shares[column]) == (0.0, pytest.approx(1.0, abs=0.1))
     assert why.alarms[:, column] == pytest.approx(
-        -why.usual_shares[column] * model.calibration.scale * model.network.layers[0].weight[:, column]
+        -why.baseline_shares[column] * model.calibration.scale * model.network.layers[0].weight[:, column]
     )
 
 
@@ -119,7 +119,7 @@ def test_without_hidden_layers_a_part_is_the_calibrated_weight_times_the_change_
     model = random_model(2, history=False, hidden=())
     why = explain(model, record(alarms, since=AT - timedelta(days=40)))
     weight = model.calibration.scale[:, None] * model.network.layers[0].weight
-    np.testing.assert_allclose(why.alarms, weight * (why.shares - why.usual_shares), rtol=1e-6)
+    np.testing.assert_allclose(why.alarms, weight * (why.shares - why.baseline_shares), rtol=1e-6)
 
 
 def test_a_machine_without_a_past_is_compared_with_one_never_heard() -> None:

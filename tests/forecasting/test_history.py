@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from forecasting.history import (
     HistorySpec,
     Past,
-    machine_histories,
-    machine_history,
-    own_histories,
+    fleet_code_recency_features,
+    fleet_machine_activity_features,
+    machine_activity_features,
     own_history,
 )
 from forecasting.series import AlarmSeries
@@ -40,7 +40,7 @@ def figures(alarms: Alarms, at: datetime, codes: list[int]) -> NDArray[np.float3
 
 
 def machine(alarms: Alarms, at: datetime) -> NDArray[np.float32]:
-    return np.asarray(machine_history(AlarmSeries.of(alarms), past(at))[0])
+    return np.asarray(machine_activity_features(AlarmSeries.of(alarms), past(at))[0])
 
 
 def named(row: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
@@ -80,7 +80,7 @@ def test_many_moments_at_once_are_each_alone(alarms: Alarms, hours: list[int]) -
         assert np.array_equal(
             own_history(series, together, np.array([1, 3]))[place], figures(alarms, moment, [1, 3])
         )
-        assert np.array_equal(machine_history(series, together)[place], machine(alarms, moment))
+        assert np.array_equal(machine_activity_features(series, together)[place], machine(alarms, moment))
 
 
 def test_code_never_seen_has_only_noughts() -> None:
@@ -151,8 +151,11 @@ def test_a_fleet_is_read_as_its_machines_are_one_by_one(machines: list[tuple[Ala
     fleet = Fleet.of(series)
     moments, heard = np.full(len(series), micros(at)), np.array([micros(one) for one in since])
     together = Past(moments, since=heard, horizon=HORIZON, spec=SPEC)
-    own, whole = own_histories(fleet, together, Columns(codes)), machine_histories(fleet, together)
+    own, whole = (
+        fleet_code_recency_features(fleet, together, Columns(codes)),
+        fleet_machine_activity_features(fleet, together),
+    )
     for place, (one, first) in enumerate(zip(series, since, strict=True)):
         alone = past(at, first)
         assert np.array_equal(own[place], own_history(one, alone, np.array(codes))[0])
-        assert np.array_equal(whole[place], machine_history(one, alone)[0])
+        assert np.array_equal(whole[place], machine_activity_features(one, alone)[0])

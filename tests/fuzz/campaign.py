@@ -13,7 +13,7 @@ from hypothesis import seed as hypothesis_seed
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from service.flows.record_events import Incoming
+from service.flows.record_events import IncomingMessage
 from tests.fuzz import tail, texts
 from tests.fuzz.ingest import Ingest
 from tests.fuzz.messages import imagined, message
@@ -60,7 +60,7 @@ def imagination(seed: int, cases: int) -> None:
             phases=(Phase.generate, Phase.shrink),
         )
         @given(st.lists(imagined, min_size=4, max_size=4))
-        def every_message_has_its_fate(messages: list[Incoming]) -> None:
+        def every_message_has_its_fate(messages: list[IncomingMessage]) -> None:
             ingest.take(messages)
 
         every_message_has_its_fate()

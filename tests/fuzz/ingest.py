@@ -13,9 +13,9 @@ from uuid import UUID
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import open_stores
 from service.core.recording import FROM_THE_FUTURE, IN_TIME, MAX_BODY, TOO_OLD, EventRow, Quarantined
-from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
-from service.flows.registry import Registry
-from service.flows.twins import Twins
+from service.flows.record_events import IncomingMessage, IngestBatch, IngestResult, TimePolicy, record
+from service.flows.registry import MachineCache
+from service.flows.twins import DuplicateAgentDetector
 from service.store.clashes import renumbered
 from tests.fuzz.messages import ENROLLED, NOW
 from tests.service.conftest import enrolled
@@ -42,7 +42,7 @@ class Ingest:
             enrolled(self._stores.enrolments, MachineId.parse(name)).row: MachineId.parse(name)
             for name in ENROLLED
         }
-        self._registry, self._twins = Registry(self._stores.machines), Twins()
+        self._registry, self._twins = MachineCache(self._stores.machines), DuplicateAgentDetector()
         file = self._folder / "alarmcast.sqlite3"
         self._file = sqlite3.connect(f"file:{file}?mode=ro", uri=True, isolation_level=None)
         return self
@@ -53,9 +53,9 @@ class Ingest:
         self._file.close()
         self._opened.__exit__(kind, error, trace)
 
-    def take(self, messages: list[Incoming]) -> None:
+    def take(self, messages: list[IncomingMessage]) -> None:
         """Judge and commit messages as one batch; raises AssertionError where a promise is broken."""
-        intake = Intake(NOW, TimePolicy(), self._registry, self._twins)
+        intake = IngestBatch(NOW, TimePolicy(), self._registry, self._twins)
         for message in messages:
             self._judge_one(intake, message)
         receipt = record(intake, recorder=self._stores.events)
@@ -63,7 +63,7 @@ class Ingest:
         self._events_are_kept(intake.recording.events)
         self._acks_name_what_is_committed(intake, receipt)
 
-    def _judge_one(self, intake: Intake, message: Incoming) -> None:
+    def _judge_one(self, intake: IngestBatch, message: IncomingMessage) -> None:
         recording = intake.recording
         events, gaps, refused = len(recording.events), len(recording.gaps), len(recording.quarantined)
         counted, told = sum(intake.counts.values()), dict(recording.told)
@@ -106,7 +106,7 @@ class Ingest:
             found = self._ask(query, row.machine, moved.epoch.hex, moved.seq)
             assert found == [(row.code, row.at_us, row.flag)], "an event is stored nowhere"
 
-    def _acks_name_what_is_committed(self, intake: Intake, receipt: Receipt) -> None:
+    def _acks_name_what_is_committed(self, intake: IngestBatch, receipt: IngestResult) -> None:
         committed: Ranges = defaultdict(list)
         for event in intake.recording.events:
             committed[self._rows[event.machine], event.epoch].append((event.seq, event.seq))

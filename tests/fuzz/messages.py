@@ -8,7 +8,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from service.flows.record_events import Incoming
+from service.flows.record_events import IncomingMessage
 from tests.fuzz.mutation import MOMENTS, TOKENS, VALUES, mutated_bytes, mutated_value, written
 from wire.moment import isoformat
 
@@ -34,7 +34,7 @@ _ODD_TOPICS = (
 )
 
 
-def message(dice: Random) -> Incoming:
+def message(dice: Random) -> IncomingMessage:
     """Return one message: a fifth of them good, the others changed in structure, in bytes, or in both."""
     told = dice.random() < 0.2
     value = _state(dice) if told else _batch(dice)
@@ -43,7 +43,7 @@ def message(dice: Random) -> Incoming:
     payload = written(dice, value)
     if dice.random() < 0.4:
         payload = mutated_bytes(dice, payload, written(dice, _batch(dice)))
-    return Incoming(_topic(dice, "state" if told else "events"), payload, retained=dice.random() < 0.1)
+    return IncomingMessage(_topic(dice, "state" if told else "events"), payload, retained=dice.random() < 0.1)
 
 
 def _topic(dice: Random, channel: str) -> str:
@@ -127,4 +127,4 @@ _topics = st.sampled_from(
     [f"alarmcast/v1/{machine}/{kind}" for machine in (*ENROLLED, *STRANGERS) for kind in ("events", "state")]
     + list(_ODD_TOPICS)
 )
-imagined = st.builds(Incoming, _topics, _payloads, st.booleans())
+imagined = st.builds(IncomingMessage, _topics, _payloads, st.booleans())

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 from service.core.catalogue import SEVERITIES, parse_catalogue
 from service.core.history import Cursor
 from service.core.machine import Machine
-from service.core.recording import Recorded, Recording
+from service.core.recording import EventWrite, WriteResult
 from service.errors import InputRejected
-from service.flows.load_history import LogFile, load_history
+from service.flows.load_history import ImportFile, load_history
 from service.flows.record_events import TimePolicy
 from service.web import machines, scores
 from tests.fuzz.messages import NOW
@@ -60,11 +60,11 @@ class _Recorder:
     """Takes everything and counts."""
 
     def __init__(self) -> None:
-        self.recordings: list[Recording] = []
+        self.recordings: list[EventWrite] = []
 
-    def commit(self, recording: Recording) -> Recorded:
+    def commit(self, recording: EventWrite) -> WriteResult:
         self.recordings.append(recording)
-        return Recorded(len(recording.events), 0, 0)
+        return WriteResult(len(recording.events), 0, 0)
 
 
 def history(dice: Random, file: Path) -> None:
@@ -78,7 +78,7 @@ def history(dice: Random, file: Path) -> None:
     recorder = _Recorder()
     try:
         loaded = load_history(
-            _MACHINE, LogFile(file, name="upload"), recorder=recorder, now=NOW, policy=TimePolicy()
+            _MACHINE, ImportFile(file, name="upload"), recorder=recorder, now=NOW, policy=TimePolicy()
         )
     except InputRejected as error:
         _is_a_sentence(str(error))

@@ -18,7 +18,7 @@ from sqlalchemy import insert, update
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import Stores, open_stores
 from service.core.catalogue import CatalogueEntry
-from service.core.recording import Quarantined, Recording
+from service.core.recording import EventWrite, Quarantined
 from service.store import tables
 from tests.conftest import broker_in, require, wait_until
 from tests.page.conftest import Tabs, signed_in
@@ -52,7 +52,7 @@ def fill(stores: Stores) -> None:
         Quarantined(filler.row, f"topic {EVIL}", f"reason {EVIL}", f"detail {EVIL}", f"body {EVIL}".encode()),
         Quarantined(None, f"topic {EVIL}", "not_json", f"detail {EVIL}", f"body {EVIL}".encode()),
     ]
-    stores.events.commit(Recording(at, quarantined=refused))
+    stores.events.commit(EventWrite(at, quarantined=refused))
     day = 86_400_000_000
     quiet = {"from_us": at - day, "until_us": at + day, "who": f"who {EVIL}", "reason": f"because {EVIL}"}
     notice = {"code": 139, "text": TEXT, "severity": "high", "model_version": f"v {EVIL}", "opened_us": at}

@@ -10,7 +10,7 @@ from alarmcast import Unreachable
 from service.page.alarms.view import View
 from service.page.health.item import hexed
 from service.page.kept import Kept
-from wire.words import FigureLines
+from wire.words import AlarmMetricsGrouping
 
 NOW = datetime(2026, 11, 16, 8, 20, tzinfo=UTC)
 
@@ -58,8 +58,8 @@ def test_a_failure_is_told_and_not_kept() -> None:
     "view",
     [
         View(),
-        View(site="padova", machine="filler-1", shift="late", span="24h", by=FigureLines.SHIFT),
-        View(span="own", first=date(2026, 11, 1), last=date(2026, 11, 3), by=FigureLines.DAY),
+        View(site="padova", machine="filler-1", shift="late", span="24h", by=AlarmMetricsGrouping.SHIFT),
+        View(span="own", first=date(2026, 11, 1), last=date(2026, 11, 3), by=AlarmMetricsGrouping.DAY),
     ],
 )
 def test_a_view_is_what_its_address_says(view: View) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from service.page.machine.score_chart import options as score_options
 from service.page.machine.timeline import summary
 from service.page.machine.timeline_chart import options
-from wire.rest.scores import BoardView
+from wire.rest.scores import ScoreboardView
 from wire.rest.timelines import BurstView, TimelineAlarm, TimelineView
 from wire.words import Grouping
 
@@ -56,7 +56,7 @@ def test_a_timeline_is_told_in_words_too() -> None:
 
 
 def test_days_without_a_figure_are_left_out_of_its_line() -> None:
-    board = BoardView.model_validate(BoardView.model_config["json_schema_extra"]["examples"][0])  # type: ignore[index]
+    board = ScoreboardView.model_validate(ScoreboardView.model_config["json_schema_extra"]["examples"][0])  # type: ignore[index]
     line = board.lines[0].model_copy(update={"day": board.until.date()})
     model = line.figures.model.model_copy(update={"f1": None})
     figures = line.figures.model_copy(update={"model": model})

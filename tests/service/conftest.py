@@ -22,7 +22,7 @@ from service.bootstrap.stores import Stores, open_stores
 from service.core.catalogue import CatalogueEntry
 from service.core.enrolment import NewMachine
 from service.core.machine import Agent, Machine
-from service.core.recording import EventRow, Recording
+from service.core.recording import EventRow, EventWrite
 from service.settings import Settings
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
@@ -138,7 +138,7 @@ def raise_alarms(
     rows = [
         EventRow(machine.row, used, seq, code, micros(at), 0) for seq, (at, code) in enumerate(alarms, start=1)
     ]
-    stores.events.commit(Recording(micros(NOW), events=rows))
+    stores.events.commit(EventWrite(micros(NOW), events=rows))
 
 
 def lapse(database: Database, lease: timedelta) -> None:
@@ -150,4 +150,4 @@ def lapse(database: Database, lease: timedelta) -> None:
 def heard(stores: Stores, machine: Machine, *, at: datetime = NOW, online: bool = True) -> None:
     """Let the agent be heard."""
     agent = Agent(online=online, heard_at=at, version="1", epoch=EPOCH, spooled=0, skew_ms=0)
-    stores.events.commit(Recording(micros(at), told={machine.row: agent}))
+    stores.events.commit(EventWrite(micros(at), told={machine.row: agent}))

@@ -8,9 +8,9 @@ from uuid import UUID, uuid4
 import numpy as np
 
 from service.core.machine import Agent, Machine
-from service.core.recording import IN_TIME, EventRow, GapRow, Recorded, Recording
+from service.core.recording import IN_TIME, EventRow, EventWrite, GapRow, WriteResult
 from service.core.version import StoredForecast, Version
-from service.flows.score import Scoring
+from service.flows.score import ScoringService
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
@@ -43,7 +43,7 @@ class Bench:
     outcomes: OutcomeStore = field(init=False)
     versions: VersionStore = field(init=False)
     version: Version = field(init=False)
-    scoring: Scoring = field(init=False)
+    scoring: ScoringService = field(init=False)
 
     def __post_init__(self) -> None:
         self.machines, self.events = MachineStore(self.database), EventStore(self.database)
@@ -52,10 +52,10 @@ class Bench:
         self.version = self.versions.add_and_promote(small_model(), report={}, at=AT - 10 * HOUR)
         self.scoring = self.new_scoring()
 
-    def new_scoring(self) -> Scoring:
+    def new_scoring(self) -> ScoringService:
         """Return a flow that remembers nothing, as after a restart."""
         clock = PlantClock(wall=self._seconds)
-        return Scoring(self.machines, self.events, self.versions, self.outcomes, clock, GRACE)
+        return ScoringService(self.machines, self.events, self.versions, self.outcomes, clock, GRACE)
 
     def _seconds(self) -> float:
         return self.now.timestamp()
@@ -79,24 +79,24 @@ class Bench:
 
     def raised(
         self, machine: Machine, *alarms: tuple[datetime, int], flag: int = IN_TIME, epoch: UUID | None = None
-    ) -> Recorded:
+    ) -> WriteResult:
         """Commit alarms as one message would."""
         used = epoch or uuid4()
         rows = [
             EventRow(machine.row, used, seq, code, micros(at), flag)
             for seq, (at, code) in enumerate(alarms, start=1)
         ]
-        return self.events.commit(Recording(micros(self.now), events=rows))
+        return self.events.commit(EventWrite(micros(self.now), events=rows))
 
     def lost(self, machine: Machine, first: datetime, last: datetime) -> None:
         """Commit a record of events that the agent had to drop."""
         gap = GapRow(machine.row, uuid4(), 1, 9, micros(first), micros(last), "spool_full")
-        self.events.commit(Recording(micros(self.now), gaps=[gap]))
+        self.events.commit(EventWrite(micros(self.now), gaps=[gap]))
 
     def heard(self, machine: Machine, at: datetime, *, spooled: int = 0) -> None:
         """Let the agent tell how it is."""
         agent = Agent(online=True, heard_at=at, version="1", epoch=uuid4(), spooled=spooled, skew_ms=0)
-        self.events.commit(Recording(micros(at), told={machine.row: agent}))
+        self.events.commit(EventWrite(micros(at), told={machine.row: agent}))
 
     def score(self, now: datetime | None = None) -> int:
         """Score all that is due, every machine heard by then unless the test says otherwise."""

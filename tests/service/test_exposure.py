@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from service.bootstrap.configuration import load_settings
-from service.bootstrap.expiry import Expiry
-from service.bootstrap.exposure import insist_on_a_guarded_broker
+from service.bootstrap.expiry import CertificateExpiry
+from service.bootstrap.exposure import require_secured_broker
 from service.bootstrap.listening import is_loopback, tls_options
 from service.errors import InputRejected
 from service.settings import Settings
@@ -34,25 +34,25 @@ def exposed(port: int, **more: object) -> Settings:
 
 def test_an_open_broker_is_refused_beyond_loopback_unless_told(mosquitto: Mosquitto) -> None:
     with pytest.raises(InputRejected, match=r"Refusing to listen on 0\.0\.0\.0: anybody .*ALLOW_OPEN_BROKER=true"):
-        insist_on_a_guarded_broker(exposed(mosquitto.port))
-    insist_on_a_guarded_broker(exposed(mosquitto.port, allow_open_broker=True))
-    insist_on_a_guarded_broker(load_settings(broker_port=mosquitto.port))
+        require_secured_broker(exposed(mosquitto.port))
+    require_secured_broker(exposed(mosquitto.port, allow_open_broker=True))
+    require_secured_broker(load_settings(broker_port=mosquitto.port))
 
 
 def test_a_guarded_broker_is_fine(guarded: GuardedMosquitto) -> None:
     told = {"broker_username": guarded.address.username, "broker_password": guarded.password()}
-    insist_on_a_guarded_broker(exposed(guarded.port, **told))
+    require_secured_broker(exposed(guarded.port, **told))
 
 
 def test_security_that_is_switched_off_is_refused_without_asking() -> None:
     with pytest.raises(InputRejected, match="broker_dynamic_security is off"):
-        insist_on_a_guarded_broker(exposed(free_port(), broker_dynamic_security="off"))
+        require_secured_broker(exposed(free_port(), broker_dynamic_security="off"))
 
 
 def test_a_broker_that_does_not_answer_is_waited_for_and_then_refused() -> None:
     with pytest.raises(InputRejected, match=r"nobody can tell whether .* Start the broker first"):
-        insist_on_a_guarded_broker(exposed(free_port()), patience=0.1)
-    insist_on_a_guarded_broker(exposed(free_port(), broker_dynamic_security="on"))
+        require_secured_broker(exposed(free_port()), patience=0.1)
+    require_secured_broker(exposed(free_port(), broker_dynamic_security="on"))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_month_before_a_certificate_ends_status_says_so(tmp_path: Path, days: 
         broker_tls_key=tmp_path / "client-service.key",
     )
     then = NOW + timedelta(days=730 - days)
-    expiry = Expiry(settings, broker=lambda: None, now=lambda: then)
+    expiry = CertificateExpiry(settings, broker=lambda: None, now=lambda: then)
     told = expiry.warnings()
     if word is None:
         assert told == {}
@@ -104,5 +104,5 @@ def test_a_month_before_a_certificate_ends_status_says_so(tmp_path: Path, days: 
 
 
 def test_the_brokers_own_certificate_is_watched_too() -> None:
-    expiry = Expiry(load_settings(), broker=lambda: NOW + timedelta(days=3), now=lambda: NOW)
+    expiry = CertificateExpiry(load_settings(), broker=lambda: NOW + timedelta(days=3), now=lambda: NOW)
     assert expiry.warnings()["certificates"].startswith("The broker's certificate ends on")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from service.page.front import Front
+from service.page.front import ApiOrPages
 
 
 def page() -> Scope:
@@ -35,7 +35,7 @@ async def asked() -> Message:
 
 
 def test_a_reader_who_left_is_no_error() -> None:
-    asyncio.run(Front(broken, given_up)(page(), left, send))
+    asyncio.run(ApiOrPages(broken, given_up)(page(), left, send))
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_programs_are_answered_by_the_api_and_browsers_by_pages(path: str, is_pa
     async def pages(_scope: Scope, _receive: Receive, _send: Send) -> None:
         answered.append("page")
 
-    asyncio.run(Front(api, pages)({"type": "http", "path": path}, asked, send))
+    asyncio.run(ApiOrPages(api, pages)({"type": "http", "path": path}, asked, send))
     assert answered == ["page" if is_page else "api"]
 
 
 def test_a_page_that_comes_to_nothing_while_its_reader_waits_is_one() -> None:
     with pytest.raises(RuntimeError, match="No response"):
-        asyncio.run(Front(broken, given_up)(page(), asked, send))
+        asyncio.run(ApiOrPages(broken, given_up)(page(), asked, send))
     with pytest.raises(RuntimeError, match="Something else"):
-        asyncio.run(Front(given_up, broken)(page(), left, send))
+        asyncio.run(ApiOrPages(given_up, broken)(page(), left, send))

@@ -7,7 +7,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from service.errors import TooMany
-from service.page.paced import Paced, SocketLimits, Visitors
+from service.page.paced import PageRateLimit, SocketLimits, Visitors
 from wire.rest.people import SESSION_COOKIE
 
 DRAWN = "7d1c2c0e-6b0e-4c5e-9a4f-2f6f3c1b8a10"
@@ -30,7 +30,7 @@ async def pages(scope: Scope, receive: Receive, send: Send) -> None:
 class Visit:
     """One request or websocket, as the server brings it; ``status`` is 101 once a websocket is accepted."""
 
-    def __init__(self, paced: Paced, scope: Scope, bodies: tuple[bytes, ...] = ()) -> None:
+    def __init__(self, paced: PageRateLimit, scope: Scope, bodies: tuple[bytes, ...] = ()) -> None:
         self._words: asyncio.Queue[Message] = asyncio.Queue()
         self.status: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         if scope["type"] == "websocket":
@@ -75,9 +75,9 @@ async def whose(token: str | None, _address: str) -> str | None:
     return {"carlas": "carla", "carlas-other": "carla", "pauls": "paul"}.get(token or "")
 
 
-def paced(name: Callable[[str | None, str], Awaitable[str | None]] = whose) -> Paced:
+def paced(name: Callable[[str | None, str], Awaitable[str | None]] = whose) -> PageRateLimit:
     visitors = Visitors(lambda _token, _address: None, name, lambda page: page == DRAWN, lambda one: one[:7])
-    return Paced(pages, visitors, LIMITS)
+    return PageRateLimit(pages, visitors, LIMITS)
 
 
 def test_a_stranger_opens_no_websocket_except_for_a_page_that_was_drawn_for_them() -> None:

@@ -9,7 +9,7 @@ from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.flows.access import LOCAL
 from service.page.frame import Told
-from service.page.reception import Reception
+from service.page.reception import PageAuth
 from tests.service.conftest import FILLER
 from wire.rest.people import SESSION_COOKIE
 from wire.words import Role
@@ -29,8 +29,8 @@ def test_what_is_done_on_a_page_is_in_the_book_with_where_its_visitor_is(
     token = service.gatehouse.sign_in.sign_in("maria", PASSWORD, origin="203.0.113.7").token
 
     async def acknowledge() -> None:
-        reception = Reception(
-            service.asker, lambda sites: service.asker(service.gatehouse.page_key(sites), "here")
+        reception = PageAuth(
+            service.asker, lambda sites: service.asker(service.gatehouse.issue_page_token(sites), "here")
         )
         told = await reception.welcome(visit(token, "203.0.113.7"))
         assert isinstance(told, Told)

@@ -9,7 +9,7 @@ import psutil
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 from service.store.engine import Database
-from service.store.exams import ExamStore
+from service.store.exams import HoldoutStore
 from service.store.memories import MemoryStore
 from service.store.versions import VersionStore
 from service.store.weights import WeightsFolder
@@ -78,10 +78,10 @@ def all_old_or_all_new(plant: Plant) -> None:
                 for name, task in memory.tasks.items()
             }
             assert stored == version.report["memory"]["by_machine"]
-            assert set(ExamStore(database).by_code(version.number)) >= set(version.learned)
+            assert set(HoldoutStore(database).by_code(version.number)) >= set(version.learned)
         for machine in champion.learned:
-            answers = ExamStore(database).answers(MachineId.parse(machine))
-            exam = ExamStore(database).of(MachineId.parse(machine))
+            answers = HoldoutStore(database).answers(MachineId.parse(machine))
+            exam = HoldoutStore(database).of(MachineId.parse(machine))
             assert exam is not None
             assert len(answers[champion.number].probabilities) == len(exam.windows)
     finally:

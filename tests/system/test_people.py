@@ -10,7 +10,7 @@ import pytest
 
 from alarmcast import Client, Forbidden, NotSignedIn
 from service.bootstrap.configuration import load_settings
-from service.bootstrap.listening import insist_on_privacy
+from service.bootstrap.listening import require_tls
 from service.errors import InputRejected
 from tests.conftest import free_port
 from tests.system.conftest import Plant, clean_environment
@@ -122,10 +122,10 @@ def test_commands_work_before_there_is_a_service_and_from_elsewhere_with_a_key(
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "plant.example"])  # noqa: S104
 def test_without_tls_the_service_listens_beyond_loopback_only_if_told(host: str) -> None:
     with pytest.raises(InputRejected, match=r"unencrypted.*ALARMCAST_ALLOW_PLAIN_HTTP=true"):
-        insist_on_privacy(load_settings(host=host))
-    insist_on_privacy(load_settings(host=host, allow_plain_http=True))
+        require_tls(load_settings(host=host))
+    require_tls(load_settings(host=host, allow_plain_http=True))
     for near in ("127.0.0.1", "::1", "localhost", "127.9.9.9"):
-        insist_on_privacy(load_settings(host=near))
+        require_tls(load_settings(host=near))
 
 
 def test_a_service_that_would_be_overheard_does_not_start(tmp_path: Path) -> None:

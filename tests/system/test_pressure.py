@@ -63,7 +63,7 @@ def test_a_flood_that_cannot_be_stored_neither_fills_the_memory_nor_keeps_others
     before = resident(plant)
     with held(plant.data / "alarmcast.sqlite3"):
         flood(plant, messages=3500, events=500)
-        wait_until(lambda: plant.api.health.status().counts["sent_back"] > 0, "what does not fit is sent back")
+        wait_until(lambda: plant.api.health.status().counts["rejected"] > 0, "what does not fit is sent back")
         grown = resident(plant) - before
         assert grown < 80 << 20, f"95 MB were sent, and the service grew by {grown >> 20} MB"
         write_alarms(log, 5, 5)

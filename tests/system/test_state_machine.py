@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from edge_agent.spool import Spool
-from service.flows.record_events import Incoming, Intake, TimePolicy, record
-from service.flows.registry import Registry
+from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, record
+from service.flows.registry import MachineCache
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
@@ -91,10 +91,10 @@ class Delivery(RuleBasedStateMachine):
     def service_dies_before_it_commits(self, picks: list[int]) -> None:
         self._intake(picks)
 
-    def _intake(self, picks: list[int]) -> Intake:
-        intake = Intake(NOW, TimePolicy(), Registry(self._machines))
+    def _intake(self, picks: list[int]) -> IngestBatch:
+        intake = IngestBatch(NOW, TimePolicy(), MachineCache(self._machines))
         for pick in picks:
-            intake.take(Incoming(TOPIC, self._messages[-1 - pick % len(self._messages)]))
+            intake.take(IncomingMessage(TOPIC, self._messages[-1 - pick % len(self._messages)]))
         return intake
 
     @precondition(lambda self: self._acks)

@@ -20,7 +20,7 @@ from service.broker.address import BrokerAddress
 from service.broker.dynamic_security import DynamicSecurity
 from service.broker.initial import Listener
 from service.broker.link import Link
-from service.broker.watch import BrokerWatch
+from service.broker.watch import BrokerStats
 from service.errors import Unavailable
 from service.store.certificates import Authority
 from tests.conftest import Mosquitto, wait_until
@@ -55,7 +55,7 @@ def test_whoever_speaks_plainly_to_a_tls_port_says_what_to_set(secured: Mosquitt
         client_id="test",
         receive_maximum=10,
         deliver=lambda _delivery: True,
-        watch=BrokerWatch(queue_alarm=1),
+        watch=BrokerStats(queue_alarm=1),
     )
     link.start()
     try:

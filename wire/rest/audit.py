@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 
 _ENTRY: JsonDict = {
     "id": 7,
@@ -22,7 +22,9 @@ class AuditEntry(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [_ENTRY]})
 
     id: int
-    at: Moment = Field(description="Wall time of the request; of what the service did by itself, its plant time.")
+    at: UtcDatetime = Field(
+        description="Wall time of the request; of what the service did by itself, its plant time."
+    )
     who: str
     action: str
     subject: str

@@ -24,7 +24,7 @@ class CatalogueView(BaseModel):
     entries: list[EntryView]
 
 
-class Merged(BaseModel):
+class CatalogueMergeResult(BaseModel):
     """What became of a given catalogue."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"entries": 154, "new": 3}]})

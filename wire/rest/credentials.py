@@ -5,7 +5,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 from wire.words import CredentialState
 
 EXAMPLE_ISSUED: Final[dict[str, Any]] = {
@@ -58,8 +58,10 @@ class CredentialsView(BaseModel):
     username: str
     client_id: str
     generation: int = Field(description="How many times credentials have been issued; 0 if never.")
-    issued_at: Moment | None
-    rotated_at: Moment | None = Field(description="When they were last issued anew, if they were.")
-    revoked_at: Moment | None
-    locked_out_since: Moment | None = Field(description="When the service noticed that the broker keeps it out.")
+    issued_at: UtcDatetime | None
+    rotated_at: UtcDatetime | None = Field(description="When they were last issued anew, if they were.")
+    revoked_at: UtcDatetime | None
+    locked_out_since: UtcDatetime | None = Field(
+        description="When the service noticed that the broker keeps it out."
+    )
     note: str | None = Field(description="What to do, or what has not reached the broker yet.")

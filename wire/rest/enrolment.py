@@ -5,11 +5,11 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 from wire.rest.credentials import EXAMPLE_ISSUED, IssuedCredentials
 from wire.rest.jobs import EXAMPLE_JOB, JobView
 from wire.rest.machines import EXAMPLE_MACHINE, MachineView
-from wire.rest.texts import Words
+from wire.rest.texts import PrintableText
 from wire.words import HistoryState
 
 
@@ -25,7 +25,7 @@ class Enrol(BaseModel):
 
     site: Identifier
     machine: Identifier
-    name: Words | None = Field(
+    name: PrintableText | None = Field(
         default=None, max_length=200, description="What people call it; its id, or what it was, unless given."
     )
     time_zone: str | None = Field(
@@ -101,7 +101,7 @@ class HistoryLoaded(BaseModel):
     examples: list[str] = Field(description="Why the first of the quarantined rows are no alarms.")
     notes: list[str] = Field(default=[], description="What to know about rows that do not count, in sentences.")
     time_zone: str = Field(default="UTC", description="The zone in which timestamps that name none were read.")
-    last_at: Moment | None = Field(
+    last_at: UtcDatetime | None = Field(
         description="The last alarm's time; an agent on the same log goes on from there."
     )
     edge_toml_source: str | None = Field(
@@ -133,10 +133,10 @@ class Reason(BaseModel):
         extra="forbid", json_schema_extra={"examples": [{"reason": "Sold to another plant"}]}
     )
 
-    reason: Words = Field(max_length=1000, description="Kept in the book of changes.")
+    reason: PrintableText = Field(max_length=1000, description="Kept in the book of changes.")
 
 
-class Erased(BaseModel):
+class EraseResult(BaseModel):
     """What is left to say of a machine that was erased."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"learned_by": ["v1", "v2"]}]})

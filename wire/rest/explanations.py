@@ -6,11 +6,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from wire.forecasts import Share
 from wire.identity import Identifier
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 from wire.words import PartKind
 
 
-class PartView(BaseModel):
+class ContributionView(BaseModel):
     """One thing that moved a forecast away from what is usual for the machine."""
 
     kind: PartKind
@@ -22,7 +22,7 @@ class PartView(BaseModel):
     seen: int | None = Field(
         description="Events of the code, or of the whole machine, in the evidence window; null for others."
     )
-    last_seen: Moment | None = Field(
+    last_seen: UtcDatetime | None = Field(
         description="When the last of them came, also before the evidence window; null if not within reach."
     )
     share: Share | None = Field(
@@ -43,7 +43,7 @@ class ExplainedAlarm(BaseModel):
     usual_probability: Share = Field(description="What the model usually says of this machine: of usual_log_odds.")
     log_odds: float = Field(description="ln(p / (1 - p)) of the probability.")
     usual_log_odds: float = Field(description="Mean of the log-odds that the model gives the past moments.")
-    parts: list[PartView] = Field(
+    parts: list[ContributionView] = Field(
         description="Largest first, others last; contributions sum to log_odds - usual_log_odds."
     )
 
@@ -119,7 +119,9 @@ class ExplanationView(BaseModel):
 
     site: Identifier
     machine: Identifier
-    as_of: Moment = Field(description="Without `at`, that of the newest forecast, which is what is explained.")
+    as_of: UtcDatetime = Field(
+        description="Without `at`, that of the newest forecast, which is what is explained."
+    )
     model_version: str
     hindsight: bool = Field(description="True if the model was not yet serving at as_of.")
     usual_moments: int = Field(

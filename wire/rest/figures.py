@@ -7,11 +7,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from wire.forecasts import Share
 from wire.identity import Identifier
-from wire.moment import Moment
-from wire.words import BucketLength, FigureLines, RateBand
+from wire.moment import UtcDatetime
+from wire.words import AlarmMetricsGrouping, BucketLength, RateBand
 
 
-class AlarmFigures(BaseModel):
+class AlarmMetricsView(BaseModel):
     """What the alarms of a span come to; null where a figure is not defined."""
 
     alarms: int
@@ -42,7 +42,7 @@ class AlarmFigures(BaseModel):
     )
 
 
-class FiguresLine(BaseModel):
+class AlarmMetricsRow(BaseModel):
     """A line of figures; of its keys those are given that it is about."""
 
     site: Identifier | None
@@ -53,7 +53,7 @@ class FiguresLine(BaseModel):
     severity: str | None = Field(description="How bad the code is.")
     day: date | None = Field(description="In the plant's calendar.")
     hour: int | None = Field(description="Of the day, by the plant's clock.")
-    figures: AlarmFigures
+    figures: AlarmMetricsView
 
 
 class TopCodeView(BaseModel):
@@ -72,8 +72,8 @@ class FloodView(BaseModel):
 
     site: Identifier
     machine: Identifier
-    start: Moment = Field(description="The first of the alarms that made it a flood.")
-    end: Moment | None = Field(
+    start: UtcDatetime = Field(description="The first of the alarms that made it a flood.")
+    end: UtcDatetime | None = Field(
         description="When fewer than 5 alarms were younger than ten minutes; null if it goes on at `until`."
     )
     alarms: int
@@ -91,7 +91,7 @@ class ChatterView(BaseModel):
     text: str
     bursts: int = Field(description="How often it chattered; a minute without it ends a burst.")
     alarms: int = Field(description="How many alarms that made.")
-    last_at: Moment
+    last_at: UtcDatetime
 
 
 class StandingAlarmView(BaseModel):
@@ -101,16 +101,18 @@ class StandingAlarmView(BaseModel):
     machine: Identifier
     code: int
     text: str
-    since: Moment = Field(description="The first of them; if it began more than 26 hours before the span, later.")
-    last_at: Moment
+    since: UtcDatetime = Field(
+        description="The first of them; if it began more than 26 hours before the span, later."
+    )
+    last_at: UtcDatetime
     alarms: int
 
 
 class BucketView(BaseModel):
     """The alarms in ``[start, end)``; the first and the last bucket may be cut short by the span."""
 
-    start: Moment
-    end: Moment
+    start: UtcDatetime
+    end: UtcDatetime
     alarms: int
     alarms_a_day: float | None = Field(
         description="A machine's, to be compared with the bands; null where too little was watched."
@@ -163,7 +165,7 @@ _EXAMPLE_FIGURES: dict[str, Any] = {
 }
 
 
-class FiguresView(BaseModel):
+class AlarmMetricsReport(BaseModel):
     """The figures of a span, all together and in lines; lists hold the worst or newest, ``counts`` all."""
 
     model_config = ConfigDict(
@@ -255,9 +257,9 @@ class FiguresView(BaseModel):
         }
     )
 
-    since: Moment
-    until: Moment
-    by: FigureLines
+    since: UtcDatetime
+    until: UtcDatetime
+    by: AlarmMetricsGrouping
     shift: str | None = Field(description="The shift that was asked for; null for all.")
     machines: int = Field(description="Machines looked at.")
     left_out: int = Field(description="Alarms of shelved codes, in no figure here.")
@@ -266,8 +268,8 @@ class FiguresView(BaseModel):
     )
     limits: BandLimits
     shifts: list[ShiftView] = Field(description="The shifts there are, the earliest first.")
-    total: AlarmFigures
-    lines: list[FiguresLine] = Field(
+    total: AlarmMetricsView
+    lines: list[AlarmMetricsRow] = Field(
         description="At most 1000: in time where they are of time, else most alarms first."
     )
     top: list[TopCodeView] = Field(description="The ten commonest codes.")

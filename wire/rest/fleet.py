@@ -6,8 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from wire.forecasts import ForecastStatus, Share
 from wire.identity import Identifier
-from wire.moment import Moment
-from wire.rest.machines import KnockView
+from wire.moment import UtcDatetime
+from wire.rest.machines import UnregisteredMachineView
 from wire.words import MachineState, Presence
 
 STRIP_HOURS = 28
@@ -20,7 +20,7 @@ MachineKey = Annotated[str, Field(description="site/machine", examples=["padova/
 class LastAlarm(BaseModel):
     """What the machine raised last."""
 
-    at: Moment
+    at: UtcDatetime
     code: int
     text: str
     severity: str
@@ -58,7 +58,7 @@ class FleetCard(BaseModel):
     time_zone: str
     state: MachineState = Field(description="How far it is on the way to a model that knows it.")
     presence: Presence
-    heard_at: Moment | None = Field(description="When its agent was last heard.")
+    heard_at: UtcDatetime | None = Field(description="When its agent was last heard.")
     spooled: int | None = Field(description="Events that wait at the machine for an ack.")
     last_alarm: LastAlarm | None
     strip: list[int] = Field(
@@ -66,7 +66,7 @@ class FleetCard(BaseModel):
         min_length=STRIP_HOURS,
         max_length=STRIP_HOURS,
     )
-    strip_end: Moment = Field(description="The end of the hour under way.")
+    strip_end: UtcDatetime = Field(description="The end of the hour under way.")
     forecast_status: ForecastStatus | None = Field(
         description="How far to trust it; null without a forecast, or until its agent has connected."
     )
@@ -188,12 +188,12 @@ class FleetOverview(BaseModel):
 
     revision: str = Field(description="Opaque; give it back as `since` to get only what changed after it.")
     complete: bool = Field(description="Whether all cards are here; false if only those that changed.")
-    plant_time: Moment
+    plant_time: UtcDatetime
     model_version: str | None = Field(description="What serves; null while nothing has been learned.")
     cards: list[FleetCard] = Field(
         description="Most urgent first; what is not urgent but cannot be heard, or is silent, comes next; "
         "machines that have never connected come last."
     )
     gone: list[MachineKey] = Field(description="With `since`: machines that are no longer part of the fleet.")
-    knocking: list[KnockView] = Field(description="Who speaks as a machine that is not registered.")
+    knocking: list[UnregisteredMachineView] = Field(description="Who speaks as a machine that is not registered.")
     sites: list[Identifier] = Field(description="All sites, whatever was asked for.")

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 
 _EXAMPLE: Final[dict[str, Any]] = {
     "first_at": "2026-11-14T22:00:00.000Z",
@@ -19,8 +19,8 @@ _EXAMPLE: Final[dict[str, Any]] = {
 class GapView(BaseModel):
     """A run of events that never left the machine."""
 
-    first_at: Moment
-    last_at: Moment
+    first_at: UtcDatetime
+    last_at: UtcDatetime
     first_seq: int
     last_seq: int
     dropped: int = Field(

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 from wire.rest.quarantine import ReasonView
 from wire.words import ProcessRole
 
@@ -23,7 +23,7 @@ OTHER_PROBES = (
 )
 
 
-class Alive(BaseModel):
+class Liveness(BaseModel):
     """The process answers."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"status": "alive"}]})
@@ -151,8 +151,8 @@ class ProcessView(BaseModel):
 
     name: str
     roles: list[ProcessRole]
-    since: Moment = Field(description="When it started, in wall time.")
-    seen: Moment = Field(description="When it last said how it is, in wall time.")
+    since: UtcDatetime = Field(description="When it started, in wall time.")
+    seen: UtcDatetime = Field(description="When it last said how it is, in wall time.")
     ready: bool
     troubles: dict[str, str]
     turns: list[str] = Field(description="What it does at present for all: duties, states.")
@@ -233,7 +233,7 @@ class Status(Condition):
 
     model_config = ConfigDict(protected_namespaces=(), json_schema_extra={"examples": [_EXAMPLE]})
 
-    plant_time: Moment
+    plant_time: UtcDatetime
     model_version: str | None
     ready: bool
     troubles: dict[str, str]

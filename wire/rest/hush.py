@@ -7,18 +7,18 @@ from pydantic.config import JsonDict
 
 from wire.events import Code
 from wire.identity import Identifier
-from wire.moment import Moment
-from wire.rest.texts import Words
+from wire.moment import UtcDatetime
+from wire.rest.texts import PrintableText
 
 By = Annotated[
-    Words | None,
+    PrintableText | None,
     Field(
         max_length=100,
         description="The person a program with an API key acts for; the name of the key stands beside it. "
         "A signed-in user is the author and names nobody.",
     ),
 ]
-Reason = Annotated[Words, Field(max_length=1000, description="Why; kept in the book of changes.")]
+Reason = Annotated[PrintableText, Field(max_length=1000, description="Why; kept in the book of changes.")]
 _SHELF: JsonDict = {
     "id": 7,
     "site": "padova",
@@ -34,7 +34,7 @@ _SHELF: JsonDict = {
 }
 
 
-class ShelfWish(BaseModel):
+class ShelveRequest(BaseModel):
     """Which alarm not to tell, for how long, and why."""
 
     model_config = ConfigDict(
@@ -44,7 +44,7 @@ class ShelfWish(BaseModel):
 
     code: Code
     minutes: int | None = Field(default=None, ge=1, le=10**6, description="For how long, in plant time.")
-    until: Moment | None = Field(default=None, description="Until when, instead of minutes.")
+    until: UtcDatetime | None = Field(default=None, description="Until when, instead of minutes.")
     reason: Reason
     by: By = None
 
@@ -55,7 +55,7 @@ class ShelfWish(BaseModel):
         return self
 
 
-class ShelfView(BaseModel):
+class ShelvedAlarmView(BaseModel):
     """An alarm that is, or was, not told of."""
 
     model_config = ConfigDict(populate_by_name=True, json_schema_extra={"examples": [_SHELF]})
@@ -65,24 +65,24 @@ class ShelfView(BaseModel):
     machine: Identifier
     code: int
     text: str
-    start: Moment = Field(validation_alias="from", serialization_alias="from")
-    until: Moment
-    lifted_at: Moment | None = Field(description="When it was ended before its time, if it was.")
+    start: UtcDatetime = Field(validation_alias="from", serialization_alias="from")
+    until: UtcDatetime
+    lifted_at: UtcDatetime | None = Field(description="When it was ended before its time, if it was.")
     active: bool = Field(description="Whether it holds now.")
     who: str
     reason: str
 
 
-class ShelfPage(BaseModel):
+class ShelvedAlarmPage(BaseModel):
     """Shelves, newest first; ``next`` is the cursor of the page after this one, null on the last."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"shelves": [_SHELF], "next": None}]})
 
-    shelves: list[ShelfView]
+    shelves: list[ShelvedAlarmView]
     next: int | None
 
 
-class MaintenanceWish(BaseModel):
+class MaintenanceCreate(BaseModel):
     """Where and when people work, and why."""
 
     model_config = ConfigDict(
@@ -103,13 +103,13 @@ class MaintenanceWish(BaseModel):
 
     site: Identifier
     machine: Identifier | None = Field(default=None, description="The whole site unless named.")
-    start: Moment | None = Field(
+    start: UtcDatetime | None = Field(
         default=None,
         validation_alias="from",
         serialization_alias="from",
         description="Now unless given; plant time.",
     )
-    until: Moment
+    until: UtcDatetime
     reason: Reason
     by: By = None
 
@@ -135,9 +135,9 @@ class MaintenanceView(BaseModel):
     id: int
     site: Identifier
     machine: Identifier | None = Field(description="Null for the whole site.")
-    start: Moment = Field(validation_alias="from", serialization_alias="from")
-    until: Moment
-    cancelled_at: Moment | None = Field(description="When it was ended before its time, if it was.")
+    start: UtcDatetime = Field(validation_alias="from", serialization_alias="from")
+    until: UtcDatetime
+    cancelled_at: UtcDatetime | None = Field(description="When it was ended before its time, if it was.")
     active: bool = Field(description="Whether it holds now.")
     who: str
     reason: str
@@ -152,7 +152,7 @@ class MaintenancePage(BaseModel):
     next: int | None
 
 
-class AcknowledgementWish(BaseModel):
+class AcknowledgementCreate(BaseModel):
     """Which likely or raised alarm somebody knows of."""
 
     model_config = ConfigDict(
@@ -161,7 +161,7 @@ class AcknowledgementWish(BaseModel):
     )
 
     code: Code
-    note: Words | None = Field(default=None, max_length=1000, description="What is done about it.")
+    note: PrintableText | None = Field(default=None, max_length=1000, description="What is done about it.")
     by: By = None
 
 
@@ -189,11 +189,11 @@ class AcknowledgementView(BaseModel):
     machine: Identifier
     code: int
     text: str
-    at: Moment
+    at: UtcDatetime
     who: str
     note: str | None
     notice: int | None = Field(description="The notice that was open then.")
-    ended_at: Moment | None = Field(description="When the alarm was no longer likely; null while this holds.")
+    ended_at: UtcDatetime | None = Field(description="When the alarm was no longer likely; null while this holds.")
 
 
 class AcknowledgementPage(BaseModel):

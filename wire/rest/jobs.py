@@ -5,7 +5,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 from wire.words import JobKind, JobState
 
 EXAMPLE_JOB: Final[dict[str, Any]] = {
@@ -45,10 +45,10 @@ class JobView(BaseModel):
     machine: Identifier
     kind: JobKind
     state: JobState
-    created_at: Moment
-    started_at: Moment | None
-    finished_at: Moment | None
-    finished_plant_at: Moment | None = Field(
+    created_at: UtcDatetime
+    started_at: UtcDatetime | None
+    finished_at: UtcDatetime | None
+    finished_plant_at: UtcDatetime | None = Field(
         default=None, description="When it ended in plant time, which is the time of versions and alarms."
     )
     attempt: int = Field(description="How often it was taken up; more than once if a worker died.")

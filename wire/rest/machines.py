@@ -5,7 +5,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 from wire.state import Note
 from wire.words import MachineState
 
@@ -51,11 +51,11 @@ class AgentView(BaseModel):
     """How the machine's agent was when last heard."""
 
     online: bool
-    heard_at: Moment
+    heard_at: UtcDatetime
     version: str | None
     spooled: int | None = Field(description="Events that wait at the machine for an ack.")
     skew_ms: int | None = Field(description="The service's plant clock minus the agent's.")
-    state_at: Moment | None = Field(
+    state_at: UtcDatetime | None = Field(
         default=None, description="When the agent reported its state: `spooled` and what follows are as of then."
     )
     skipped: int = Field(default=0, description="Rows of its source that it could not read as an alarm.")
@@ -73,20 +73,20 @@ class MachineView(BaseModel):
     machine: Identifier
     name: str
     time_zone: str
-    registered_at: Moment
+    registered_at: UtcDatetime
     state: MachineState = Field(description="How far it is on the way to a model that knows it.")
     reason: str | None = Field(description="Why it failed, or why the last learning was not taken.")
-    learned_at: Moment | None = Field(description="When it was last learned.")
+    learned_at: UtcDatetime | None = Field(description="When it was last learned.")
     agent: AgentView | None = Field(description="Null until the agent is heard for the first time.")
 
 
-class KnockView(BaseModel):
+class UnregisteredMachineView(BaseModel):
     """Somebody who speaks as a machine that is not registered; nothing of it is stored, nothing is lost."""
 
     site: Identifier
     machine: Identifier
-    first_at: Moment
-    last_at: Moment
+    first_at: UtcDatetime
+    last_at: UtcDatetime
 
 
 class Fleet(BaseModel):
@@ -97,17 +97,17 @@ class Fleet(BaseModel):
     )
 
     machines: list[MachineView]
-    knocking: list[KnockView]
+    knocking: list[UnregisteredMachineView]
 
 
 class AlarmView(BaseModel):
     """An alarm the machine raised."""
 
-    at: Moment
+    at: UtcDatetime
     code: int
     text: str
     severity: str
-    received_at: Moment
+    received_at: UtcDatetime
     flag: str | None = Field(description="Why it is kept out of windows: from_the_future or too_old.")
 
 

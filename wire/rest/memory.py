@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 
 
 class MachineMemory(BaseModel):
@@ -28,7 +28,7 @@ class VersionMemory(BaseModel):
     """How balanced a version's memory was."""
 
     version: str
-    created_at: Moment
+    created_at: UtcDatetime
     machines: int
     windows: int = Field(description="Replayed and held out.")
     kl_to_uniform: float | None = Field(description="KL divergence of its labels to all labels alike, in nats.")

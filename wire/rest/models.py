@@ -4,8 +4,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from wire.moment import Moment
-from wire.rest.texts import Words
+from wire.moment import UtcDatetime
+from wire.rest.texts import PrintableText
 from wire.words import Standing
 
 _EXAMPLE: Final[dict[str, Any]] = {
@@ -35,8 +35,8 @@ class ModelView(BaseModel):
     version: str
     standing: Standing
     parent: str | None = Field(description="The version it was learned on top of.")
-    created_at: Moment
-    promoted_at: Moment | None
+    created_at: UtcDatetime
+    promoted_at: UtcDatetime | None
     machines: list[str] = Field(description="The machines it has learned, oldest first.")
     summary: str
     weights: str = Field(description="sha256 that names the weights file.")
@@ -107,7 +107,7 @@ class Promotion(BaseModel):
         json_schema_extra={"examples": [{"reason": "The gate was too strict about lyon/filler-2", "force": True}]},
     )
 
-    reason: Words = Field(max_length=1000, description="Kept in the book of changes.")
+    reason: PrintableText = Field(max_length=1000, description="Kept in the book of changes.")
     force: bool = Field(default=False, description="Needed for a version that the gate rejected.")
     serving: _Serving = None
 
@@ -120,5 +120,5 @@ class Rollback(BaseModel):
         json_schema_extra={"examples": [{"reason": "It cries wolf on the night shift", "serving": "v3"}]},
     )
 
-    reason: Words = Field(max_length=1000, description="Kept in the book of changes.")
+    reason: PrintableText = Field(max_length=1000, description="Kept in the book of changes.")
     serving: _Serving = None

@@ -8,8 +8,8 @@ from pydantic.config import JsonDict
 from wire.events import Code
 from wire.forecasts import Share
 from wire.identity import Identifier
-from wire.moment import Moment
-from wire.words import DeliveryState, NoticeEnd
+from wire.moment import UtcDatetime
+from wire.words import DeliveryState, NotificationEnd
 
 _NEWS: JsonDict = {
     "id": 41,
@@ -27,14 +27,14 @@ _NEWS: JsonDict = {
 }
 
 
-class Happening(StrEnum):
+class WebhookEventType(StrEnum):
     """What a message to a webhook is about."""
 
     OPENED = "notice.opened"
     TEST = "test"
 
 
-class News(BaseModel):
+class NotificationPayload(BaseModel):
     """A likely alarm as the forecast said it when it became news."""
 
     id: int
@@ -43,12 +43,12 @@ class News(BaseModel):
     code: Code
     text: str
     severity: str
-    as_of: Moment = Field(description="The forecast's moment, in plant time.")
-    horizon_end: Moment = Field(description="The alarm is likely before this moment.")
+    as_of: UtcDatetime = Field(description="The forecast's moment, in plant time.")
+    horizon_end: UtcDatetime = Field(description="The alarm is likely before this moment.")
     probability: Share
     threshold: Share
     model_version: str
-    opened_at: Moment
+    opened_at: UtcDatetime
 
 
 class WebhookMessage(BaseModel):
@@ -56,8 +56,8 @@ class WebhookMessage(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"event": "notice.opened", "notice": _NEWS}]})
 
-    event: Happening
-    notice: News | None = Field(description="Null in a test.")
+    event: WebhookEventType
+    notice: NotificationPayload | None = Field(description="Null in a test.")
 
 
 class DeliveryView(BaseModel):
@@ -67,32 +67,32 @@ class DeliveryView(BaseModel):
     key: str = Field(description="What the receiver sees as Alarmcast-Delivery, the same at every attempt.")
     state: DeliveryState
     attempts: int
-    next_try: Moment | None
+    next_try: UtcDatetime | None
     status: int | None = Field(description="The last HTTP status; null if there was no answer.")
     answer: str | None = Field(description="What the last status means, or why there was none.")
-    delivered_at: Moment | None
-    given_up_at: Moment | None
+    delivered_at: UtcDatetime | None
+    given_up_at: UtcDatetime | None
 
 
-class Known(BaseModel):
+class AcknowledgementSummary(BaseModel):
     """Who acknowledged a notice first."""
 
-    at: Moment
+    at: UtcDatetime
     who: str
     note: str | None
 
 
-class NoticeView(News):
+class NotificationView(NotificationPayload):
     """A notice, whether it still stands, who knows, and who was told."""
 
     open: bool
-    closed_at: Moment | None
-    ended: NoticeEnd | None = Field(description="Why it was closed.")
-    acknowledged: Known | None
+    closed_at: UtcDatetime | None
+    ended: NotificationEnd | None = Field(description="Why it was closed.")
+    acknowledged: AcknowledgementSummary | None
     deliveries: list[DeliveryView]
 
 
-class NoticePage(BaseModel):
+class NotificationPage(BaseModel):
     """Notices, newest first; ``next`` is the cursor of the page after this one, null on the last."""
 
     model_config = ConfigDict(
@@ -127,5 +127,5 @@ class NoticePage(BaseModel):
         }
     )
 
-    notices: list[NoticeView]
+    notices: list[NotificationView]
     next: int | None

@@ -13,8 +13,8 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from wire.identity import Identifier
-from wire.moment import Moment
-from wire.rest.texts import PRINTABLE, Words
+from wire.moment import UtcDatetime
+from wire.rest.texts import PRINTABLE, PrintableText
 from wire.words import PrincipalKind, Role
 
 SESSION_COOKIE: Final = "alarmcast_session"  # a browser's token; no script can read it
@@ -82,7 +82,7 @@ class SignedIn(Me):
     )
 
     token: str = Field(description="Send it as `Authorization: Bearer …`; shown this once.")
-    expires_at: Moment = Field(description="When it ends at the latest.")
+    expires_at: UtcDatetime = Field(description="When it ends at the latest.")
 
 
 class PasswordChange(BaseModel):
@@ -106,8 +106,8 @@ class UserView(BaseModel):
     role: Role
     sites: list[Identifier] | None = Field(description="Their sites, in order; null is every site.")
     must_change: bool = Field(description="Whether their password was told once and not changed yet.")
-    created_at: Moment
-    signed_in_at: Moment | None = Field(description="When they last signed in.")
+    created_at: UtcDatetime
+    signed_in_at: UtcDatetime | None = Field(description="When they last signed in.")
 
 
 class UserList(BaseModel):
@@ -118,7 +118,7 @@ class UserList(BaseModel):
     users: list[UserView]
 
 
-class UserWish(BaseModel):
+class UserCreate(BaseModel):
     """Somebody new who may sign in."""
 
     model_config = ConfigDict(
@@ -169,7 +169,7 @@ class OneTimePassword(BaseModel):
     password: str
 
 
-class KeyWish(BaseModel):
+class ApiKeyCreate(BaseModel):
     """A program that may ask."""
 
     model_config = ConfigDict(
@@ -179,7 +179,7 @@ class KeyWish(BaseModel):
         },
     )
 
-    name: Words = Field(max_length=63, description="What it is for.")
+    name: PrintableText = Field(max_length=63, description="What it is for.")
     role: Role = Field(default=Role.VIEWER, description="What it may do.")
     sites: SitesField = None
     days: int | None = Field(
@@ -187,7 +187,7 @@ class KeyWish(BaseModel):
     )
 
 
-class KeyView(BaseModel):
+class ApiKeyView(BaseModel):
     """A key, of which only the beginning is shown again."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_KEY]})
@@ -197,13 +197,13 @@ class KeyView(BaseModel):
     prefix: str = Field(description="It stands between the two underscores of the key.")
     role: Role
     sites: list[Identifier] | None = Field(description="Its sites, in order; null is every site.")
-    created_at: Moment
+    created_at: UtcDatetime
     created_by: str
-    expires_at: Moment | None
-    used_at: Moment | None = Field(description="When it was last used, to the minute.")
+    expires_at: UtcDatetime | None
+    used_at: UtcDatetime | None = Field(description="When it was last used, to the minute.")
 
 
-class NewKey(KeyView):
+class NewKey(ApiKeyView):
     """A key that was just made, shown this once."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_KEY | {"key": "ack_9f2c41d07a55_…"}]})
@@ -211,9 +211,9 @@ class NewKey(KeyView):
     key: str = Field(description="Send it as `Authorization: Bearer …`.")
 
 
-class KeyList(BaseModel):
+class ApiKeyList(BaseModel):
     """Keys, oldest first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"keys": [_KEY]}]})
 
-    keys: list[KeyView]
+    keys: list[ApiKeyView]

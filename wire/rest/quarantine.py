@@ -5,7 +5,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.codec import MAX_BYTES
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 
 _EXAMPLE: Final[dict[str, Any]] = {
     "id": 12,
@@ -19,11 +19,11 @@ _EXAMPLE: Final[dict[str, Any]] = {
 }
 
 
-class ItemView(BaseModel):
+class QuarantineItemView(BaseModel):
     """Something that was refused."""
 
     id: int
-    received_at: Moment
+    received_at: UtcDatetime
     machine: str | None = Field(description="site/machine, if it is known whose it is.")
     topic: str
     reason: str
@@ -32,7 +32,7 @@ class ItemView(BaseModel):
     sha256: str
 
 
-class WholeItem(ItemView):
+class QuarantineItemDetail(QuarantineItemView):
     """One item with its body: as text where it is text, and in any case as base64."""
 
     model_config = ConfigDict(
@@ -56,7 +56,7 @@ class ItemPage(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [_EXAMPLE], "next": 12}]})
 
-    items: list[ItemView]
+    items: list[QuarantineItemView]
     next: int | None
 
 
@@ -69,10 +69,10 @@ class ReasonView(BaseModel):
 
     reason: str
     items: int
-    last_at: Moment
+    last_at: UtcDatetime
 
 
-class Correction(BaseModel):
+class ReplayBody(BaseModel):
     """A body to judge instead of the one that was refused."""
 
     model_config = ConfigDict(

@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from wire.forecasts import ForecastStatus, Share
 from wire.identity import Identifier
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 from wire.words import Grouping
 
 
-class BinView(BaseModel):
+class CalibrationBinView(BaseModel):
     """Forecasts that said about the same."""
 
     said: Share = Field(description="Mean probability that was said.")
@@ -36,10 +36,10 @@ class ScoresView(BaseModel):
     )
     average_precision: Share | None = Field(description="Mean over each machine's codes that came.")
     calibration_error: Share | None = Field(description="Mean distance of what was said and what came, in bins.")
-    reliability: list[BinView] = Field(description="Ten bins of equal width; empty ones are left out.")
+    reliability: list[CalibrationBinView] = Field(description="Ten bins of equal width; empty ones are left out.")
 
 
-class StandingView(BaseModel):
+class ScoreSummaryView(BaseModel):
     """Everyone's figures on the same forecasts."""
 
     forecasts: int = Field(
@@ -61,7 +61,7 @@ class StandingView(BaseModel):
     )
 
 
-class LineView(BaseModel):
+class ScoreRow(BaseModel):
     """A line of the scoreboard; of site, machine, code, model_version and day those are given that it is about."""
 
     site: Identifier | None
@@ -70,7 +70,7 @@ class LineView(BaseModel):
     text: str | None = Field(description="What the code means.")
     model_version: str | None
     day: date | None = Field(default=None, description="In UTC, on which the forecasts were made.")
-    figures: StandingView
+    figures: ScoreSummaryView
 
 
 _EXAMPLE_SCORES: dict[str, Any] = {
@@ -101,7 +101,7 @@ _EXAMPLE_FIGURES: dict[str, Any] = {
 }
 
 
-class BoardView(BaseModel):
+class ScoreboardView(BaseModel):
     """How good the forecasts that were really served have been."""
 
     model_config = ConfigDict(
@@ -129,14 +129,14 @@ class BoardView(BaseModel):
         }
     )
 
-    since: Moment
-    until: Moment
+    since: UtcDatetime
+    until: UtcDatetime
     by: Grouping
     waiting: int = Field(
         description="Horizon closed, but not scored yet: most often because the machine was not heard since."
     )
-    total: StandingView | None = Field(description="All lines together; null while nothing is scored.")
-    lines: list[LineView]
+    total: ScoreSummaryView | None = Field(description="All lines together; null while nothing is scored.")
+    lines: list[ScoreRow]
 
 
 class Verdict(StrEnum):
@@ -166,13 +166,13 @@ class CodeScoreView(BaseModel):
 class ScoredForecastView(BaseModel):
     """A stored forecast beside what happened in ``[as_of, horizon_end)``, most likely alarm first."""
 
-    as_of: Moment
-    horizon_end: Moment
+    as_of: UtcDatetime
+    horizon_end: UtcDatetime
     model_version: str
     status: ForecastStatus
     unheard: bool = Field(description="Events of the horizon were lost, so what did not come may have come.")
     revised: int = Field(description="How often something late fell into the horizon after it was scored.")
-    scored_at: Moment
+    scored_at: UtcDatetime
     alarms: list[CodeScoreView]
 
 

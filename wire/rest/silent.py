@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 
 
 class SilentView(BaseModel):
@@ -11,7 +11,7 @@ class SilentView(BaseModel):
 
     site: Identifier
     machine: Identifier
-    since: Moment = Field(description="When its last alarm was.")
+    since: UtcDatetime = Field(description="When its last alarm was.")
     missed_hours: float = Field(description="Hours since then in which it usually speaks.")
     usual_hours: float = Field(description="How many such hours are no silence yet.")
 

@@ -3,7 +3,7 @@
 from pydantic import BaseModel, Field
 
 from wire.identity import Identifier
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 
 
 class RaisedAlarm(BaseModel):
@@ -11,7 +11,7 @@ class RaisedAlarm(BaseModel):
 
     site: Identifier
     machine: Identifier
-    at: Moment
+    at: UtcDatetime
     code: int
     text: str
     severity: str

@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
-from wire.moment import Moment
+from wire.moment import UtcDatetime
 from wire.rest.figures import FloodView, StandingAlarmView
 from wire.rest.gaps import GapView
 
@@ -11,7 +11,7 @@ from wire.rest.gaps import GapView
 class TimelineAlarm(BaseModel):
     """An alarm on the timeline."""
 
-    at: Moment
+    at: UtcDatetime
     code: int
     text: str
     severity: str
@@ -22,8 +22,8 @@ class BurstView(BaseModel):
 
     code: int
     text: str
-    start: Moment
-    end: Moment = Field(description="The last of its alarms.")
+    start: UtcDatetime
+    end: UtcDatetime = Field(description="The last of its alarms.")
     alarms: int
 
 
@@ -80,8 +80,8 @@ class TimelineView(BaseModel):
     machine: Identifier
     name: str
     time_zone: str
-    since: Moment
-    until: Moment
+    since: UtcDatetime
+    until: UtcDatetime
     count: int = Field(description="Alarms in the span.")
     alarms: list[TimelineAlarm] = Field(description="The newest 5000 of them.")
     truncated: bool = Field(description="Whether some list holds only the newest; ask for a shorter span.")
@@ -89,6 +89,6 @@ class TimelineView(BaseModel):
     chatter: list[BurstView] = Field(description="Bursts of chatter, the newest 1000.")
     standing: list[StandingAlarmView] = Field(description="Standing alarms, the longest first.")
     gaps: list[GapView] = Field(description="Events that the agent had to drop, the newest 1000.")
-    heard_at: Moment | None = Field(description="The agent's last sign of life; null if it was never heard.")
+    heard_at: UtcDatetime | None = Field(description="The agent's last sign of life; null if it was never heard.")
     online: bool | None = Field(description="What the agent last told of itself; null if it was never heard.")
-    silent_since: Moment | None = Field(description="Its last alarm, if it is silent now against its rhythm.")
+    silent_since: UtcDatetime | None = Field(description="Its last alarm, if it is silent now against its rhythm.")

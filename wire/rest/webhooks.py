@@ -6,8 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
 from wire.identity import Identifier
-from wire.moment import Moment
-from wire.rest.texts import Words
+from wire.moment import UtcDatetime
+from wire.rest.texts import PrintableText
 from wire.words import Severity
 
 _WEBHOOK: JsonDict = {
@@ -22,7 +22,7 @@ _WEBHOOK: JsonDict = {
 }
 
 
-class WebhookWish(BaseModel):
+class WebhookCreate(BaseModel):
     """Who shall be told, and of what."""
 
     model_config = ConfigDict(
@@ -32,11 +32,11 @@ class WebhookWish(BaseModel):
         },
     )
 
-    url: Words = Field(max_length=2000, description="http or https, without user and password.")
+    url: PrintableText = Field(max_length=2000, description="http or https, without user and password.")
     severity: Severity = Field(default=Severity.HIGH, description="Only alarms at least as bad.")
     site: Identifier | None = Field(default=None, description="Only this site's.")
     machine: Identifier | None = Field(default=None, description="Only this machine's; its site must be named.")
-    reason: Words | None = Field(default=None, max_length=1000, description="Kept in the book of changes.")
+    reason: PrintableText | None = Field(default=None, max_length=1000, description="Kept in the book of changes.")
 
     @model_validator(mode="after")
     def _a_machine_has_a_site(self) -> Self:
@@ -57,7 +57,7 @@ class WebhookView(BaseModel):
     machine: Identifier | None
     enabled: bool
     trouble: str | None = Field(description="Why it is switched off.")
-    created_at: Moment
+    created_at: UtcDatetime
 
 
 class NewWebhook(WebhookView):
@@ -84,7 +84,7 @@ class WebhookSwitch(BaseModel):
     )
 
     enabled: bool
-    reason: Words = Field(max_length=1000, description="Kept in the book of changes.")
+    reason: PrintableText = Field(max_length=1000, description="Kept in the book of changes.")
 
 
 class WebhookAnswer(BaseModel):

@@ -6,8 +6,8 @@ from nicegui.events import GenericEventArguments
 from service.page.access.tools import calm, turn_pages
 from service.page.frame import Told, complaining
 from service.page.parts.blocks import panel
-from service.page.parts.records import Column, Records, Row, dated
-from service.page.parts.renewed import Renewed
+from service.page.parts.records import Column, DataTable, Row, dated
+from service.page.parts.renewed import Refreshable
 from wire.rest.audit import AuditEntry
 
 _COLUMNS = [
@@ -38,11 +38,11 @@ class Changes:
                     html.span("Only what this one did")
                     html.input_(type="search", name="who", maxlength=200, placeholder="maria", autocomplete="off")
                 html.button("Show", type="submit").classes("ac-button")
-            self._calm = Renewed(calm)
-            self._table = Records(
+            self._calm = Refreshable(calm)
+            self._table = DataTable(
                 _COLUMNS, [], label="What was changed", first=_PAGE, sortable=False, zone=told.zone
             )
-            self._pages = Renewed(self._draw_pages)
+            self._pages = Refreshable(self._draw_pages)
 
     async def renew(self) -> None:
         """Show this page of it as it is now."""

@@ -8,11 +8,11 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from alarmcast import AlarmcastError, ApiError
-from service.page.parts.deed_dialog import DeedDialog, Field
+from service.page.parts.deed_dialog import ConfirmDialog, Field
 
 
 @dataclass(frozen=True)
-class Once:
+class OneTimeSecret:
     """A secret and what to do with it; ``file`` is the name under which a browser can keep it."""
 
     title: str
@@ -36,7 +36,7 @@ class Deed:
     title: str
     lines: Sequence[str]
     deed: str
-    do: Callable[[Wish], Awaitable[str | Once]]
+    do: Callable[[Wish], Awaitable[str | OneTimeSecret]]
     fields: Sequence[Field] = ()
     needs_reason: bool = False
 
@@ -44,20 +44,20 @@ class Deed:
 class OnceDialog(ui.element, component="once_dialog.js"):
     """Shows a secret until it is closed; it goes straight to the browser and stays in no element here."""
 
-    def show(self, once: Once) -> None:
+    def show(self, once: OneTimeSecret) -> None:
         """Show it, this once."""
         told = {"title": once.title, "lines": list(once.lines), "secret": once.secret, "file": once.file}
         self.run_method("show", told)
 
 
-class Desk:
+class ActionRunner:
     """Both dialogs; ``done`` is called after a deed, so that the page looks again."""
 
     def __init__(self, done: Callable[[], Awaitable[None]]) -> None:
         self._done = done
         self._asked: dict[str, Deed] = {}  # the one that the dialog is open for
         self._turn = 0
-        self._dialog, self._once = DeedDialog(), OnceDialog()
+        self._dialog, self._once = ConfirmDialog(), OnceDialog()
         self._dialog.on("deed", self._do)
 
     def ask(self, deed: Deed) -> None:
@@ -89,7 +89,7 @@ class Desk:
             return
         self._asked.clear()
         self._dialog.close()
-        if isinstance(came, Once):
+        if isinstance(came, OneTimeSecret):
             self._once.show(came)
         else:
             ui.notify(f"✓ {came}", color="dark")  # Quasar's green and white are too close to be read

@@ -5,12 +5,12 @@ import asyncio
 from nicegui import html
 from nicegui.events import GenericEventArguments
 
-from service.page.access.desk import Deed, Desk, Once, Wish
+from service.page.access.desk import ActionRunner, Deed, OneTimeSecret, Wish
 from service.page.access.tools import calm, turn_pages
 from service.page.frame import Told, complaining
 from service.page.parts.blocks import machine_title, panel
-from service.page.parts.records import Cell, Column, Records, Row, dated, deeds, link, word
-from service.page.parts.renewed import Renewed
+from service.page.parts.records import Cell, Column, DataTable, Row, dated, deeds, link, word
+from service.page.parts.renewed import Refreshable
 from wire.rest.credentials import CredentialsView
 from wire.rest.machines import MachineView
 from wire.words import CredentialState
@@ -42,23 +42,23 @@ _TYPED = "(event) => emit(event.target.value)"
 class Machines:
     """The table of credentials, some machines at a time, because each is a question of its own."""
 
-    def __init__(self, told: Told, desk: Desk) -> None:
+    def __init__(self, told: Told, desk: ActionRunner) -> None:
         self._told, self._desk = told, desk
         self._wanted, self._page = "", 0
         self._fleet: list[MachineView] = []
         with panel("Machines at the broker", note="each has credentials of its own"):
-            self._calm = Renewed(calm)
-            self._locked_out = Renewed(_warn)
+            self._calm = Refreshable(calm)
+            self._locked_out = Refreshable(_warn)
             with html.div().classes("ac-stack") as self._inside:
                 with html.div(role="search").classes("ac-tools"), html.label():
                     html.span("Machine")
                     search = html.input_(type="search", name="machine", placeholder="padova/filler")
                     search.on("input", self._search, js_handler=_TYPED, throttle=0.3, leading_events=False)
-                self._table = Records(
+                self._table = DataTable(
                     _COLUMNS, [], label="Machines at the broker", first=_PAGE, order=(1, True), zone=told.zone
                 )
-                self._table.on_deed(self._on_deed)
-                self._pages = Renewed(self._draw_pages)
+                self._table.on_action(self._on_deed)
+                self._pages = Refreshable(self._draw_pages)
         self._inside.set_visibility(False)
 
     async def renew(self) -> None:
@@ -109,9 +109,9 @@ class Machines:
             self._ask_revoke(machine)
 
     def _ask_rotate(self, machine: str) -> None:
-        async def rotate(_wish: Wish) -> Once:
+        async def rotate(_wish: Wish) -> OneTimeSecret:
             issued = await self._told.client.credentials.rotate(machine)
-            return Once(
+            return OneTimeSecret(
                 f"A ready edge.toml for {machine}",
                 ["Put it in place of the agent's, where only the agent reads it, and start the agent again."],
                 issued.edge_toml,

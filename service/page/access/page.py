@@ -6,7 +6,7 @@ from nicegui import html, ui
 
 from alarmcast import AlarmcastError
 from service.page.access.changes import Changes
-from service.page.access.desk import Desk
+from service.page.access.desk import ActionRunner
 from service.page.access.machines import Machines
 from service.page.access.people import People
 from service.page.access.programs import Programs
@@ -23,7 +23,7 @@ async def access(told: Told) -> bool:
     if not told.may(Role.ADMIN):
         _denied(told)
         return False
-    with frame(told, "Access", path="/access", look="access"):
+    with frame(told, "Authenticator", path="/access", look="access"):
         with html.div().classes("ac-head"):
             html.h1("Who may come in, and what they may do")
             of = "all sites" if told.me.sites is None else ", ".join(told.me.sites)
@@ -42,7 +42,7 @@ def _parts(told: Told) -> dict[str, str]:
 
 
 def _denied(told: Told) -> None:
-    with frame(told, "Access", path="/access"):
+    with frame(told, "Authenticator", path="/access"):
         teach(
             "Who may come in is for admins to see",
             f"You are signed in as {told.me.role.value}; ask an admin where a person or a program needs access.",
@@ -58,7 +58,7 @@ class _Page:
         self._told, self._places = told, Places(told.me)
         self._trouble = html.p().classes("ac-bad").props('role="status"')
         self._trouble.set_visibility(False)
-        desk = Desk(self._changed)
+        desk = ActionRunner(self._changed)
         draw: dict[str, Callable[[], People | Programs | Machines | Changes]] = {
             "people": lambda: People(told, self._places, desk),
             "keys": lambda: Programs(told, self._places, desk),

@@ -1,12 +1,12 @@
 """People: who may sign in, in which role and where; added, changed, given a new password, removed."""
 
-from service.page.access.desk import Deed, Desk, Once, Wish
+from service.page.access.desk import ActionRunner, Deed, OneTimeSecret, Wish
 from service.page.access.rights import Places, role_field, sites_cell
 from service.page.access.tools import add_button
 from service.page.frame import Told
 from service.page.parts.blocks import panel
 from service.page.parts.deed_dialog import Field
-from service.page.parts.records import Cell, Column, Records, Row, dated, deeds, word
+from service.page.parts.records import Cell, Column, DataTable, Row, dated, deeds, word
 from wire.rest.people import UserView
 from wire.words import Role
 
@@ -25,12 +25,12 @@ _RULE = "lower-case letters, digits, . - and _"
 class People:
     """The table of people and what can be done about each; about oneself it takes another admin."""
 
-    def __init__(self, told: Told, places: Places, desk: Desk) -> None:
+    def __init__(self, told: Told, places: Places, desk: ActionRunner) -> None:
         self._told, self._places, self._desk = told, places, desk
         self._users: dict[str, UserView] = {}
         with panel("People", note="who may sign in"):
-            self._table = Records(_COLUMNS, [], label="People", zone=told.zone)
-            self._table.on_deed(self._on_deed)
+            self._table = DataTable(_COLUMNS, [], label="People", zone=told.zone)
+            self._table.on_action(self._on_deed)
             add_button("Add a person …", self._ask_add)
 
     async def renew(self) -> None:
@@ -52,11 +52,11 @@ class People:
                 self._ask_remove(name)
 
     def _ask_add(self) -> None:
-        async def add(wish: Wish) -> Once:
+        async def add(wish: Wish) -> OneTimeSecret:
             made = await self._told.client.users.add(
                 wish.typed["name"], role=Role(wish.typed["role"]), sites=wish.typed["sites"]
             )
-            return Once(f"The one-time password of {made.name}", [_TOLD_ONCE], made.password or "")
+            return OneTimeSecret(f"The one-time password of {made.name}", [_TOLD_ONCE], made.password or "")
 
         name = Field("name", "Name", hint=_RULE, more={"required": True, "maxlength": 63, "placeholder": "maria"})
         self._desk.ask(
@@ -86,9 +86,9 @@ class People:
         )
 
     def _ask_reset(self, name: str) -> None:
-        async def reset(_wish: Wish) -> Once:
+        async def reset(_wish: Wish) -> OneTimeSecret:
             told = await self._told.client.users.reset_password(name)
-            return Once(f"The one-time password of {told.name}", [_TOLD_ONCE], told.password)
+            return OneTimeSecret(f"The one-time password of {told.name}", [_TOLD_ONCE], told.password)
 
         self._desk.ask(
             Deed(
@@ -121,7 +121,7 @@ def _row(user: UserView, *, is_self: bool) -> Row:
         ""
         if is_self
         else deeds(
-            ("change", "Change", f"Change {user.name}"),
+            ("change", "UserUpdate", f"Change {user.name}"),
             ("reset", "Reset password", f"Reset the password of {user.name}"),
             ("remove", "Remove", f"Remove {user.name}"),
         )

@@ -1,14 +1,14 @@
 """Keys for programs: made, shown once, and taken back."""
 
-from service.page.access.desk import Deed, Desk, Once, Wish
+from service.page.access.desk import ActionRunner, Deed, OneTimeSecret, Wish
 from service.page.access.rights import Places, role_field, sites_cell
 from service.page.access.tools import add_button, calm
 from service.page.frame import Told
 from service.page.parts.blocks import panel
 from service.page.parts.deed_dialog import Field
-from service.page.parts.records import Column, Records, Row, dated, deeds
-from service.page.parts.renewed import Renewed
-from wire.rest.people import KeyView
+from service.page.parts.records import Column, DataTable, Row, dated, deeds
+from service.page.parts.renewed import Refreshable
+from wire.rest.people import ApiKeyView
 from wire.words import Role
 
 _COLUMNS = [
@@ -27,13 +27,13 @@ _LONGEST, _USUAL = 3650, 365  # days
 class Programs:
     """The table of keys and what can be done about each."""
 
-    def __init__(self, told: Told, places: Places, desk: Desk) -> None:
+    def __init__(self, told: Told, places: Places, desk: ActionRunner) -> None:
         self._told, self._places, self._desk = told, places, desk
-        self._keys: dict[str, KeyView] = {}
+        self._keys: dict[str, ApiKeyView] = {}
         with panel("Keys for programs", note="each for one program, so that it can be taken back alone"):
-            self._calm = Renewed(calm)
-            self._table = Records(_COLUMNS, [], label="Keys for programs", zone=told.zone)
-            self._table.on_deed(self._on_deed)
+            self._calm = Refreshable(calm)
+            self._table = DataTable(_COLUMNS, [], label="Keys for programs", zone=told.zone)
+            self._table.on_action(self._on_deed)
             add_button("Make a key …", self._ask_add)
 
     async def renew(self) -> None:
@@ -49,7 +49,7 @@ class Programs:
             self._ask_revoke(self._keys[number])
 
     def _ask_add(self) -> None:
-        async def add(wish: Wish) -> Once:
+        async def add(wish: Wish) -> OneTimeSecret:
             days = wish.typed["days"]
             made = await self._told.client.keys.add(
                 wish.typed["name"],
@@ -58,7 +58,7 @@ class Programs:
                 days=None if days == "" else days,
             )
             how = "The program sends it as Authorization: Bearer …; whoever has it may do what it may."
-            return Once(f"The key of {made.name}", [how], made.key)
+            return OneTimeSecret(f"The key of {made.name}", [how], made.key)
 
         name = {"required": True, "maxlength": 63, "placeholder": "andon-board"}
         self._desk.ask(
@@ -83,7 +83,7 @@ class Programs:
             )
         )
 
-    def _ask_revoke(self, key: KeyView) -> None:
+    def _ask_revoke(self, key: ApiKeyView) -> None:
         async def revoke(wish: Wish) -> str:
             await self._told.client.keys.revoke(key.id, reason=wish.reason)
             return f"The key of {key.name} is void."
@@ -99,7 +99,7 @@ class Programs:
         )
 
 
-def _row(key: KeyView) -> Row:
+def _row(key: ApiKeyView) -> Row:
     made = f"made by {key.created_by}"
     return Row(
         str(key.id),

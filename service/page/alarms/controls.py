@@ -11,10 +11,10 @@ from nicegui.events import GenericEventArguments
 from service.page.alarms.view import OWN, SPANS, USUAL_SPAN, View, read_day
 from service.page.parts.blocks import machine_title
 from service.page.parts.forms import select
-from service.page.parts.renewed import Renewed
+from service.page.parts.renewed import Refreshable
 from wire.rest.figures import ShiftView
 from wire.rest.machines import MachineView
-from wire.words import FigureLines
+from wire.words import AlarmMetricsGrouping
 
 _CHOSEN = "(event) => emit(event.target.value)"
 _SPANS = [("24h", "last 24 hours"), ("7d", "last 7 days"), ("30d", "last 30 days"), (OWN, "own days")]
@@ -39,12 +39,12 @@ class Controls:
         with self._tools:
             options = [("", "all sites"), *((one, one) for one in sites)]
             self._site_field = self._choice("Site", options, view.site, self._site)
-            self._machines = Renewed(self._draw_machines, style="ac-inline")
+            self._machines = Refreshable(self._draw_machines, style="ac-inline")
             self._choice(
                 "Shift", [("", "all shifts"), *hours], view.shift, lambda to: replace(self._view, shift=to)
             )
             self._choice("Time", _SPANS, view.span, self._span)
-            self._days = Renewed(self._draw_days, style="ac-inline")
+            self._days = Refreshable(self._draw_days, style="ac-inline")
         self._renew()
 
     async def change(self, view: View) -> None:
@@ -54,7 +54,7 @@ class Controls:
             self._renew()
             await self._chosen(view)
 
-    async def count_by(self, by: FigureLines) -> None:
+    async def count_by(self, by: AlarmMetricsGrouping) -> None:
         """Show another kind of lines of what is chosen now, which may be newer than what is shown."""
         await self.change(replace(self._view, by=by))
 

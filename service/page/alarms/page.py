@@ -8,13 +8,13 @@ from nicegui import html, ui
 
 from alarmcast import AlarmcastError, Rejected
 from service.page.alarms.controls import Controls
-from service.page.alarms.quiet import Quiet
+from service.page.alarms.quiet import SuppressionPanel
 from service.page.alarms.sheet import Sheet
-from service.page.alarms.view import Question, View
+from service.page.alarms.view import AlarmsQuery, View
 from service.page.frame import Told, complaining, frame
 from service.page.parts.blocks import teach
-from service.page.parts.renewed import Renewed
-from wire.rest.figures import FiguresView, ShiftView
+from service.page.parts.renewed import Refreshable
+from wire.rest.figures import AlarmMetricsReport, ShiftView
 from wire.rest.machines import MachineView
 from wire.zones import common_zone
 
@@ -65,11 +65,11 @@ class _Page:
         shifts = await self._told.kept.get("shifts", self._shifts, seconds=600)
         today = now.astimezone(ZoneInfo(self._zone(self._view))).date()
         controls = Controls(self._view, self._machines, shifts, today=today, chosen=self._choose)
-        self._complaint = Renewed(_complain)
+        self._complaint = Refreshable(_complain)
         self._place = html.div().classes("ac-sheet")
         self._controls = controls
         await self.renew()
-        quiet = Quiet(self._told, self._machines)
+        quiet = SuppressionPanel(self._told, self._machines)
         await quiet.renew()
         ui.timer(_RENEWED, self.renew, immediate=False)
         ui.timer(_RENEWED, quiet.renew, immediate=False)
@@ -107,7 +107,7 @@ class _Page:
         self._place.props["aria-busy"] = "true" if busy else "false"
         self._place.update()
 
-    async def _ask(self, question: Question) -> FiguresView:
+    async def _ask(self, question: AlarmsQuery) -> AlarmMetricsReport:
         view = question.view
         return await self._told.client.figures.get(
             by=view.by,

@@ -9,9 +9,9 @@ from alarmcast import AlarmcastError
 from service.page.frame import Told, complaining
 from service.page.parts.blocks import machine_title, panel, plant_time
 from service.page.parts.forms import Typed, choice, entry, form
-from service.page.parts.records import Cell, Column, Records, Row, alarm, deeds, link, moment, word
-from service.page.parts.renewed import Renewed
-from wire.rest.hush import MaintenanceView, ShelfView
+from service.page.parts.records import Cell, Column, DataTable, Row, alarm, deeds, link, moment, word
+from service.page.parts.renewed import Refreshable
+from wire.rest.hush import MaintenanceView, ShelvedAlarmView
 from wire.rest.machines import MachineView
 from wire.words import Role
 from wire.zones import common_zone
@@ -29,7 +29,7 @@ _SHOWN_WINDOWS = 50
 _HOURS = [("1", "1 hour"), ("4", "4 hours"), ("8", "8 hours"), ("24", "1 day"), ("72", "3 days"), ("", "until …")]
 
 
-class Quiet:
+class SuppressionPanel:
     """Both lists, and the deeds that end them or plan another window."""
 
     def __init__(self, told: Told, machines: list[MachineView]) -> None:
@@ -42,17 +42,17 @@ class Quiet:
                     "No notification of a shelved alarm is sent. It is still forecast and learned from; it is "
                     "left out of the alarm figures until then. Shelve one on its machine's page."
                 ).classes("quiet small")
-                self._no_shelves = Renewed(_calm)
-                self._shelves = Records(_SHELVES, [], label="Shelved alarms", first=10, zone=told.zone)
-                self._shelves.on_deed(self._unshelve)
+                self._no_shelves = Refreshable(_calm)
+                self._shelves = DataTable(_SHELVES, [], label="Shelved alarms", first=10, zone=told.zone)
+                self._shelves.on_action(self._unshelve)
             with panel("Maintenance"):
                 html.p(
                     "While people work on a machine or a site, nothing of it is told; its alarms are stored and "
                     "counted all the same."
                 ).classes("quiet small")
-                self._no_windows = Renewed(_calm)
-                self._windows = Records(_WINDOWS, [], label="Maintenance windows", first=6, zone=told.zone)
-                self._windows.on_deed(self._end)
+                self._no_windows = Refreshable(_calm)
+                self._windows = DataTable(_WINDOWS, [], label="Maintenance windows", first=6, zone=told.zone)
+                self._windows.on_action(self._end)
                 if self._may:
                     self._form()
 
@@ -119,7 +119,7 @@ class Quiet:
         self._told.kept.forget()
         await self.renew()
 
-    def _shelf(self, one: ShelfView) -> Row:
+    def _shelf(self, one: ShelvedAlarmView) -> Row:
         key = f"{one.site}/{one.machine}"
         return Row(
             f"{key} {one.id}",

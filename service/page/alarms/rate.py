@@ -7,9 +7,9 @@ from nicegui import html
 
 from service.page.parts.blocks import number
 from service.page.parts.elements import Chart
-from service.page.parts.renewed import Renewed
+from service.page.parts.renewed import Refreshable
 from wire.moment import isoformat
-from wire.rest.figures import BandLimits, BucketView, FiguresView
+from wire.rest.figures import AlarmMetricsReport, BandLimits, BucketView
 from wire.words import BucketLength, RateBand
 
 BANDS = {
@@ -36,10 +36,10 @@ class Rate:
     """A line of rates in front of the bands, each with its name."""
 
     def __init__(self) -> None:
-        self._reading = Renewed(_reading)
+        self._reading = Refreshable(_reading)
         self._chart = Chart({}, label="The alarm rate")
 
-    def show(self, found: FiguresView) -> None:
+    def show(self, found: AlarmMetricsReport) -> None:
         """Show these figures; zoom stays."""
         self._reading.show(found.limits)
         self._chart.show(_options(found), label=_sentence(found), zone=found.rate.time_zone)
@@ -53,7 +53,7 @@ def _reading(limits: BandLimits) -> None:
     ).classes("quiet small")
 
 
-def _sentence(found: FiguresView) -> str:
+def _sentence(found: AlarmMetricsReport) -> str:
     rates = [one.alarms_a_day for one in found.rate.buckets if one.alarms_a_day is not None]
     if not rates:
         return "The alarm rate; too little was watched to say."
@@ -63,7 +63,7 @@ def _sentence(found: FiguresView) -> str:
     )
 
 
-def _options(found: FiguresView) -> dict[str, Any]:
+def _options(found: AlarmMetricsReport) -> dict[str, Any]:
     rates = [one.alarms_a_day for one in found.rate.buckets if one.alarms_a_day is not None]
     top = _top(max(rates, default=0.0), found.limits)
     axis = {"axisLine": {"lineStyle": {"color": "var(--line)"}}, "axisLabel": {"color": "var(--soft)"}}

@@ -8,20 +8,20 @@ from nicegui.element import Element
 
 from service.page.alarms import tables
 from service.page.alarms.rate import BANDS, Rate
-from service.page.alarms.view import LINES, Question
+from service.page.alarms.view import LINES, AlarmsQuery
 from service.page.parts.blocks import NOTHING, figures, machine_title, number, panel, percent, when
-from service.page.parts.records import Column, Records, Row
-from service.page.parts.renewed import Renewed
-from wire.rest.figures import FiguresView
+from service.page.parts.records import Column, DataTable, Row
+from service.page.parts.renewed import Refreshable
+from wire.rest.figures import AlarmMetricsReport
 from wire.rest.machines import MachineView
-from wire.words import FigureLines
+from wire.words import AlarmMetricsGrouping
 
 _TITLES = {
-    FigureLines.SITE: "site",
-    FigureLines.MACHINE: "machine",
-    FigureLines.SHIFT: "shift",
-    FigureLines.DAY: "day",
-    FigureLines.HOUR: "hour of the day",
+    AlarmMetricsGrouping.SITE: "site",
+    AlarmMetricsGrouping.MACHINE: "machine",
+    AlarmMetricsGrouping.SHIFT: "shift",
+    AlarmMetricsGrouping.DAY: "day",
+    AlarmMetricsGrouping.HOUR: "hour of the day",
 }
 
 
@@ -67,12 +67,14 @@ _STANDING = _Words(
 class Sheet:
     """The panels of the page; ``choose`` changes what the lines are by."""
 
-    def __init__(self, machines: list[MachineView], choose: Callable[[FigureLines], Awaitable[None]]) -> None:
+    def __init__(
+        self, machines: list[MachineView], choose: Callable[[AlarmMetricsGrouping], Awaitable[None]]
+    ) -> None:
         self._names = {f"{one.site}/{one.machine}": machine_title(one) for one in machines}
         self._zones = {f"{one.site}/{one.machine}": one.time_zone for one in machines}
         self._choose = choose
-        self._span = Renewed(_span)
-        self._figures = Renewed(_figures)
+        self._span = Refreshable(_span)
+        self._figures = Refreshable(_figures)
         with panel("Alarm rate", note="alarms a day and machine", wide=True):
             self._rate = Rate()
         with html.div().classes("ac-pair"):
@@ -84,12 +86,12 @@ class Sheet:
                 self._standing = _Listed(_STANDING, tables.STANDING)
         with panel("Line by line", wide=True):
             with html.div().classes("ac-tools"):
-                self._tabs = Renewed(self._draw_tabs, style="ac-tabs")
+                self._tabs = Refreshable(self._draw_tabs, style="ac-tabs")
                 self._lines_csv = _csv_link()
                 self._all_csv = _csv_link("Every alarm as CSV")
-            self._lines = Renewed(self._draw_lines)
+            self._lines = Refreshable(self._draw_lines)
 
-    def show(self, question: Question, found: FiguresView) -> None:
+    def show(self, question: AlarmsQuery, found: AlarmMetricsReport) -> None:
         """Show these figures."""
         self._span.show(found)
         self._figures.show(found)
@@ -104,7 +106,7 @@ class Sheet:
         _lead(self._lines_csv, question.csv("/v1/figures/lines.csv", lines=True))
         _lead(self._all_csv, question.csv("/v1/alarms.csv"))
 
-    def _draw_tabs(self, chosen: FigureLines) -> None:
+    def _draw_tabs(self, chosen: AlarmMetricsGrouping) -> None:
         html.span("by").classes("quiet small")
         for one in LINES:
             pressed = "true" if one is chosen else "false"
@@ -113,9 +115,9 @@ class Sheet:
             )
             button.on("click", lambda one=one: self._choose(one))
 
-    def _draw_lines(self, by: FigureLines) -> None:
+    def _draw_lines(self, by: AlarmMetricsGrouping) -> None:
         columns = [Column(_TITLES[by]), *tables.LINE_FIGURES]
-        self._table = Records(columns, [], label=f"Figures by {_TITLES[by]}", first=31)
+        self._table = DataTable(columns, [], label=f"Figures by {_TITLES[by]}", first=31)
 
 
 class _Listed:
@@ -125,13 +127,13 @@ class _Listed:
         self._words = words
         with panel(words.title):
             html.p(words.reading).classes("quiet small")
-            self._calm = Renewed(_calm)
-            self._table = Records(columns, [], label=words.title, first=10)
+            self._calm = Refreshable(_calm)
+            self._table = DataTable(columns, [], label=words.title, first=10)
             with html.div().classes("ac-tools"):
                 self._csv = _csv_link()
-                self._count = Renewed(_note)
+                self._count = Refreshable(_note)
 
-    def show(self, rows: list[Row], question: Question, count: int | None = None) -> None:
+    def show(self, rows: list[Row], question: AlarmsQuery, count: int | None = None) -> None:
         """Show these rows of ``count`` that there are."""
         self._calm.show("" if rows else self._words.nothing)
         self._table.set_visibility(bool(rows))
@@ -162,7 +164,7 @@ def _calm(sentence: str) -> None:
         html.p(sentence).classes("ac-calm")
 
 
-def _span(found: FiguresView) -> None:
+def _span(found: AlarmMetricsReport) -> None:
     zone = found.rate.time_zone
     with html.p().classes("quiet small"):
         when(found.since, zone)
@@ -172,7 +174,7 @@ def _span(found: FiguresView) -> None:
         html.span(f", {many}, {found.total.machine_days:,.1f} days of one machine watched")
 
 
-def _figures(found: FiguresView) -> None:
+def _figures(found: AlarmMetricsReport) -> None:
     total = found.total
     share = sum(one.share for one in found.top) if found.top else None
     notes = {"in floods": f"{total.flood_share:.1%} of the time".replace("%", " %") if total.flood_share else ""}

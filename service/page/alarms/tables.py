@@ -5,7 +5,7 @@ from itertools import accumulate
 from service.page.alarms.rate import BANDS
 from service.page.parts.blocks import percent
 from service.page.parts.records import Cell, Column, Row, alarm, figure, link, moment, word
-from wire.rest.figures import AlarmFigures, FiguresLine, FiguresView
+from wire.rest.figures import AlarmMetricsReport, AlarmMetricsRow, AlarmMetricsView
 
 TOP = [
     Column("alarm"),
@@ -52,7 +52,7 @@ Names = dict[str, str]
 Zones = dict[str, str]
 
 
-def top(found: FiguresView) -> list[Row]:
+def top(found: AlarmMetricsReport) -> list[Row]:
     """Return the ten commonest codes with their shares, and what they come to together."""
     most = max((one.share for one in found.top), default=1.0)
     together = accumulate(one.share for one in found.top)
@@ -71,14 +71,14 @@ def top(found: FiguresView) -> list[Row]:
     ]
 
 
-def lines(found: FiguresView, names: Names) -> list[Row]:
+def lines(found: AlarmMetricsReport, names: Names) -> list[Row]:
     """Return a row for each line."""
     return [
         Row(str(place), [_subject(line, names), *_figures(line.figures)]) for place, line in enumerate(found.lines)
     ]
 
 
-def floods(found: FiguresView, names: Names, zones: Zones) -> list[Row]:
+def floods(found: AlarmMetricsReport, names: Names, zones: Zones) -> list[Row]:
     """Return the floods, newest first."""
     rows = []
     for one in found.floods:
@@ -93,7 +93,7 @@ def floods(found: FiguresView, names: Names, zones: Zones) -> list[Row]:
     return rows
 
 
-def chatter(found: FiguresView, names: Names, zones: Zones) -> list[Row]:
+def chatter(found: AlarmMetricsReport, names: Names, zones: Zones) -> list[Row]:
     """Return the chattering codes, most alarms first."""
     rows = []
     for one in found.chatter:
@@ -104,7 +104,7 @@ def chatter(found: FiguresView, names: Names, zones: Zones) -> list[Row]:
     return rows
 
 
-def standing(found: FiguresView, names: Names, zones: Zones) -> list[Row]:
+def standing(found: AlarmMetricsReport, names: Names, zones: Zones) -> list[Row]:
     """Return the standing alarms, the longest first."""
     rows = []
     for one in found.standing:
@@ -121,7 +121,7 @@ def _machine(key: str, names: Names) -> Cell:
     return link(names.get(key, key), f"/machines/{key}", key if key in names else None)
 
 
-def _subject(line: FiguresLine, names: Names) -> Cell:
+def _subject(line: AlarmMetricsRow, names: Names) -> Cell:
     if line.machine is not None:
         return _machine(f"{line.site}/{line.machine}", names)
     if line.site is not None:
@@ -133,7 +133,7 @@ def _subject(line: FiguresLine, names: Names) -> Cell:
     return line.shift
 
 
-def _figures(told: AlarmFigures) -> list[Cell]:
+def _figures(told: AlarmMetricsView) -> list[Cell]:
     rate, band = told.alarms_a_day, None
     if told.band is not None:
         sign, tone, _ = BANDS[told.band]

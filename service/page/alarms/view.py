@@ -8,12 +8,18 @@ from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from wire.moment import EARLIEST, LATEST, isoformat
-from wire.words import FigureLines
+from wire.words import AlarmMetricsGrouping
 
 SPANS = {"24h": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
 OWN = "own"
 USUAL_SPAN = "7d"
-LINES = (FigureLines.SITE, FigureLines.MACHINE, FigureLines.SHIFT, FigureLines.DAY, FigureLines.HOUR)
+LINES = (
+    AlarmMetricsGrouping.SITE,
+    AlarmMetricsGrouping.MACHINE,
+    AlarmMetricsGrouping.SHIFT,
+    AlarmMetricsGrouping.DAY,
+    AlarmMetricsGrouping.HOUR,
+)
 _DAY = timedelta(days=1)
 
 
@@ -27,7 +33,7 @@ class View:
     span: str = USUAL_SPAN
     first: date | None = None
     last: date | None = None
-    by: FigureLines = FigureLines.MACHINE
+    by: AlarmMetricsGrouping = AlarmMetricsGrouping.MACHINE
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Self:
@@ -40,7 +46,7 @@ class View:
             span=span if span in SPANS or span == OWN else USUAL_SPAN,
             first=read_day(query.get("first")),
             last=read_day(query.get("last")),
-            by=lines.get(query.get("by", ""), FigureLines.MACHINE),
+            by=lines.get(query.get("by", ""), AlarmMetricsGrouping.MACHINE),
         )
 
     @property
@@ -50,23 +56,23 @@ class View:
         told["span"] = "" if self.span == USUAL_SPAN else self.span
         if self.span == OWN:
             told |= {"first": str(self.first or ""), "last": str(self.last or "")}
-        told["by"] = "" if self.by is FigureLines.MACHINE else self.by.value
+        told["by"] = "" if self.by is AlarmMetricsGrouping.MACHINE else self.by.value
         query = urlencode({name: value for name, value in told.items() if value})
         return f"/alarms?{query}" if query else "/alarms"
 
-    def question(self, now: datetime, zone: str) -> "Question":
+    def question(self, now: datetime, zone: str) -> "AlarmsQuery":
         """Return what to ask the API at a moment; own days are whole days of the plant, today's up to now."""
         if self.span != OWN or self.first is None or self.last is None:
             length = SPANS.get(self.span, SPANS[USUAL_SPAN])
-            return Question(self, now - length, now)
+            return AlarmsQuery(self, now - length, now)
         wall = ZoneInfo(zone)
         start = datetime.combine(_within_reach(self.first), time(), wall).astimezone(UTC)
         end = datetime.combine(_within_reach(self.last) + _DAY, time(), wall).astimezone(UTC)
-        return Question(self, start, min(end, max(now, start + timedelta(minutes=1))))
+        return AlarmsQuery(self, start, min(end, max(now, start + timedelta(minutes=1))))
 
 
 @dataclass(frozen=True)
-class Question:
+class AlarmsQuery:
     """A view at a moment: what the API is asked, and where the same is to be had as CSV."""
 
     view: View

@@ -6,9 +6,9 @@ from nicegui import html, ui
 
 from service.page.frame import Told, complaining
 from service.page.parts.blocks import machine_title, panel, teach
-from service.page.parts.records import Cell, Column, Records, Row, figure, link, moment, word
-from service.page.parts.renewed import Renewed
-from wire.rest.machines import KnockView, MachineView
+from service.page.parts.records import Cell, Column, DataTable, Row, figure, link, moment, word
+from service.page.parts.renewed import Refreshable
+from wire.rest.machines import MachineView, UnregisteredMachineView
 from wire.words import Role
 
 _RENEWED = 5.0  # seconds
@@ -31,9 +31,9 @@ class Agents:
     def __init__(self, told: Told) -> None:
         self._told = told
         with panel("Agents", note="worst first; press a heading to sort by it"):
-            self._knocking = Renewed(partial(_knocking, may_enrol=told.may(Role.ADMIN)))
-            self._empty = Renewed(_nobody)
-            self._table = Records(_COLUMNS, [], label="Agents", order=(_WORST, True), first=12, zone=told.zone)
+            self._knocking = Refreshable(partial(_knocking, may_enrol=told.may(Role.ADMIN)))
+            self._empty = Refreshable(_nobody)
+            self._table = DataTable(_COLUMNS, [], label="Agents", order=(_WORST, True), first=12, zone=told.zone)
         ui.timer(_RENEWED, self.renew)
 
     async def renew(self) -> None:
@@ -77,7 +77,7 @@ def _nobody(nobody: bool) -> None:  # noqa: FBT001 - what is shown
         )
 
 
-def _knocking(knocks: list[KnockView], *, may_enrol: bool) -> None:
+def _knocking(knocks: list[UnregisteredMachineView], *, may_enrol: bool) -> None:
     for knock in knocks:
         with html.p().classes("ac-warn"):
             html.span("◆", **{"aria-hidden": "true"})

@@ -7,8 +7,8 @@ from nicegui import html
 
 from service.page.parts.blocks import NOTHING, figures, number, panel, table
 from service.page.parts.elements import Chart
-from service.page.parts.renewed import Renewed
-from service.page.pulse import KEPT_MINUTES, Pulse
+from service.page.parts.renewed import Refreshable
+from service.page.pulse import KEPT_MINUTES, StatusPoller
 from wire.rest.health import ProcessView, Status
 
 _KILO = 1000
@@ -20,9 +20,9 @@ class Banner:
     """Troubles and warnings in their own sentences; calm when there are none."""
 
     def __init__(self) -> None:
-        self._place = Renewed(_banner)
+        self._place = Refreshable(_banner)
 
-    def tell(self, pulse: Pulse) -> None:
+    def tell(self, pulse: StatusPoller) -> None:
         """Say how it is now."""
         status = pulse.beats[-1].status if pulse.beats else None
         troubles = dict(status.troubles) if status else {}
@@ -57,7 +57,7 @@ class Ingest:
 
     def __init__(self) -> None:
         with panel("What comes in", note=f"the last {KEPT_MINUTES} minutes"):
-            self._figures: Renewed[Shown] = Renewed(lambda told: figures(*told))
+            self._figures: Refreshable[Shown] = Refreshable(lambda told: figures(*told))
             html.h3("Events stored a second")
             self._rate = Chart({}, label="Events stored a second")
             html.h3("Lag: plant seconds from a live alarm to its commit")
@@ -65,7 +65,7 @@ class Ingest:
         for chart in (self._rate, self._lag):
             chart.classes("ac-low")
 
-    def tell(self, pulse: Pulse) -> None:
+    def tell(self, pulse: StatusPoller) -> None:
         """Draw the minutes up to now."""
         status = pulse.beats[-1].status
         now, ingest = pulse.beats[-1].at, status.ingest
@@ -157,7 +157,7 @@ class Foundations:
 
     def __init__(self) -> None:
         with panel("What it stands on"):
-            self._place = Renewed(_foundations)
+            self._place = Refreshable(_foundations)
 
     def tell(self, status: Status) -> None:
         """Show how they are."""

@@ -8,7 +8,7 @@ from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
 from service.page.parts.blocks import when
-from wire.rest.quarantine import WholeItem
+from wire.rest.quarantine import QuarantineItemDetail
 
 _SHOWN_BYTES = 4096
 _A_LINE = 16
@@ -42,7 +42,7 @@ class Item:
         """Show none."""
         self._place.clear()
 
-    def show(self, item: WholeItem) -> None:
+    def show(self, item: QuarantineItemDetail) -> None:
         """Show this one."""
         self._place.clear()
         with self._place, html.article().classes("ac-item"):
@@ -61,7 +61,7 @@ class Item:
             if item.text is not None:
                 self._correction(item)
 
-    def _correction(self, item: WholeItem) -> None:
+    def _correction(self, item: QuarantineItemDetail) -> None:
         async def send(event: GenericEventArguments) -> None:
             await self._replay(item.id, str(event.args))
 

@@ -6,9 +6,9 @@ from service.page.frame import Told, complaining
 from service.page.health.asking import ask_why
 from service.page.parts.blocks import panel, percent
 from service.page.parts.forms import Typed, choice, entry, form
-from service.page.parts.records import Cell, Column, Records, Row, alarm, deeds, link, moment, word
-from service.page.parts.renewed import Renewed
-from wire.rest.notices import DeliveryView, NoticeView
+from service.page.parts.records import Cell, Column, DataTable, Row, alarm, deeds, link, moment, word
+from service.page.parts.renewed import Refreshable
+from wire.rest.notices import DeliveryView, NotificationView
 from wire.rest.webhooks import NewWebhook, WebhookView
 from wire.words import DeliveryState, Role, Severity
 
@@ -45,15 +45,15 @@ class Notices:
     def __init__(self, told: Told) -> None:
         self._told, self._admin = told, told.may(Role.ADMIN)
         with panel("Webhooks", note="who is told over HTTP as soon as an alarm becomes likely"):
-            self._no_webhooks = Renewed(_calm)
-            self._webhooks = Records(_WEBHOOKS, [], label="Webhooks", first=10, zone=told.zone)
-            self._webhooks.on_deed(self._on_webhook)
+            self._no_webhooks = Refreshable(_calm)
+            self._webhooks = DataTable(_WEBHOOKS, [], label="Webhooks", first=10, zone=told.zone)
+            self._webhooks.on_action(self._on_webhook)
             self._made = html.div()
             if self._admin:
                 self._form()
         with panel("Notices", note="likely alarms that were news, newest first", wide=True):
-            self._no_notices = Renewed(_calm)
-            self._notices = Records(_NOTICES, [], label="Notices", first=8, zone=told.zone)
+            self._no_notices = Refreshable(_calm)
+            self._notices = DataTable(_NOTICES, [], label="Notices", first=8, zone=told.zone)
         ui.timer(_RENEWED, self.renew)
 
     async def renew(self) -> None:
@@ -145,7 +145,7 @@ def _secret(made: NewWebhook) -> None:
         html.p("Every delivery is signed with it; give it to the receiver, then try the webhook with Test.")
 
 
-def _webhook(one: WebhookView, notices: list[NoticeView]) -> Row:
+def _webhook(one: WebhookView, notices: list[NotificationView]) -> Row:
     where = f"{one.site}/{one.machine}" if one.machine else one.site or "all sites"
     severity = dict(_SEVERITIES)[one.severity]
     state = word("on", "●", "ac-good") if one.enabled else word("off", "✕", "ac-bad-word", title=one.trouble)
@@ -171,7 +171,7 @@ def _delivery(last: DeliveryView | None) -> Cell:
     return word(last.state.replace("_", " "), sign, tone, title=last.answer) | {"more": f"{tries}{answer}"}
 
 
-def _notice(one: NoticeView, zones: dict[str, str]) -> Row:
+def _notice(one: NotificationView, zones: dict[str, str]) -> Row:
     key = f"{one.site}/{one.machine}"
     if one.open:
         state = word("open", "◆", "ac-sev-medium", 1)

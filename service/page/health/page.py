@@ -7,7 +7,7 @@ from service.page.health.agents import Agents
 from service.page.health.condition import Banner, Foundations, Ingest
 from service.page.health.notices import Notices
 from service.page.health.quarantine import Quarantine
-from service.page.pulse import Pulse
+from service.page.pulse import StatusPoller
 
 
 async def health(told: Told) -> None:
@@ -25,7 +25,7 @@ async def health(told: Told) -> None:
             foundations = Foundations()
             Notices(told)
 
-    def tell(pulse: Pulse) -> None:
+    def tell(pulse: StatusPoller) -> None:
         banner.tell(pulse)
         if pulse.beats:
             status = pulse.beats[-1].status

@@ -6,10 +6,10 @@ from alarmcast import Conflict
 from service.page.frame import Told, complaining
 from service.page.health.item import Item
 from service.page.parts.blocks import panel, teach
-from service.page.parts.records import Column, Records, Row, deeds, link, moment
-from service.page.parts.renewed import Renewed
+from service.page.parts.records import Column, DataTable, Row, deeds, link, moment
+from service.page.parts.renewed import Refreshable
 from wire.rest.health import QuarantineTotals
-from wire.rest.quarantine import ItemView, ReplayView
+from wire.rest.quarantine import QuarantineItemView, ReplayView
 from wire.words import Role
 
 MEANINGS = {
@@ -45,13 +45,13 @@ class Quarantine:
         with panel(
             "Quarantine", note="what was refused is kept whole until it is replayed or grows old", wide=True
         ):
-            self._calm = Renewed(_calm)
-            self._reasons = Records(_REASONS, [], label="Quarantine by reason", first=12, zone=told.zone)
-            self._reasons.on_deed(self._on_reason)
+            self._calm = Refreshable(_calm)
+            self._reasons = DataTable(_REASONS, [], label="Quarantine by reason", first=12, zone=told.zone)
+            self._reasons.on_action(self._on_reason)
             with html.div().classes("ac-inside") as self._inside:
-                self._title: Renewed[str] = Renewed(html.h3)
-                self._items = Records(_ITEMS, [], label="Items of this reason", first=10, zone=told.zone)
-                self._items.on_deed(self._on_item)
+                self._title: Refreshable[str] = Refreshable(html.h3)
+                self._items = DataTable(_ITEMS, [], label="Items of this reason", first=10, zone=told.zone)
+                self._items.on_action(self._on_item)
                 self._item = Item(self._replay, told.zone)
         self._inside.set_visibility(False)
 
@@ -125,7 +125,7 @@ def _say(result: ReplayView) -> None:
     ui.notify(f"Replayed: {', '.join(parts)}.", type="warning" if result.refused else "positive")
 
 
-def _row(item: ItemView) -> Row:
+def _row(item: QuarantineItemView) -> Row:
     whose = link(item.machine, f"/machines/{item.machine}") if item.machine else item.topic
     return Row(
         str(item.id),

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from nicegui import events, ui
 
 from alarmcast import AlarmcastError, AsyncClient
-from service.page.parts.deed_dialog import DeedDialog
+from service.page.parts.deed_dialog import ConfirmDialog
 from wire.rest.models import ModelDetail, ModelView
 from wire.words import Standing
 
@@ -19,7 +19,7 @@ class Deeds:
         self._client = client
         self._done = done
         self._serving: str | None = None  # as the reader saw it when the dialog about a promotion opened
-        self._dialog = DeedDialog()
+        self._dialog = ConfirmDialog()
         self._dialog.on("deed", self._do)
         self._deeds: dict[str, Deed] = {
             "promote": self._promote,

@@ -9,7 +9,7 @@ from nicegui import events, html
 from alarmcast import AlarmcastError, ApiError, AsyncClient
 from service.page.learning.elements import EnrolForm
 from wire.identity import MachineId
-from wire.rest.machines import KnockView
+from wire.rest.machines import UnregisteredMachineView
 
 _PULSE = 0.5  # seconds between two looks at a file that is being stored
 _MOST_KNOCKS = 8
@@ -31,7 +31,7 @@ class Enrolment:
         """Let the form show how far its machine is."""
         self._form.watch(jobs)
 
-    def offer(self, knocking: list[KnockView]) -> None:
+    def offer(self, knocking: list[UnregisteredMachineView]) -> None:
         """Offer those who speak without being enrolled."""
         self._knocks.clear()
         if not knocking:
@@ -44,7 +44,7 @@ class Enrolment:
                 if len(knocking) > _MOST_KNOCKS:
                     html.span(f"and {len(knocking) - _MOST_KNOCKS} more").classes("quiet")
 
-    def _offer(self, one: KnockView) -> None:
+    def _offer(self, one: UnregisteredMachineView) -> None:
         button = html.button(f"Enrol {one.site}/{one.machine}", type="button").classes("ac-button")
         button.on("click", lambda: self._form.fill(one.site, one.machine))
 

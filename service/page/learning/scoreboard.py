@@ -9,7 +9,7 @@ from alarmcast import AsyncClient
 from service.page.frame import complaining
 from service.page.parts.blocks import NOTHING, Cell, figures, number, percent, table, teach
 from service.page.parts.elements import Chart
-from wire.rest.scores import BinView, BoardView, LineView, StandingView
+from wire.rest.scores import CalibrationBinView, ScoreboardView, ScoreRow, ScoreSummaryView
 from wire.words import Grouping
 
 SPANS = {"7": "7 days", "30": "30 days", "90": "90 days"}
@@ -32,7 +32,7 @@ class Board:
                 self._choose_lines,
             )
         self._place = html.div().classes("ac-stack")
-        self._shown: BoardView | None = None
+        self._shown: ScoreboardView | None = None
 
     async def renew(self) -> None:
         """Ask again, and draw anew what changed."""
@@ -66,11 +66,11 @@ class Board:
             await self.renew()
 
 
-def _without_times(board: BoardView) -> dict[str, Any]:
+def _without_times(board: ScoreboardView) -> dict[str, Any]:
     return board.model_dump(exclude={"since", "until"})
 
 
-def _draw(board: BoardView, by: Grouping) -> None:
+def _draw(board: ScoreboardView, by: Grouping) -> None:
     total = board.total
     if total is None:
         teach(
@@ -110,7 +110,7 @@ def _draw(board: BoardView, by: Grouping) -> None:
             _table(board, by)
 
 
-def _table(board: BoardView, by: Grouping) -> None:
+def _table(board: ScoreboardView, by: Grouping) -> None:
     lines = sorted(board.lines, key=lambda line: -(line.figures.model.positives if by is Grouping.CODE else 0))
     head = (
         LINES[by].capitalize(),
@@ -133,7 +133,7 @@ def _table(board: BoardView, by: Grouping) -> None:
         html.p(f"and {len(lines) - _MOST} more over REST").classes("small quiet")
 
 
-def _line(line: LineView, by: Grouping) -> tuple[Cell, ...]:
+def _line(line: ScoreRow, by: Grouping) -> tuple[Cell, ...]:
     name = {
         Grouping.MACHINE: f"{line.site}/{line.machine}",
         Grouping.CODE: f"{line.code} {line.text}",
@@ -153,7 +153,7 @@ def _line(line: LineView, by: Grouping) -> tuple[Cell, ...]:
     )
 
 
-def calibration(total: StandingView) -> dict[str, Any]:
+def calibration(total: ScoreSummaryView) -> dict[str, Any]:
     """Return the reliability curve of the model and of the base rate, with the diagonal."""
     most = max((one.pairs for one in (*total.model.reliability, *total.base_rate.reliability)), default=1)
     axis = {
@@ -186,7 +186,7 @@ def calibration(total: StandingView) -> dict[str, Any]:
     }
 
 
-def _curve(name: str, bins: list[BinView], most: int, color: str, symbol: str) -> dict[str, Any]:
+def _curve(name: str, bins: list[CalibrationBinView], most: int, color: str, symbol: str) -> dict[str, Any]:
     return {
         "name": name,
         "type": "line",
@@ -208,14 +208,14 @@ def _curve(name: str, bins: list[BinView], most: int, color: str, symbol: str) -
     }
 
 
-def _beside(board: BoardView, total: StandingView) -> str:
+def _beside(board: ScoreboardView, total: ScoreSummaryView) -> str:
     parts = [f"{board.waiting:,} wait to be scored", f"{total.revised:,} were scored again for something late"]
     if total.unheard:
         parts.append(f"{total.unheard:,} left out because events of their horizon were lost")
     return ", ".join(parts) + "."
 
 
-def _calibration_words(total: StandingView) -> str:
+def _calibration_words(total: ScoreSummaryView) -> str:
     parts = ", ".join(f"{percent(one.said)} came {percent(one.came)}" for one in total.model.reliability)
     return f"Calibration of the model, what was said and what came: {parts}."
 

@@ -13,12 +13,12 @@ from service.page.frame import Told, complaining
 from service.page.machine.elements import Deeds, ForecastBars, WhyBars
 from service.page.parts.blocks import panel, teach
 from wire.forecasts import Forecast
-from wire.rest.hush import AcknowledgementView, ShelfView
+from wire.rest.hush import AcknowledgementView, ShelvedAlarmView
 from wire.words import Role
 
 
 @dataclass
-class Outlook:
+class ForecastPanel:
     """Forecast, reasons and deeds; the chosen alarm stays chosen whatever is renewed."""
 
     told: Told
@@ -26,7 +26,7 @@ class Outlook:
     zone: str
     chosen: int | None = None
     forecast: Forecast | None = None
-    shelves: list[ShelfView] = field(default_factory=list)
+    shelves: list[ShelvedAlarmView] = field(default_factory=list)
     known: list[AcknowledgementView] = field(default_factory=list)
     left: bool = False  # the machine has been let go: nothing is asked or shown any more
     _why_not: str = ""

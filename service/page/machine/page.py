@@ -12,7 +12,7 @@ from service.page.frame import Told, follow, frame
 from service.page.machine.elements import MachineHead
 from service.page.machine.gaps import Gaps
 from service.page.machine.missing import missing
-from service.page.machine.outlook import Outlook
+from service.page.machine.outlook import ForecastPanel
 from service.page.machine.record import Record
 from service.page.machine.timeline import Timeline
 from service.page.parts.blocks import machine_title
@@ -76,7 +76,7 @@ class _MachinePage:
     def __post_init__(self) -> None:
         self.key = f"{self.view.site}/{self.view.machine}"
         place = (self.told, self.key, self.view.time_zone)
-        self.outlook, self.timeline = Outlook(*place), Timeline(*place)
+        self.outlook, self.timeline = ForecastPanel(*place), Timeline(*place)
         self.record, self.gaps = Record(*place), Gaps(*place)
         self.keeper = _Keeper(
             [

@@ -10,7 +10,7 @@ from service.page.machine.elements import PastGrid
 from service.page.machine.score_chart import MEASURES, options, spoken
 from service.page.parts.blocks import panel, teach
 from service.page.parts.elements import Chart
-from wire.rest.scores import BoardView
+from wire.rest.scores import ScoreboardView
 from wire.words import Grouping
 
 _AT_ONCE = 200  # two days of forecasts every quarter of an hour
@@ -24,7 +24,7 @@ class Record:
     machine: str
     zone: str
     measure: str = "f1"
-    board: BoardView | None = None
+    board: ScoreboardView | None = None
 
     def draw(self) -> None:
         """Draw the grid of past forecasts."""

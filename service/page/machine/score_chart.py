@@ -4,7 +4,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from service.page.parts.blocks import number
-from wire.rest.scores import BoardView, LineView, ScoresView
+from wire.rest.scores import ScoreboardView, ScoreRow, ScoresView
 
 
 class Measure(NamedTuple):
@@ -39,7 +39,7 @@ _WHO = {
 }
 
 
-def options(board: BoardView, measure: str) -> dict[str, Any]:
+def options(board: ScoreboardView, measure: str) -> dict[str, Any]:
     """Return the chart's options as plain data."""
     lines = sorted(board.lines, key=lambda line: line.day or date.min)
     return {
@@ -73,7 +73,7 @@ def options(board: BoardView, measure: str) -> dict[str, Any]:
     }
 
 
-def spoken(board: BoardView, measure: str) -> str:
+def spoken(board: ScoreboardView, measure: str) -> str:
     """Return the chart as a sentence."""
     if board.total is None:
         return "No scores yet"
@@ -82,7 +82,7 @@ def spoken(board: BoardView, measure: str) -> str:
     return f"{MEASURES[measure].title} by day over {len(board.lines)} days; in all {words}"
 
 
-def _series(lines: list[LineView], who: str, measure: str) -> dict[str, Any]:
+def _series(lines: list[ScoreRow], who: str, measure: str) -> dict[str, Any]:
     name, colour, dash, symbol = _WHO[who]
     points = []
     for line in lines:
@@ -108,6 +108,6 @@ def _series(lines: list[LineView], who: str, measure: str) -> dict[str, Any]:
     }
 
 
-def _name(line: LineView) -> str:
+def _name(line: ScoreRow) -> str:
     """Return the line's day, in UTC as the API has it."""
     return "" if line.day is None else f"{line.day:%a %d %b}"

@@ -30,7 +30,7 @@ class Field:
     more: dict[str, Any] = field(default_factory=dict)
 
 
-class DeedDialog(ui.element, component="deed_dialog.js", esm=_FIELDS):
+class ConfirmDialog(ui.element, component="deed_dialog.js", esm=_FIELDS):
     """Asks before a deed is done; emits ``deed`` with key, about, reason, force and what was typed, by fields."""
 
     def ask(  # noqa: PLR0913 - a deed has as many sides as people must know of

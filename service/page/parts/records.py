@@ -33,7 +33,7 @@ class Row:
     cells: list[Cell]
 
 
-class Records(ui.element, component="records.js", esm=_WORDS):
+class DataTable(ui.element, component="records.js", esm=_WORDS):
     """A table; ``order`` is a column's place, negative numbers never: say ``down`` for the largest first."""
 
     def __init__(
@@ -69,7 +69,7 @@ class Records(ui.element, component="records.js", esm=_WORDS):
         self._props["chosen"] = key
         self.update()
 
-    def on_deed(self, done: Callable[[str, str], Awaitable[None]]) -> None:
+    def on_action(self, done: Callable[[str, str], Awaitable[None]]) -> None:
         """Call ``done(deed, key)`` when somebody presses a deed's button."""
 
         async def pressed(event: GenericEventArguments) -> None:

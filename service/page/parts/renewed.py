@@ -8,7 +8,7 @@ from nicegui import html
 T = TypeVar("T")
 
 
-class Renewed(Generic[T]):
+class Refreshable(Generic[T]):
     """Draws with ``draw``; what is equal to what is shown is not drawn again, so that nobody loses the focus."""
 
     def __init__(self, draw: Callable[[T], None], *, style: str = "ac-renewed") -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from nicegui import html, ui
 
-from service.page.frame import bare_frame
+from service.page.frame import login_layout
 
 _NAME = {"name": "name", "label": "Name", "type": "text", "autocomplete": "username"}
 _PASSWORD = {"name": "password", "label": "Password", "type": "password", "autocomplete": "current-password"}
@@ -23,7 +23,7 @@ class SecretForm(ui.element, component="form.js"):
 
 def sign_in(wanted: str) -> None:
     """Draw the form that leads to the page that was wanted."""
-    with bare_frame("Sign in"):
+    with login_layout("Sign in"):
         SecretForm(
             title="Sign in",
             note="The first admin's password was printed when the service was first started; "
@@ -38,7 +38,7 @@ def sign_in(wanted: str) -> None:
 def password(name: str, *, must: bool) -> None:
     """Draw the form with which somebody takes another password."""
     why = "The one you have was told once; take one of your own before you go on." if must else ""
-    with bare_frame("Another password"):
+    with login_layout("Another password"):
         SecretForm(
             title=f"Another password for {name}",
             note=f"{why} At least 12 characters: a few unrelated words are good.".strip(),

@@ -25,7 +25,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Bookmark:
+class CopyCheckpoint:
     """What is copied, in which schema, and how far each table has come."""
 
     source: str
@@ -36,12 +36,12 @@ class Bookmark:
         """Return where a table goes on."""
         return self.places.get(table.name, Place())
 
-    def moved(self, table: Table, place: Place) -> "Bookmark":
+    def moved(self, table: Table, place: Place) -> "CopyCheckpoint":
         """Return the bookmark after another piece of a table."""
         return replace(self, places={**self.places, table.name: place})
 
 
-def find(connection: Connection) -> Bookmark | None:
+def find(connection: Connection) -> CopyCheckpoint | None:
     """Return the bookmark of a copy that was begun, if one was."""
     if not inspect(connection).has_table(UNFINISHED_COPY):
         return None
@@ -50,20 +50,20 @@ def find(connection: Connection) -> Bookmark | None:
         name: Place(place["rows"], None if place["after"] is None else tuple(place["after"]))
         for name, place in state["places"].items()
     }
-    return Bookmark(state["source"], state["schema"], places)
+    return CopyCheckpoint(state["source"], state["schema"], places)
 
 
-def lay(connection: Connection, bookmark: Bookmark) -> None:
+def lay(connection: Connection, bookmark: CopyCheckpoint) -> None:
     """Begin a copy."""
     _bookmark.create(connection)
     connection.execute(insert(_bookmark).values(state=json.dumps(asdict(bookmark))))
 
 
-def move(connection: Connection, bookmark: Bookmark) -> None:
+def move(connection: Connection, bookmark: CopyCheckpoint) -> None:
     """Say how far the copy has come, in the transaction that brought it there."""
     connection.execute(update(_bookmark).values(state=json.dumps(asdict(bookmark))))
 
 
-def take_out(connection: Connection) -> None:
+def finish(connection: Connection) -> None:
     """End a copy: from now on the target is a database like any other."""
     _bookmark.drop(connection)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Table, func, select
 
 from service.errors import Conflict
 from service.store.transfer.pieces import TABLES, all_rows
-from service.store.transfer.side import Side
+from service.store.transfer.side import CopyEndpoint
 from service.store.transfer.told import Stage, Told
 
 _MODULUS = 1 << 64
@@ -37,7 +37,7 @@ def fingerprint(connection: Connection, table: Table, *, told: Callable[[int], N
     return Fingerprint(rows, checksum % _MODULUS)
 
 
-def insist_on_equality(source: Side, target: Side, *, told: Told) -> None:
+def verify_equal(source: CopyEndpoint, target: CopyEndpoint, *, told: Told) -> None:
     """Raise :class:`Conflict`, naming every table that differs and how."""
     differences = [
         f"{table.name} ({difference})"
@@ -51,7 +51,7 @@ def insist_on_equality(source: Side, target: Side, *, told: Told) -> None:
         )
 
 
-def _difference(source: Side, target: Side, table: Table, told: Told) -> str | None:
+def _difference(source: CopyEndpoint, target: CopyEndpoint, table: Table, told: Told) -> str | None:
     with source.database.read() as connection:
         total = 2 * connection.execute(select(func.count()).select_from(table)).scalar_one()
         original = fingerprint(connection, table, told=lambda rows: told(Stage.CHECKING, table.name, rows, total))

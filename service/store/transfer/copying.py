@@ -7,17 +7,17 @@ from sqlalchemy import Connection, Table, func, select
 from service.errors import Conflict, InputRejected, WrongSchema
 from service.store.schema import known_revisions
 from service.store.transfer import bookmark as bookmarks
-from service.store.transfer.bookmark import Bookmark, Place
-from service.store.transfer.comparison import insist_on_equality
+from service.store.transfer.bookmark import CopyCheckpoint, Place
+from service.store.transfer.comparison import verify_equal
 from service.store.transfer.pieces import TABLES, key_of, pieces, write
 from service.store.transfer.settling import settle
-from service.store.transfer.side import Side
+from service.store.transfer.side import CopyEndpoint
 from service.store.transfer.told import Stage, Told
-from service.store.transfer.weights import bring_weights
+from service.store.transfer.weights import copy_weights
 
 
 @dataclass(frozen=True)
-class Copied:
+class CopyResult:
     """How many rows were copied, how many of them by earlier runs, and which versions' weights are lost."""
 
     rows: int
@@ -25,27 +25,27 @@ class Copied:
     lost: tuple[str, ...]
 
 
-def copy_store(source: Side, target: Side, *, told: Told) -> Copied:
+def copy_store(source: CopyEndpoint, target: CopyEndpoint, *, told: Told) -> CopyResult:
     """Copy every table, going on where an earlier run was cut off; a difference at the end is a :class:`Conflict`.
 
     Either may be SQLite or PostgreSQL, and nobody else may use them meanwhile.
     """
-    _insist_on_two(source, target)
+    _require_different(source, target)
     with source.held(), target.held():
-        _insist_on_the_schema(source)
+        _require_current_schema(source)
         bookmark = _begun(source, target)
         before = sum(place.rows for place in bookmark.places.values())
         for table in TABLES:
             bookmark = _copy_table(source, target, table, bookmark, told)
-        insist_on_equality(source, target, told=told)
-        lost = bring_weights(source, target)
+        verify_equal(source, target, told=told)
+        lost = copy_weights(source, target)
         with target.database.write() as connection:
             settle(connection, from_sqlite=source.database.is_sqlite)
-            bookmarks.take_out(connection)
-    return Copied(sum(place.rows for place in bookmark.places.values()), before, lost)
+            bookmarks.finish(connection)
+    return CopyResult(sum(place.rows for place in bookmark.places.values()), before, lost)
 
 
-def _insist_on_two(source: Side, target: Side) -> None:
+def _require_different(source: CopyEndpoint, target: CopyEndpoint) -> None:
     if source.name == target.name:
         raise InputRejected(f"{source.name} is named twice; name an empty database to copy into.")
     if source.folder is not None and source.folder == target.folder:
@@ -54,7 +54,7 @@ def _insist_on_two(source: Side, target: Side) -> None:
         raise InputRejected(f"There is no database {source.name} to copy.")
 
 
-def _insist_on_the_schema(source: Side) -> None:
+def _require_current_schema(source: CopyEndpoint) -> None:
     schema = source.database.schema()
     if not schema.is_current:
         raise WrongSchema(
@@ -63,15 +63,15 @@ def _insist_on_the_schema(source: Side) -> None:
         )
 
 
-def _begun(source: Side, target: Side) -> Bookmark:
+def _begun(source: CopyEndpoint, target: CopyEndpoint) -> CopyCheckpoint:
     """Return where to go on; the bookmark of a new copy is laid into an empty database."""
     with target.database.read() as connection:
         found = bookmarks.find(connection)
-    wanted = Bookmark(source.name, known_revisions()[-1])
+    wanted = CopyCheckpoint(source.name, known_revisions()[-1])
     if found is None:
         target.database.upgrade()
         with target.database.write() as connection:
-            _insist_on_emptiness(connection, target)
+            _require_empty(connection, target)
             bookmarks.lay(connection, wanted)
         return wanted
     if (found.source, found.schema) != (wanted.source, wanted.schema):
@@ -82,7 +82,7 @@ def _begun(source: Side, target: Side) -> Bookmark:
     return found
 
 
-def _insist_on_emptiness(connection: Connection, target: Side) -> None:
+def _require_empty(connection: Connection, target: CopyEndpoint) -> None:
     for table in TABLES:
         if connection.execute(select(table).limit(1)).first() is not None:
             raise Conflict(
@@ -91,7 +91,9 @@ def _insist_on_emptiness(connection: Connection, target: Side) -> None:
             )
 
 
-def _copy_table(source: Side, target: Side, table: Table, bookmark: Bookmark, told: Told) -> Bookmark:
+def _copy_table(
+    source: CopyEndpoint, target: CopyEndpoint, table: Table, bookmark: CopyCheckpoint, told: Told
+) -> CopyCheckpoint:
     place = bookmark.place(table)
     with source.database.read() as reading:
         total = reading.execute(select(func.count()).select_from(table)).scalar_one()

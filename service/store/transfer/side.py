@@ -25,7 +25,7 @@ _OTHERS = text(
 
 
 @dataclass(frozen=True)
-class Side:
+class CopyEndpoint:
     """A database to copy from or into; its ``name`` is fit to be shown."""
 
     name: str
@@ -42,7 +42,7 @@ class Side:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Hold a session with a lock of ours, once nobody else works as the same user of PostgreSQL."""
-        self._insist_on_an_answer()
+        self._require_reachable()
         with self.database.read() as connection:
             deadline = time.monotonic() + self.patience
             lock = {"key": Advisory.COPY.value}
@@ -59,7 +59,7 @@ class Side:
             raise DatabaseInUse(f"{self.name} {trouble}. Stop the service and whatever else works on it first.")
         time.sleep(0.2)
 
-    def _insist_on_an_answer(self) -> None:
+    def _require_reachable(self) -> None:
         try:
             self.database.ping()
         except Unavailable as error:
@@ -81,14 +81,14 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def opened(written: str, *, patience: float = 10.0) -> Iterator[Side]:
+def opened(written: str, *, patience: float = 10.0) -> Iterator[CopyEndpoint]:
     """Open a database that a person named: by a URL, or SQLite by its folder or its file."""
     url = _url(written)
     whole = url.render_as_string(hide_password=False)
     database = Database(whole, patience=_CONNECT_SECONDS, stalled=0)  # one end idles while the other one works
     try:
         folder = Path(str(url.database)).parent if database.is_sqlite else None
-        yield Side(_shown(url), database, folder, patience)
+        yield CopyEndpoint(_shown(url), database, folder, patience)
     finally:
         database.close()
 

@@ -7,11 +7,11 @@ from sqlalchemy import select
 from service.errors import Unavailable
 from service.store.dialect import insert_new
 from service.store.tables import model_versions, weights
-from service.store.transfer.side import Side
+from service.store.transfer.side import CopyEndpoint
 from service.store.weights import WeightsFolder
 
 
-def bring_weights(source: Side, target: Side) -> tuple[str, ...]:
+def copy_weights(source: CopyEndpoint, target: CopyEndpoint) -> tuple[str, ...]:
     """Give the target every version's weights; return the versions whose weights the source has lost.
 
     Those are no obstacle: they serve after the copy as little as before.
@@ -29,7 +29,7 @@ def bring_weights(source: Side, target: Side) -> tuple[str, ...]:
     return tuple(lost)
 
 
-def _read(side: Side, name: str) -> bytes | None:
+def _read(side: CopyEndpoint, name: str) -> bytes | None:
     if side.folder is not None:
         try:
             return WeightsFolder(side.folder / "weights").read(name)
@@ -40,7 +40,7 @@ def _read(side: Side, name: str) -> bytes | None:
     return body if body is not None and sha256(body).hexdigest() == name else None
 
 
-def _write(side: Side, name: str, body: bytes) -> None:
+def _write(side: CopyEndpoint, name: str, body: bytes) -> None:
     if side.folder is not None:
         WeightsFolder(side.folder / "weights").write(name, body)
         return

@@ -5,9 +5,9 @@ from threading import Event
 import pytest
 from sqlalchemy import select
 
-from service.bootstrap.cluster import Cluster, Hooks
-from service.core.process import Member, Report, Turn
-from service.flows.feed import Feed
+from service.bootstrap.cluster import ClusterCallbacks, PostgresCluster
+from service.core.process import Lease, Member, Report
+from service.flows.feed import EventBus
 from service.store.engine import Database
 from service.store.tables import turns
 from tests.conftest import wait_until
@@ -30,12 +30,12 @@ def test_a_turn_is_kept_while_a_report_waits_for_a_part_that_does_not_answer(dat
         answers.wait(60)
         return Report(ready=True, turns=held)
 
-    hooks = Hooks(report, lambda _signal: None, lambda: None, lambda _mine: None)
+    hooks = ClusterCallbacks(report, lambda _signal: None, lambda: None, lambda _mine: None)
     member = Member("host-1", frozenset({ProcessRole.WORKER}), NOW)
-    cluster = Cluster(member, database, Feed(most_listeners=1), hooks)
+    cluster = PostgresCluster(member, database, EventBus(most_listeners=1), hooks)
     cluster.start()
     try:
-        wait_until(lambda: asked.is_set() and cluster.holds(Turn.DUTIES), "it holds its turn and is asked")
+        wait_until(lambda: asked.is_set() and cluster.holds(Lease.LEADER), "it holds its turn and is asked")
         first = held_until(database)
         wait_until(lambda: held_until(database) > first, "it has renewed its turn")
     finally:

@@ -20,7 +20,7 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.broker.link import Delivery
 from service.core.machine import Agent, Machine
-from service.core.recording import Quarantined, Recording
+from service.core.recording import EventWrite, Quarantined
 from service.errors import InputRejected
 from service.store.backup import back_up
 from service.web.observed import Observed
@@ -98,7 +98,7 @@ def test_agents_machines_and_what_waits_with_them_are_counted(service: Service, 
         rows[1]: Agent(online=True, heard_at=NOW, version="1", epoch=uuid4(), spooled=90, skew_ms=-700),
         rows[2]: Agent(online=False, heard_at=NOW, version="1", epoch=uuid4(), spooled=7, skew_ms=None),
     }
-    stores.events.commit(Recording(micros(NOW), told=agents))
+    stores.events.commit(EventWrite(micros(NOW), told=agents))
     told = Scrape(service)
     presence = [told("agents", presence=word) for word in ("online", "stale", "offline", "never")]
     assert presence == [2, 0, 1, 1]
@@ -192,7 +192,7 @@ def test_no_label_is_a_machine_or_a_code(service: Service, stores: Stores, fille
     raise_alarms(stores, filler, (NOW - timedelta(minutes=9), 137))
     heard(stores, filler)
     items = [Quarantined(filler.row, "alarmcast/v1/padova/filler-1/events", "bad_event", "d", b"x")]
-    stores.events.commit(Recording(micros(NOW), quarantined=items))
+    stores.events.commit(EventWrite(micros(NOW), quarantined=items))
     told = Scrape(service)
     names = {label for _, labels in told.samples for label, _ in labels}
     assert not names & {"site", "machine", "code"}

@@ -135,7 +135,7 @@ def test_who_is_held_exists_and_is_kept_out_until_let_in(guarded: GuardedMosquit
     guarded.security.hold(FILLER)
     with trying(guarded, NAME, "new") as agent:
         assert agent.is_in, "who is there already is left alone"
-        guarded.security.keep_out(FILLER)
+        guarded.security.disable(FILLER)
         assert agent.gone.wait(10)
 
 

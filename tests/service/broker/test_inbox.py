@@ -52,7 +52,7 @@ def test_one_machine_alone_may_fill_the_inbox_and_no_more() -> None:
     inbox = Inbox(InboxLimits(messages=100, patience=0))
     taken = [inbox.put(message("only", mid)) for mid in range(150)]
     assert taken == [True] * 100 + [False] * 50
-    assert inbox.sent_back["alarmcast/v1/padova/only"] == 50
+    assert inbox.rejected["alarmcast/v1/padova/only"] == 50
 
 
 def test_a_flood_leaves_room_for_machines_that_have_spoken() -> None:
@@ -93,7 +93,7 @@ def test_while_the_store_takes_messages_a_full_inbox_lets_the_broker_wait() -> N
         taken += inbox.take(BatchLimits(events=5, seconds=1), timeout=10)
     filler.join()
     assert [delivery.mid for delivery in taken] == list(range(100))
-    assert not inbox.sent_back
+    assert not inbox.rejected
 
 
 def test_a_closed_inbox_lets_nobody_wait_and_acks_nothing() -> None:
@@ -105,4 +105,4 @@ def test_a_closed_inbox_lets_nobody_wait_and_acks_nothing() -> None:
     waiting.join(timeout=30)
     assert not waiting.is_alive()
     assert inbox.put(message("a", 3)), "what is not sent back is not acked to the broker"
-    assert not inbox.sent_back
+    assert not inbox.rejected

@@ -12,10 +12,10 @@ from service.broker.inbox import BatchLimits
 from service.broker.ingester import Ingester
 from service.broker.link import Delivery
 from service.core.machine import Machine
-from service.core.recording import Recorded, Recording
+from service.core.recording import EventWrite, WriteResult
 from service.errors import Unavailable
 from service.flows.record_events import TimePolicy
-from service.flows.registry import Registry
+from service.flows.registry import MachineCache
 from service.store.tables import quarantine
 from tests.conftest import wait_until
 from tests.service.conftest import EPOCH, NOW
@@ -52,7 +52,7 @@ class BreakingStore:
     def __init__(self, stores: Stores, *, breaks_on: int = -1, away: int = 0) -> None:
         self._stores, self._breaks_on, self._away = stores, breaks_on, away
 
-    def commit(self, recording: Recording) -> Recorded:
+    def commit(self, recording: EventWrite) -> WriteResult:
         if any(row.code == self._breaks_on for row in recording.events):
             raise OverflowError("no such integer")
         if self._away:
@@ -61,7 +61,7 @@ class BreakingStore:
         return self._stores.events.commit(recording)
 
 
-class AwayAtFirst(Registry):
+class AwayAtFirst(MachineCache):
     """A registry whose store does not answer at first."""
 
     failures = 3
@@ -83,7 +83,9 @@ def event(mid: int, code: int) -> Delivery:
     return Delivery(0, mid, 1, TOPIC, body.encode(), retained=False)
 
 
-def ingest(stores: Stores, registry: Registry, recorder: BreakingStore, *deliveries: Delivery) -> RecordingLink:
+def ingest(
+    stores: Stores, registry: MachineCache, recorder: BreakingStore, *deliveries: Delivery
+) -> RecordingLink:
     ingester = Ingester(
         registry=registry,
         recorder=recorder,
@@ -113,7 +115,7 @@ def test_only_what_was_raised_since_the_agent_is_connected_counts_as_lag(stores:
         online=True, agent="1", epoch=EPOCH, spooled=2, at=NOW, connected_at=NOW - timedelta(minutes=30)
     )
     minutes = [timedelta(minutes=minute) for minute in (1, 20, 40, 60 * 24 * 30)]
-    registry, store = Registry(stores.machines), BreakingStore(stores)
+    registry, store = MachineCache(stores.machines), BreakingStore(stores)
     for first, median, live in ((None, 60.0, 1), (state, 60.0, 2)):
         ingester = Ingester(
             registry=registry,
@@ -149,14 +151,14 @@ def test_a_message_that_breaks_us_is_quarantined_alone_and_the_rest_is_stored(
     stores: Stores, filler: Machine
 ) -> None:
     store = BreakingStore(stores, breaks_on=666)
-    link = ingest(stores, Registry(stores.machines), store, event(1, 5), event(2, 666), event(3, 7))
+    link = ingest(stores, MachineCache(stores.machines), store, event(1, 5), event(2, 666), event(3, 7))
     assert sorted(link.acked) == [1, 2, 3]
     assert stores.events.series(filler, NOW.replace(hour=0), NOW.replace(hour=23)).codes.tolist() == [5, 7]
     assert reasons(stores) == ["internal"]
 
 
 def test_a_store_that_is_away_is_waited_for(stores: Stores, filler: Machine) -> None:
-    ingest(stores, Registry(stores.machines), BreakingStore(stores, away=2), event(1, 5))
+    ingest(stores, MachineCache(stores.machines), BreakingStore(stores, away=2), event(1, 5))
     assert stores.events.first_at(filler) == NOW
 
 
@@ -176,7 +178,7 @@ def test_acks_of_scattered_numbers_are_split_below_the_limit_of_a_message(stores
             ([{"seq": seq, "code": 1, "at": at} for seq in part] for part in numbers), start=1
         )
     ]
-    link = ingest(stores, Registry(stores.machines), BreakingStore(stores), *messages)
+    link = ingest(stores, MachineCache(stores.machines), BreakingStore(stores), *messages)
     assert max(len(payload) for payload in link.payloads) <= MAX_BYTES
     acked = {seq for payload in link.payloads for first, seq in json.loads(payload)["seqs"] if first == seq}
     assert acked == {seq for part in numbers for seq in part}

@@ -9,9 +9,9 @@ import pytest
 from paho.mqtt.enums import MQTTProtocolVersion
 
 from service.broker.address import BrokerAddress
-from service.broker.link import Delivery, Hearing, Link
+from service.broker.link import Delivery, Link, SubscriptionMode
 from service.broker.probe import refusal
-from service.broker.watch import BrokerWatch
+from service.broker.watch import BrokerStats
 from tests.conftest import Mosquitto, wait_until
 
 EVENTS, STATE = "alarmcast/v1/padova/filler-1/events", "alarmcast/v1/padova/filler-1/state"
@@ -20,9 +20,11 @@ EVENTS, STATE = "alarmcast/v1/padova/filler-1/events", "alarmcast/v1/padova/fill
 class Listener:
     """A link, and the topics of all that it heard."""
 
-    def __init__(self, broker: Mosquitto, name: str, hearing: Hearing, protocol: MQTTProtocolVersion) -> None:
+    def __init__(
+        self, broker: Mosquitto, name: str, hearing: SubscriptionMode, protocol: MQTTProtocolVersion
+    ) -> None:
         self.heard: list[str] = []
-        self.watch = BrokerWatch(queue_alarm=1)
+        self.watch = BrokerStats(queue_alarm=1)
         self.link = Link(
             BrokerAddress("127.0.0.1", broker.port, protocol=protocol),
             client_id=name,
@@ -38,7 +40,9 @@ class Listener:
 
 
 @contextmanager
-def listening(broker: Mosquitto, hearing: Hearing, protocol: MQTTProtocolVersion) -> Iterator[list[Listener]]:
+def listening(
+    broker: Mosquitto, hearing: SubscriptionMode, protocol: MQTTProtocolVersion
+) -> Iterator[list[Listener]]:
     both = [Listener(broker, name, hearing, protocol) for name in ("alarmcast/a", "alarmcast/b")]
     for one in both:
         one.link.start()
@@ -55,7 +59,7 @@ def count(listeners: list[Listener], topic: str) -> list[int]:
 
 
 def test_by_mqtt_3_whoever_has_the_turn_hears_everything_and_the_others_wait(mosquitto: Mosquitto) -> None:
-    with listening(mosquitto, Hearing.IN_TURN, MQTTProtocolVersion.MQTTv311) as both:
+    with listening(mosquitto, SubscriptionMode.LEADER_ONLY, MQTTProtocolVersion.MQTTv311) as both:
         first, second = both
         first.link.publish(STATE, b"{}", retain=True)
         first.link.hear_for_all(True)  # noqa: FBT003 - it is all that is said
@@ -71,7 +75,7 @@ def test_by_mqtt_3_whoever_has_the_turn_hears_everything_and_the_others_wait(mos
 
 
 def test_what_was_heard_in_turn_is_heard_again_after_the_broker_was_away(mosquitto: Mosquitto) -> None:
-    with listening(mosquitto, Hearing.IN_TURN, MQTTProtocolVersion.MQTTv311) as both:
+    with listening(mosquitto, SubscriptionMode.LEADER_ONLY, MQTTProtocolVersion.MQTTv311) as both:
         both[0].link.hear_for_all(True)  # noqa: FBT003
         mosquitto.kill()
         wait_until(lambda: not any(one.link.connected for one in both), "both have lost it")
@@ -83,7 +87,7 @@ def test_what_was_heard_in_turn_is_heard_again_after_the_broker_was_away(mosquit
 
 @pytest.mark.parametrize("topic", [EVENTS, STATE])
 def test_by_mqtt_5_events_are_shared_out_and_states_are_heard_in_turn(mosquitto: Mosquitto, topic: str) -> None:
-    with listening(mosquitto, Hearing.SHARED, MQTTProtocolVersion.MQTTv5) as both:
+    with listening(mosquitto, SubscriptionMode.SHARED, MQTTProtocolVersion.MQTTv5) as both:
         both[0].link.publish(STATE, b"{}", retain=True)
         both[1].link.hear_for_all(True)  # noqa: FBT003
         wait_until(lambda: count(both, STATE) == [0, 1], "the broker has taken the second one's subscription")
@@ -103,7 +107,7 @@ def test_a_message_above_the_brokers_limit_is_refused_and_counted_and_the_connec
     mosquitto.kill()
     mosquitto.extra += extra
     mosquitto.start()
-    with listening(mosquitto, Hearing.ALL, MQTTProtocolVersion.MQTTv5) as (first, second):
+    with listening(mosquitto, SubscriptionMode.ALL, MQTTProtocolVersion.MQTTv5) as (first, second):
         first.link.publish(EVENTS, b"x" * size)
         first.link.publish(STATE, b"1")
         wait_until(lambda: count([second], STATE) == [1], "what is sent after it arrives")
@@ -118,7 +122,7 @@ def test_the_broker_is_reached_again_with_more_files_open_than_select_can_watch(
     try:
         with (
             ExitStack() as files,
-            listening(mosquitto, Hearing.ALL, MQTTProtocolVersion.MQTTv5) as (first, second),
+            listening(mosquitto, SubscriptionMode.ALL, MQTTProtocolVersion.MQTTv5) as (first, second),
         ):
             mosquitto.kill()
             wait_until(lambda: not (first.link.connected or second.link.connected), "both have lost it")

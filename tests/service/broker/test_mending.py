@@ -9,7 +9,7 @@ from service.broker.mending import mend
 from service.core.credential import Guard
 from service.core.machine import Machine
 from service.errors import Conflict, InputRejected, Unavailable
-from service.flows.credentials import CredentialDesk
+from service.flows.credentials import CredentialService
 from tests.conftest import wait_until
 from tests.guarded import GuardedMosquitto, trying
 from tests.service.conftest import FILLER
@@ -26,7 +26,7 @@ def empty(broker: GuardedMosquitto, left: bytes = b"") -> None:
 
 
 def test_a_broker_with_a_damaged_memory_lets_the_service_in_again_which_says_which_machines_are_locked_out(
-    desk: CredentialDesk,  # noqa: F811
+    desk: CredentialService,  # noqa: F811
     guarded: GuardedMosquitto,
     filler: Machine,
 ) -> None:

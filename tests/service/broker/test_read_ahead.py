@@ -5,18 +5,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.broker.read_ahead import ReadAhead
+from service.broker.read_ahead import BufferedSocket
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[ReadAhead, socket.socket]]:
+def ends() -> Iterator[tuple[BufferedSocket, socket.socket]]:
     ours, theirs = socket.socketpair()
     ours.settimeout(0)
     with ours, theirs:
-        yield ReadAhead(ours), theirs
+        yield BufferedSocket(ours), theirs
 
 
-def test_bytes_come_in_pieces_and_what_is_left_is_pending(ends: tuple[ReadAhead, socket.socket]) -> None:
+def test_bytes_come_in_pieces_and_what_is_left_is_pending(ends: tuple[BufferedSocket, socket.socket]) -> None:
     ahead, theirs = ends
     theirs.sendall(b"abcdef")
     assert (ahead.recv(1), ahead.pending()) == (b"a", 5)
@@ -26,20 +26,20 @@ def test_bytes_come_in_pieces_and_what_is_left_is_pending(ends: tuple[ReadAhead,
     assert ahead.recv(9) == b"gh"
 
 
-def test_where_nothing_has_come_it_says_so_as_a_socket_does(ends: tuple[ReadAhead, socket.socket]) -> None:
+def test_where_nothing_has_come_it_says_so_as_a_socket_does(ends: tuple[BufferedSocket, socket.socket]) -> None:
     ahead, _ = ends
     with pytest.raises(BlockingIOError):
         ahead.recv(1)
 
 
-def test_the_end_is_told_after_the_last_byte(ends: tuple[ReadAhead, socket.socket]) -> None:
+def test_the_end_is_told_after_the_last_byte(ends: tuple[BufferedSocket, socket.socket]) -> None:
     ahead, theirs = ends
     theirs.sendall(b"z")
     theirs.close()
     assert [ahead.recv(4), ahead.recv(4)] == [b"z", b""]
 
 
-def test_everything_else_is_the_sockets_own(ends: tuple[ReadAhead, socket.socket]) -> None:
+def test_everything_else_is_the_sockets_own(ends: tuple[BufferedSocket, socket.socket]) -> None:
     ahead, theirs = ends
     ahead.send(b"out")
     assert theirs.recv(3) == b"out"

@@ -1,6 +1,6 @@
 """The broker's counters: only what is new is worth a warning, and a restart is not a negative number."""
 
-from service.broker.watch import BrokerWatch
+from service.broker.watch import BrokerStats
 
 DROPPED, STORED = "$SYS/broker/publish/messages/dropped", "$SYS/broker/store/messages/count"
 
@@ -14,7 +14,7 @@ class Clock:
 
 def test_drops_of_long_ago_are_no_warning_and_new_ones_are_for_an_hour() -> None:
     clock = Clock()
-    watch = BrokerWatch(queue_alarm=10, monotonic=clock)
+    watch = BrokerStats(queue_alarm=10, monotonic=clock)
     watch.figure(DROPPED, b"500")
     assert watch.warnings() == {}
     watch.figure(DROPPED, b"512")
@@ -25,14 +25,14 @@ def test_drops_of_long_ago_are_no_warning_and_new_ones_are_for_an_hour() -> None
 
 
 def test_a_broker_started_again_counts_from_nought() -> None:
-    watch = BrokerWatch(queue_alarm=10)
+    watch = BrokerStats(queue_alarm=10)
     for figure in (b"100", b"0", b"3"):
         watch.figure(DROPPED, figure)
     assert "dropped 3 messages" in watch.warnings()["broker_dropped"]
 
 
 def test_a_long_queue_and_a_lost_session_are_told() -> None:
-    watch = BrokerWatch(queue_alarm=10)
+    watch = BrokerStats(queue_alarm=10)
     watch.figure(STORED, b"11")
     watch.session_lost()
     assert set(watch.warnings()) == {"broker_queue", "broker_session"}
@@ -41,7 +41,7 @@ def test_a_long_queue_and_a_lost_session_are_told() -> None:
 
 
 def test_what_is_no_figure_is_ignored() -> None:
-    watch = BrokerWatch(queue_alarm=10)
+    watch = BrokerStats(queue_alarm=10)
     watch.figure(DROPPED, b"many")
     watch.figure("$SYS/broker/version", b"2")
     assert watch.counts == {}

@@ -10,12 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from forecasting.series import AlarmSeries
-from service.core.alarm_figures import Observed, Tally, code_tallies, tallies
+from service.core.alarm_figures import Observed, Tally, count_by_code, tallies
 from service.core.alarm_rate import alarms_a_day, band
 from service.core.chatter import bursts, chattering
 from service.core.flood import Flood, floods
-from service.core.left_out import LeftOut, without
-from service.core.plant_time import Slices
+from service.core.left_out import ExcludedSpan, without
+from service.core.plant_time import TimeBins
 from service.core.standing import StandingAlarm, standing
 from wire.identity import MachineId
 from wire.micros import micros
@@ -193,7 +193,7 @@ def test_a_rate_is_over_the_time_watched_and_too_little_of_it_gives_none() -> No
     assert alarms_a_day(1, 30 * MINUTE - 1) is None
 
 
-SLICES = Slices(
+SLICES = TimeBins(
     np.array([START, START + 5 * MINUTE, START + 20 * MINUTE]),
     np.array([START + 5 * MINUTE, START + 15 * MINUTE, START + 30 * MINUTE]),
     np.array([4, 2, 4]),
@@ -245,7 +245,7 @@ def test_tallies_count_each_group_as_if_it_were_looked_at_alone(alarms: list[Ala
 def test_codes_add_up_to_the_total_and_have_peaks_of_their_own(alarms: list[Alarm]) -> None:
     seen = Observed(series(*alarms))
     (total,) = [tally for _, tally in tallies(seen, SLICES.together(), (START, START + MINUTE))]
-    codes = dict(code_tallies(seen, SLICES))
+    codes = dict(count_by_code(seen, SLICES))
     for name in ("alarms", "in_floods", "chattering"):
         assert sum(getattr(tally, name) for tally in codes.values()) == getattr(total, name)
     for code, tally in codes.items():
@@ -257,7 +257,7 @@ def test_codes_add_up_to_the_total_and_have_peaks_of_their_own(alarms: list[Alar
 def test_a_standing_alarm_counts_in_each_group_in_which_it_was_raised_and_once_in_the_total() -> None:
     hour = 60 * MINUTE
     seen = Observed(series(*((START + n * hour, 7) for n in range(30))))
-    halves = Slices(
+    halves = TimeBins(
         np.array([START - hour, START + 10 * hour, START + 40 * hour]),
         np.array([START + 10 * hour, START + 40 * hour, START + 41 * hour]),
         np.array([0, 1, 2]),
@@ -265,7 +265,7 @@ def test_a_standing_alarm_counts_in_each_group_in_which_it_was_raised_and_once_i
     found = dict(tallies(seen, halves, (START, START + 40 * hour)))
     assert [found[group].standing for group in (0, 1, 2)] == [1, 1, 0]
     assert [tally.standing for _, tally in tallies(seen, halves.together(), (0, 0))] == [1]
-    assert dict(code_tallies(seen, halves))[7].standing == 1
+    assert dict(count_by_code(seen, halves))[7].standing == 1
 
 
 def test_tallies_add_up_over_machines_and_the_peak_is_the_highest() -> None:
@@ -279,7 +279,7 @@ def test_tallies_add_up_over_machines_and_the_peak_is_the_highest() -> None:
 
 def test_what_is_shelved_is_left_out_only_of_its_machine_its_code_and_its_time() -> None:
     whole = series((START, 1), (START, 2), (START + MINUTE, 1), (START + 2 * MINUTE, 1))
-    shelved = LeftOut(FILLER, 1, START, START + 2 * MINUTE)
+    shelved = ExcludedSpan(FILLER, 1, START, START + 2 * MINUTE)
     kept = without(whole, FILLER, [shelved])
     assert list(zip(kept.times.tolist(), kept.codes.tolist(), strict=True)) == [
         (START, 2),

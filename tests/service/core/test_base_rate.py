@@ -7,7 +7,7 @@ import pytest
 
 from forecasting.series import AlarmSeries
 from forecasting.window import grid
-from service.core.base_rate import LOOK_BACK, base_rates
+from service.core.base_rate import LOOKBACK, base_rates
 from wire.micros import micros
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
@@ -17,8 +17,8 @@ CODES = (26, 139)
 
 
 def by_hand(series: AlarmSeries, first: datetime, at: datetime) -> list[float]:
-    seen = series.between(at - LOOK_BACK, at)
-    starts = list(grid(max(first, at - LOOK_BACK), at - HORIZON, HOUR))
+    seen = series.between(at - LOOKBACK, at)
+    starts = list(grid(max(first, at - LOOKBACK), at - HORIZON, HOUR))
     if not starts or len(seen) == 0:
         return [float("nan")] * len(CODES)
     held = [[code in seen.between(start, start + HORIZON).codes for code in CODES] for start in starts]

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from service.core.credential import (
+    AclDiff,
+    BrokerAclSnapshot,
+    BrokerClient,
     Credential,
-    Differences,
-    Guarded,
-    Holder,
     Ownership,
     differences,
     ownership,
@@ -25,11 +25,11 @@ AT = datetime(2026, 11, 16, tzinfo=UTC)
 FILLER = MachineId("padova", "filler-1")
 NAME = agent_name(FILLER)
 ISSUED = Credential(FILLER, 2, AT)
-HOLDER = Holder(NAME, NAME, 2, enabled=True, roles=(NAME,))
+HOLDER = BrokerClient(NAME, NAME, 2, enabled=True, roles=(NAME,))
 
 
-def compared(issued: Credential | None, holder: Holder | None, *, role: bool = True) -> Differences:
-    found = Guarded({holder.name: holder} if holder else {}, {NAME: rights(FILLER)} if role else {})
+def compared(issued: Credential | None, holder: BrokerClient | None, *, role: bool = True) -> AclDiff:
+    found = BrokerAclSnapshot({holder.name: holder} if holder else {}, {NAME: rights(FILLER)} if role else {})
     return differences([issued] if issued else [], found)
 
 
@@ -63,7 +63,7 @@ def test_a_database_from_before_the_rotation_believes_the_broker() -> None:
 
 def test_whom_the_broker_keeps_out_stays_out() -> None:
     told = compared(ISSUED, replace(HOLDER, enabled=False))
-    assert told.kept_out == told.locked_out == [FILLER]
+    assert told.disabled == told.locked_out == [FILLER]
     assert told.is_empty, "somebody may have had a reason; a person looks"
 
 
@@ -110,21 +110,21 @@ OTHER = replace(HOLDER, name="alarmcast-edge/padova/other")
     ],
 )
 def test_a_broker_is_an_installations_own_only_if_nothing_speaks_against_it(
-    issued: list[Credential], holders: list[Holder], claimed_by: str | None, found: Ownership
+    issued: list[Credential], holders: list[BrokerClient], claimed_by: str | None, found: Ownership
 ) -> None:
-    guarded = Guarded({one.name: one for one in holders}, {}, claimed_by)
+    guarded = BrokerAclSnapshot({one.name: one for one in holders}, {}, claimed_by)
     assert ownership("own", issued, guarded) is found
 
 
 @pytest.mark.parametrize(
     "bent", [replace(HOLDER, client_id=None), replace(HOLDER, roles=()), replace(HOLDER, roles=(NAME, "admin"))]
 )
-def test_who_has_another_role_or_client_id_is_straightened(bent: Holder) -> None:
+def test_who_has_another_role_or_client_id_is_straightened(bent: BrokerClient) -> None:
     assert compared(ISSUED, bent).bent == [FILLER]
 
 
 def test_a_role_that_allows_more_is_straightened() -> None:
-    more = Guarded({NAME: HOLDER}, {NAME: rights(FILLER) | rights(MachineId("padova", "capper-2"))})
+    more = BrokerAclSnapshot({NAME: HOLDER}, {NAME: rights(FILLER) | rights(MachineId("padova", "capper-2"))})
     assert differences([ISSUED], more).wrong_roles == [FILLER]
     assert compared(ISSUED, HOLDER, role=False).wrong_roles == [FILLER]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from service.core import metrics
-from service.core.contrast import Exams
-from service.core.gate import METRICS, Limits, Pair, Sitting, Verdict, judge
+from service.core.contrast import PairedBootstrap
+from service.core.gate import METRICS, Limits, MachineComparison, Pair, Verdict, judge
 from service.core.message import Sentence
 
 HOUR = 3_600_000_000
@@ -61,16 +61,18 @@ class Plant:
         return Pair(hourly(self.days), labels, rate, candidate, reference)
 
 
-def old(machine: str, pair: Pair) -> Sitting:
-    return Sitting(machine, new=False, against_best=dict.fromkeys(METRICS, pair), against_champion=pair)
+def old(machine: str, pair: Pair) -> MachineComparison:
+    return MachineComparison(machine, new=False, against_best=dict.fromkeys(METRICS, pair), against_champion=pair)
 
 
-def new(machine: str, pair: Pair) -> Sitting:
-    return Sitting(machine, new=True, against_best={}, against_champion=pair)
+def new(machine: str, pair: Pair) -> MachineComparison:
+    return MachineComparison(machine, new=True, against_best={}, against_champion=pair)
 
 
-def first(pair: Pair) -> Sitting:
-    return Sitting.first("m1", at=pair.at, labels=pair.labels, base_rate=pair.base_rate, candidate=pair.candidate)
+def first(pair: Pair) -> MachineComparison:
+    return MachineComparison.first(
+        "m1", at=pair.at, labels=pair.labels, base_rate=pair.base_rate, candidate=pair.candidate
+    )
 
 
 def unchanged(pair: Pair) -> Pair:
@@ -120,7 +122,7 @@ def test_each_metric_is_held_against_its_own_best_version() -> None:
     plant = Plant(3, days=60)
     pair = plant.pair(kept=0.3)
     same = replace(pair, reference=pair.candidate)
-    sitting = Sitting(
+    sitting = MachineComparison(
         "m1", new=False, against_best={"average_precision": same, "brier_skill": pair}, against_champion=None
     )
     reasons = texts(judge([sitting]).reasons)
@@ -178,7 +180,9 @@ def test_new_machine_may_not_be_worse_than_the_champion_was_unseen() -> None:
 def test_best_version_of_the_machine_being_relearned_is_not_asked() -> None:
     plant = Plant(9, days=60)
     pair = plant.pair(kept=0.3)
-    sitting = Sitting("m1", new=True, against_best=dict.fromkeys(METRICS, pair), against_champion=unchanged(pair))
+    sitting = MachineComparison(
+        "m1", new=True, against_best=dict.fromkeys(METRICS, pair), against_champion=unchanged(pair)
+    )
     assert {figure.against for figure in judge([sitting]).figures} == {"champion"}
 
 
@@ -217,7 +221,9 @@ def test_first_machine_that_only_says_the_base_rate_is_refused_for_both_scores()
 
 
 @pytest.mark.parametrize("sit", [first, lambda pair: old("m1", pair), lambda pair: new("m1", pair)])
-def test_exam_of_few_days_decides_nothing_and_the_verdict_says_so(sit: Callable[[Pair], Sitting]) -> None:
+def test_exam_of_few_days_decides_nothing_and_the_verdict_says_so(
+    sit: Callable[[Pair], MachineComparison],
+) -> None:
     pair = Plant(13, days=6).pair(kept=0.0)
     verdict = judge([sit(pair)])
     assert verdict.passed
@@ -369,11 +375,11 @@ def test_questions_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="every machine needs one"):
         judge([])
     with pytest.raises(ValueError, match="every machine needs one"):
-        judge([Sitting("m1", new=False, against_best={}, against_champion=None)])
+        judge([MachineComparison("m1", new=False, against_best={}, against_champion=None)])
     with pytest.raises(ValueError, match="when nothing serves"):
-        Sitting("m1", new=True, against_best={}, against_champion=None)
+        MachineComparison("m1", new=True, against_best={}, against_champion=None)
     with pytest.raises(ValueError, match="f1"):
-        Sitting("m1", new=False, against_best={"f1": pair}, against_champion=None)
+        MachineComparison("m1", new=False, against_best={"f1": pair}, against_champion=None)
     with pytest.raises(ValueError, match="every window and every code"):
         replace(pair, candidate=pair.candidate[:, 1:])
     with pytest.raises(ValueError, match="a moment for each window"):
@@ -385,7 +391,7 @@ def test_questions_that_make_no_sense_are_refused() -> None:
 # --- error rates: the reason for all of the above
 
 
-def fleet(plant: Plant, *, versions: int = 1) -> list[Sitting]:
+def fleet(plant: Plant, *, versions: int = 1) -> list[MachineComparison]:
     """Return 14 machines, the last one new, and models that differ by their own errors only."""
     sittings = []
     for i in range(14):
@@ -395,7 +401,7 @@ def fleet(plant: Plant, *, versions: int = 1) -> list[Sitting]:
         precise = max(pairs, key=lambda pair: precision(pair.labels, pair.reference)) if versions > 1 else pairs[0]
         skilled = max(pairs, key=lambda pair: metrics.brier_skill(pair.labels, pair.reference, pair.base_rate))
         best = {"average_precision": precise, "brier_skill": skilled}
-        sittings.append(Sitting(f"m{i}", i == 13, best, pairs[0]))
+        sittings.append(MachineComparison(f"m{i}", i == 13, best, pairs[0]))
     return sittings
 
 
@@ -404,7 +410,7 @@ def test_bound_of_one_exam_errs_as_often_as_it_says() -> None:
     wrong = dict.fromkeys(METRICS, 0)
     for _ in range(exams):
         pair = plant.pair()
-        sat = Exams([pair], fewest_days=7, draws=60, rng=plant.rng)
+        sat = PairedBootstrap([pair], fewest_days=7, draws=60, rng=plant.rng)
         for metric in METRICS:
             contrast = sat.contrast(metric, pair)
             wrong[metric] += contrast.loss > contrast.width(error)

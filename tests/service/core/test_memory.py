@@ -13,13 +13,13 @@ from service.core.dataset import covered_moments, windows
 from service.core.memory import Memory
 from service.core.samples import Samples, stacked
 from service.core.strategies.bat_ocdm import BatOcdm
-from service.core.windows import Windows, joined
+from service.core.windows import WindowSet, joined
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 SPEC = WindowSpec()
 
 
-def machine(seed: int, codes: list[int], days: int = 20) -> Windows:
+def machine(seed: int, codes: list[int], days: int = 20) -> WindowSet:
     rng = np.random.default_rng(seed)
     minutes = np.sort(rng.integers(0, days * 1440, 600))
     alarms = [(START + timedelta(minutes=int(minute)), int(rng.choice(codes))) for minute in minutes]
@@ -29,7 +29,7 @@ def machine(seed: int, codes: list[int], days: int = 20) -> Windows:
     )
 
 
-def learned(memory: Memory, task: str, seen: Windows, targets: Columns, size: int = 60) -> Memory:
+def learned(memory: Memory, task: str, seen: WindowSet, targets: Columns, size: int = 60) -> Memory:
     return memory.updated(task, seen, size=size, strategy=BatOcdm(), targets=targets, rng=np.random.default_rng(0))
 
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.notice import NOTHING, Habits, Notice, Sight, Verdict, judge
+from service.core.notice import NOTHING, HysteresisPolicy, Notification, Observation, Verdict, judge
 from tests.service.conftest import FILLER, NOW
 from wire.forecasts import LikelyAlarm
-from wire.words import NoticeEnd
+from wire.words import NotificationEnd
 
-HABITS = Habits(release=0.8, quiet=timedelta(hours=1))
+HABITS = HysteresisPolicy(release=0.8, quiet=timedelta(hours=1))
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 THRESHOLD = 0.5
-END = NoticeEnd
+END = NotificationEnd
 
 
 def alarm(probability: float) -> LikelyAlarm:
@@ -30,15 +30,15 @@ def alarm(probability: float) -> LikelyAlarm:
     )
 
 
-def sight(probability: float | None, at: datetime = NOW, *, trusted: bool = True) -> Sight:
-    return Sight(at, None if probability is None else alarm(probability), trusted)
+def sight(probability: float | None, at: datetime = NOW, *, trusted: bool = True) -> Observation:
+    return Observation(at, None if probability is None else alarm(probability), trusted)
 
 
-def opened(at: datetime = NOW, number: int = 1) -> Notice:
-    return Notice(number, FILLER, 139, "Film torn", "high", at, at + 8 * HOUR, 0.6, THRESHOLD, "v1", at)
+def opened(at: datetime = NOW, number: int = 1) -> Notification:
+    return Notification(number, FILLER, 139, "Film torn", "high", at, at + 8 * HOUR, 0.6, THRESHOLD, "v1", at)
 
 
-def closed(end: NoticeEnd, at: datetime = NOW) -> Notice:
+def closed(end: NotificationEnd, at: datetime = NOW) -> Notification:
     return replace(opened(), closed_at=at, ended=end, rearmed_at=None if end is END.CAME else at)
 
 
@@ -65,7 +65,7 @@ def test_an_alarm_that_came_is_news_again_only_after_it_was_unlikely() -> None:
 
 
 @pytest.mark.parametrize("hush", [END.SHELVED, END.MAINTENANCE])
-def test_what_is_hushed_is_not_told_and_is_news_at_once_when_that_is_over(hush: NoticeEnd) -> None:
+def test_what_is_hushed_is_not_told_and_is_news_at_once_when_that_is_over(hush: NotificationEnd) -> None:
     assert judge(sight(0.9)._replace(hush=hush), None, HABITS) == NOTHING
     assert judge(sight(0.9)._replace(hush=hush), opened(), HABITS) == Verdict(closes=hush)
     assert judge(sight(0.9, NOW + MINUTE), closed(hush), HABITS) == Verdict(opens=True)
@@ -97,7 +97,7 @@ def test_a_probability_that_wobbles_around_its_threshold_gives_one_notice_at_mos
     assert len(tale) == any(probability >= THRESHOLD for probability in walk)
 
 
-Step = tuple[float, int, bool, bool, NoticeEnd | None, bool]
+Step = tuple[float, int, bool, bool, NotificationEnd | None, bool]
 STEPS: st.SearchStrategy[list[Step]] = st.lists(
     st.tuples(
         st.floats(0.0, 1.0),
@@ -116,7 +116,7 @@ def test_whatever_happens_notices_follow_each_other_and_keep_their_distance(step
     last, at, lowest = None, NOW, 1.0
     for probability, minutes, trusted, came, hush, known in steps:
         at += minutes * MINUTE
-        seen = Sight(at, alarm(probability), trusted, came, hush, known)
+        seen = Observation(at, alarm(probability), trusted, came, hush, known)
         verdict = judge(seen, last, HABITS)
         if trusted:
             lowest = min(lowest, probability)
@@ -143,9 +143,9 @@ def test_whatever_happens_notices_follow_each_other_and_keep_their_distance(step
             assert verdict == NOTHING
 
 
-def told(walk: list[float]) -> list[Notice]:
+def told(walk: list[float]) -> list[Notification]:
     """Return the notices of a walk of probabilities, a quarter of an hour a step."""
-    notices: list[Notice] = []
+    notices: list[Notification] = []
     for step, probability in enumerate(walk):
         at = NOW + step * 15 * MINUTE
         last = notices[-1] if notices else None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.core.pace import Pace
+from service.core.pace import IngestStats
 
 
 class Clock:
@@ -14,7 +14,7 @@ class Clock:
 
 def test_a_rate_is_of_its_span_and_older_events_do_not_count() -> None:
     clock = Clock()
-    pace = Pace(monotonic=clock)
+    pace = IngestStats(monotonic=clock)
     clock.now += 2000
     pace.note(900)
     clock.now += 300
@@ -31,14 +31,14 @@ def test_a_rate_is_of_its_span_and_older_events_do_not_count() -> None:
 
 def test_a_young_process_divides_by_its_age() -> None:
     clock = Clock()
-    pace = Pace(monotonic=clock)
+    pace = IngestStats(monotonic=clock)
     clock.now += 10
     pace.note(50)
     assert pace.rate(60) == pace.rate(900) == 5
 
 
 def test_lag_is_told_as_median_and_95th_percentile_of_recent_events() -> None:
-    pace = Pace()
+    pace = IngestStats()
     assert pace.lag() == (None, None, 0)
     pace.note(101, [n * 1_000_000 for n in range(101)])
     assert pace.lag() == (50.0, 95.0, 101)
@@ -47,7 +47,7 @@ def test_lag_is_told_as_median_and_95th_percentile_of_recent_events() -> None:
 
 
 def test_events_of_a_backlog_are_counted_and_no_part_of_the_lag() -> None:
-    pace = Pace()
+    pace = IngestStats()
     pace.note(5, [1_000_000, 2_000_000], [3_601_000_000, 60_000_000])
     assert pace.lag() == (1.0, 1.0, 2)
     stored, lags, backfilled, late = pace.totals()

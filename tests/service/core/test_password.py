@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.hashing import Argon2, Cost
-from service.core.password import LONGEST, SHORTEST, checked, one_time, prepared
+from service.core.hashing import Argon2, HashCost
+from service.core.password import LONGEST, SHORTEST, checked, generate_temporary, prepared
 from service.errors import InputRejected
 
-CHEAP = Argon2(Cost(rounds=1, kilobytes=64))
+CHEAP = Argon2(HashCost(rounds=1, kilobytes=64))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_words_of_any_language_are_taken(password: str) -> None:
 
 @given(st.integers(0, 2**32))
 def test_a_password_told_once_is_long_legible_and_taken(seed: int) -> None:
-    told = one_time(random.Random(seed).choice)  # noqa: S311 - of a test
+    told = generate_temporary(random.Random(seed).choice)  # noqa: S311 - of a test
     assert len(told.replace("-", "")) == 20
     assert not set(told) & set("0o1il")
     assert checked(told, name="admin") == told
@@ -65,7 +65,7 @@ def test_only_the_right_password_is_right(password: str, other: str) -> None:
 
 def test_a_hash_of_another_cost_is_outdated_and_still_right() -> None:
     kept = CHEAP.hash("four unrelated plain words")
-    dearer = Argon2(Cost(rounds=2, kilobytes=64))
+    dearer = Argon2(HashCost(rounds=2, kilobytes=64))
     assert dearer.verify(kept, "four unrelated plain words")
     assert dearer.is_outdated(kept)
     assert not CHEAP.is_outdated(kept)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.plant_time import Slices, by_daily_times, by_days, by_hours
+from service.core.plant_time import TimeBins, by_daily_times, by_days, by_hours
 from wire.micros import micros, moment
 
 ROME, KOLKATA = ZoneInfo("Europe/Rome"), ZoneInfo("Asia/Kolkata")
@@ -17,7 +17,7 @@ EARLY, LATE, NIGHT = 0, 1, 2
 HOUR = timedelta(hours=1)
 
 
-def told(slices: Slices, zone: ZoneInfo) -> list[tuple[str, str, int]]:
+def told(slices: TimeBins, zone: ZoneInfo) -> list[tuple[str, str, int]]:
     rows = zip(slices.starts.tolist(), slices.ends.tolist(), slices.groups.tolist(), strict=True)
     return [
         (f"{moment(start).astimezone(zone):%d %H:%M}", f"{moment(end).astimezone(zone):%d %H:%M}", group)
@@ -25,7 +25,7 @@ def told(slices: Slices, zone: ZoneInfo) -> list[tuple[str, str, int]]:
     ]
 
 
-def hours(slices: Slices) -> dict[int, float]:
+def hours(slices: TimeBins) -> dict[int, float]:
     return {
         int(group): float((slices.of(group).ends - slices.of(group).starts).sum() / 3.6e9)
         for group in np.unique(slices.groups)
@@ -112,10 +112,10 @@ spans = st.lists(st.integers(0, 60), max_size=8, unique=True).map(sorted)
 
 @given(spans, spans)
 def test_slices_within_others_are_the_moments_that_lie_in_both(one: list[int], other: list[int]) -> None:
-    def slices(edges: list[int]) -> Slices:
+    def slices(edges: list[int]) -> TimeBins:
         pairs = np.array(edges[: len(edges) // 2 * 2], dtype=np.int64).reshape(-1, 2)
-        return Slices(pairs[:, 0], pairs[:, 1], np.arange(len(pairs)))
+        return TimeBins(pairs[:, 0], pairs[:, 1], np.arange(len(pairs)))
 
     mine, others, every = slices(one), slices(other), np.arange(62)
-    expected = np.where(others.places_of(every) >= 0, mine.groups_at(every), -1)
+    expected = np.where(others.bin_index(every) >= 0, mine.groups_at(every), -1)
     assert mine.within(others).groups_at(every).tolist() == expected.tolist()

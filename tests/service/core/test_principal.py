@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.principal import Asking, Principal, Sites, asks, insist_on, sees, sites_asked, within
+from service.core.principal import Principal, RequestContext, Sites, asks, current_sites, insist_on, sees, within
 from service.core.secret import KEY, SESSION, digest, matches, new_token, read_token
 from service.errors import Forbidden
 from tests.service.conftest import NOW
@@ -36,25 +36,25 @@ def test_what_is_within_ones_sites_is_what_one_sees_all_of(wanted: Sites, own: S
 
 
 def test_where_nobody_asks_nothing_is_to_be_seen() -> None:
-    assert sites_asked() == frozenset()
+    assert current_sites() == frozenset()
     assert not sees("padova")
     with pytest.raises(Forbidden):
         insist_on("padova")
-    with asks(Asking(None, "192.0.2.7", NOW)):
+    with asks(RequestContext(None, "192.0.2.7", NOW)):
         assert not sees("padova")
 
 
 def test_who_asks_sees_their_sites_and_is_told_which_they_are() -> None:
-    with asks(Asking(somebody(frozenset({"padova", "graz"})), None, NOW)):
+    with asks(RequestContext(somebody(frozenset({"padova", "graz"})), None, NOW)):
         insist_on("padova")
         with pytest.raises(Forbidden, match="lyon is not yours, and you act for graz, padova only"):
             insist_on("lyon")
         with pytest.raises(Forbidden, match="every site"):
             insist_on(None)
-    with asks(Asking(somebody(None), None, NOW)):
+    with asks(RequestContext(somebody(None), None, NOW)):
         insist_on("lyon")
         insist_on(None)
-    assert sites_asked() == frozenset()
+    assert current_sites() == frozenset()
 
 
 @given(st.integers(0, 2**32), st.sampled_from([KEY, SESSION]))

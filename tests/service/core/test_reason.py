@@ -11,8 +11,8 @@ from forecasting.series import AlarmSeries
 from forecasting.window import WindowSpec
 from service.core.catalogue import CatalogueEntry
 from service.core.phrase import ago, counted, lasting, times
-from service.core.reason import Pull, gathered
-from service.core.witness import Witness
+from service.core.reason import Contribution, gathered
+from service.core.witness import ExplanationRenderer
 from wire.words import PartKind
 
 AT = datetime(2026, 11, 16, 8, 7, tzinfo=UTC)
@@ -20,8 +20,8 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 
 
-def pulls(*contributions: float) -> list[Pull]:
-    return [Pull(PartKind.ALARM, code, one) for code, one in enumerate(contributions, start=1)]
+def pulls(*contributions: float) -> list[Contribution]:
+    return [Contribution(PartKind.ALARM, code, one) for code, one in enumerate(contributions, start=1)]
 
 
 @given(contributions=st.lists(st.floats(-20, 20), max_size=60), keep=st.integers(1, 70), usual=st.floats(-30, 30))
@@ -69,8 +69,10 @@ def test_numbers_are_told_as_people_say_them() -> None:
     assert lasting(WindowSpec().lookback) == "29 hours"
 
 
-def witness(*alarms: tuple[datetime, int], usual: tuple[datetime, ...] = (AT - DAY,), since: int = 60) -> Witness:
-    return Witness(
+def witness(
+    *alarms: tuple[datetime, int], usual: tuple[datetime, ...] = (AT - DAY,), since: int = 60
+) -> ExplanationRenderer:
+    return ExplanationRenderer(
         record=Record(AlarmSeries.of(alarms), AT - since * DAY),
         at=AT,
         spec=WindowSpec(),
@@ -83,24 +85,24 @@ def witness(*alarms: tuple[datetime, int], usual: tuple[datetime, ...] = (AT - D
 
 def test_a_past_alarm_is_told_with_how_often_and_how_long_ago() -> None:
     often = [(AT - hours * HOUR, 137) for hours in (1, 2, 3, 28, 29)]
-    part = witness(*often).told(Pull(PartKind.ALARM, 137, 0.5))
+    part = witness(*often).told(Contribution(PartKind.ALARM, 137, 0.5))
     assert (
         part.sentence
         == "137 Film splice came 4 times, last 60 minutes ago: a larger share of the alarms than usual."
     )
     assert (part.seen, part.last_seen, part.share, part.usual_share) == (4, AT - HOUR, 0.5, 0.25)
-    new = witness(*often, usual=()).told(Pull(PartKind.ALARM, 137, 0.5))
+    new = witness(*often, usual=()).told(Contribution(PartKind.ALARM, 137, 0.5))
     assert new.sentence == "137 Film splice came 4 times, last 60 minutes ago."
 
 
 def test_an_alarm_that_stayed_away_is_told_and_when_it_was_last_seen() -> None:
-    part = witness((AT - 3 * DAY, 26)).told(Pull(PartKind.ALARM, 26, -0.5))
+    part = witness((AT - 3 * DAY, 26)).told(Contribution(PartKind.ALARM, 26, -0.5))
     assert part.sentence == "Alarm 26 did not come in the last 29 hours, as it usually does."
     assert (part.seen, part.last_seen) == (0, AT - 3 * DAY)
 
 
 def test_recency_is_told_as_far_back_as_the_model_reads() -> None:
-    pull = Pull(PartKind.RECENCY, 137, 1.0)
+    pull = Contribution(PartKind.RECENCY, 137, 1.0)
     assert witness((AT - 3 * DAY, 137)).told(pull).sentence == "137 Film splice itself last came 3 days ago."
     long_ago = witness((AT - 31 * DAY, 137)).told(pull)
     assert long_ago.sentence == "137 Film splice itself has not come in the last 30 days."
@@ -109,7 +111,7 @@ def test_recency_is_told_as_far_back_as_the_model_reads() -> None:
 
 def test_habit_is_told_by_the_days_that_were_heard() -> None:
     came = [(AT - DAY, 137), (AT - 2 * DAY + 8 * HOUR, 137), (AT - 3 * DAY + 7 * HOUR, 137)]
-    pull = Pull(PartKind.HABIT, 137, 1.0)
+    pull = Contribution(PartKind.HABIT, 137, 1.0)
     told = witness(*came).told(pull).sentence
     assert told == "137 Film splice itself came in the same 8 hours on 2 of the last 7 days."
     assert "on 2 of the last 3 days" in witness(*came, since=3).told(pull).sentence
@@ -118,11 +120,11 @@ def test_habit_is_told_by_the_days_that_were_heard() -> None:
 
 def test_the_machines_condition_is_told_beside_the_usual() -> None:
     alarms = [(AT - 2 * HOUR, 137), (AT - HOUR, 26), (AT - 40 * HOUR, 26)]
-    part = witness(*alarms).told(Pull(PartKind.CONDITION, None, 0.2))
+    part = witness(*alarms).told(Contribution(PartKind.CONDITION, None, 0.2))
     assert (
         part.sentence
         == "The machine raised 2 alarms in the last 29 hours, usually 1; the last came 60 minutes ago."
     )
     assert (part.seen, part.last_seen, part.code) == (2, AT - HOUR, None)
-    never = witness(usual=()).told(Pull(PartKind.CONDITION, None, 0.2))
+    never = witness(usual=()).told(Contribution(PartKind.CONDITION, None, 0.2))
     assert never.sentence == "The machine raised no alarm in the last 29 hours."

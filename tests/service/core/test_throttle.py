@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.bucket import Buckets
-from service.core.throttle import Patience, Throttle
+from service.core.bucket import TokenBuckets
+from service.core.throttle import AttemptThrottle, Patience
 
 
 class Clock:
@@ -17,7 +17,7 @@ class Clock:
 
 def test_the_free_tries_wait_for_nothing_and_then_the_wait_doubles_up_to_its_bound() -> None:
     clock = Clock()
-    throttle = Throttle(Patience(free=3, longest=10), clock)
+    throttle = AttemptThrottle(Patience(free=3, longest=10), clock)
     assert [throttle.attempt("maria") for _ in range(3)] == [0, 0, 0]
     waits = []
     for _ in range(6):
@@ -30,7 +30,7 @@ def test_the_free_tries_wait_for_nothing_and_then_the_wait_doubles_up_to_its_bou
 
 def test_a_try_that_must_wait_is_not_counted_and_a_right_one_forgives() -> None:
     clock = Clock()
-    throttle = Throttle(Patience(free=1), clock)
+    throttle = AttemptThrottle(Patience(free=1), clock)
     throttle.attempt("maria")
     assert [throttle.attempt("maria") for _ in range(100)] == [1.0] * 100
     clock.now = 0.5
@@ -40,7 +40,7 @@ def test_a_try_that_must_wait_is_not_counted_and_a_right_one_forgives() -> None:
 
 
 def test_a_try_that_is_taken_back_leaves_the_others_counted() -> None:
-    throttle = Throttle(Patience(free=2), Clock())
+    throttle = AttemptThrottle(Patience(free=2), Clock())
     for _ in range(10):
         assert throttle.attempt("maria") == 0
         throttle.refund("maria")
@@ -54,7 +54,7 @@ def test_a_try_that_is_taken_back_leaves_the_others_counted() -> None:
 
 def test_an_hour_without_a_try_forgives_too() -> None:
     clock = Clock()
-    throttle = Throttle(Patience(free=0, longest=7200), clock)
+    throttle = AttemptThrottle(Patience(free=0, longest=7200), clock)
     for _ in range(20):
         clock.now += throttle.wait("maria")
         throttle.attempt("maria")
@@ -63,7 +63,7 @@ def test_an_hour_without_a_try_forgives_too() -> None:
 
 
 def test_a_flood_of_names_takes_no_more_than_its_place() -> None:
-    throttle = Throttle(Patience(free=1), Clock())
+    throttle = AttemptThrottle(Patience(free=1), Clock())
     for number in range(20_000):
         throttle.attempt(f"name-{number}")
     assert len(throttle._tries) == 10_000  # noqa: SLF001
@@ -72,7 +72,7 @@ def test_a_flood_of_names_takes_no_more_than_its_place() -> None:
 @given(st.lists(st.floats(0, 5), max_size=200))
 def test_over_any_time_no_more_is_let_through_than_the_burst_and_the_rate(pauses: list[float]) -> None:
     clock = Clock()
-    buckets = Buckets(rate=2, burst=5, clock=clock)
+    buckets = TokenBuckets(rate=2, burst=5, clock=clock)
     let_through = 0
     for pause in pauses:
         clock.now += pause
@@ -85,7 +85,7 @@ def test_over_any_time_no_more_is_let_through_than_the_burst_and_the_rate(pauses
 
 def test_who_waits_as_told_is_let_through() -> None:
     clock = Clock()
-    buckets = Buckets(rate=0.5, burst=1, clock=clock)
+    buckets = TokenBuckets(rate=0.5, burst=1, clock=clock)
     assert buckets.take("maria") == 0
     for _ in range(5):
         clock.now += buckets.take("maria")
@@ -93,16 +93,16 @@ def test_who_waits_as_told_is_let_through() -> None:
 
 
 def test_what_is_put_back_can_be_taken_again_and_no_bucket_overflows() -> None:
-    buckets = Buckets(rate=1, burst=2, clock=Clock())
+    buckets = TokenBuckets(rate=1, burst=2, clock=Clock())
     for _ in range(10):
         assert buckets.take("maria") == 0
-        buckets.put_back("maria")
-    buckets.put_back("maria")
-    buckets.put_back("nobody")
+        buckets.refund("maria")
+    buckets.refund("maria")
+    buckets.refund("nobody")
     for who in ("maria", "nobody"):
         assert [buckets.take(who) for _ in range(3)] == [0, 0, 1]
 
 
 def test_a_rate_of_nought_limits_nobody() -> None:
-    buckets = Buckets(rate=0, burst=10, clock=Clock())
+    buckets = TokenBuckets(rate=0, burst=10, clock=Clock())
     assert not any(buckets.take("maria") for _ in range(1000))

@@ -16,16 +16,16 @@ from service.core.memory import Memory
 from service.core.samples import Samples
 from service.core.strategies.bat_ocdm import BatOcdm
 from service.core.strategies.bounds import Cumulative
-from service.core.update import Lesson, Model, Recipe, learn, nearer
+from service.core.update import Model, TaskData, UpdateConfig, learn, nearer
 from service.core.weights import averaged
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 CODES = (10, 20, 30)
 VOCABULARY = Vocabulary(CODES, CODES)
-RECIPE = Recipe(BatOcdm(), memory=80, held_out=0.25, curves="by-code", thresholds=True)
+RECIPE = UpdateConfig(BatOcdm(), memory=80, held_out=0.25, curves="by-code", thresholds=True)
 
 
-def lesson(task: str, seed: int) -> Lesson:
+def lesson(task: str, seed: int) -> TaskData:
     rng = np.random.default_rng(seed)
     minutes = np.sort(rng.integers(0, 30 * 1440, 300))
     codes = rng.choice(CODES, 300, p=[0.8, 0.15, 0.05])
@@ -36,7 +36,7 @@ def lesson(task: str, seed: int) -> Lesson:
     series = AlarmSeries.of(alarms)
     seen = windows(series, covered_moments(heard, spec), spec, since=heard[0], history=HistorySpec())
     parts = split(seen.at, spec.horizon, calibration=0.2, exam=0.0)
-    return Lesson(task, seen.take(parts.train), seen.take(parts.calibration))
+    return TaskData(task, seen.take(parts.train), seen.take(parts.calibration))
 
 
 class Training:
@@ -54,7 +54,7 @@ def constant(value: float) -> Network:
     return Network((Layer(np.full((3, 3), value, dtype=np.float32), np.full(3, value, dtype=np.float32)),))
 
 
-def learned(recipe: Recipe, tasks: int, training: Training) -> tuple[Model, Memory]:
+def learned(recipe: UpdateConfig, tasks: int, training: Training) -> tuple[Model, Memory]:
     network, memory = None, Memory()
     for place in range(tasks):
         model, memory = learn(
@@ -108,7 +108,7 @@ def test_cumulative_trains_fresh_weights_on_everything() -> None:
 
 @pytest.mark.parametrize("held_out", [0.0, 0.25])
 def test_nothing_is_calibrated_unless_asked_for(held_out: float) -> None:
-    model, _ = learned(Recipe(BatOcdm(), memory=80, held_out=held_out), 2, Training())
+    model, _ = learned(UpdateConfig(BatOcdm(), memory=80, held_out=held_out), 2, Training())
     assert np.array_equal(model.thresholds, [0.5] * 3)
     assert np.array_equal(model.calibration.scale, [1.0] * 3)
     assert np.array_equal(model.calibration.shift, [0.0] * 3)

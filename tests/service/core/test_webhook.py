@@ -14,7 +14,7 @@ from service.core.webhook import Answer, Delivery, Webhook, checked_url, next_tr
 from service.errors import InputRejected
 from tests.service.conftest import FILLER, NOW
 from wire.identity import MachineId
-from wire.signature import is_genuine, sign
+from wire.signature import sign, verify
 from wire.words import Severity
 
 HOUR = timedelta(hours=1)
@@ -130,7 +130,7 @@ def test_a_delivery_is_tried_for_most_of_a_day_and_then_given_up(chances: list[f
     ("status", "fine"), [(200, True), (204, True), (299, True), (301, False), (500, False), (None, False)]
 )
 def test_only_a_2xx_is_success(status: int | None, fine: bool) -> None:  # noqa: FBT001
-    assert Answer(status, "").is_fine is fine
+    assert Answer(status, "").ok is fine
 
 
 @given(st.text(max_size=50), st.binary(max_size=200), st.integers(0, 2**33))
@@ -139,17 +139,17 @@ def test_a_signature_holds_for_its_secret_body_and_time_and_for_nothing_else(
 ) -> None:
     secret = secret.encode(errors="ignore").decode()
     header = sign(secret, body, at)
-    assert is_genuine(secret, header, body, now=at + 299)
-    assert not is_genuine(secret, header, body, now=at + 301)
-    assert not is_genuine(secret, header, body + b"x", now=at)
-    assert not is_genuine(secret + "x", header, body, now=at)
-    assert not is_genuine(secret, header.replace(f"t={at}", f"t={at + 1}"), body, now=at)
+    assert verify(secret, header, body, now=at + 299)
+    assert not verify(secret, header, body, now=at + 301)
+    assert not verify(secret, header, body + b"x", now=at)
+    assert not verify(secret + "x", header, body, now=at)
+    assert not verify(secret, header.replace(f"t={at}", f"t={at + 1}"), body, now=at)
 
 
 @given(st.text(max_size=100))
 def test_no_header_makes_a_receiver_stumble(header: str) -> None:
-    assert not is_genuine("secret", header, b"{}", now=0)
-    assert not is_genuine("secret", f"t={header},v1={header}", b"{}", now=0)
+    assert not verify("secret", header, b"{}", now=0)
+    assert not verify("secret", f"t={header},v1={header}", b"{}", now=0)
 
 
 def test_a_window_covers_its_machine_or_its_whole_site_and_none_once_it_was_cancelled_before_it_began() -> None:

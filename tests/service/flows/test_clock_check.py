@@ -9,7 +9,7 @@ from service.bootstrap.configuration import load_settings
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores, open_stores
 from service.core.machine import Machine
-from service.core.recording import EventRow, Recording
+from service.core.recording import EventRow, EventWrite
 from service.flows.clock_check import ClockCheck
 from service.settings import Settings
 from service.store.engine import Database
@@ -36,7 +36,7 @@ def raised(database: Database, machine: Machine, *days: float) -> None:
     rows = [
         EventRow(machine.row, epoch, seq, 5, micros(NOW - ago * DAY), 0) for seq, ago in enumerate(days, start=1)
     ]
-    EventStore(database).commit(Recording(micros(NOW), events=rows))
+    EventStore(database).commit(EventWrite(micros(NOW), events=rows))
 
 
 def check(database: Database, confirmed: datetime | None = None) -> ClockCheck:

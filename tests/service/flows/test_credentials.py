@@ -17,9 +17,9 @@ from service.bootstrap.stores import Stores, open_stores
 from service.broker.dynamic_security import DynamicSecurity
 from service.core.credential import Guard, rights
 from service.core.machine import Agent, Machine
-from service.core.recording import Recording
+from service.core.recording import EventWrite
 from service.errors import Conflict, Gone, Unavailable
-from service.flows.credentials import CredentialDesk, Issued
+from service.flows.credentials import CredentialService, IssuedCredential
 from service.settings import Settings
 from service.store.credentials import CredentialStore
 from service.worker.reconciler import Reconciler
@@ -37,35 +37,35 @@ from wire.words import CredentialState
 NAME = agent_name(FILLER)
 
 
-def desk_of(settings: Settings, stores: Stores, broker: GuardedMosquitto) -> CredentialDesk:
+def desk_of(settings: Settings, stores: Stores, broker: GuardedMosquitto) -> CredentialService:
     clock, store = plant_clock(settings), CredentialStore(stores.database)
-    return CredentialDesk(stores.machines, store, broker.security, clock, agent_access(settings))
+    return CredentialService(stores.machines, store, broker.security, clock, agent_access(settings))
 
 
 @pytest.fixture
-def desk(settings: Settings, stores: Stores, guarded: GuardedMosquitto) -> CredentialDesk:
+def desk(settings: Settings, stores: Stores, guarded: GuardedMosquitto) -> CredentialService:
     return desk_of(settings, stores, guarded)
 
 
-def issued_to(desk: CredentialDesk, machine: Machine, *, is_new: bool = True) -> Issued:
+def issued_to(desk: CredentialService, machine: Machine, *, is_new: bool = True) -> IssuedCredential:
     issued, note = desk.enrolled(machine, is_new=is_new, who="test")
     assert issued, note
     return issued
 
 
-def lets_in(broker: GuardedMosquitto, issued: Issued) -> bool:
+def lets_in(broker: GuardedMosquitto, issued: IssuedCredential) -> bool:
     with trying(broker, issued.credential.name, issued.password) as agent:
         return agent.is_in
 
 
-def state_of(desk: CredentialDesk) -> CredentialState:
+def state_of(desk: CredentialService) -> CredentialState:
     known, _ = desk.of(FILLER)
     assert known
     return known.state
 
 
 def test_a_machine_that_is_enrolled_comes_in_with_what_its_edge_toml_says(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine, tmp_path: Path
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine, tmp_path: Path
 ) -> None:
     issued = issued_to(desk, filler)
     file = tmp_path / "edge.toml"
@@ -77,14 +77,14 @@ def test_a_machine_that_is_enrolled_comes_in_with_what_its_edge_toml_says(
     assert issued.password not in repr(issued)
 
 
-def test_a_password_is_shown_once(desk: CredentialDesk, filler: Machine) -> None:
+def test_a_password_is_shown_once(desk: CredentialService, filler: Machine) -> None:
     issued_to(desk, filler)
     assert desk.enrolled(filler, is_new=False, who="test") == (None, None)
     assert desk.enrolled(filler, is_new=True, who="test") == (None, None)
 
 
 def test_of_ten_who_enrol_at_once_one_is_shown_the_password(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     with ThreadPoolExecutor(10) as pool:
         answers = list(pool.map(lambda _: desk.enrolled(filler, is_new=True, who="test")[0], range(10)))
@@ -93,7 +93,7 @@ def test_of_ten_who_enrol_at_once_one_is_shown_the_password(
 
 
 def test_a_rotated_password_replaces_the_old_one(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     first = issued_to(desk, filler)
     second = desk.rotate(FILLER, who="test")
@@ -103,7 +103,7 @@ def test_a_rotated_password_replaces_the_old_one(
 
 
 def test_who_is_revoked_is_thrown_out_and_enrolling_again_does_not_undo_it(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     first = issued_to(desk, filler)
     with trying(guarded, NAME, first.password) as agent:
@@ -123,7 +123,7 @@ def test_who_is_revoked_is_thrown_out_and_enrolling_again_does_not_undo_it(
 
 
 def test_a_machine_that_was_retired_comes_back_under_its_old_name(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     first = issued_to(desk, filler)
     desk.revoke(FILLER, who="test", reason="sold")
@@ -132,7 +132,7 @@ def test_a_machine_that_was_retired_comes_back_under_its_old_name(
     assert lets_in(guarded, back)
 
 
-def test_a_retired_machine_gets_no_new_password(desk: CredentialDesk, stores: Stores, filler: Machine) -> None:
+def test_a_retired_machine_gets_no_new_password(desk: CredentialService, stores: Stores, filler: Machine) -> None:
     stores.enrolments.retire(filler, who="test", at=NOW, plant_at=NOW, reason=None)
     with pytest.raises(Gone):
         desk.rotate(FILLER, who="test")
@@ -140,7 +140,7 @@ def test_a_retired_machine_gets_no_new_password(desk: CredentialDesk, stores: St
 
 @pytest.mark.parametrize("deed", ["retire", "erase"])
 def test_who_was_let_go_is_thrown_out_though_the_service_was_killed_before_it_told_the_broker(
-    desk: CredentialDesk, stores: Stores, guarded: GuardedMosquitto, filler: Machine, deed: str
+    desk: CredentialService, stores: Stores, guarded: GuardedMosquitto, filler: Machine, deed: str
 ) -> None:
     issued = issued_to(desk, filler)
     getattr(stores.enrolments, deed)(filler, who="test", at=NOW, plant_at=NOW, reason="sold")
@@ -152,11 +152,11 @@ def test_who_was_let_go_is_thrown_out_though_the_service_was_killed_before_it_to
 
 
 def test_for_an_agent_that_is_thrown_out_the_service_says_what_its_will_would(
-    desk: CredentialDesk, stores: Stores, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, stores: Stores, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     issued_to(desk, filler)
     online = Agent(online=True, heard_at=NOW, version="1.0", epoch=uuid4(), spooled=3, skew_ms=1)
-    stores.events.commit(Recording(micros(NOW), told={filler.row: online}))
+    stores.events.commit(EventWrite(micros(NOW), told={filler.row: online}))
     desk.revoke(FILLER, who="test", reason="stolen")
     told: list[bytes] = []
     with trying(guarded, "alarmcast-service", guarded.password(), "listener") as listener:
@@ -168,7 +168,7 @@ def test_for_an_agent_that_is_thrown_out_the_service_says_what_its_will_would(
 
 
 def test_without_a_broker_the_machine_is_enrolled_all_the_same_and_nothing_is_lost(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     guarded.kill()
     issued, note = desk.enrolled(filler, is_new=True, who="test")
@@ -182,7 +182,7 @@ def test_without_a_broker_the_machine_is_enrolled_all_the_same_and_nothing_is_lo
 
 
 def test_a_broker_that_is_away_costs_nobody_the_password_it_has(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     issued = issued_to(desk, filler)
     guarded.kill()
@@ -195,7 +195,7 @@ def test_a_broker_that_is_away_costs_nobody_the_password_it_has(
 
 
 def test_who_is_revoked_while_the_broker_is_away_is_removed_when_it_is_back(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     issued = issued_to(desk, filler)
     guarded.kill()
@@ -222,11 +222,11 @@ def slow(guarded: GuardedMosquitto) -> Iterator[DynamicSecurity]:
 
 
 def test_a_broker_that_answers_late_is_still_a_guarded_one(
-    desk: CredentialDesk, slow: DynamicSecurity, filler: Machine
+    desk: CredentialService, slow: DynamicSecurity, filler: Machine
 ) -> None:
-    desk.find_out()
+    desk.probe()
     desk.security = slow
-    for ask in (desk.find_out, desk.reconcile):
+    for ask in (desk.probe, desk.reconcile):
         with pytest.raises(Unavailable, match=r"has not answered within 0\.1 seconds"):
             ask()
     assert desk.guard is Guard.ON
@@ -237,7 +237,7 @@ def test_a_broker_that_answers_late_is_still_a_guarded_one(
 
 
 def test_who_is_revoked_while_the_broker_answers_late_is_removed_later_and_that_is_said(
-    desk: CredentialDesk, guarded: GuardedMosquitto, slow: DynamicSecurity, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, slow: DynamicSecurity, filler: Machine
 ) -> None:
     issued = issued_to(desk, filler)
     desk.security = slow
@@ -250,7 +250,7 @@ def test_who_is_revoked_while_the_broker_answers_late_is_removed_later_and_that_
 
 
 def test_a_password_that_reached_the_broker_and_nobody_else_lets_nobody_in(
-    desk: CredentialDesk, guarded: GuardedMosquitto, slow: DynamicSecurity, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, slow: DynamicSecurity, filler: Machine
 ) -> None:
     def lost() -> str:
         desk.security = slow  # from here on answers come too late
@@ -283,7 +283,7 @@ def from_before(guarded: GuardedMosquitto) -> Iterator[None]:
 
 
 def test_a_broker_restored_from_before_an_enrolment_gets_the_machine_back_locked_out(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     with from_before(guarded):
         issued = issued_to(desk, filler)
@@ -299,7 +299,7 @@ def test_a_broker_restored_from_before_an_enrolment_gets_the_machine_back_locked
 
 
 def test_a_broker_restored_from_before_a_rotation_takes_no_old_password(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     first = issued_to(desk, filler)
     with from_before(guarded):
@@ -311,7 +311,7 @@ def test_a_broker_restored_from_before_a_rotation_takes_no_old_password(
 
 
 def test_a_broker_restored_from_before_a_revocation_lets_nobody_back_in(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     issued = issued_to(desk, filler)
     with from_before(guarded):
@@ -328,7 +328,7 @@ def copied(settings: Settings, folder: Path) -> Settings:
 
 
 def test_a_database_restored_from_before_a_rotation_leaves_the_machine_in(
-    settings: Settings, desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine, tmp_path: Path
+    settings: Settings, desk: CredentialService, guarded: GuardedMosquitto, filler: Machine, tmp_path: Path
 ) -> None:
     issued_to(desk, filler)
     backup = copied(settings, tmp_path / "backup")
@@ -344,7 +344,7 @@ def test_a_database_restored_from_before_a_rotation_leaves_the_machine_in(
 def test_a_database_restored_from_before_an_enrolment_or_a_revocation_lets_nobody_in(
     settings: Settings,
     stores: Stores,
-    desk: CredentialDesk,
+    desk: CredentialService,
     guarded: GuardedMosquitto,
     filler: Machine,
     tmp_path: Path,
@@ -365,7 +365,7 @@ def test_a_database_restored_from_before_an_enrolment_or_a_revocation_lets_nobod
 
 
 def test_what_agrees_is_left_alone_and_nobody_is_thrown_out(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     issued = issued_to(desk, filler)
     with trying(guarded, NAME, issued.password) as agent:
@@ -376,7 +376,7 @@ def test_what_agrees_is_left_alone_and_nobody_is_thrown_out(
         assert not agent.gone.is_set()
 
 
-def test_foreign_clients_and_roles_are_left_alone(desk: CredentialDesk, guarded: GuardedMosquitto) -> None:
+def test_foreign_clients_and_roles_are_left_alone(desk: CredentialService, guarded: GuardedMosquitto) -> None:
     guarded.ctl("createRole", "historian")
     guarded.ctl("createClient", "historian", "-p", "x")
     desk.reconcile()
@@ -385,7 +385,7 @@ def test_foreign_clients_and_roles_are_left_alone(desk: CredentialDesk, guarded:
 
 
 def test_the_reconciler_looks_at_the_start_and_after_every_reconnect(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     connections = 0
     reconciler = Reconciler(desk, connections=lambda: connections, pulse=0.01)
@@ -406,7 +406,7 @@ def test_the_reconciler_looks_at_the_start_and_after_every_reconnect(
 
 
 def test_where_the_broker_is_open_nothing_is_issued_and_that_is_no_trouble(
-    desk: CredentialDesk, mosquitto: Mosquitto, guarded: GuardedMosquitto, filler: Machine
+    desk: CredentialService, mosquitto: Mosquitto, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     address = replace(guarded.address, port=mosquitto.port)
     desk.security = DynamicSecurity(address, client_id="test")
@@ -424,11 +424,11 @@ def open_one(guarded: GuardedMosquitto, mosquitto: Mosquitto) -> DynamicSecurity
 
 
 def test_a_broker_that_was_open_is_asked_again_before_anybody_is_let_in_or_thrown_out(
-    desk: CredentialDesk, guarded: GuardedMosquitto, open_one: DynamicSecurity, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, open_one: DynamicSecurity, filler: Machine
 ) -> None:
     def was_open() -> None:
         desk.security = open_one
-        assert desk.find_out() is Guard.OFF
+        assert desk.probe() is Guard.OFF
         desk.security = guarded.security
 
     was_open()
@@ -442,7 +442,7 @@ def test_a_broker_that_was_open_is_asked_again_before_anybody_is_let_in_or_throw
 
 @pytest.mark.parametrize("setting", ["auto", "off"])
 def test_where_the_broker_cannot_be_told_of_a_revocation_that_is_said(
-    desk: CredentialDesk, open_one: DynamicSecurity, filler: Machine, setting: str
+    desk: CredentialService, open_one: DynamicSecurity, filler: Machine, setting: str
 ) -> None:
     issued_to(desk, filler)
     told = replace(desk, security=open_one if setting == "auto" else None)

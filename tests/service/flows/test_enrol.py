@@ -10,7 +10,7 @@ from service.bootstrap.stores import Stores
 from service.core.enrolment import NewMachine
 from service.core.machine import Machine
 from service.core.message import Message
-from service.core.recording import FROM_THE_FUTURE, EventRow, GapRow, Recording
+from service.core.recording import FROM_THE_FUTURE, EventRow, EventWrite, GapRow
 from service.errors import Gone
 from service.settings import Settings
 from service.store.tables import jobs, machines
@@ -28,7 +28,7 @@ def every_hours(step: int, days: int, *, until: datetime = NOW) -> list[tuple[da
 
 
 def waits_for(service: Service, stores: Stores) -> str:
-    service.enrolment.look_again()
+    service.enrolment.invalidate()
     assert service.enrolment.admit() == 0
     (job,) = stores.jobs.collecting()
     assert job.message
@@ -69,7 +69,7 @@ def test_a_machine_collects_and_is_queued_by_itself_once_there_is_enough(
     assert state(stores) is MachineState.COLLECTING
     raise_alarms(stores, filler, *every_hours(6, 40))
     assert service.enrolment.admit() == 0, "a window takes an hour to come, so nobody looks again at once"
-    service.enrolment.look_again()
+    service.enrolment.invalidate()
     assert service.enrolment.admit() == 1
     assert state(stores) is MachineState.LEARNING
     assert stores.jobs.newest()[0].state is JobState.QUEUED
@@ -80,7 +80,7 @@ def test_events_that_all_lie_in_the_future_do_not_count_and_the_job_says_so(
 ) -> None:
     ahead = micros(NOW + timedelta(days=30))
     rows = [EventRow(filler.row, EPOCH, seq, 5, ahead + seq, FROM_THE_FUTURE) for seq in range(1, 500)]
-    stores.events.commit(Recording(micros(NOW), events=rows))
+    stores.events.commit(EventWrite(micros(NOW), events=rows))
     words = waits_for(service, stores)
     assert "499 events do not count, because their times lie in the future" in words
     assert state(stores) is MachineState.REGISTERED
@@ -114,7 +114,7 @@ def test_a_gap_in_what_was_heard_is_left_out(service: Service, stores: Stores, f
     whole = service.enrolment.school.training_windows(filler, NOW)
     first, last = NOW - timedelta(days=50), NOW - timedelta(days=40)
     gap = GapRow(filler.row, EPOCH, 1, 9, micros(first), micros(last), "spool_full")
-    stores.events.commit(Recording(micros(NOW), gaps=[gap]))
+    stores.events.commit(EventWrite(micros(NOW), gaps=[gap]))
     assert whole - service.enrolment.school.training_windows(filler, NOW) > 100
 
 
@@ -184,7 +184,7 @@ def test_a_new_champion_speaks_within_a_second_and_none_is_left_out(
     refresh.on_promotion()
     assert service.newest.fresh(FILLER) is not None, "nothing changed, so nothing is made anew"
     stores.versions.add_and_promote(small_model(seed=9), report={}, at=NOW)
-    service.desk.champion.look_again()
+    service.desk.champion.invalidate()
     refresh.on_promotion()
     assert service.newest.fresh(FILLER) is None
     assert service.newest.of([filler])[0].forecast.model_version == "v2"
@@ -198,7 +198,7 @@ def test_a_champion_with_damaged_weights_does_not_replace_what_serves(
     second = stores.versions.add_and_promote(small_model(seed=9), report={}, at=NOW)
     file = stores.versions.weights.path / f"{second.weights}.safetensors"
     file.write_bytes(file.read_bytes()[:-1])
-    service.desk.champion.look_again()
+    service.desk.champion.invalidate()
     assert service.desk.champion.current().version.name == "v1"
     assert "damaged" in service.health().troubles["model"]
     restarted = Service(service.settings, stores)

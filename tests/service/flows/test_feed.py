@@ -7,7 +7,7 @@ import pytest
 from service.core.machine import Machine
 from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow
 from service.errors import TooMany, Unavailable
-from service.flows.feed import Feed, Raised, Subscription, Wish
+from service.flows.feed import AlarmEvent, EventBus, Subscription, Wish
 from tests.service.conftest import NOW
 from wire.identity import MachineId
 from wire.micros import micros
@@ -20,7 +20,7 @@ CAPPER = Machine(2, MachineId("lyon", "capper-1"), "Capper", "UTC", NOW)
 class Listener:
     """Counts how often it is woken."""
 
-    def __init__(self, feed: Feed, wish: Wish | None = None) -> None:
+    def __init__(self, feed: EventBus, wish: Wish | None = None) -> None:
         self.woken = 0
         self.place: Subscription = feed.subscribe(wish or Wish(), self.wake)
 
@@ -39,7 +39,7 @@ def codes(listener: Listener) -> list[int]:
 
 
 def test_listeners_hear_of_what_they_wish_for_and_of_nothing_else() -> None:
-    feed = Feed(most_listeners=9)
+    feed = EventBus(most_listeners=9)
     everything = Listener(feed)
     lyon = Listener(feed, Wish(site="lyon"))
     filler = Listener(feed, Wish(site="padova", machine="filler-1", kinds=frozenset({StreamKind.FORECAST})))
@@ -52,7 +52,7 @@ def test_listeners_hear_of_what_they_wish_for_and_of_nothing_else() -> None:
 
 
 def test_streams_are_limited_by_owner_and_in_all_and_a_place_is_given_back_once() -> None:
-    feed = Feed(most_listeners=4, most_of_one=2)
+    feed = EventBus(most_listeners=4, most_of_one=2)
     first, _second = (Listener(feed, Wish(owner="maria")) for _ in range(2))
     with pytest.raises(TooMany, match="You have 2 streams open already"):
         Listener(feed, Wish(owner="maria"))
@@ -72,7 +72,7 @@ def test_streams_are_limited_by_owner_and_in_all_and_a_place_is_given_back_once(
 
 
 def test_who_does_not_read_loses_the_oldest_alarms_is_told_how_many_and_goes_on() -> None:
-    feed = Feed(most_listeners=1, most_waiting=3)
+    feed = EventBus(most_listeners=1, most_waiting=3)
     slow = Listener(feed)
     feed.raised(rows(FILLER, 1, 2), [FILLER])
     feed.raised(rows(FILLER, 3, 4, 5, 6, 7), [FILLER])
@@ -83,7 +83,7 @@ def test_who_does_not_read_loses_the_oldest_alarms_is_told_how_many_and_goes_on(
 
 
 def test_of_forecasts_that_wait_each_machine_has_its_newest_and_none_counts_as_missed() -> None:
-    feed = Feed(most_listeners=1, most_waiting=1)
+    feed = EventBus(most_listeners=1, most_waiting=1)
     slow = Listener(feed)
     for said in (b"old", b"new"):
         feed.announce(FILLER.id, said)
@@ -92,7 +92,7 @@ def test_of_forecasts_that_wait_each_machine_has_its_newest_and_none_counts_as_m
 
 
 def test_a_listener_is_woken_once_until_it_has_taken_what_waits() -> None:
-    feed = Feed(most_listeners=1)
+    feed = EventBus(most_listeners=1)
     listener = Listener(feed)
     for code in range(5):
         feed.raised(rows(FILLER, code), [FILLER])
@@ -103,14 +103,14 @@ def test_a_listener_is_woken_once_until_it_has_taken_what_waits() -> None:
 
 
 def test_alarms_whose_time_is_not_believed_are_not_told() -> None:
-    feed = Feed(most_listeners=1)
+    feed = EventBus(most_listeners=1)
     listener = Listener(feed)
     feed.raised([*rows(FILLER, 5, flag=FROM_THE_FUTURE), *rows(FILLER, 6)], [FILLER])
     assert codes(listener) == [6]
 
 
 def test_one_attribute_says_whether_anybody_listens() -> None:
-    feed = Feed(most_listeners=2)
+    feed = EventBus(most_listeners=2)
     assert not feed.listened
     first, second = Listener(feed), Listener(feed)
     first.place.close()
@@ -122,7 +122,7 @@ def test_one_attribute_says_whether_anybody_listens() -> None:
 
 
 def test_beyond_the_limit_nobody_is_let_in_until_somebody_leaves() -> None:
-    feed = Feed(most_listeners=1)
+    feed = EventBus(most_listeners=1)
     first = Listener(feed)
     with pytest.raises(Unavailable, match="1 streams are open already; close some, or raise"):
         Listener(feed)
@@ -131,7 +131,7 @@ def test_beyond_the_limit_nobody_is_let_in_until_somebody_leaves() -> None:
 
 
 def test_the_end_wakes_everybody_and_lets_nobody_in() -> None:
-    feed = Feed(most_listeners=9)
+    feed = EventBus(most_listeners=9)
     idle, busy = Listener(feed), Listener(feed)
     feed.announce(FILLER.id, b"f")
     idle.place.take()
@@ -142,10 +142,10 @@ def test_the_end_wakes_everybody_and_lets_nobody_in() -> None:
 
 
 def test_alarms_of_another_process_are_relayed_to_whoever_wants_them_and_never_back() -> None:
-    feed = Feed(most_listeners=9)
+    feed = EventBus(most_listeners=9)
     here = Listener(feed, Wish(relayed=False))
     all_of_it, one_site = Listener(feed), Listener(feed, Wish(site="lyon"))
-    alarms = [Raised(FILLER.id, 1, 139), Raised(MachineId("lyon", "wrapper-9"), 2, 26)]
+    alarms = [AlarmEvent(FILLER.id, 1, 139), AlarmEvent(MachineId("lyon", "wrapper-9"), 2, 26)]
     feed.relay(alarms, missed=3)
     assert all_of_it.place.take() == (3, alarms, [])
     assert one_site.place.take() == (3, alarms[1:], [])

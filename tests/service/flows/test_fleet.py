@@ -12,10 +12,10 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.catalogue import CatalogueEntry
 from service.core.machine import Machine
-from service.core.strip import Strip
-from service.flows.fleet import FleetBoard, Seen, Sources
-from service.flows.silence import Silence
-from service.store.strips import StripStore
+from service.core.strip import HourlyCounts
+from service.flows.fleet import FleetBoard, FleetDependencies, Seen
+from service.flows.silence import SilentMachine
+from service.store.strips import HourlyCountStore
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.clock import PlantClock
 from wire.identity import MachineId
@@ -25,14 +25,14 @@ HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
-class CountingStrips(StripStore):
+class CountingStrips(HourlyCountStore):
     """The real strips, and how many machines they were read for."""
 
     read: list[int] = field(default_factory=list)
 
     before: list[Callable[[], None]] = field(default_factory=list)
 
-    def strips(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, Strip]:
+    def strips(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, HourlyCounts]:
         self.read.append(len(machines))
         for wait in self.before:
             wait()
@@ -52,7 +52,7 @@ class Watch:
     def __post_init__(self) -> None:
         stores = self.service.stores
         self.strips = CountingStrips(stores.database)
-        sources = Sources(
+        sources = FleetDependencies(
             machines=stores.machines,
             strips=self.strips,
             catalogue=stores.catalogue,
@@ -148,7 +148,7 @@ def test_presence_is_told_by_the_agent_and_by_the_machines_rhythm(watch: Watch, 
     heard(stores, machines["quiet"])
     heard(stores, machines["stale"], at=NOW - 16 * MINUTE)
     heard(stores, machines["well"], at=NOW - 15 * MINUTE)
-    watch.service.silence.found = [Silence(machines["quiet"].id, NOW - HOUR, 3.0, 2.0)]
+    watch.service.silence.found = [SilentMachine(machines["quiet"].id, NOW - HOUR, 3.0, 2.0)]
     found = {kept.card.machine: kept.card.presence.value for kept in watch.look().cards}
     assert found == {"never": "never", "gone": "offline", "quiet": "silent", "stale": "stale", "well": "online"}
 
@@ -163,7 +163,7 @@ def test_the_most_urgent_come_first_then_who_cannot_be_heard_then_the_rest(watch
     model = small_model()
     limit = np.full_like(model.thresholds, sorted(likeliest)[6])  # so high that only a few pass it
     stores.versions.add_and_promote(replace(model, thresholds=limit), report={}, at=NOW)
-    watch.service.desk.champion.look_again()
+    watch.service.desk.champion.invalidate()
     watch.service.newest.touch([machine.id for machine in machines])
     cards = [kept.card for kept in watch.look().cards]
     groups = [0 if one.expected else 1 if one.presence is Presence.OFFLINE else 2 for one in cards]
@@ -186,7 +186,7 @@ def test_a_machine_that_has_never_connected_has_no_forecast_and_comes_last(
     stores.versions.add_and_promote(
         replace(small_model(), thresholds=np.zeros(2, dtype=np.float32)), report={}, at=NOW
     )
-    watch.service.desk.champion.look_again()
+    watch.service.desk.champion.invalidate()
     imported, offline = (kept.card for kept in reversed(watch.look().cards))
     assert (offline.machine, imported.machine) == ("zz-quiet", "filler-1")
     assert (imported.presence, imported.last_alarm is not None) == (Presence.NEVER, True)
@@ -254,7 +254,7 @@ def test_nobody_waits_for_the_forecasts_of_a_large_fleet(watch: Watch, stores: S
         lambda watch, filler: heard(watch.service.stores, filler, online=False),
         lambda watch, _: setattr(watch, "now", watch.now + 16 * MINUTE),
         lambda watch, _: setattr(watch, "now", watch.now.replace(hour=9, minute=0)),
-        lambda watch, _: setattr(watch.service.silence, "found", [Silence(FILLER, NOW, 3.0, 2.0)]),
+        lambda watch, _: setattr(watch.service.silence, "found", [SilentMachine(FILLER, NOW, 3.0, 2.0)]),
         lambda watch, _: watch.service.stores.catalogue.merge(
             [CatalogueEntry(139, "Film torn", "medium", target=True)]
         ),
@@ -282,7 +282,7 @@ def test_another_champion_changes_every_card(
     raise_alarms(stores, filler, (NOW - HOUR, 26))
     first = watch.look()
     stores.versions.add_and_promote(small_model(seed=9), report={}, at=NOW)
-    watch.service.desk.champion.look_again()
+    watch.service.desk.champion.invalidate()
     watch.service.newest.touch([FILLER])  # as the rhythm does when it sees the new version
     after = watch.look(since=first.revision)
     assert after.model_version == "v2"

@@ -14,8 +14,8 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.errors import InputRejected, NoChampion, NotFound
-from service.flows.forecast import ForecastDesk, urgency
-from service.flows.refresh import Refresh
+from service.flows.forecast import ForecastService, urgency
+from service.flows.refresh import ForecastScheduler
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus
@@ -24,7 +24,7 @@ from wire.identity import MachineId
 HOUR = timedelta(hours=1)
 
 
-def desk(service: Service) -> ForecastDesk:
+def desk(service: Service) -> ForecastService:
     return service.desk
 
 
@@ -166,8 +166,8 @@ class Announced:
         self.machines.append(machine)
 
 
-def refresh(service: Service, stores: Stores, announced: Announced, **more: Any) -> Refresh:
-    return Refresh(
+def refresh(service: Service, stores: Stores, announced: Announced, **more: Any) -> ForecastScheduler:
+    return ForecastScheduler(
         desk=service.desk,
         newest=service.newest,
         machines=stores.machines,
@@ -185,12 +185,12 @@ def test_who_does_not_lead_makes_forecasts_for_its_own_listeners_and_stores_none
 ) -> None:
     abroad, home, leading = Announced(), Announced(), [False]
     rhythm = refresh(service, stores, abroad, home=home, leads=lambda: leading[0])
-    assert (rhythm.on_the_grid(), home.machines, abroad.machines) == (0, [FILLER], [])
+    assert (rhythm.run_grid(), home.machines, abroad.machines) == (0, [FILLER], [])
     assert stores.forecasts.made_at(NOW.replace(minute=0)) == set()
     leading[0] = True
-    assert rhythm.on_the_grid() == 1, "who takes over stores what its predecessor has not"
+    assert rhythm.run_grid() == 1, "who takes over stores what its predecessor has not"
     leading[0] = False
-    assert rhythm.on_the_grid() == 0
+    assert rhythm.run_grid() == 0
     assert (home.machines, abroad.machines) == ([FILLER, FILLER], [FILLER])
 
 
@@ -205,12 +205,12 @@ def test_who_takes_over_tells_what_arrived_shortly_before_and_nothing_else(
     rhythm = refresh(service, stores, abroad, home=home, leads=lambda: leading[0], monotonic=lambda: seconds[0])
 
     def arrives(machine: MachineId) -> None:
-        rhythm.on_turn()
+        rhythm.on_leadership()
         service.newest.touch([machine])
         if rhythm.idle:
-            rhythm.stand_by()
+            rhythm.skip()
         else:
-            rhythm.in_between()
+            rhythm.run_changed()
 
     arrives(others[0])
     seconds[0] += 100  # long enough for whoever leads to have told it
@@ -218,15 +218,15 @@ def test_who_takes_over_tells_what_arrived_shortly_before_and_nothing_else(
     seconds[0] += 10
     assert abroad.machines == []
     leading[0] = True
-    rhythm.on_turn()
-    assert (rhythm.in_between(), abroad.machines) == (1, [FILLER])
-    rhythm.on_turn()
-    assert rhythm.in_between() == 0, "it is told once"
+    rhythm.on_leadership()
+    assert (rhythm.run_changed(), abroad.machines) == (1, [FILLER])
+    rhythm.on_leadership()
+    assert rhythm.run_changed() == 0, "it is told once"
     leading[0] = False
     arrives(others[1])
     leading[0] = True
-    rhythm.on_turn()
-    rhythm.in_between()
+    rhythm.on_leadership()
+    rhythm.run_changed()
     assert abroad.machines == [FILLER, others[1]], "and so whenever it takes over"
 
 
@@ -240,13 +240,13 @@ def test_the_grid_stores_one_forecast_a_machine_and_quarter_and_it_never_changes
     service: Service, stores: Stores, filler: Machine
 ) -> None:
     announced = Announced()
-    assert refresh(service, stores, announced).on_the_grid() == 1
+    assert refresh(service, stores, announced).run_grid() == 1
     at = NOW.replace(minute=0)
     (first,) = stores.forecasts.of(filler, at, at + HOUR)
     raise_alarms(stores, filler, (at - timedelta(minutes=5), 139))  # a late event that would change it
     again = refresh(service, stores, announced)  # as after a restart of the service
-    assert again.on_the_grid() == 0
-    assert again.on_the_grid() == 0
+    assert again.run_grid() == 0
+    assert again.run_grid() == 0
     (kept,) = stores.forecasts.of(filler, at, at + HOUR)
     assert np.array_equal(kept.probabilities, first.probabilities)
     assert (kept.as_of, kept.events_seen, kept.version) == (at, 0, 1)
@@ -274,17 +274,17 @@ def test_forecasts_of_a_clock_that_was_ahead_do_not_stand_in_the_way_of_the_regu
     clocks, ahead, quarter = Clocks(), timedelta(days=2), timedelta(minutes=15)
     rhythm = refresh(service, stores, Announced(), monotonic=lambda: clocks.seconds)
     rhythm.clock = PlantClock(wall=clocks.wall)
-    assert rhythm.on_the_grid() == 1
+    assert rhythm.run_grid() == 1
     clocks.plant += ahead
-    assert rhythm.on_the_grid() == 1
+    assert rhythm.run_grid() == 1
     clocks.pass_by(quarter)
-    assert rhythm.on_the_grid() == 1
+    assert rhythm.run_grid() == 1
     clocks.plant -= ahead
-    assert rhythm.on_the_grid() == 1
+    assert rhythm.run_grid() == 1
     kept = [one.as_of for one in stores.forecasts.of(filler, NOW - HOUR, NOW + 2 * ahead)]
     assert kept == [NOW.replace(minute=0), NOW.replace(minute=0) + quarter]
     clocks.pass_by(ahead - quarter)
-    assert rhythm.on_the_grid() == 1, "the regular one of the moment that had been used ahead of time"
+    assert rhythm.run_grid() == 1, "the regular one of the moment that had been used ahead of time"
 
 
 @pytest.mark.usefixtures("champion")
@@ -295,12 +295,12 @@ def test_a_clock_that_is_set_back_without_a_leap_before_deletes_nothing(
     rhythm = refresh(service, stores, Announced(), monotonic=lambda: clocks.seconds)
     rhythm.clock = PlantClock(wall=clocks.wall)
     for _ in range(3):
-        assert rhythm.on_the_grid() == 1
+        assert rhythm.run_grid() == 1
         clocks.pass_by(quarter)
     clocks.plant -= timedelta(hours=5)
-    assert rhythm.on_the_grid() == 1
+    assert rhythm.run_grid() == 1
     clocks.plant += timedelta(hours=5)
-    rhythm.on_the_grid()
+    rhythm.run_grid()
     assert len(stores.forecasts.of(filler, NOW - quarter, NOW + 3 * quarter)) == 4
 
 
@@ -308,11 +308,11 @@ def test_a_clock_that_is_set_back_without_a_leap_before_deletes_nothing(
 def test_arrivals_in_between_are_announced_but_not_stored(service: Service, stores: Stores) -> None:
     announced = Announced()
     rhythm = refresh(service, stores, announced)
-    rhythm.on_the_grid()
-    assert rhythm.in_between() == 0
+    rhythm.run_grid()
+    assert rhythm.run_changed() == 0
     service.newest.touch([FILLER])
-    assert rhythm.in_between() == 1
-    assert rhythm.in_between() == 0
+    assert rhythm.run_changed() == 1
+    assert rhythm.run_changed() == 0
     assert announced.machines == [FILLER, FILLER]
     assert len(stores.forecasts.of(stores.machines.get(FILLER), NOW - HOUR, NOW + HOUR)) == 1
 

@@ -9,8 +9,8 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.flows.base_rates import BaseRates
-from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
-from service.flows.registry import Registry
+from service.flows.record_events import IncomingMessage, IngestBatch, IngestResult, TimePolicy, record
+from service.flows.registry import MachineCache
 from tests.service.conftest import EPOCH, NOW, heard, raise_alarms, small_model
 from wire.moment import isoformat
 
@@ -18,10 +18,10 @@ EVENTS = "alarmcast/v1/padova/filler-1/events"
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
 
 
-def take(stores: Stores, age: timedelta) -> Receipt:
+def take(stores: Stores, age: timedelta) -> IngestResult:
     body = f'{{"epoch":"{EPOCH}","events":[{{"seq":1,"code":139,"at":"{isoformat(NOW - age)}"}}]}}'
-    intake = Intake(NOW, TimePolicy(), Registry(stores.machines))
-    intake.take(Incoming(EVENTS, body.encode()))
+    intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
+    intake.take(IncomingMessage(EVENTS, body.encode()))
     return record(intake, recorder=stores.events)
 
 

@@ -16,20 +16,20 @@ from edge_agent.simulator.log_file import write_log
 from forecasting.forecaster import Record
 from service.bootstrap import learning
 from service.bootstrap.configuration import time_policy
-from service.bootstrap.learning import learn_job
+from service.bootstrap.learning import run_training_job
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.catalogue import CatalogueEntry, parse_catalogue
 from service.core.gate import Limits
 from service.core.job import Progress
 from service.errors import InputRejected, TrainingFailed
-from service.flows.load_history import LogFile, load_history
+from service.flows.load_history import ImportFile, load_history
 from service.settings import Settings
 from service.store.handover import MOST_BYTES, take_over
 from service.store.parcel import Parcel
 from service.store.tables import catalogue
 from service.store.weights import WeightsFolder
-from service.worker.apprentice import HANDOVER
+from service.worker.apprentice import RESULT_FILE
 from tests.service.conftest import NOW, enrolled, raise_alarms
 from wire.identity import MachineId
 from wire.words import JobState, MachineState
@@ -54,7 +54,7 @@ def fleet(small: Settings, stores: Stores, tmp_path: Path) -> list[MachineId]:
         known = enrolled(stores.enrolments, machine)
         load_history(
             known,
-            LogFile(log, serial=str(index)),
+            ImportFile(log, serial=str(index)),
             recorder=stores.events,
             now=NOW,
             policy=time_policy(small),
@@ -72,8 +72,8 @@ def learn(small: Settings, tmp_path: Path) -> Learn:
     def learn_one(
         machine: MachineId, settings: Settings = small, told: Callable[[Progress], None] = lambda _: None
     ) -> Parcel:
-        learn_job(settings, machine=machine, now=NOW, folder=tmp_path, told=told)
-        return take_over(tmp_path / HANDOVER)
+        run_training_job(settings, machine=machine, now=NOW, folder=tmp_path, told=told)
+        return take_over(tmp_path / RESULT_FILE)
 
     return learn_one
 
@@ -182,10 +182,10 @@ def test_a_machine_that_raises_garbage_codes_is_learned_without_most_of_them(
 
 
 def test_what_is_too_large_to_be_stored_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    with (tmp_path / HANDOVER).open("wb") as file:
+    with (tmp_path / RESULT_FILE).open("wb") as file:
         file.truncate(MOST_BYTES + 1)
     with pytest.raises(TrainingFailed, match=r"512 MB are allowed\. Lower ALARMCAST_LEARN_CODES_PER_MACHINE"):
-        take_over(tmp_path / HANDOVER)
+        take_over(tmp_path / RESULT_FILE)
 
 
 @pytest.mark.usefixtures("fleet")
@@ -213,7 +213,7 @@ def test_where_the_gate_finds_the_way_too_far_it_is_halved_until_hardly_any_is_l
 @pytest.mark.usefixtures("fleet")
 def test_progress_is_told_stage_by_stage(small: Settings, tmp_path: Path) -> None:
     told: list[Progress] = []
-    learn_job(small, machine=ZERO, now=NOW, folder=tmp_path, told=told.append)
+    run_training_job(small, machine=ZERO, now=NOW, folder=tmp_path, told=told.append)
     stages = list(dict.fromkeys(progress.stage for progress in told))
     assert stages == ["dataset", "training", "memory", "gate"]
     epochs = [progress for progress in told if progress.stage == "training"]
@@ -256,18 +256,18 @@ def test_what_cannot_be_learned_is_refused_in_a_sentence(
 ) -> None:
     much = small.model_copy(update={"min_training_windows": 100_000})
     with pytest.raises(InputRejected, match="windows to learn from and needs 100000"):
-        learn_job(much, machine=ZERO, now=NOW, folder=tmp_path, told=lambda _: None)
+        run_training_job(much, machine=ZERO, now=NOW, folder=tmp_path, told=lambda _: None)
     commit(stores, learn(ZERO))
     other = small.model_copy(update={"horizon_minutes": 60})
     with pytest.raises(TrainingFailed, match="Put the settings back"):
-        learn_job(other, machine=ONE, now=NOW, folder=tmp_path, told=lambda _: None)
+        run_training_job(other, machine=ONE, now=NOW, folder=tmp_path, told=lambda _: None)
 
 
 def test_without_a_target_code_there_is_nothing_to_learn(small: Settings, stores: Stores, tmp_path: Path) -> None:
     machine = enrolled(stores.enrolments, ZERO)
     raise_alarms(stores, machine, *((NOW - timedelta(hours=n), 5) for n in range(600)))
     with pytest.raises(InputRejected, match="names no target code"):
-        learn_job(small, machine=ZERO, now=NOW, folder=tmp_path, told=lambda _: None)
+        run_training_job(small, machine=ZERO, now=NOW, folder=tmp_path, told=lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -284,8 +284,8 @@ def test_a_log_of_the_same_over_and_over_has_a_defined_end(
     stores.catalogue.merge([CatalogueEntry(139, "Film torn", "high", target=True)])
     machine = enrolled(stores.enrolments, ZERO)
     raise_alarms(stores, machine, *((NOW - timedelta(hours=n), codes[n % len(codes)]) for n in range(600)))
-    learn_job(small, machine=ZERO, now=NOW, folder=tmp_path, told=lambda _: None)
-    candidate = take_over(tmp_path / HANDOVER)
+    run_training_job(small, machine=ZERO, now=NOW, folder=tmp_path, told=lambda _: None)
+    candidate = take_over(tmp_path / RESULT_FILE)
     commit(stores, candidate)
     (job,) = stores.jobs.newest()
     served = stores.machines.get(ZERO)

@@ -19,9 +19,9 @@ from service.bootstrap.configuration import time_policy
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
-from service.core.recording import Recorded, Recording
+from service.core.recording import EventWrite, WriteResult
 from service.errors import Conflict, Gone, InputRejected, TooMany, Unavailable
-from service.flows.load_history import Loaded, LogFile, UploadLimits, load_history
+from service.flows.load_history import ImportFile, Loaded, UploadLimits, load_history
 from service.flows.ports import Recorder
 from service.settings import Settings
 from service.store.tables import events, quarantine
@@ -36,7 +36,7 @@ from wire.words import HistoryState
 CHECK = "Check the time zone of the log, and the clock of the machine that wrote it."
 
 
-def load(settings: Settings, stores: Stores, machine: Machine, log: LogFile) -> Loaded:
+def load(settings: Settings, stores: Stores, machine: Machine, log: ImportFile) -> Loaded:
     policy = time_policy(settings)
     return load_history(machine, log, recorder=stores.events, now=NOW, policy=policy, stored=stores.events)
 
@@ -46,9 +46,9 @@ def test_loading_twice_changes_nothing(
 ) -> None:
     log = tmp_path / "history.csv"
     write_log(log, machines=2, days=20, end=NOW, seed=19)
-    first = load(settings, stores, filler, LogFile(log, serial="1"))
+    first = load(settings, stores, filler, ImportFile(log, serial="1"))
     assert first.stored > 100
-    again = load(settings, stores, filler, LogFile(log, serial="1"))
+    again = load(settings, stores, filler, ImportFile(log, serial="1"))
     assert (again.stored, again.duplicates) == (0, first.stored)
 
 
@@ -57,7 +57,7 @@ def test_a_row_that_is_no_alarm_is_quarantined_and_the_rest_is_loaded(
 ) -> None:
     log = tmp_path / "log.csv"
     log.write_text("timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\nrubbish\n1990-01-01 00:00:00,5,1\n")
-    loaded = load(settings, stores, filler, LogFile(log, name="may.csv"))
+    loaded = load(settings, stores, filler, ImportFile(log, name="may.csv"))
     assert (loaded.stored, loaded.rejected) == (1, 2)
     with stores.database.read() as connection:
         kept = connection.execute(select(quarantine.c.topic, quarantine.c.detail)).all()
@@ -70,7 +70,7 @@ def test_a_gzipped_log_is_known_by_its_bytes_not_by_its_name(
 ) -> None:
     log = tmp_path / "log"
     log.write_bytes(gzip.compress(b"timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\n"))
-    assert load(settings, stores, filler, LogFile(log)).stored == 1
+    assert load(settings, stores, filler, ImportFile(log)).stored == 1
 
 
 @pytest.mark.parametrize("damage", ["cut short", "followed by rubbish"])
@@ -82,11 +82,11 @@ def test_a_broken_file_is_refused_before_a_row_is_stored(
     whole = gzip.compress(plain.read_bytes())
     packed.write_bytes(whole[: len(whole) * 9 // 10] if damage == "cut short" else whole + b"rubbish")
     with pytest.raises(InputRejected, match=r"Cannot read may.csv.gz: .+"):
-        load(settings, stores, filler, LogFile(packed, name="may.csv.gz"))
+        load(settings, stores, filler, ImportFile(packed, name="may.csv.gz"))
     assert stores.events.first_at(filler) is None
     packed.write_bytes(whole)
-    stored = load(settings, stores, filler, LogFile(packed)).stored
-    again = load(settings, stores, filler, LogFile(plain))
+    stored = load(settings, stores, filler, ImportFile(packed)).stored
+    again = load(settings, stores, filler, ImportFile(plain))
     assert (again.stored, again.duplicates) == (0, stored), "packed or not, it is the same file"
 
 
@@ -96,7 +96,7 @@ def test_a_file_that_unpacks_to_one_endless_line_is_refused(
     bomb = tmp_path / "bomb.gz"
     bomb.write_bytes(gzip.compress(bytes(50_000_000)))
     with pytest.raises(InputRejected, match="is no log of alarms"):
-        load(settings, stores, filler, LogFile(bomb))
+        load(settings, stores, filler, ImportFile(bomb))
 
 
 def test_long_lines_take_no_more_memory_than_short_ones(
@@ -106,7 +106,7 @@ def test_long_lines_take_no_more_memory_than_short_ones(
     long = b"a" * 500_000 + "\U0001f600\n".encode()  # one such character makes the whole line four times as large
     log.write_bytes(gzip.compress(b"timestamp,alarm,serial\n2026-11-10 08:00:00,5,1\n" + long * lines, 1))
     tracemalloc.start()
-    loaded = load(settings, stores, filler, LogFile(log))
+    loaded = load(settings, stores, filler, ImportFile(log))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (loaded.stored, loaded.rejected) == (1, lines)
@@ -136,7 +136,7 @@ def test_a_file_without_alarms_is_refused_and_leaves_nothing(
     log = tmp_path / "log.csv"
     log.write_bytes(content)
     with pytest.raises(InputRejected, match=why):
-        load(settings, stores, filler, LogFile(log, name="wrong.csv"))
+        load(settings, stores, filler, ImportFile(log, name="wrong.csv"))
     with stores.database.read() as connection:
         assert connection.execute(select(quarantine)).all() == []
 
@@ -147,7 +147,7 @@ def test_a_service_that_stops_waits_for_the_batch_at_hand_and_takes_no_more(
     log = tmp_path / "history.csv"
     write_log(log, machines=1, days=900, end=NOW, seed=19)
     with ThreadPoolExecutor(1) as pool:
-        loading = pool.submit(service.history.load, filler, LogFile(log))
+        loading = pool.submit(service.history.load, filler, ImportFile(log))
         wait_until(lambda: service.stores.events.first_at(filler) is not None, "some of it is stored")
         service.history.stop()
         stored = len(service.stores.events.series(filler, NOW - timedelta(days=2000), NOW))
@@ -155,7 +155,7 @@ def test_a_service_that_stops_waits_for_the_batch_at_hand_and_takes_no_more(
             loading.result()
     assert len(service.stores.events.series(filler, NOW - timedelta(days=2000), NOW)) == stored
     with pytest.raises(Unavailable):
-        service.history.load(filler, LogFile(log))
+        service.history.load(filler, ImportFile(log))
 
 
 def test_a_machine_that_is_let_go_while_its_past_is_loaded_gets_no_more_of_it(
@@ -164,7 +164,7 @@ def test_a_machine_that_is_let_go_while_its_past_is_loaded_gets_no_more_of_it(
     log = tmp_path / "history.csv"
     write_log(log, machines=1, days=900, end=NOW, seed=19)
     with ThreadPoolExecutor(1) as pool:
-        loading = pool.submit(service.history.load, filler, LogFile(log))
+        loading = pool.submit(service.history.load, filler, ImportFile(log))
         wait_until(lambda: service.stores.events.first_at(filler) is not None, "some of it is stored")
         service.enrolment.retire(filler.id, who="test", reason=None)
         with pytest.raises(Gone, match="has been retired"):
@@ -200,7 +200,7 @@ class Meeting:
     most: int = 0
     changed: Condition = field(default_factory=Condition)
 
-    def commit(self, recording: Recording) -> Recorded:
+    def commit(self, recording: EventWrite) -> WriteResult:
         with self.changed:
             self.inside += 1
             self.most = max(self.most, self.inside)
@@ -219,7 +219,7 @@ def test_files_are_stored_so_many_at_once_and_the_others_wait_for_their_turn(
     service.history.recorder = meeting
     service.history.limits = UploadLimits(loading=loading)
     with ThreadPoolExecutor(3) as pool:
-        loads = [pool.submit(service.history.load, filler, LogFile(log, serial=one)) for one in "012"]
+        loads = [pool.submit(service.history.load, filler, ImportFile(log, serial=one)) for one in "012"]
         assert all(one.result().stored > 0 for one in loads)
     assert meeting.most == most
 
@@ -229,7 +229,7 @@ def test_who_waits_for_their_turn_is_sent_away_when_the_service_stops(
 ) -> None:
     service.history.limits = UploadLimits(loading=0)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(service.history.load, filler, LogFile(tmp_path / "any.csv"))
+        waiting = pool.submit(service.history.load, filler, ImportFile(tmp_path / "any.csv"))
         service.history.stop()
         with pytest.raises(Unavailable, match="The service stops"):
             waiting.result(30)
@@ -246,7 +246,7 @@ def test_whoever_waits_is_told_how_far_the_file_is(service: Service, filler: Mac
         upload.write(rows)
         told = client.enrolment.history(filler.id)
         assert (told.state, told.bytes, told.lines) == (HistoryState.RECEIVING, len(rows), None)
-        service.history.load(filler, LogFile(upload.path), upload)
+        service.history.load(filler, ImportFile(upload.path), upload)
         told = client.enrolment.history(filler.id)
         assert (told.state, told.lines) == (HistoryState.STORING, rows.count(b"\n"))
         assert 10_000 < told.lines_done <= rows.count(b"\n")
@@ -271,7 +271,7 @@ def test_rows_of_a_time_that_cannot_be_are_counted_and_not_stored(
 ) -> None:
     days = [NOW - timedelta(days=500), NOW - timedelta(days=450), NOW - timedelta(days=1), NOW + timedelta(days=1)]
     log = written(tmp_path, *((day, 5, "1") for day in days))
-    loaded = load(settings, stores, filler, LogFile(log))
+    loaded = load(settings, stores, filler, ImportFile(log))
     assert (loaded.rows, loaded.stored, loaded.too_old, loaded.from_the_future) == (4, 1, 2, 1)
     assert loaded.last_us == micros(days[2]), "an agent that goes on after a time in the future would send nothing"
     assert loaded.notes == [
@@ -280,7 +280,7 @@ def test_rows_of_a_time_that_cannot_be_are_counted_and_not_stored(
     ]
     assert stores.events.flagged(filler) == 0
     patient = settings.model_copy(update={"retention_days": 1000})
-    again = load(patient, stores, filler, LogFile(log))
+    again = load(patient, stores, filler, ImportFile(log))
     assert (again.stored, again.duplicates, again.too_old) == (2, 1, 0), "with a longer retention they count"
 
 
@@ -298,7 +298,7 @@ def test_a_past_of_which_nothing_would_count_is_refused_and_leaves_nothing(
     with log.open("a") as file:
         file.write("rubbish\n")
     with pytest.raises(InputRejected, match=words.replace("20..", r"20\d\d-\d\d-\d\d")) as refused:
-        load(settings, stores, filler, LogFile(log, name="old.csv"))
+        load(settings, stores, filler, ImportFile(log, name="old.csv"))
     assert "Nothing was stored" in str(refused.value)
     assert nothing_is_kept(stores)
 
@@ -309,12 +309,12 @@ def test_a_file_of_several_machines_is_refused_unless_one_is_chosen(
     at = NOW - timedelta(days=1)
     log = written(tmp_path, (at, 5, "4711"), (at, 6, "4711"), (at, 7, "x 12"), (at, 8, ""))
     with pytest.raises(InputRejected, match=r"Its serials: 4711 \(2 rows\), x 12 \(1 row\)\.") as refused:
-        load(settings, stores, filler, LogFile(log, name="two.csv"))
+        load(settings, stores, filler, ImportFile(log, name="two.csv"))
     assert refused.value.pointer == "query/serial"
     with pytest.raises(InputRejected, match=r"two.csv has no row of serial 9. Its serials: 4711 \(2 rows\)"):
-        load(settings, stores, filler, LogFile(log, serial="9", name="two.csv"))
+        load(settings, stores, filler, ImportFile(log, serial="9", name="two.csv"))
     assert nothing_is_kept(stores)
-    assert load(settings, stores, filler, LogFile(log, serial="4711")).stored == 2
+    assert load(settings, stores, filler, ImportFile(log, serial="4711")).stored == 2
 
 
 def test_many_serials_are_named_in_a_few_words(
@@ -324,7 +324,7 @@ def test_many_serials_are_named_in_a_few_words(
         tmp_path, *((NOW - timedelta(days=1), 5, f"{'s' * 300}{n}" if n % 2 else str(n)) for n in range(9000))
     )
     with pytest.raises(InputRejected, match="and at least 990 more") as refused:
-        load(settings, stores, filler, LogFile(log))
+        load(settings, stores, filler, ImportFile(log))
     assert len(str(refused.value)) < 2000
 
 
@@ -333,7 +333,7 @@ def test_rows_without_a_serial_are_no_other_machine(
     settings: Settings, stores: Stores, filler: Machine, tmp_path: Path, serials: tuple[str, str]
 ) -> None:
     log = written(tmp_path, *((NOW - timedelta(days=1), 5, serial) for serial in serials))
-    assert load(settings, stores, filler, LogFile(log)).stored == 2
+    assert load(settings, stores, filler, ImportFile(log)).stored == 2
 
 
 def test_local_times_are_stored_as_the_moments_at_which_the_agent_would_send_them(
@@ -343,7 +343,7 @@ def test_local_times_are_stored_as_the_moments_at_which_the_agent_would_send_the
     start = datetime(2026, 10, 24, 12)  # noqa: DTZ001 - local: an hour of the next night occurs twice
     rows = [(start + timedelta(minutes=5 * n), n, "1") for n in range(300)]
     log = written(tmp_path, *rows)
-    assert load(settings, stores, filler, LogFile(log, zone=zone)).stored == 300
+    assert load(settings, stores, filler, ImportFile(log, zone=zone)).stored == 300
     reader = RowReader("1", zone)
     expected = [alarm for line in log.read_text().splitlines() if (alarm := reader.read(line)) is not None]
     stored = stores.events.series(filler, NOW - timedelta(days=100), NOW)
@@ -356,9 +356,9 @@ def test_the_same_file_read_in_another_zone_is_refused_and_not_stored_a_second_t
     settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
 ) -> None:
     log = written(tmp_path, *((NOW - timedelta(days=2, minutes=n), 5, "1") for n in range(2500)))
-    first = load(settings, stores, filler, LogFile(log))
+    first = load(settings, stores, filler, ImportFile(log))
     with pytest.raises(Conflict, match=r"read in another time zone.*erase the machine") as refused:
-        load(settings, stores, filler, LogFile(log, zone=ZoneInfo("Europe/Rome")))
+        load(settings, stores, filler, ImportFile(log, zone=ZoneInfo("Europe/Rome")))
     assert refused.value.pointer == "query/time_zone"
     stored = stores.events.series(filler, NOW - timedelta(days=100), NOW)
     assert len(stored.times) == first.stored == 2500
@@ -370,11 +370,11 @@ def test_a_log_that_has_grown_adds_only_what_is_new(
     settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
 ) -> None:
     rows = [(NOW - timedelta(days=40) + timedelta(minutes=n), n % 7, "1") for n in range(25_000)]
-    first = load(settings, stores, filler, LogFile(written(tmp_path, *rows[:12_000])))
+    first = load(settings, stores, filler, ImportFile(written(tmp_path, *rows[:12_000])))
     assert (first.stored, first.duplicates) == (12_000, 0)
-    grown = load(settings, stores, filler, LogFile(written(tmp_path, *rows)))
+    grown = load(settings, stores, filler, ImportFile(written(tmp_path, *rows)))
     assert (grown.stored, grown.duplicates) == (13_000, 12_000)
-    again = load(settings, stores, filler, LogFile(tmp_path / "log.csv"))
+    again = load(settings, stores, filler, ImportFile(tmp_path / "log.csv"))
     assert (again.stored, again.duplicates) == (0, 25_000)
     series = stores.events.series(filler, NOW - timedelta(days=100), NOW)
     assert len(set(zip(series.times.tolist(), series.codes.tolist(), strict=True))) == len(series.times) == 25_000
@@ -386,5 +386,5 @@ def test_what_the_agent_has_sent_is_not_stored_again_from_a_file(
     rows = [(NOW - timedelta(hours=n), n % 3, "1") for n in range(10, 0, -1)]
     raise_alarms(stores, filler, *((at, code) for at, code, _ in rows[4:8]))
     other = (rows[4][0], 99, "1")  # of the same moment, but another alarm
-    loaded = load(settings, stores, filler, LogFile(written(tmp_path, *rows, other)))
+    loaded = load(settings, stores, filler, ImportFile(written(tmp_path, *rows, other)))
     assert (loaded.stored, loaded.duplicates) == (7, 4)

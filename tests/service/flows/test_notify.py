@@ -9,30 +9,30 @@ from forecasting.history import HistorySpec
 from forecasting.window import WindowSpec
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
-from service.core.enrolment import Curriculum
-from service.core.hush import HushQuery, Maintenance
+from service.core.enrolment import TrainingDataPolicy
+from service.core.hush import Maintenance, SuppressionQuery
 from service.core.machine import Machine
-from service.core.notice import Habits, Notice, NoticeQuery
+from service.core.notice import HysteresisPolicy, Notification, NotificationQuery
 from service.core.webhook import Webhook
 from service.errors import Unavailable
-from service.flows.hush import HushDesk
-from service.flows.newest import Newest
-from service.flows.notify import Notify
-from service.flows.schooling import School
+from service.flows.hush import SuppressionService
+from service.flows.newest import CachedForecast
+from service.flows.notify import NotificationService
+from service.flows.schooling import DatasetBuilder
 from service.store.acknowledgements import AcknowledgementStore
 from service.store.deliveries import DeliveryStore
 from service.store.maintenance import MaintenanceStore
-from service.store.notices import NoticeStore
-from service.store.shelves import ShelfStore
+from service.store.notices import NotificationStore
+from service.store.shelves import ShelvingStore
 from service.store.webhooks import WebhookStore
-from service.worker.lookout import Lookout
+from service.worker.lookout import NotificationThread
 from tests.conftest import wait_until
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus, LikelyAlarm
 from wire.identity import MachineId
 from wire.micros import moment
-from wire.words import NoticeEnd, Severity
+from wire.words import NotificationEnd, Severity
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 TARGETS = {139: ("Film torn", "high"), 26: ("Door open", "low")}
@@ -76,30 +76,30 @@ class Bench:
 
     stores: Stores
     now: datetime = NOW
-    notify: Notify = field(init=False)
-    desk: HushDesk = field(init=False)
+    notify: NotificationService = field(init=False)
+    desk: SuppressionService = field(init=False)
 
     def __post_init__(self) -> None:
         database, clock = self.stores.database, PlantClock(wall=self.seconds)
-        self.notices = NoticeStore(database)
-        self.notify = Notify(
+        self.notices = NotificationStore(database)
+        self.notify = NotificationService(
             machines=self.stores.machines,
             log=self.stores.events,
             notices=self.notices,
-            shelves=ShelfStore(database),
+            shelves=ShelvingStore(database),
             windows=MaintenanceStore(database),
             acknowledgements=AcknowledgementStore(database),
             clock=clock,
             wall=lambda: datetime.now(UTC),
-            habits=Habits(0.8, HOUR),
+            habits=HysteresisPolicy(0.8, HOUR),
         )
-        self.desk = HushDesk(
+        self.desk = SuppressionService(
             machines=self.stores.machines,
             shelves=self.notify.shelves,
             windows=self.notify.windows,
             acknowledgements=self.notify.acknowledgements,
             clock=clock,
-            longest_shelf=timedelta(days=7),
+            max_shelving=timedelta(days=7),
             changed=self.notify.again,
         )
 
@@ -117,15 +117,15 @@ class Bench:
         """Let time pass, announce a forecast, look at it, and return how many notices were opened."""
         self.now += after
         made = forecast(self.now, probabilities, machine, status)
-        self.notify.told(Newest(machine, made, b""))
+        self.notify.told(CachedForecast(machine, made, b""))
         return self.notify.look()
 
-    def ends(self) -> list[NoticeEnd | None]:
+    def ends(self) -> list[NotificationEnd | None]:
         """Return how each notice stands, oldest first; None is open."""
         return [notice.ended for notice in self.found()]
 
-    def found(self) -> list[Notice]:
-        return self.notices.page(NoticeQuery())[::-1]
+    def found(self) -> list[Notification]:
+        return self.notices.page(NotificationQuery())[::-1]
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_an_alarm_is_told_once_while_its_probability_wobbles(bench: Bench) -> No
     [notice] = bench.found()
     assert (notice.code, notice.severity, notice.probability) == (139, "high", 0.6)
     assert bench.say({139: 0.1}, after=MINUTE) == 0
-    assert bench.ends() == [NoticeEnd.FELL]
+    assert bench.ends() == [NotificationEnd.FELL]
     assert bench.say({139: 0.9}, after=59 * MINUTE) == 0, "a quiet time follows"
     assert bench.say({139: 0.9}, after=MINUTE) == 1
 
@@ -154,7 +154,7 @@ def test_an_alarm_that_was_raised_closes_its_notice_and_is_no_news_while_it_stay
     assert bench.ends() == [None], "what was raised before is not what was forecast"
     raise_alarms(stores, filler, (NOW + 2 * MINUTE, 139))
     bench.say({139: 0.9}, after=2 * MINUTE)
-    assert bench.ends() == [NoticeEnd.CAME]
+    assert bench.ends() == [NotificationEnd.CAME]
     assert [bench.say({139: 0.9}, after=HOUR) for _ in range(30)] == [0] * 30
     bench.say({139: 0.1}, after=MINUTE)
     assert bench.say({139: 0.9}, after=2 * HOUR) == 1
@@ -166,7 +166,7 @@ def test_a_shelf_silences_its_code_on_its_machine_alone_and_gives_it_back(bench:
     bench.desk.shelve(FILLER, 139, until=2 * HOUR, who="anna", reason="sensor")
     assert bench.notify.wanted.is_set(), "nobody waits for the next forecast"
     bench.notify.look()
-    assert bench.ends() == [NoticeEnd.SHELVED]
+    assert bench.ends() == [NotificationEnd.SHELVED]
     assert bench.say({139: 0.9, 26: 0.9}, after=MINUTE) == 1
     assert bench.say({139: 0.9}, machine=other) == 1
     assert bench.say({139: 0.9, 26: 0.9}, after=2 * HOUR) == 1, "it is still likely, and the shelf is over"
@@ -188,7 +188,7 @@ def test_maintenance_silences_a_machine_or_its_site_for_its_time(bench: Bench, m
     bench.say({139: 0.9}, after=59 * MINUTE)
     assert bench.ends() == [None], "it has not begun"
     bench.say({139: 0.9, 26: 0.9}, after=MINUTE)
-    assert bench.ends() == [NoticeEnd.MAINTENANCE]
+    assert bench.ends() == [NotificationEnd.MAINTENANCE]
     assert bench.say({139: 0.9, 26: 0.9}, after=HOUR) == 2
 
 
@@ -212,7 +212,7 @@ def test_forecasts_that_are_not_to_be_trusted_are_no_news(bench: Bench, status: 
     bench.say({139: 0.1}, after=HOUR, status=status)
     assert bench.ends() == [None]
     bench.say({139: 0.9}, after=8 * HOUR, status=status)
-    assert bench.ends() == [NoticeEnd.LAPSED]
+    assert bench.ends() == [NotificationEnd.LAPSED]
 
 
 def test_a_code_or_a_machine_that_is_no_longer_forecast_takes_its_notice_along(
@@ -223,7 +223,7 @@ def test_a_code_or_a_machine_that_is_no_longer_forecast_takes_its_notice_along(
     assert sorted(map(str, bench.ends())) == ["None", "withdrawn"]
     stores.enrolments.retire(filler, who="anna", at=NOW, plant_at=NOW, reason="sold")
     bench.say({26: 0.9}, after=MINUTE)
-    assert set(bench.ends()) == {NoticeEnd.WITHDRAWN}
+    assert set(bench.ends()) == {NotificationEnd.WITHDRAWN}
 
 
 def test_a_restart_forgets_nothing_and_repeats_nothing(bench: Bench, stores: Stores) -> None:
@@ -239,7 +239,7 @@ def test_a_notice_and_its_deliveries_are_written_together(bench: Bench, stores: 
     WebhookStore(stores.database).add(hook, who="test", reason=None)
     bench.say({139: 0.9, 26: 0.9})
     by_code = {one.code: one.number for one in bench.found()}
-    assert list(DeliveryStore(stores.database).of_notices(by_code.values())) == [by_code[139]]
+    assert list(DeliveryStore(stores.database).for_notifications(by_code.values())) == [by_code[139]]
 
 
 def test_trouble_with_the_store_loses_no_forecast(bench: Bench, stores: Stores) -> None:
@@ -247,7 +247,7 @@ def test_trouble_with_the_store_loses_no_forecast(bench: Bench, stores: Stores) 
         connection.exec_driver_sql("ALTER TABLE notices RENAME TO elsewhere")
     with pytest.raises(Unavailable):
         bench.say({139: 0.9})
-    lookout = Lookout(bench.notify, pulse=0.01)
+    lookout = NotificationThread(bench.notify, pulse=0.01)
     lookout.start()
     wait_until(lambda: lookout.complaint, "it complains")
     with stores.database.write() as connection:
@@ -281,12 +281,12 @@ def test_the_running_parts_turn_announced_forecasts_into_notices(
 ) -> None:
     raise_alarms(stores, filler, *((NOW - number * HOUR, 139) for number in range(1, 40)))
     heard(stores, filler)
-    service.rhythm.refresh.on_the_grid()
+    service.rhythm.refresh.run_grid()
     service.notify.look()
     newest = service.newest.of([filler])[0].forecast
     expected = {alarm.code for alarm in newest.alarms if alarm.expected}
     assert newest.status is ForecastStatus.OK
-    assert {one.code for one in NoticeStore(stores.database).page(NoticeQuery())} == expected
+    assert {one.code for one in NotificationStore(stores.database).page(NotificationQuery())} == expected
     assert expected, "or this test says nothing"
 
 
@@ -298,7 +298,7 @@ def test_no_shelf_acknowledgement_or_window_changes_a_forecast_or_a_dataset(
     raise_alarms(stores, filler, *alarms)
     heard(stores, filler)
 
-    school = School(stores.machines, stores.events, WindowSpec(), Curriculum(fewest=1))
+    school = DatasetBuilder(stores.machines, stores.events, WindowSpec(), TrainingDataPolicy(fewest=1))
 
     def told() -> list[object]:
         made = service.desk.now([filler], NOW)[0]
@@ -314,7 +314,7 @@ def test_no_shelf_acknowledgement_or_window_changes_a_forecast_or_a_dataset(
         service.hush.shelve(FILLER, code, until=HOUR, who="a", reason="x")
         service.hush.acknowledge(FILLER, code, who="a", note=None)
     service.hush.maintain(Maintenance(0, "padova", None, NOW, NOW + 9 * HOUR, "a", "x"))
-    assert len(service.hush.shelves.page(HushQuery())) == 3
+    assert len(service.hush.shelves.page(SuppressionQuery())) == 3
     assert told() == before
 
 
@@ -324,6 +324,6 @@ def test_many_changes_are_written_in_pieces_with_a_pause_between_them(bench: Ben
     pauses: list[int] = []
     for number in range(60):
         with_both = MachineId("lyon", f"filler-{number}")
-        bench.notify.told(Newest(with_both, forecast(bench.now, {139: 0.9, 26: 0.9}, with_both), b""))
+        bench.notify.told(CachedForecast(with_both, forecast(bench.now, {139: 0.9, 26: 0.9}, with_both), b""))
     assert bench.notify.look(lambda: pauses.append(1)) == 120
     assert len(pauses) == 2

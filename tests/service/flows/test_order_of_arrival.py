@@ -20,8 +20,8 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.flows.base_rates import BaseRates
-from service.flows.record_events import Incoming, Intake, TimePolicy, record
-from service.flows.registry import Registry
+from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, record
+from service.flows.registry import MachineCache
 from tests.service.conftest import FILLER, NOW
 from wire.forecasts import Forecast
 from wire.micros import micros
@@ -144,8 +144,8 @@ def forecast_after(
         connection.exec_driver_sql("DELETE FROM events")
     epoch = str(uuid4())
     for batch in batches:
-        intake = Intake(NOW, TimePolicy(), Registry(stores.machines))
-        intake.take(Incoming(TOPIC, json.dumps({"epoch": epoch, "events": batch}).encode()))
+        intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
+        intake.take(IncomingMessage(TOPIC, json.dumps({"epoch": epoch, "events": batch}).encode()))
         service.newest.touch(record(intake, recorder=stores.events).touched)
     desk = replace(service.desk, base_rates=BaseRates(stores.events))  # which remember nothing of the other order
     made = desk.now([filler], NOW)[0].forecast

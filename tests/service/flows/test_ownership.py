@@ -10,7 +10,7 @@ from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import Stores, open_stores
 from service.core.machine import Machine
 from service.errors import Conflict
-from service.flows.credentials import CredentialDesk, adopt
+from service.flows.credentials import CredentialService, adopt
 from service.settings import Settings
 from service.store.credentials import CredentialStore
 from tests.guarded import GuardedMosquitto, trying
@@ -25,12 +25,12 @@ CAPPER = MachineId("padova", "capper-2")
 
 
 @pytest.fixture
-def desk(settings: Settings, stores: Stores, guarded: GuardedMosquitto) -> CredentialDesk:
+def desk(settings: Settings, stores: Stores, guarded: GuardedMosquitto) -> CredentialService:
     return desk_of(settings, stores, guarded)
 
 
 def test_one_start_on_an_empty_folder_costs_no_machine_its_credentials(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine, tmp_path: Path
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine, tmp_path: Path
 ) -> None:
     issued = issued_to(desk, filler)
     before = guarded.remembered()
@@ -53,7 +53,7 @@ def test_one_start_on_an_empty_folder_costs_no_machine_its_credentials(
 
 
 def test_a_broker_of_an_older_version_is_claimed_by_the_database_that_knows_its_machines_alone(
-    settings: Settings, desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine, tmp_path: Path
+    settings: Settings, desk: CredentialService, guarded: GuardedMosquitto, filler: Machine, tmp_path: Path
 ) -> None:
     issued = issued_to(desk, filler)
     guarded.ctl("deleteRole", "alarmcast-installation")
@@ -72,7 +72,7 @@ def test_a_broker_of_an_older_version_is_claimed_by_the_database_that_knows_its_
 def test_whom_an_older_backup_does_not_know_is_disabled_and_the_newer_database_lets_it_back_in(
     settings: Settings,
     stores: Stores,
-    desk: CredentialDesk,
+    desk: CredentialService,
     guarded: GuardedMosquitto,
     filler: Machine,
     tmp_path: Path,
@@ -95,7 +95,7 @@ def test_whom_an_older_backup_does_not_know_is_disabled_and_the_newer_database_l
 
 
 def test_a_database_that_adopts_a_broker_disables_whom_it_does_not_know_and_manages_it_from_then_on(
-    desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine, tmp_path: Path
+    desk: CredentialService, guarded: GuardedMosquitto, filler: Machine, tmp_path: Path
 ) -> None:
     issued = issued_to(desk, filler)
     elsewhere = load_settings(data_dir=tmp_path / "other")
@@ -116,7 +116,7 @@ def test_a_database_that_adopts_a_broker_disables_whom_it_does_not_know_and_mana
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_password_that_a_killed_service_gave_to_the_broker_and_to_nobody_counts_as_lost(
     stores: Stores,
-    desk: CredentialDesk,
+    desk: CredentialService,
     guarded: GuardedMosquitto,
     filler: Machine,
     is_first: bool,  # noqa: FBT001
@@ -137,7 +137,7 @@ def test_a_password_that_a_killed_service_gave_to_the_broker_and_to_nobody_count
 
 
 def test_broker_adopt_says_what_it_would_do_and_does_it_only_when_told(
-    settings: Settings, desk: CredentialDesk, guarded: GuardedMosquitto, filler: Machine, tmp_path: Path
+    settings: Settings, desk: CredentialService, guarded: GuardedMosquitto, filler: Machine, tmp_path: Path
 ) -> None:
     def broker_adopt(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "service", "admin", "broker-adopt", "--data-dir", str(folder), *more]

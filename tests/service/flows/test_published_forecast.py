@@ -5,7 +5,7 @@ import pytest
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.catalogue import CatalogueEntry, size_warning
-from service.flows.refresh import Refresh
+from service.flows.refresh import ForecastScheduler
 from tests.service.conftest import FILLER, NOW, small_model
 from tests.service.flows.test_forecast import refresh
 from wire.codec import MAX_BYTES
@@ -38,8 +38,8 @@ def test_a_forecast_of_five_hundred_targets_is_published_below_the_limit_of_a_me
     stores.catalogue.merge(entries(len(CODES)))
     stores.versions.add_and_promote(small_model(targets=tuple(CODES)), report={}, at=NOW)
     abroad, home = Kept(), Kept()
-    rhythm: Refresh = refresh(service, stores, abroad, home=home)  # type: ignore[arg-type]
-    rhythm.on_the_grid()
+    rhythm: ForecastScheduler = refresh(service, stores, abroad, home=home)  # type: ignore[arg-type]
+    rhythm.run_grid()
     whole, published = (PublishedForecast.model_validate_json(one.payload) for one in (home, abroad))
     assert len(home.payload) > MAX_BYTES, "otherwise this shows nothing"
     assert MAX_BYTES - 500 < len(abroad.payload) <= MAX_BYTES

@@ -9,8 +9,8 @@ from sqlalchemy import func, select
 
 from service.bootstrap.stores import Stores
 from service.core.machine import Agent, Machine
-from service.flows.record_events import Incoming, Intake, Receipt, TimePolicy, record
-from service.flows.registry import Registry
+from service.flows.record_events import IncomingMessage, IngestBatch, IngestResult, TimePolicy, record
+from service.flows.registry import MachineCache
 from service.store.tables import events, quarantine
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled
 from wire.identity import MachineId
@@ -28,8 +28,8 @@ def batch(*rows: object, **more: object) -> bytes:
     return json.dumps({"epoch": str(EPOCH), "events": list(rows), **more}).encode()
 
 
-def take(stores: Stores, *messages: Incoming) -> Receipt:
-    intake = Intake(NOW, TimePolicy(), Registry(stores.machines))
+def take(stores: Stores, *messages: IncomingMessage) -> IngestResult:
+    intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
     for message in messages:
         intake.take(message)
     return record(intake, recorder=stores.events)
@@ -47,7 +47,9 @@ def reasons(stores: Stores) -> list[str]:
 
 @pytest.mark.usefixtures("filler")
 def test_what_is_committed_is_acked_by_its_numbers(stores: Stores) -> None:
-    receipt = take(stores, Incoming(EVENTS, batch(event(1), event(2))), Incoming(EVENTS, batch(event(5))))
+    receipt = take(
+        stores, IncomingMessage(EVENTS, batch(event(1), event(2))), IncomingMessage(EVENTS, batch(event(5)))
+    )
     ((machine, ack),) = receipt.acks
     assert machine == FILLER
     assert (ack.epoch, ack.seqs, ack.now) == (EPOCH, [(1, 2), (5, 5)], NOW)
@@ -57,8 +59,8 @@ def test_what_is_committed_is_acked_by_its_numbers(stores: Stores) -> None:
 
 @pytest.mark.usefixtures("filler")
 def test_a_resent_batch_is_acked_again_and_changes_nothing(stores: Stores) -> None:
-    first = take(stores, Incoming(EVENTS, batch(event(1), event(2))))
-    again = take(stores, Incoming(EVENTS, batch(event(1), event(2))))
+    first = take(stores, IncomingMessage(EVENTS, batch(event(1), event(2))))
+    again = take(stores, IncomingMessage(EVENTS, batch(event(1), event(2))))
     assert again.acks == first.acks
     assert (again.counts["stored"], again.counts["duplicate"]) == (0, 2)
 
@@ -66,7 +68,7 @@ def test_a_resent_batch_is_acked_again_and_changes_nothing(stores: Stores) -> No
 @pytest.mark.usefixtures("filler")
 def test_a_bad_event_is_quarantined_and_acked_while_its_batch_is_stored(stores: Stores) -> None:
     receipt = take(
-        stores, Incoming(EVENTS, batch(event(1), event(2, code=None), event(3, at="2026-11-16T00:00:00")))
+        stores, IncomingMessage(EVENTS, batch(event(1), event(2, code=None), event(3, at="2026-11-16T00:00:00")))
     )
     assert receipt.acks[0][1].seqs == [(1, 3)]
     assert rows(stores, events) == 1
@@ -91,7 +93,7 @@ def test_a_bad_event_is_quarantined_and_acked_while_its_batch_is_stored(stores: 
 def test_what_cannot_be_read_is_quarantined_whole_and_acks_nobody(
     stores: Stores, topic: str, payload: bytes, reason: str
 ) -> None:
-    receipt = take(stores, Incoming(topic, payload))
+    receipt = take(stores, IncomingMessage(topic, payload))
     assert receipt.acks == []
     assert reasons(stores) == [reason]
     with stores.database.read() as connection:
@@ -99,7 +101,7 @@ def test_what_cannot_be_read_is_quarantined_whole_and_acks_nobody(
 
 
 def test_a_machine_that_is_not_registered_is_seen_knocking_and_loses_nothing(stores: Stores) -> None:
-    receipt = take(stores, Incoming(EVENTS, batch(event(1))))
+    receipt = take(stores, IncomingMessage(EVENTS, batch(event(1))))
     assert (receipt.acks, rows(stores, events), reasons(stores)) == ([], 0, [])
     assert [knock.machine for knock in stores.machines.knocks()] == [FILLER]
 
@@ -120,7 +122,7 @@ def test_an_event_of_an_unbelievable_time_is_stored_acked_and_kept_out_of_window
     shift: timedelta,
     kept_in_windows: bool,  # noqa: FBT001
 ) -> None:
-    receipt = take(stores, Incoming(EVENTS, batch(event(1, at=isoformat(NOW + shift)))))
+    receipt = take(stores, IncomingMessage(EVENTS, batch(event(1, at=isoformat(NOW + shift)))))
     assert receipt.acks[0][1].seqs == [(1, 1)]
     assert rows(stores, events) == 1
     seen = stores.events.series(filler, NOW - timedelta(days=500), NOW + timedelta(days=1))
@@ -129,10 +131,10 @@ def test_an_event_of_an_unbelievable_time_is_stored_acked_and_kept_out_of_window
 
 
 def test_the_same_number_with_another_body_is_stored_beside_the_first(stores: Stores, filler: Machine) -> None:
-    first = take(stores, Incoming(EVENTS, batch(event(1), instance="edge/1/a")))
+    first = take(stores, IncomingMessage(EVENTS, batch(event(1), instance="edge/1/a")))
     assert (first.acks[0][1].instance, first.acks[0][1].reused) == ("edge/1/a", False)
     for stored in (1, 0):  # sent again it changes nothing
-        receipt = take(stores, Incoming(EVENTS, batch(event(1, code=7), event(2), instance="edge/2/b")))
+        receipt = take(stores, IncomingMessage(EVENTS, batch(event(1, code=7), event(2), instance="edge/2/b")))
         ack = receipt.acks[0][1]
         assert (ack.seqs, ack.instance, ack.reused) == ([(1, 2)], "edge/2/b", True)
         assert receipt.counts["reused_numbers"] == 1
@@ -141,7 +143,7 @@ def test_the_same_number_with_another_body_is_stored_beside_the_first(stores: St
     assert reasons(stores) == []
     seen = stores.events.series(filler, NOW - timedelta(hours=1), NOW)
     assert sorted(seen.codes.tolist()) == [7, 139, 139]
-    third = take(stores, Incoming(EVENTS, batch(event(1, code=8), event(1, code=9))))
+    third = take(stores, IncomingMessage(EVENTS, batch(event(1, code=8), event(1, code=9))))
     assert (third.recorded.stored, rows(stores, events), reasons(stores)) == (2, 5, [])
 
 
@@ -149,11 +151,11 @@ def test_the_same_number_with_another_body_is_stored_beside_the_first(stores: St
 def test_acks_go_to_the_process_that_sent_the_events(stores: Stores) -> None:
     receipt = take(
         stores,
-        Incoming(EVENTS, batch(event(1), instance="edge/1/a")),
-        Incoming(EVENTS, batch(event(2), instance="edge/2/b")),
-        Incoming(EVENTS, batch(event(3))),
-        Incoming(EVENTS, batch(event(4), event(5, code=-1), instance="edge/1/a")),
-        Incoming(EVENTS, batch(event(6), instance=7)),
+        IncomingMessage(EVENTS, batch(event(1), instance="edge/1/a")),
+        IncomingMessage(EVENTS, batch(event(2), instance="edge/2/b")),
+        IncomingMessage(EVENTS, batch(event(3))),
+        IncomingMessage(EVENTS, batch(event(4), event(5, code=-1), instance="edge/1/a")),
+        IncomingMessage(EVENTS, batch(event(6), instance=7)),
     )
     acked = {ack.instance: ack.seqs for _, ack in receipt.acks}
     assert acked == {"edge/1/a": [(1, 1), (4, 5)], "edge/2/b": [(2, 2)], None: [(3, 3), (6, 6)]}
@@ -161,9 +163,9 @@ def test_acks_go_to_the_process_that_sent_the_events(stores: Stores) -> None:
 
 @pytest.mark.usefixtures("filler")
 def test_two_agents_of_one_name_are_kept_with_both_names(stores: Stores, filler: Machine) -> None:
-    def said(instance: str, *, online: bool = True) -> Incoming:
+    def said(instance: str, *, online: bool = True) -> IncomingMessage:
         told = json.loads(state(online=online, minutes_ago=0)) | {"instance": instance}
-        return Incoming(STATE, json.dumps(told).encode())
+        return IncomingMessage(STATE, json.dumps(told).encode())
 
     take(stores, said("edge-1/7/aa"), said("edge-2/9/bb"))
     agent = stores.machines.agent(filler)
@@ -180,7 +182,7 @@ def test_two_agents_of_one_name_are_kept_with_both_names(stores: Stores, filler:
 @pytest.mark.usefixtures("filler")
 def test_a_gap_is_stored_and_acked_like_events(stores: Stores, filler: Machine) -> None:
     gap = {"seqs": [7, 9], "first_at": isoformat(NOW), "last_at": isoformat(NOW), "reason": "spool_full"}
-    receipt = take(stores, Incoming(EVENTS, batch(gaps=[gap])))
+    receipt = take(stores, IncomingMessage(EVENTS, batch(gaps=[gap])))
     assert receipt.acks[0][1].seqs == [(7, 9)]
     (kept,) = stores.events.gaps(filler, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
     assert kept.events == 3
@@ -193,14 +195,14 @@ def state(*, online: bool, minutes_ago: int) -> bytes:
 
 
 def test_a_last_will_happened_when_it_was_received(stores: Stores, filler: Machine) -> None:
-    take(stores, Incoming(STATE, state(online=False, minutes_ago=600)))
+    take(stores, IncomingMessage(STATE, state(online=False, minutes_ago=600)))
     agent = stores.machines.agent(filler)
     assert agent
     assert (agent.online, agent.heard_at, agent.spooled, agent.skew_ms) == (False, NOW, 12, -40)
 
 
 def test_a_retained_state_is_as_old_as_it_says(stores: Stores, filler: Machine) -> None:
-    take(stores, Incoming(STATE, state(online=True, minutes_ago=600), retained=True))
+    take(stores, IncomingMessage(STATE, state(online=True, minutes_ago=600), retained=True))
     agent = stores.machines.agent(filler)
     assert agent
     assert (agent.online, agent.heard_at) == (True, NOW - timedelta(minutes=600))
@@ -208,7 +210,7 @@ def test_a_retained_state_is_as_old_as_it_says(stores: Stores, filler: Machine) 
 
 def test_who_was_enrolled_or_retired_is_known_after_a_second(stores: Stores) -> None:
     seconds = iter([0.0, 0.0, 0.5, 1.5, 1.5])
-    registry = Registry(stores.machines, monotonic=lambda: next(seconds))
+    registry = MachineCache(stores.machines, monotonic=lambda: next(seconds))
     assert registry.find(MachineId("lyon", "x")) is None
     enrolled(stores.enrolments, MachineId("lyon", "x"))
     assert registry.find(MachineId("lyon", "x")) is None
@@ -220,14 +222,14 @@ def test_two_machines_that_contradict_themselves_with_the_same_words_are_both_st
     enrolled(stores.enrolments, MachineId("padova", "filler-2"))
     for machine in ("filler-1", "filler-2"):
         topic = f"alarmcast/v1/padova/{machine}/events"
-        take(stores, Incoming(topic, batch(event(1))), Incoming(topic, batch(event(1, code=7))))
+        take(stores, IncomingMessage(topic, batch(event(1))), IncomingMessage(topic, batch(event(1, code=7))))
     assert (rows(stores, events), reasons(stores)) == (4, [])
 
 
 def test_a_gap_that_was_acked_is_not_forgotten_for_a_shorter_one(stores: Stores, filler: Machine) -> None:
     gap = {"first_at": isoformat(NOW), "last_at": isoformat(NOW), "reason": "spool_full"}
     for last in (9, 7, 12):
-        take(stores, Incoming(EVENTS, batch(gaps=[{**gap, "seqs": [7, last]}])))
+        take(stores, IncomingMessage(EVENTS, batch(gaps=[{**gap, "seqs": [7, last]}])))
         (kept,) = stores.events.gaps(filler, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
         assert kept.last_seq == max(9, last)
 
@@ -238,7 +240,7 @@ def test_what_is_quarantined_has_64_kb_at_most_however_it_is_written(stores: Sto
     told = {"epoch": str(EPOCH), "events": [{**event(1), "code": junk}]}
     payload = json.dumps(told, ensure_ascii=isinstance(junk, str) and "\ud800" in junk, separators=(",", ":"))
     payload = payload.replace("1000000000000000.0", "1e15")
-    receipt = take(stores, Incoming(EVENTS, payload.encode()))
+    receipt = take(stores, IncomingMessage(EVENTS, payload.encode()))
     assert receipt.acks[0][1].seqs == [(1, 1)]
     with stores.database.read() as connection:
         assert 30_000 < len(connection.execute(select(quarantine.c.body)).scalar_one()) <= 64_000
@@ -247,8 +249,10 @@ def test_what_is_quarantined_has_64_kb_at_most_however_it_is_written(stores: Sto
 def test_a_state_that_says_nothing_new_does_not_have_a_forecast_made_anew(stores: Stores, filler: Machine) -> None:
     def touched(before: dict[int, Agent], *, online: bool = True) -> set[MachineId]:
         stale_after = timedelta(minutes=10)
-        intake = Intake(NOW, TimePolicy(), Registry(stores.machines), present=before, stale_after=stale_after)
-        intake.take(Incoming(STATE, state(online=online, minutes_ago=0)))
+        intake = IngestBatch(
+            NOW, TimePolicy(), MachineCache(stores.machines), present=before, stale_after=stale_after
+        )
+        intake.take(IncomingMessage(STATE, state(online=online, minutes_ago=0)))
         return record(intake, recorder=stores.events).touched
 
     def told(minutes: int, *, online: bool = True) -> dict[int, Agent]:
@@ -264,8 +268,8 @@ def test_a_state_that_says_nothing_new_does_not_have_a_forecast_made_anew(stores
 def test_a_last_will_does_not_take_back_what_its_agent_said_since(stores: Stores, filler: Machine) -> None:
     def heard(before: dict[int, Agent], **changes: Any) -> dict[int, Agent]:
         said = {"online": True, "agent": "1", "epoch": str(EPOCH), "spooled": 0, "at": isoformat(NOW), **changes}
-        intake = Intake(NOW, TimePolicy(), Registry(stores.machines), present=before)
-        intake.take(Incoming(STATE, json.dumps(said).encode()))
+        intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines), present=before)
+        intake.take(IncomingMessage(STATE, json.dumps(said).encode()))
         return intake.recording.told
 
     row = {"text": "byte 7: wrong", "at": isoformat(NOW)}

@@ -8,13 +8,13 @@ from threading import Event, Semaphore
 import pytest
 
 from service.bootstrap.stores import Stores
-from service.core.hashing import Argon2, Cost
+from service.core.hashing import Argon2, HashCost
 from service.core.principal import Principal
 from service.errors import Conflict, Forbidden, InputRejected, NotFound, NotSignedIn, TooMany, Unavailable
-from service.flows.access import LOCAL, Access
-from service.flows.people import Change, PeopleDesk
-from service.flows.sign_in import SignInDesk
-from service.store.people import KeyStore, SessionStore, UserStore
+from service.flows.access import LOCAL, Authenticator
+from service.flows.people import UserService, UserUpdate
+from service.flows.sign_in import LoginService
+from service.store.people import ApiKeyStore, SessionStore, UserStore
 from tests.service.conftest import NOW
 from wire.words import PrincipalKind, Role
 
@@ -27,7 +27,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 class Counting(Argon2):
     """The real hasher, cheap, with a count of what it was asked."""
 
-    cost: Cost = field(default_factory=lambda: Cost(rounds=1, kilobytes=64))
+    cost: HashCost = field(default_factory=lambda: HashCost(rounds=1, kilobytes=64))
     verified: list[bool] = field(default_factory=list)
 
     def verify(self, kept: str | None, password: str) -> bool:
@@ -40,10 +40,10 @@ class House:
 
     def __init__(self, stores: Stores) -> None:
         self.wall, self.monotonic, self.hasher = NOW, 0.0, Counting()
-        self.users, self.keys = UserStore(stores.database), KeyStore(stores.database)
+        self.users, self.keys = UserStore(stores.database), ApiKeyStore(stores.database)
         sessions = SessionStore(stores.database)
-        self.access = Access(sessions, self.keys, self._wall, idle=3 * DAY, monotonic=self._monotonic)
-        self.desk = SignInDesk(
+        self.access = Authenticator(sessions, self.keys, self._wall, idle=3 * DAY, monotonic=self._monotonic)
+        self.desk = LoginService(
             self.users,
             sessions,
             self.hasher,
@@ -52,7 +52,7 @@ class House:
             lasts=30 * DAY,
             monotonic=self._monotonic,
         )
-        self.people = PeopleDesk(
+        self.people = UserService(
             self.users, self.keys, self.hasher, self.access, self._wall, forgive=self.desk.tries.forgive
         )
 
@@ -306,9 +306,9 @@ def test_when_a_key_was_used_is_noted_once_a_minute(house: House) -> None:
 def test_what_somebody_may_changes_at_once(house: House) -> None:
     token = house.sign_in()
     house.who(token)
-    house.people.change_user("maria", Change(role=Role.VIEWER), by=LOCAL)
+    house.people.change_user("maria", UserUpdate(role=Role.VIEWER), by=LOCAL)
     assert (house.who(token).role, house.who(token).sites) == (Role.VIEWER, frozenset({"padova"}))
-    house.people.change_user("maria", Change(sites=None, moves=True), by=LOCAL)
+    house.people.change_user("maria", UserUpdate(sites=None, moves=True), by=LOCAL)
     assert house.who(token).sites is None
     house.people.reset_password("maria", by=LOCAL)
     assert house.access.who(token) is None
@@ -336,7 +336,7 @@ def test_an_admin_of_a_site_gives_only_what_they_have(house: House) -> None:
         with pytest.raises(Forbidden, match="yours: padova"):
             house.people.add_key("eve", Role.ADMIN, sites, lasts=None, by=padovas)
         with pytest.raises(Forbidden):
-            house.people.change_user("maria", Change(sites=sites, moves=True), by=padovas)
+            house.people.change_user("maria", UserUpdate(sites=sites, moves=True), by=padovas)
     for name in ("boss", "luc", "nobody"):
         with pytest.raises(NotFound, match=f"no user {name}"):
             house.people.remove_user(name, by=padovas)
@@ -362,7 +362,7 @@ def test_a_key_can_neither_sign_out_nor_have_a_password(house: House) -> None:
 
 def test_a_password_kept_at_another_cost_is_kept_anew_when_it_is_used(house: House) -> None:
     before = house.users.get("maria").password
-    house.desk.hasher = Argon2(Cost(rounds=2, kilobytes=64))
+    house.desk.hasher = Argon2(HashCost(rounds=2, kilobytes=64))
     house.sign_in()
     after = house.users.get("maria").password
     assert (before.split("$")[3], after.split("$")[3]) == ("m=64,t=1,p=1", "m=64,t=2,p=1")

@@ -8,9 +8,9 @@ import pytest
 from forecasting.series import AlarmSeries
 from service.bootstrap.stores import Stores
 from service.core.machine import Agent, Machine
-from service.core.recording import Recording
+from service.core.recording import EventWrite
 from service.core.silence import rhythm
-from service.flows.silence import SilenceWatch
+from service.flows.silence import SilenceDetector
 from tests.service.conftest import EPOCH, FILLER, heard, raise_alarms
 from wire.micros import micros
 
@@ -46,13 +46,13 @@ def test_a_machine_is_silent_when_its_working_hours_pass_without_a_word(
 ) -> None:
     raise_alarms(stores, filler, *shifts(6))
     heard(stores, filler, at=now)
-    found = SilenceWatch(stores.machines, stores.events).look(now)
+    found = SilenceDetector(stores.machines, stores.events).look(now)
     assert [one.machine for one in found] == ([FILLER] if silent else [])
 
 
 def test_a_machine_that_speaks_again_is_silent_no_more(stores: Stores, filler: Machine) -> None:
     raise_alarms(stores, filler, *shifts(6))
-    watch = SilenceWatch(stores.machines, stores.events)
+    watch = SilenceDetector(stores.machines, stores.events)
     now = MONDAY + timedelta(hours=12)
     heard(stores, filler, at=now + timedelta(minutes=1))
     assert watch.look(now)
@@ -62,7 +62,7 @@ def test_a_machine_that_speaks_again_is_silent_no_more(stores: Stores, filler: M
 
 def test_a_rhythm_outlives_weeks_of_silence(stores: Stores, filler: Machine) -> None:
     raise_alarms(stores, filler, *shifts(6))
-    watch = SilenceWatch(stores.machines, stores.events)
+    watch = SilenceDetector(stores.machines, stores.events)
     for days in (1, 30, 58, 90):
         now = MONDAY + timedelta(days=days, hours=12)
         heard(stores, filler, at=now)
@@ -84,14 +84,14 @@ def test_a_machine_whose_alarms_cannot_have_been_received_is_not_silent(
 ) -> None:
     raise_alarms(stores, filler, *shifts(6))
     if agent is not None:
-        stores.events.commit(Recording(micros(agent.heard_at), told={filler.row: agent}))
-    assert SilenceWatch(stores.machines, stores.events).look(MONDAY + timedelta(hours=12)) == []
+        stores.events.commit(EventWrite(micros(agent.heard_at), told={filler.row: agent}))
+    assert SilenceDetector(stores.machines, stores.events).look(MONDAY + timedelta(hours=12)) == []
 
 
 def test_a_silent_machine_is_judged_again_when_something_arrives_for_it(stores: Stores, filler: Machine) -> None:
     arrivals = {FILLER: 1}
     raise_alarms(stores, filler, *shifts(6))
-    watch = SilenceWatch(stores.machines, stores.events, arrivals.__getitem__)
+    watch = SilenceDetector(stores.machines, stores.events, arrivals.__getitem__)
     now = MONDAY + timedelta(hours=12)
     heard(stores, filler, at=now)
     found = watch.look(now)

@@ -3,14 +3,14 @@
 from datetime import timedelta
 from uuid import uuid4
 
-from service.flows.twins import Twins
+from service.flows.twins import DuplicateAgentDetector
 from tests.service.conftest import FILLER, NOW
 
 OLD, NEW = uuid4(), uuid4()
 
 
 def test_a_spool_that_was_replaced_is_no_twin() -> None:
-    twins = Twins()
+    twins = DuplicateAgentDetector()
     assert twins.believes(FILLER, OLD, online=True, at=NOW)
     assert twins.believes(FILLER, OLD, online=False, at=NOW)
     assert twins.believes(FILLER, NEW, online=True, at=NOW)
@@ -18,7 +18,7 @@ def test_a_spool_that_was_replaced_is_no_twin() -> None:
 
 
 def test_a_voice_that_comes_back_after_another_is_a_twin_for_a_day() -> None:
-    twins = Twins()
+    twins = DuplicateAgentDetector()
     for epoch in (OLD, NEW, OLD):
         assert twins.believes(FILLER, epoch, online=True, at=NOW)
     assert twins.seen(NOW) == [FILLER]
@@ -26,7 +26,7 @@ def test_a_voice_that_comes_back_after_another_is_a_twin_for_a_day() -> None:
 
 
 def test_a_farewell_without_a_greeting_is_a_twin_that_gave_way() -> None:
-    twins = Twins()
+    twins = DuplicateAgentDetector()
     twins.believes(FILLER, OLD, online=True, at=NOW)
     assert not twins.believes(FILLER, NEW, online=False, at=NOW)
     assert twins.seen(NOW) == [FILLER]
@@ -34,7 +34,7 @@ def test_a_farewell_without_a_greeting_is_a_twin_that_gave_way() -> None:
 
 
 def test_the_farewell_of_a_displaced_agent_does_not_take_the_present_one_offline() -> None:
-    twins = Twins()
+    twins = DuplicateAgentDetector()
     twins.believes(FILLER, OLD, online=True, at=NOW)
     twins.believes(FILLER, NEW, online=True, at=NOW)
     assert not twins.believes(FILLER, OLD, online=False, at=NOW)
@@ -43,7 +43,7 @@ def test_the_farewell_of_a_displaced_agent_does_not_take_the_present_one_offline
 
 
 def test_two_processes_of_one_copied_spool_are_twins_and_a_restart_is_none() -> None:
-    twins = Twins()
+    twins = DuplicateAgentDetector()
     for instance in ("a", "b"):
         assert twins.believes(FILLER, OLD, online=True, at=NOW, instance=instance)
     assert not twins.believes(FILLER, OLD, online=False, at=NOW, instance="a"), "a will"
@@ -56,7 +56,7 @@ def test_two_processes_of_one_copied_spool_are_twins_and_a_restart_is_none() -> 
 
 
 def test_an_agent_that_says_that_it_gave_way_is_a_twin_at_once() -> None:
-    twins = Twins()
+    twins = DuplicateAgentDetector()
     for instance in ("a", "b"):
         twins.believes(FILLER, OLD, online=True, at=NOW, instance=instance)
     assert not twins.believes(FILLER, OLD, online=False, at=NOW, instance="a", gave_way=True)
@@ -64,7 +64,7 @@ def test_an_agent_that_says_that_it_gave_way_is_a_twin_at_once() -> None:
 
 
 def test_an_agent_that_makes_up_spools_without_end_is_remembered_by_a_hundred_of_them() -> None:
-    twins = Twins()
+    twins = DuplicateAgentDetector()
     for _ in range(500):
         twins.believes(FILLER, uuid4(), online=True, at=NOW)
         twins.believes(FILLER, uuid4(), online=False, at=NOW)

@@ -15,7 +15,7 @@ import pytest
 
 from service.bootstrap.stores import Stores, open_stores
 from service.core.machine import Machine
-from service.core.recording import EventRow, Recording
+from service.core.recording import EventRow, EventWrite
 from service.core.version import Version
 from service.errors import DatabaseDamaged, InputRejected, Unavailable
 from service.settings import Settings
@@ -39,7 +39,7 @@ def write_until(stores: Stores, machine: Machine, stop: Event) -> None:
     seq = 0
     while not stop.is_set():
         rows = [EventRow(machine.row, EPOCH, seq + place, 1, micros(NOW), 0) for place in range(1, 51)]
-        stores.events.commit(Recording(micros(NOW), events=rows))
+        stores.events.commit(EventWrite(micros(NOW), events=rows))
         seq += 50
 
 

@@ -16,7 +16,7 @@ from service.store.backup import DATABASE
 from service.store.engine import Database
 from service.store.lock import WriterLock
 from service.store.tables import catalogue, epochs, events, machines, quarantine, weights
-from service.store.transfer.copying import Copied, copy_store
+from service.store.transfer.copying import CopyResult, copy_store
 from service.store.transfer.pieces import TABLES
 from service.store.transfer.side import opened
 from service.store.transfer.told import Stage
@@ -71,7 +71,7 @@ def event(seq: int) -> dict[str, int]:
     return {"epoch_id": 1, "seq": seq, "machine_id": 1, "code": 7, "flag": 0, **moments}
 
 
-def copied(source: str | Path, target: str | Path) -> Copied:
+def copied(source: str | Path, target: str | Path) -> CopyResult:
     with opened(str(source), patience=0.5) as original, opened(str(target), patience=0.5) as copy:
         return copy_store(original, copy, told=lambda *_: None)
 
@@ -98,7 +98,7 @@ def test_every_row_of_every_table_arrives_as_it_was(
     target: str | Path = tmp_path / "new" if kinds == "sqlite to sqlite" else new_postgres()
     done = copied(filled, target)
     expected = everything(filled)
-    assert done == Copied(sum(map(len, expected.values())), before=0, lost=())
+    assert done == CopyResult(sum(map(len, expected.values())), before=0, lost=())
     assert everything(target) == expected
     if kinds == "postgresql and back":
         copied(target, tmp_path / "back")

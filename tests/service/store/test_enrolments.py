@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from service.core.enrolment import Enrolled, NewMachine
 from service.core.message import Message
-from service.core.recording import EventRow, Recording
+from service.core.recording import EventRow, EventWrite
 from service.errors import Conflict
 from service.store.audit import AuditStore
 from service.store.catalogue import CatalogueStore
@@ -150,7 +150,7 @@ def test_erasing_removes_what_a_machine_told_and_writes_down_that_it_did(databas
     other = enrolled(EnrolmentStore(database), MachineId("lyon", "x"))
     log = EventStore(database)
     rows = [EventRow(one.row, uuid4(), seq, 5, micros(AT), 0) for one in (machine, other) for seq in range(1, 4)]
-    log.commit(Recording(micros(AT), events=rows))
+    log.commit(EventWrite(micros(AT), events=rows))
     learned = EnrolmentStore(database).erase(machine, who="me", at=AT, plant_at=AT, reason="asked to")
     assert learned == []
     assert count(database, events) == 3

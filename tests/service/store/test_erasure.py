@@ -12,12 +12,12 @@ from service.core.enrolment import NewMachine
 from service.core.limits import MachineLimits
 from service.core.machine import Agent, Machine
 from service.core.message import Message
-from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, GapRow, Quarantined, Recorded, Recording
+from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, EventWrite, GapRow, Quarantined, WriteResult
 from service.core.version import StoredForecast
 from service.errors import Conflict, Gone
-from service.flows.load_history import BATCH, LogFile, load_history
-from service.flows.record_events import Incoming, Intake, TimePolicy, record
-from service.flows.registry import Registry
+from service.flows.load_history import BATCH, ImportFile, load_history
+from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, record
+from service.flows.registry import MachineCache
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
@@ -42,10 +42,10 @@ def other(database: Database) -> Machine:
     return enrolled(EnrolmentStore(database), OTHER)
 
 
-def everything(machine: Machine, epoch: UUID, seqs: range = range(1, 4)) -> Recording:
+def everything(machine: Machine, epoch: UUID, seqs: range = range(1, 4)) -> EventWrite:
     """Return a recording of every kind of row."""
     flags = (IN_TIME, FROM_THE_FUTURE)
-    return Recording(
+    return EventWrite(
         micros(AT),
         events=[EventRow(machine.row, epoch, seq, 5, micros(AT) + seq, flags[seq % 2]) for seq in seqs],
         gaps=[GapRow(machine.row, epoch, 10**6 + seqs[0], 10**6 + seqs[0], 1, 2, "spool_full")],
@@ -83,7 +83,7 @@ def test_what_was_judged_before_an_erasure_is_not_stored_after_it(
     under_way.events += everything(other, ours).events
     under_way.heard.add(other.row)
     recorded = store.commit(under_way)
-    assert recorded == Recorded(3, 0, 0, absent=frozenset({machine.row}))
+    assert recorded == WriteResult(3, 0, 0, absent=frozenset({machine.row}))
     assert {row.machine for row in recorded.fresh or ()} == {other.row}
     assert left(database, machine) == {}
     assert left(database, other) == {"events": 3, "agents": 1, "epochs": 1}
@@ -99,11 +99,11 @@ def test_a_retired_machine_that_still_speaks_is_not_stored_either(database: Data
 def test_an_agent_is_not_acked_what_came_after_its_machine_was_erased(
     database: Database, machine: Machine, other: Machine
 ) -> None:
-    registry = Registry(MachineStore(database), monotonic=lambda: 0.0)
-    intake = Intake(AT, TimePolicy(), registry)
+    registry = MachineCache(MachineStore(database), monotonic=lambda: 0.0)
+    intake = IngestBatch(AT, TimePolicy(), registry)
     for one in (machine, other):
         body = f'{{"epoch":"{uuid4()}","events":[{{"seq":1,"code":5,"at":"{AT.isoformat()}"}}]}}'
-        intake.take(Incoming(f"alarmcast/v1/{one.id}/events", body.encode()))
+        intake.take(IncomingMessage(f"alarmcast/v1/{one.id}/events", body.encode()))
     erase(database)
     receipt = record(intake, recorder=EventStore(database))
     assert [machine for machine, _ in receipt.acks] == [OTHER]
@@ -112,11 +112,11 @@ def test_an_agent_is_not_acked_what_came_after_its_machine_was_erased(
 
 @pytest.mark.usefixtures("machine")
 def test_an_agent_is_not_acked_what_has_no_room_for_its_epoch(database: Database) -> None:
-    intake = Intake(AT, TimePolicy(), Registry(MachineStore(database)))
+    intake = IngestBatch(AT, TimePolicy(), MachineCache(MachineStore(database)))
     known = [uuid4(), uuid4()]
     for epoch in known:
         body = f'{{"epoch":"{epoch}","events":[{{"seq":1,"code":5,"at":"{AT.isoformat()}"}}]}}'
-        intake.take(Incoming(f"alarmcast/v1/{ID}/events", body.encode()))
+        intake.take(IncomingMessage(f"alarmcast/v1/{ID}/events", body.encode()))
     receipt = record(intake, recorder=EventStore(database, MachineLimits(epochs=1)))
     ((_, ack),) = receipt.acks
     assert ack.epoch == min(known)
@@ -140,7 +140,7 @@ def test_a_history_that_is_being_loaded_stops_when_its_machine_is_erased(
 
     store = EventStore(database)
     with pytest.raises(Gone, match="retired or erased while its history was loaded"):
-        load_history(machine, LogFile(log), recorder=store, now=AT, policy=TimePolicy(), progress=progress)
+        load_history(machine, ImportFile(log), recorder=store, now=AT, policy=TimePolicy(), progress=progress)
     assert left(database, machine) == {}
 
 

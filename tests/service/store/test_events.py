@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from service.core.history import PageQuery
 from service.core.machine import Agent, Machine
-from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, GapRow, Quarantined, Recorded, Recording
+from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, EventWrite, GapRow, Quarantined, WriteResult
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
@@ -38,8 +38,8 @@ def row(machine: Machine, epoch: UUID, seq: int, code: int = 139, flag: int = IN
     return EventRow(machine.row, epoch, seq, code, micros(AT) + seq * 1_000_000, flag)
 
 
-def recording(*rows: EventRow) -> Recording:
-    return Recording(micros(AT), events=list(rows))
+def recording(*rows: EventRow) -> EventWrite:
+    return EventWrite(micros(AT), events=list(rows))
 
 
 def stored(database: Database) -> int:
@@ -50,9 +50,9 @@ def stored(database: Database) -> int:
 def test_a_repeated_event_changes_nothing(database: Database, store: EventStore, machine: Machine) -> None:
     epoch = uuid4()
     rows = [row(machine, epoch, seq) for seq in range(1, 51)]
-    assert store.commit(recording(*rows)) == Recorded(50, 0, 0)
-    assert store.commit(recording(*rows)) == Recorded(0, 50, 0)
-    assert store.commit(recording(*rows, row(machine, epoch, 51))) == Recorded(1, 50, 0)
+    assert store.commit(recording(*rows)) == WriteResult(50, 0, 0)
+    assert store.commit(recording(*rows)) == WriteResult(0, 50, 0)
+    assert store.commit(recording(*rows, row(machine, epoch, 51))) == WriteResult(1, 50, 0)
     assert stored(database) == 51
 
 
@@ -62,7 +62,7 @@ def test_the_same_number_with_another_body_is_a_conflict_and_the_first_stays(
     epoch = uuid4()
     store.commit(recording(row(machine, epoch, 1, code=5)))
     recorded = store.commit(recording(row(machine, epoch, 1, code=6), row(machine, epoch, 2)))
-    assert recorded == Recorded(1, 0, 1)
+    assert recorded == WriteResult(1, 0, 1)
     with database.read() as connection:
         assert connection.execute(select(quarantine.c.reason)).scalars().all() == ["conflict"]
         assert connection.execute(select(events.c.code).order_by(events.c.seq)).scalars().all() == [5, 139]
@@ -70,7 +70,7 @@ def test_the_same_number_with_another_body_is_a_conflict_and_the_first_stays(
 
 def test_two_bodies_under_one_number_in_one_commit_are_a_conflict_too(store: EventStore, machine: Machine) -> None:
     epoch = uuid4()
-    assert store.commit(recording(row(machine, epoch, 1, 5), row(machine, epoch, 1, 6))) == Recorded(1, 0, 1)
+    assert store.commit(recording(row(machine, epoch, 1, 5), row(machine, epoch, 1, 6))) == WriteResult(1, 0, 1)
 
 
 def test_a_live_event_whose_number_is_taken_is_stored_once_under_another(
@@ -83,7 +83,7 @@ def test_a_live_event_whose_number_is_taken_is_stored_once_under_another(
         sent = recording(*again)
         sent.renumber_clashes = True
         recorded = store.commit(sent)
-        assert recorded == Recorded(stored, duplicates, 0)
+        assert recorded == WriteResult(stored, duplicates, 0)
         assert recorded.clashed == tuple(again[:2])
         assert len(recorded.fresh or ()) == stored
     with database.read() as connection:
@@ -92,7 +92,7 @@ def test_a_live_event_whose_number_is_taken_is_stored_once_under_another(
 
 
 def test_another_epoch_may_use_the_same_numbers(store: EventStore, machine: Machine) -> None:
-    assert store.commit(recording(row(machine, uuid4(), 1), row(machine, uuid4(), 1))) == Recorded(2, 0, 0)
+    assert store.commit(recording(row(machine, uuid4(), 1), row(machine, uuid4(), 1))) == WriteResult(2, 0, 0)
 
 
 def test_a_new_store_object_knows_the_epochs_of_the_old(
@@ -100,7 +100,7 @@ def test_a_new_store_object_knows_the_epochs_of_the_old(
 ) -> None:
     epoch = uuid4()
     store.commit(recording(row(machine, epoch, 1)))
-    assert EventStore(database).commit(recording(row(machine, epoch, 1))) == Recorded(0, 1, 0)
+    assert EventStore(database).commit(recording(row(machine, epoch, 1))) == WriteResult(0, 1, 0)
 
 
 def test_any_order_of_arrival_gives_the_same_series(store: EventStore, machine: Machine) -> None:
@@ -186,7 +186,7 @@ def test_a_gap_that_has_grown_replaces_its_younger_self(store: EventStore, machi
     epoch, start = uuid4(), micros(AT)
     for last in (10, 20):
         gap = GapRow(machine.row, epoch, 1, last, start, start + last, "spool_full")
-        store.commit(Recording(start, gaps=[gap]))
+        store.commit(EventWrite(start, gaps=[gap]))
     (kept,) = store.gaps(machine, AT, AT + timedelta(hours=1))
     assert (kept.first_seq, kept.last_seq, kept.events, kept.last_at) == (1, 20, 20, moment(start + 20))
 
@@ -194,7 +194,7 @@ def test_a_gap_that_has_grown_replaces_its_younger_self(store: EventStore, machi
 def test_quarantine_is_written_with_the_batch_and_once_only(database: Database, store: EventStore) -> None:
     bad = Quarantined(None, "alarmcast/v1/x", "not_json", "detail", b"\x00\xffbytes")
     for _ in range(3):
-        store.commit(Recording(micros(AT), quarantined=[bad]))
+        store.commit(EventWrite(micros(AT), quarantined=[bad]))
     with database.read() as connection:
         (kept,) = connection.execute(select(quarantine)).all()
     assert (kept.body, kept.reason, len(kept.sha256)) == (b"\x00\xffbytes", "not_json", 64)
@@ -205,8 +205,8 @@ def test_an_event_is_a_sign_of_life_but_does_not_bring_an_agent_online(
 ) -> None:
     machines = MachineStore(database)
     gone = Agent(online=False, heard_at=AT, version="1", epoch=uuid4(), spooled=3, skew_ms=4)
-    store.commit(Recording(micros(AT), told={machine.row: gone}))
-    later = Recording(micros(AT) + 5, events=[row(machine, uuid4(), 1)], heard={machine.row})
+    store.commit(EventWrite(micros(AT), told={machine.row: gone}))
+    later = EventWrite(micros(AT) + 5, events=[row(machine, uuid4(), 1)], heard={machine.row})
     store.commit(later)
     agent = machines.agent(machine)
     assert agent
@@ -217,7 +217,7 @@ def test_an_event_is_a_sign_of_life_but_does_not_bring_an_agent_online(
 def test_a_stranger_is_seen_knocking_until_it_is_registered(database: Database, store: EventStore) -> None:
     machines, stranger = MachineStore(database), MachineId("lyon", "filler-9")
     for later in (0, 7):
-        store.commit(Recording(micros(AT) + later, knocking={stranger}))
+        store.commit(EventWrite(micros(AT) + later, knocking={stranger}))
     (knock,) = machines.knocks()
     assert (knock.machine, knock.first_at, knock.last_at) == (stranger, AT, moment(micros(AT) + 7))
     enrolled(EnrolmentStore(database), stranger)
@@ -230,9 +230,9 @@ def test_a_commit_that_fails_leaves_nothing_behind(
     epoch = uuid4()
     broken = GapRow(machine.row, epoch, 1, 2, 3, 4, None)  # type: ignore[arg-type]
     with pytest.raises(Exception, match=r"(?i)null"):
-        store.commit(Recording(micros(AT), events=[row(machine, epoch, 1)], gaps=[broken]))
+        store.commit(EventWrite(micros(AT), events=[row(machine, epoch, 1)], gaps=[broken]))
     assert stored(database) == 0
-    assert store.commit(recording(row(machine, epoch, 1))) == Recorded(1, 0, 0)
+    assert store.commit(recording(row(machine, epoch, 1))) == WriteResult(1, 0, 0)
 
 
 def test_the_history_of_a_machine_begins_with_its_first_trustworthy_event(

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from service.core.machine import Machine
-from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, GapRow, Recording
+from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, EventWrite, GapRow
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
@@ -34,7 +34,7 @@ def commit(store: EventStore, machine: Machine, hours: list[int], *, flag: int =
         for seq, hour in enumerate(hours, start=1)
     ]
     gap = GapRow(machine.row, epoch, 900, 901, micros(AT + 2 * HOUR), micros(AT + 3 * HOUR), "spool_full")
-    store.commit(Recording(micros(AT), events=rows, gaps=[gap]))
+    store.commit(EventWrite(micros(AT), events=rows, gaps=[gap]))
 
 
 def test_evidence_of_many_machines_is_that_of_each_in_the_order_asked_for(

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, event
 
 from service.core.history import PageQuery
 from service.core.machine import Machine
-from service.core.recording import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventRow, Recording
+from service.core.recording import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventRow, EventWrite
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
@@ -33,7 +33,7 @@ def machine(database: Database) -> Machine:
     rows = [EventRow(found.row, epoch, n, n % 3, micros(AT + n // 4 * MINUTE), flags[n % 5]) for n in range(1, 41)]
     random.Random(1).shuffle(rows)  # noqa: S311 - an order, not a secret
     rows.append(EventRow(other.row, uuid4(), 1, 9, micros(AT), IN_TIME))
-    EventStore(database).commit(Recording(micros(AT), events=rows))
+    EventStore(database).commit(EventWrite(micros(AT), events=rows))
     return found
 
 

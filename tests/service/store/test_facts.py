@@ -3,11 +3,11 @@
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-from service.core.recording import EventRow, Quarantined, Recording
+from service.core.recording import EventRow, EventWrite, Quarantined
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
-from service.store.facts import FactStore
+from service.store.facts import DatabaseInfoReader
 from service.store.jobs import JobStore
 from service.store.quarantine import QuarantineStore
 from tests.service.conftest import enrolled
@@ -19,7 +19,7 @@ AT = datetime(2026, 11, 16, tzinfo=UTC)
 
 
 def test_the_database_says_what_it_is_and_how_large(database: Database) -> None:
-    facts = FactStore(database).look()
+    facts = DatabaseInfoReader(database).look()
     assert facts.kind == ("sqlite" if database.is_sqlite else "postgresql")
     assert facts.version.replace(".", "").isdigit()
     assert facts.size > 10_000
@@ -32,7 +32,7 @@ def test_reasons_are_counted_most_first_with_the_time_of_their_last(database: Da
     assert store.reasons() == []
     for hours, reason in enumerate(("late", "broken", "broken")):
         item = Quarantined(None, "t", reason, "d", bytes([hours]))
-        EventStore(database).commit(Recording(micros(AT + timedelta(hours=hours)), quarantined=[item]))
+        EventStore(database).commit(EventWrite(micros(AT + timedelta(hours=hours)), quarantined=[item]))
     assert store.reasons() == [("broken", 2, AT + timedelta(hours=2)), ("late", 1, AT)]
 
 
@@ -46,7 +46,7 @@ def test_of_events_that_are_partly_known_the_new_ones_are_named(database: Databa
     machine, epoch = enrolled(EnrolmentStore(database), MachineId("padova", "a")), uuid4()
     store = EventStore(database)
     rows = [EventRow(machine.row, epoch, seq, 5, micros(AT), 0) for seq in range(1, 5)]
-    assert store.commit(Recording(micros(AT), events=rows[:2])).fresh is None
-    later = Recording(micros(AT) + 1, events=[*rows, rows[3]])
+    assert store.commit(EventWrite(micros(AT), events=rows[:2])).fresh is None
+    later = EventWrite(micros(AT) + 1, events=[*rows, rows[3]])
     assert store.commit(later).fresh == tuple(rows[2:])
-    assert store.commit(Recording(micros(AT) + 2, events=rows)).fresh == ()
+    assert store.commit(EventWrite(micros(AT) + 2, events=rows)).fresh == ()

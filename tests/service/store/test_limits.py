@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from service.core.limits import Excess, ExcessKind, MachineLimits
 from service.core.machine import Machine
-from service.core.recording import IN_TIME, EventRow, GapRow, Quarantined, Recorded, Recording
+from service.core.recording import IN_TIME, EventRow, EventWrite, GapRow, Quarantined, WriteResult
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.epochs import crowded, forget_empty
@@ -67,8 +67,8 @@ def test_a_machine_keeps_so_many_gaps_and_the_newest_covers_the_time_of_the_rest
     database: Database, machine: Machine, other: Machine
 ) -> None:
     store = EventStore(database, MachineLimits(gaps=3))
-    store.commit(Recording(micros(AT), gaps=[gap(machine, number) for number in range(1, 6)]))
-    store.commit(Recording(micros(AT), gaps=[gap(machine, 6), gap(machine, 2, length=7), gap(other, 7)]))
+    store.commit(EventWrite(micros(AT), gaps=[gap(machine, number) for number in range(1, 6)]))
+    store.commit(EventWrite(micros(AT), gaps=[gap(machine, 6), gap(machine, 2, length=7), gap(other, 7)]))
     found = store.gaps(machine, AT, AT + 99 * HOUR)
     assert [(one.first_seq, one.events) for one in found] == [(100, 2), (200, 8), (300, 2)]
     assert found[-1].first_at == AT + 3 * HOUR
@@ -80,7 +80,7 @@ def test_a_machine_keeps_so_many_gaps_and_the_newest_covers_the_time_of_the_rest
 def test_the_time_that_a_gap_covers_for_others_stays_when_it_grows(database: Database, machine: Machine) -> None:
     store = EventStore(database, MachineLimits(gaps=1))
     for told in (gap(machine, 2), gap(machine, 1), gap(machine, 5), gap(machine, 2, length=9)):
-        store.commit(Recording(micros(AT), gaps=[told]))
+        store.commit(EventWrite(micros(AT), gaps=[told]))
     (found,) = store.gaps(machine, AT, AT + 99 * HOUR)
     assert (found.first_at, found.events) == (AT + HOUR, 10)
     assert micros(found.last_at) == micros(AT + 5 * HOUR) + 1
@@ -92,7 +92,7 @@ def test_the_newest_gaps_say_how_many_events_are_missing_even_where_they_overlap
     store = EventStore(database)
     arrived = [event(machine, EPOCH, seq) for seq in (150, 250, 251, 900)]
     told = [gap(machine, 1, last_seq=300), gap(machine, 2, last_seq=1000), gap(machine, 3, last_seq=310)]
-    store.commit(Recording(micros(AT), events=arrived, gaps=told))
+    store.commit(EventWrite(micros(AT), events=arrived, gaps=told))
     found = store.newest_gaps(machine, AT, AT + 99 * HOUR, 10)
     assert [(one.first_seq, missing) for one, missing in found] == [(100, 198), (200, 798), (300, 11)]
     newest = store.newest_gaps(machine, AT, AT + 99 * HOUR, 2)
@@ -104,11 +104,11 @@ def test_overlapping_gaps_are_not_counted_one_by_one(tmp_path: Path) -> None:
     database.upgrade()
     store, machine = EventStore(database), enrolled(EnrolmentStore(database), ID)
     many = [event(machine, EPOCH, seq) for seq in range(1, 5001)]
-    store.commit(Recording(micros(AT), events=many, gaps=[gap(machine, 1)._replace(first_seq=1, last_seq=LAST)]))
+    store.commit(EventWrite(micros(AT), events=many, gaps=[gap(machine, 1)._replace(first_seq=1, last_seq=LAST)]))
     with counted_work() as one:
         store.newest_gaps(machine, AT, AT + 9999 * HOUR, 1)
     overlapping = [gap(machine, number)._replace(first_seq=number, last_seq=LAST) for number in range(2, 300)]
-    store.commit(Recording(micros(AT), gaps=overlapping))
+    store.commit(EventWrite(micros(AT), gaps=overlapping))
     with counted_work() as newest:
         ((_, missing),) = store.newest_gaps(machine, AT, AT + 9999 * HOUR, 1)
     with counted_work() as every:
@@ -123,9 +123,9 @@ def test_a_machine_quarantines_so_many_items_and_still_a_sample_of_each_reason(
     database: Database, machine: Machine, other: Machine
 ) -> None:
     store = EventStore(database, MachineLimits(quarantined=5, samples=2))
-    store.commit(Recording(micros(AT), quarantined=[bad(machine, number) for number in range(20)]))
+    store.commit(EventWrite(micros(AT), quarantined=[bad(machine, number) for number in range(20)]))
     more = [bad(machine, number, "bad_code") for number in range(10)]
-    store.commit(Recording(micros(AT), quarantined=[*more, bad(other, 99), bad(None, 98)]))
+    store.commit(EventWrite(micros(AT), quarantined=[*more, bad(other, 99), bad(None, 98)]))
     expected = [(machine.row, "not_json")] * 5 + [(machine.row, "bad_code")] * 2
     assert sorted(kept(database), key=str) == sorted(
         [*expected, (other.row, "not_json"), (None, "not_json")], key=str
@@ -138,7 +138,7 @@ def test_a_machine_quarantines_so_many_bytes(database: Database, machine: Machin
     store = EventStore(database, MachineLimits(quarantined_bytes=3500, samples=1))
     sender = machine if known else None
     for number in range(10):
-        store.commit(Recording(micros(AT) + number, quarantined=[bad(sender, number, size=1000)]))
+        store.commit(EventWrite(micros(AT) + number, quarantined=[bad(sender, number, size=1000)]))
     assert len(kept(database)) == 3
     (found,) = ExcessStore(database).since(AT)
     assert found[:3] == Excess(ID if known else None, ExcessKind.QUARANTINE, 7, AT, AT)[:3]
@@ -147,10 +147,10 @@ def test_a_machine_quarantines_so_many_bytes(database: Database, machine: Machin
 
 def test_room_in_the_quarantine_is_used_again(database: Database, machine: Machine) -> None:
     store = EventStore(database, MachineLimits(quarantined=2, samples=0))
-    store.commit(Recording(micros(AT), quarantined=[bad(machine, number) for number in range(3)]))
+    store.commit(EventWrite(micros(AT), quarantined=[bad(machine, number) for number in range(3)]))
     with database.read() as connection:
         first = connection.execute(select(func.min(quarantine.c.id))).scalar_one()
-    store.commit(Recording(micros(AT), quarantined=[bad(machine, 7), bad(machine, 8)], released={first}))
+    store.commit(EventWrite(micros(AT), quarantined=[bad(machine, 7), bad(machine, 8)], released={first}))
     assert len(kept(database)) == 2
     assert left_out(database) == {(ID, ExcessKind.QUARANTINE): 2}
 
@@ -159,11 +159,11 @@ def test_a_machine_has_so_many_epochs_and_what_is_refused_is_not_stored(
     database: Database, machine: Machine, other: Machine
 ) -> None:
     store, known = EventStore(database, MachineLimits(epochs=2)), [uuid4(), uuid4()]
-    store.commit(Recording(micros(AT), events=[event(machine, one, 1) for one in known]))
+    store.commit(EventWrite(micros(AT), events=[event(machine, one, 1) for one in known]))
     new, ours = uuid4(), uuid4()
     mixed = [event(machine, known[0], 2), event(machine, new, 1), event(other, ours, 1)]
-    recorded = store.commit(Recording(micros(AT), events=mixed, gaps=[gap(machine, 1)]))
-    assert recorded == Recorded(2, 0, 0, refused=frozenset({(machine.row, new), (machine.row, EPOCH)}))
+    recorded = store.commit(EventWrite(micros(AT), events=mixed, gaps=[gap(machine, 1)]))
+    assert recorded == WriteResult(2, 0, 0, refused=frozenset({(machine.row, new), (machine.row, EPOCH)}))
     assert recorded.fresh == (mixed[0], mixed[2])
     assert store.gaps(machine, AT, AT + 99 * HOUR) == []
     assert left_out(database) == {(ID, ExcessKind.EPOCHS): 2}
@@ -171,7 +171,7 @@ def test_a_machine_has_so_many_epochs_and_what_is_refused_is_not_stored(
 
 def test_an_epoch_of_which_nothing_is_stored_any_more_makes_room(database: Database, machine: Machine) -> None:
     store, known = EventStore(database, MachineLimits(epochs=2)), sorted([uuid4(), uuid4()])
-    store.commit(Recording(micros(AT), events=[event(machine, one, 1) for one in known]))
+    store.commit(EventWrite(micros(AT), events=[event(machine, one, 1) for one in known]))
     with database.write() as connection:
         oldest = connection.execute(select(func.min(epochs.c.id))).scalar_one()
         connection.execute(events.delete().where(events.c.epoch_id == oldest))
@@ -180,7 +180,7 @@ def test_an_epoch_of_which_nothing_is_stored_any_more_makes_room(database: Datab
         assert crowded(connection, 2) == []
         assert forget_empty(connection, machine.row) == 1
     again = [event(machine, one, seq) for one in (uuid4(), known[1]) for seq in (1, 2)]
-    assert store.commit(Recording(micros(AT), events=again)) == Recorded(3, 1, 0)
+    assert store.commit(EventWrite(micros(AT), events=again)) == WriteResult(3, 1, 0)
 
 
 def test_of_machines_that_publish_without_being_enrolled_the_newest_are_listed_and_the_rest_is_counted(
@@ -189,12 +189,12 @@ def test_of_machines_that_publish_without_being_enrolled_the_newest_are_listed_a
     store = EventStore(database, MachineLimits(unenrolled=3))
     names = [MachineId("padova", f"m{number}") for number in range(9)]
     for hour, name in enumerate(names[:5]):
-        store.commit(Recording(micros(AT + hour * HOUR), knocking={name}))
+        store.commit(EventWrite(micros(AT + hour * HOUR), knocking={name}))
     listed = [one.machine for one in MachineStore(database).knocks()]
     assert listed == names[4:1:-1]
     assert left_out(database) == {(None, ExcessKind.UNENROLLED): 2}
-    store.commit(Recording(micros(AT + 5 * HOUR), knocking={names[2]}))
+    store.commit(EventWrite(micros(AT + 5 * HOUR), knocking={names[2]}))
     assert left_out(database) == {(None, ExcessKind.UNENROLLED): 2}, "one that is listed leaves nobody out"
-    store.commit(Recording(micros(AT + 6 * HOUR), knocking={names[3], *names[5:]}))
+    store.commit(EventWrite(micros(AT + 6 * HOUR), knocking={names[3], *names[5:]}))
     assert len(MachineStore(database).knocks()) == 3
     assert left_out(database) == {(None, ExcessKind.UNENROLLED): 2 + 5 - 3 + 2}

@@ -9,9 +9,9 @@ from threading import Barrier
 import pytest
 from sqlalchemy import func, select
 
-from service.core.hush import HushQuery, Maintenance
+from service.core.hush import Maintenance, SuppressionQuery
 from service.core.machine import Machine
-from service.core.notice import Changes, Notice, NoticeQuery
+from service.core.notice import Changes, Notification, NotificationQuery
 from service.core.webhook import Answer, Webhook
 from service.errors import Conflict, NotFound
 from service.flows.retention import Retention
@@ -21,13 +21,13 @@ from service.store.deliveries import DeliveryStore
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.maintenance import MaintenanceStore
-from service.store.notices import NoticeStore
+from service.store.notices import NotificationStore
 from service.store.retention import RetentionStore
-from service.store.shelves import ShelfStore
+from service.store.shelves import ShelvingStore
 from service.store.tables import acknowledgements, deliveries, maintenance, notices, shelves
 from service.store.webhooks import WebhookStore
 from tests.service.conftest import FILLER, NOW, enrolled
-from wire.words import DeliveryState, NoticeEnd, Severity
+from wire.words import DeliveryState, NotificationEnd, Severity
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
@@ -38,12 +38,12 @@ def filler(database: Database) -> Machine:
 
 
 @pytest.fixture
-def store(database: Database) -> NoticeStore:
-    return NoticeStore(database)
+def store(database: Database) -> NotificationStore:
+    return NotificationStore(database)
 
 
-def news(code: int = 139, severity: str = "high") -> Notice:
-    return Notice(0, FILLER, code, "Film torn", severity, NOW, NOW + 8 * HOUR, 0.7, 0.4, "v1", NOW)
+def news(code: int = 139, severity: str = "high") -> Notification:
+    return Notification(0, FILLER, code, "Film torn", severity, NOW, NOW + 8 * HOUR, 0.7, 0.4, "v1", NOW)
 
 
 def hook(database: Database, *, severity: Severity = Severity.LOW, site: str | None = None) -> Webhook:
@@ -51,9 +51,9 @@ def hook(database: Database, *, severity: Severity = Severity.LOW, site: str | N
     return WebhookStore(database).add(made, who="test", reason=None)
 
 
-def opened(store: NoticeStore, machine: Machine, *codes: int) -> list[Notice]:
+def opened(store: NotificationStore, machine: Machine, *codes: int) -> list[Notification]:
     store.write(Changes(opened=[(machine.row, news(code)) for code in codes]), at=NOW, wall=NOW)
-    return store.page(NoticeQuery())[::-1]
+    return store.page(NotificationQuery())[::-1]
 
 
 def count(database: Database, table: object) -> int:
@@ -62,20 +62,20 @@ def count(database: Database, table: object) -> int:
 
 
 def test_a_notice_is_stored_as_it_was_said_with_a_delivery_for_each_who_asked(
-    database: Database, store: NoticeStore, filler: Machine
+    database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     wanting = hook(database)
     hook(database, site="lyon")
     hook(database, severity=Severity.HIGH)
     store.write(Changes(opened=[(filler.row, news(severity="medium"))]), at=NOW, wall=NOW)
-    [found] = store.page(NoticeQuery())
+    [found] = store.page(NotificationQuery())
     assert found == replace(news(severity="medium"), number=found.number)
-    [sent] = DeliveryStore(database).of_notices([found.number])[found.number]
+    [sent] = DeliveryStore(database).for_notifications([found.number])[found.number]
     assert (sent.webhook, sent.state, sent.attempts) == (wanting.number, DeliveryState.WAITING, 0)
 
 
 def test_there_are_never_two_open_notices_of_one_alarm_however_many_open_them(
-    database: Database, store: NoticeStore, filler: Machine
+    database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     hook(database)
     together = Barrier(4)
@@ -89,10 +89,10 @@ def test_there_are_never_two_open_notices_of_one_alarm_however_many_open_them(
     assert (count(database, notices), count(database, deliveries)) == (1, 1)
 
 
-def test_notices_are_live_while_open_unarmed_or_lately_rearmed(store: NoticeStore, filler: Machine) -> None:
+def test_notices_are_live_while_open_unarmed_or_lately_rearmed(store: NotificationStore, filler: Machine) -> None:
     first, second, third = opened(store, filler, 1, 2, 3)
-    store.write(Changes(closed=[(second.number, NoticeEnd.CAME)]), at=NOW, wall=NOW)
-    store.write(Changes(closed=[(third.number, NoticeEnd.FELL)]), at=NOW, wall=NOW)
+    store.write(Changes(closed=[(second.number, NotificationEnd.CAME)]), at=NOW, wall=NOW)
+    store.write(Changes(closed=[(third.number, NotificationEnd.FELL)]), at=NOW, wall=NOW)
     assert [one.number for one in store.live([filler.row], NOW - MINUTE)] == [
         first.number,
         second.number,
@@ -101,14 +101,14 @@ def test_notices_are_live_while_open_unarmed_or_lately_rearmed(store: NoticeStor
     assert [one.number for one in store.live([filler.row], NOW)] == [first.number, second.number]
     store.write(Changes(rearmed=[second.number]), at=NOW + HOUR, wall=NOW)
     assert [one.number for one in store.live([filler.row], NOW + HOUR)] == [first.number]
-    assert [one.number for one in store.page(NoticeQuery(is_open=False))] == [third.number, second.number]
-    assert [one.number for one in store.page(NoticeQuery(is_open=True))] == [first.number]
-    assert [one.number for one in store.page(NoticeQuery(limit=1, before=third.number))] == [second.number]
-    assert store.page(NoticeQuery(site="lyon")) == []
+    assert [one.number for one in store.page(NotificationQuery(is_open=False))] == [third.number, second.number]
+    assert [one.number for one in store.page(NotificationQuery(is_open=True))] == [first.number]
+    assert [one.number for one in store.page(NotificationQuery(limit=1, before=third.number))] == [second.number]
+    assert store.page(NotificationQuery(site="lyon")) == []
 
 
 def test_only_machines_that_are_asked_for_and_those_let_go_are_read(
-    database: Database, store: NoticeStore, filler: Machine
+    database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     opened(store, filler, 139)
     assert store.live([], NOW) == []
@@ -117,33 +117,33 @@ def test_only_machines_that_are_asked_for_and_those_let_go_are_read(
     assert len(store.live(range(10_000), NOW)) == 1
 
 
-def test_a_closed_alarm_can_be_news_again(store: NoticeStore, filler: Machine) -> None:
+def test_a_closed_alarm_can_be_news_again(store: NotificationStore, filler: Machine) -> None:
     [first] = opened(store, filler, 139)
-    store.write(Changes(closed=[(first.number, NoticeEnd.FELL)]), at=NOW, wall=NOW)
+    store.write(Changes(closed=[(first.number, NotificationEnd.FELL)]), at=NOW, wall=NOW)
     assert len(opened(store, filler, 139)) == 2
 
 
 @pytest.mark.parametrize(
     ("end", "state"),
     [
-        (NoticeEnd.SHELVED, DeliveryState.GIVEN_UP),
-        (NoticeEnd.MAINTENANCE, DeliveryState.GIVEN_UP),
-        (NoticeEnd.FELL, DeliveryState.WAITING),
-        (NoticeEnd.CAME, DeliveryState.WAITING),
+        (NotificationEnd.SHELVED, DeliveryState.GIVEN_UP),
+        (NotificationEnd.MAINTENANCE, DeliveryState.GIVEN_UP),
+        (NotificationEnd.FELL, DeliveryState.WAITING),
+        (NotificationEnd.CAME, DeliveryState.WAITING),
     ],
 )
 def test_nobody_is_told_late_of_what_was_silenced_meanwhile(
-    database: Database, store: NoticeStore, filler: Machine, end: NoticeEnd, state: DeliveryState
+    database: Database, store: NotificationStore, filler: Machine, end: NotificationEnd, state: DeliveryState
 ) -> None:
     hook(database)
     [notice] = opened(store, filler, 139)
     store.write(Changes(closed=[(notice.number, end)]), at=NOW, wall=NOW)
-    [sent] = DeliveryStore(database).of_notices([notice.number])[notice.number]
+    [sent] = DeliveryStore(database).for_notifications([notice.number])[notice.number]
     assert sent.state is state
 
 
 def test_a_delivery_is_taken_up_by_one_courier_and_is_due_again_if_that_one_dies(
-    database: Database, store: NoticeStore, filler: Machine
+    database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     hook(database)
     opened(store, filler, 139)
@@ -153,7 +153,7 @@ def test_a_delivery_is_taken_up_by_one_courier_and_is_due_again_if_that_one_dies
 
     def take(_: int) -> object:
         together.wait()
-        return outbox.take_up(due, now=NOW, lease=MINUTE)
+        return outbox.claim(due, now=NOW, lease=MINUTE)
 
     with ThreadPoolExecutor(2) as hands:
         taken = [parcel for parcel in hands.map(take, range(2)) if parcel]
@@ -164,7 +164,7 @@ def test_a_delivery_is_taken_up_by_one_courier_and_is_due_again_if_that_one_dies
 
 
 def test_what_waits_is_counted_while_its_webhook_is_told(
-    database: Database, store: NoticeStore, filler: Machine
+    database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     outbox = DeliveryStore(database)
     assert outbox.waiting() == (0, None)
@@ -173,7 +173,7 @@ def test_what_waits_is_counted_while_its_webhook_is_told(
     assert outbox.waiting() == (2, NOW)
     WebhookStore(database).switch(off, enabled=False, at=NOW, who="test", reason="quiet")
     assert outbox.waiting() == (1, NOW)
-    parcel = outbox.take_up(outbox.due(NOW, limit=1)[0], now=NOW, lease=MINUTE)
+    parcel = outbox.claim(outbox.due(NOW, limit=1)[0], now=NOW, lease=MINUTE)
     assert parcel
     assert (parcel.webhook.number, outbox.waiting().number) == (told.number, 1), "on its way is not there"
     outbox.settle(parcel.delivery, Answer(204, ""), now=NOW, again=None)
@@ -183,10 +183,10 @@ def test_what_waits_is_counted_while_its_webhook_is_told(
 def settled(answer: Answer, *, again: bool) -> Callable[[DeliveryStore], DeliveryState]:
     def settle(outbox: DeliveryStore) -> DeliveryState:
         [due] = outbox.due(NOW, limit=9)
-        parcel = outbox.take_up(due, now=NOW, lease=MINUTE)
+        parcel = outbox.claim(due, now=NOW, lease=MINUTE)
         assert parcel
         outbox.settle(parcel.delivery, answer, now=NOW, again=NOW + HOUR if again else None)
-        [after] = outbox.of_notices([due.notice])[due.notice]
+        [after] = outbox.for_notifications([due.notice])[due.notice]
         assert (after.status, after.answer) == (answer.status, answer.text)
         return after.state
 
@@ -203,7 +203,7 @@ def settled(answer: Answer, *, again: bool) -> Callable[[DeliveryStore], Deliver
 )
 def test_what_a_receiver_said_is_kept(
     database: Database,
-    store: NoticeStore,
+    store: NotificationStore,
     filler: Machine,
     settle: Callable[[DeliveryStore], DeliveryState],
     state: DeliveryState,
@@ -216,32 +216,32 @@ def test_what_a_receiver_said_is_kept(
 
 
 def test_a_failure_does_not_undo_what_was_given_up_meanwhile(
-    database: Database, store: NoticeStore, filler: Machine
+    database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     hook(database)
     [notice] = opened(store, filler, 139)
     outbox = DeliveryStore(database)
-    parcel = outbox.take_up(outbox.due(NOW, limit=1)[0], now=NOW, lease=MINUTE)
+    parcel = outbox.claim(outbox.due(NOW, limit=1)[0], now=NOW, lease=MINUTE)
     assert parcel
-    store.write(Changes(closed=[(notice.number, NoticeEnd.SHELVED)]), at=NOW, wall=NOW)
+    store.write(Changes(closed=[(notice.number, NotificationEnd.SHELVED)]), at=NOW, wall=NOW)
     outbox.settle(parcel.delivery, Answer(500, ""), now=NOW, again=NOW + HOUR)
-    [after] = outbox.of_notices([notice.number])[notice.number]
+    [after] = outbox.for_notifications([notice.number])[notice.number]
     assert after.state is DeliveryState.GIVEN_UP
     assert after.answer
     assert "shelved" in after.answer
 
 
 def test_a_webhook_that_is_gone_or_off_is_not_told_and_one_that_is_removed_takes_its_deliveries_along(
-    database: Database, store: NoticeStore, filler: Machine
+    database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     gone, off, removed = hook(database), hook(database), hook(database)
     outbox, hooks = DeliveryStore(database), WebhookStore(database)
     [notice] = opened(store, filler, 139)
-    outbox.give_up(gone.number, now=NOW, plant_at=NOW, why="Gone.")
+    outbox.abandon(gone.number, now=NOW, plant_at=NOW, why="Gone.")
     hooks.switch(off, enabled=False, at=NOW, who="test", reason="quiet")
     hooks.remove(removed, at=NOW, who="test", reason="moved")
     assert outbox.due(NOW, limit=9) == []
-    states = {one.webhook: one.state for one in outbox.of_notices([notice.number])[notice.number]}
+    states = {one.webhook: one.state for one in outbox.for_notifications([notice.number])[notice.number]}
     assert states == {gone.number: DeliveryState.GIVEN_UP, off.number: DeliveryState.WAITING}
     assert (hooks.get(gone.number).enabled, hooks.get(gone.number).trouble) == (False, "Gone.")
     back = hooks.switch(off, enabled=True, at=NOW, who="test", reason="back")
@@ -257,7 +257,7 @@ def test_a_webhook_that_is_gone_or_off_is_not_told_and_one_that_is_removed_takes
 def test_a_shelf_ends_by_itself_or_is_lifted_once_and_a_new_one_takes_its_place(
     database: Database, filler: Machine
 ) -> None:
-    store = ShelfStore(database)
+    store = ShelvingStore(database)
     first = store.add(filler, 139, at=NOW, until=NOW + HOUR, who="anna", reason="sensor")
     store.add(filler, 26, at=NOW, until=NOW + HOUR, who="anna", reason="door")
     second = store.add(filler, 139, at=NOW + MINUTE, until=NOW + 2 * HOUR, who="anna", reason="still")
@@ -269,7 +269,7 @@ def test_a_shelf_ends_by_itself_or_is_lifted_once_and_a_new_one_takes_its_place(
     assert (lifted.lifted_at, lifted.holds(NOW + 2 * MINUTE)) == (NOW + 2 * MINUTE, False)
     with pytest.raises(Conflict, match="ended already"):
         store.lift(second, at=NOW + 3 * MINUTE, who="anna", reason=None)
-    assert [one.code for one in store.page(HushQuery(holding_at=NOW + 5 * MINUTE))] == [26]
+    assert [one.code for one in store.page(SuppressionQuery(holding_at=NOW + 5 * MINUTE))] == [26]
     assert len(store.between(NOW, NOW + DAY)) == 3
     assert len(store.between(NOW + 2 * MINUTE, NOW + DAY)) == 1
     deeds = [(deed.action, deed.subject, deed.reason) for deed in AuditStore(database).newest(4)]
@@ -285,7 +285,9 @@ def test_a_window_is_planned_holds_and_is_cancelled_once(database: Database) -> 
     own = store.add(Maintenance(0, "padova", "filler-1", NOW, NOW + DAY, "anna", "belt"), at=NOW)
     assert [one.number for one in store.holding(NOW)] == [own.number]
     assert {one.number for one in store.holding(NOW + HOUR)} == {window.number, own.number}
-    assert [one.number for one in store.page(HushQuery(site="padova", machine="filler-2"))] == [window.number]
+    assert [one.number for one in store.page(SuppressionQuery(site="padova", machine="filler-2"))] == [
+        window.number
+    ]
     store.cancel(window, at=NOW, who="anna", reason="not needed")
     assert [one.number for one in store.holding(NOW + HOUR)] == [own.number]
     with pytest.raises(Conflict, match="over already"):
@@ -295,7 +297,7 @@ def test_a_window_is_planned_holds_and_is_cancelled_once(database: Database) -> 
 
 
 def test_an_acknowledgement_knows_its_notice_and_ends_with_the_likelihood(
-    database: Database, store: NoticeStore, filler: Machine
+    database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     known = AcknowledgementStore(database)
     [notice] = opened(store, filler, 139)
@@ -303,20 +305,20 @@ def test_an_acknowledgement_knows_its_notice_and_ends_with_the_likelihood(
     other = known.add(filler, 26, at=NOW, who="anna", note=None)
     known.add(filler, 139, at=NOW + MINUTE, who="bruno", note=None)
     assert (first.notice, other.notice) == (notice.number, None)
-    assert known.of_notices([notice.number])[notice.number] == first, "the first who knew"
+    assert known.for_notifications([notice.number])[notice.number] == first, "the first who knew"
     store.write(Changes(calmed=[first.number]), at=NOW + HOUR, wall=NOW)
     assert first.number not in {one.number for one in known.holding()}
-    assert known.page(HushQuery())[-1].ended_at == NOW + HOUR
+    assert known.page(SuppressionQuery())[-1].ended_at == NOW + HOUR
 
 
 def test_what_is_over_for_long_is_forgotten_and_what_stands_is_not(
-    database: Database, store: NoticeStore, filler: Machine
+    database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     hook(database)
     [first, _open] = opened(store, filler, 1, 2)
-    store.write(Changes(closed=[(first.number, NoticeEnd.FELL)]), at=NOW, wall=NOW)
-    ShelfStore(database).add(filler, 1, at=NOW, until=NOW + HOUR, who="a", reason="x")
-    ShelfStore(database).add(filler, 2, at=NOW, until=NOW + 500 * DAY, who="a", reason="x")
+    store.write(Changes(closed=[(first.number, NotificationEnd.FELL)]), at=NOW, wall=NOW)
+    ShelvingStore(database).add(filler, 1, at=NOW, until=NOW + HOUR, who="a", reason="x")
+    ShelvingStore(database).add(filler, 2, at=NOW, until=NOW + 500 * DAY, who="a", reason="x")
     MaintenanceStore(database).add(Maintenance(0, "padova", None, NOW, NOW + HOUR, "a", "x"), at=NOW)
     known = AcknowledgementStore(database)
     ended = known.add(filler, 1, at=NOW, who="a", note=None)
@@ -334,11 +336,11 @@ def test_what_is_over_for_long_is_forgotten_and_what_stands_is_not(
 
 
 def test_an_erased_machine_leaves_no_notice_behind(
-    database: Database, store: NoticeStore, filler: Machine
+    database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     hook(database)
     opened(store, filler, 139)
     AcknowledgementStore(database).add(filler, 139, at=NOW, who="a", note=None)
-    ShelfStore(database).add(filler, 1, at=NOW, until=NOW + HOUR, who="a", reason="x")
+    ShelvingStore(database).add(filler, 1, at=NOW, until=NOW + HOUR, who="a", reason="x")
     EnrolmentStore(database).erase(filler, who="a", at=NOW, plant_at=NOW, reason="asked")
     assert [count(database, one) for one in (notices, deliveries, shelves, acknowledgements)] == [0, 0, 0, 0]

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import delete, func, select
 
 from service.core.machine import Machine
-from service.core.recording import EventRow, Recording
+from service.core.recording import EventRow, EventWrite
 from service.store.engine import Database
 from service.store.late import note_late
 from service.store.tables import forecasts, outcomes
@@ -70,9 +70,9 @@ def test_the_mark_of_a_late_event_stands_and_falls_with_its_commit(bench: Bench,
     good = EventRow(filler.row, uuid4(), 1, 26, micros(AT), 0)
     bad = EventRow(filler.row, uuid4(), 1, None, micros(AT), 0)  # type: ignore[arg-type]
     with pytest.raises(Exception, match=r"(?i)null"):
-        bench.events.commit(Recording(micros(bench.now), events=[good, bad]))
+        bench.events.commit(EventWrite(micros(bench.now), events=[good, bad]))
     assert bench.score() == 0
-    bench.events.commit(Recording(micros(bench.now), events=[good]))
+    bench.events.commit(EventWrite(micros(bench.now), events=[good]))
     assert sum(bench.new_scoring().all_due()) == 1, "whoever scores after a crash finds the mark"
 
 
@@ -81,7 +81,7 @@ def test_scoring_waits_for_a_commit_that_has_already_looked_at_the_mark(
 ) -> None:
     """Otherwise the commit would find nothing to mark, and scoring would not see its event."""
     done = Event()
-    late = Recording(micros(AT), events=[EventRow(filler.row, uuid4(), 1, 26, micros(AT), 0)])
+    late = EventWrite(micros(AT), events=[EventRow(filler.row, uuid4(), 1, 26, micros(AT), 0)])
 
     def open_scoring() -> None:
         bench.outcomes.open(filler, micros(CLOSED))

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from service.core.machine import Machine
-from service.core.recording import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventRow, Recorded, Recording
+from service.core.recording import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventRow, EventWrite, WriteResult
 from service.errors import Unavailable
 from service.flows.retention import Retention
 from service.store import partitions
@@ -30,9 +30,9 @@ def machine(database: Database) -> Machine:
     return enrolled(EnrolmentStore(database), FILLER)
 
 
-def recording(machine: Machine, epoch: UUID, moments: Iterable[datetime], *, flag: int = IN_TIME) -> Recording:
+def recording(machine: Machine, epoch: UUID, moments: Iterable[datetime], *, flag: int = IN_TIME) -> EventWrite:
     rows = [EventRow(machine.row, epoch, seq, 1, micros(at), flag) for seq, at in enumerate(moments, start=1)]
-    return Recording(micros(NOW), events=rows)
+    return EventWrite(micros(NOW), events=rows)
 
 
 def held(database: Database) -> dict[str, int]:
@@ -71,24 +71,24 @@ def test_an_event_that_was_flagged_and_is_in_time_when_sent_again_is_known(
 ) -> None:
     store, epoch = EventStore(database), uuid4()
     store.commit(recording(machine, epoch, [DECEMBER], flag=FROM_THE_FUTURE))
-    assert store.commit(recording(machine, epoch, [DECEMBER])) == Recorded(0, 1, 0)
+    assert store.commit(recording(machine, epoch, [DECEMBER])) == WriteResult(0, 1, 0)
     assert held(database) == {"events_flagged": 1}
 
 
 def test_a_number_that_comes_again_with_another_month_is_a_conflict(database: Database, machine: Machine) -> None:
     store, epoch = EventStore(database), uuid4()
     store.commit(recording(machine, epoch, [NOW]))
-    assert store.commit(recording(machine, epoch, [NOW - 40 * DAY])) == Recorded(0, 0, 1)
+    assert store.commit(recording(machine, epoch, [NOW - 40 * DAY])) == WriteResult(0, 0, 1)
     assert held(database) == {"events_2026_11": 1}
 
 
 def test_numbers_in_any_order_are_each_stored_once(database: Database, machine: Machine) -> None:
     store, epoch = EventStore(database), uuid4()
     whole = recording(machine, epoch, [NOW - (20 - place) * DAY for place in range(20)]).events
-    assert store.commit(Recording(micros(NOW), events=whole[15:])) == Recorded(5, 0, 0)
-    assert store.commit(Recording(micros(NOW), events=whole[0:20:3])).stored == 5, "16 and 19 were there"
-    recorded = store.commit(Recording(micros(NOW), events=[*whole, *whole]))
-    assert recorded == Recorded(10, 30, 0)
+    assert store.commit(EventWrite(micros(NOW), events=whole[15:])) == WriteResult(5, 0, 0)
+    assert store.commit(EventWrite(micros(NOW), events=whole[0:20:3])).stored == 5, "16 and 19 were there"
+    recorded = store.commit(EventWrite(micros(NOW), events=[*whole, *whole]))
+    assert recorded == WriteResult(10, 30, 0)
     assert recorded.fresh is not None
     assert len(set(recorded.fresh)) == 10
 
@@ -98,7 +98,7 @@ def test_what_was_stored_before_epochs_had_heights_is_known_too(database: Databa
     store.commit(recording(machine, epoch, [NOW, NOW]))
     with database.write() as connection:
         connection.execute(text("UPDATE epochs SET last_seq = NULL"))
-    assert EventStore(database).commit(recording(machine, epoch, [NOW, NOW, NOW])) == Recorded(1, 2, 0)
+    assert EventStore(database).commit(recording(machine, epoch, [NOW, NOW, NOW])) == WriteResult(1, 2, 0)
 
 
 def test_months_that_are_over_are_dropped_whole(database: Database, machine: Machine) -> None:
@@ -118,7 +118,7 @@ def test_while_somebody_reads_on_and_on_the_rows_of_a_month_go_one_by_one(
         Retention(RetentionStore(database), keep=30 * DAY, keep_quarantined=DAY).apply(NOW)
         assert held(database) == {"events_2026_11": 1}
         assert Month(2026, 8) in made(database)
-    RetentionStore(database).forget_events(NOW - 30 * DAY, most=10)
+    RetentionStore(database).delete_events(NOW - 30 * DAY, most=10)
     assert Month(2026, 8) not in made(database), "empty, and nobody reads it any more"
 
 
@@ -130,12 +130,12 @@ def test_a_month_that_was_dropped_behind_our_back_is_made_again(database: Databa
     again = recording(machine, epoch, [NOW, NOW])
     with pytest.raises(Unavailable, match="made again"):
         store.commit(again)
-    assert store.commit(again) == Recorded(2, 0, 0)
+    assert store.commit(again) == WriteResult(2, 0, 0)
 
 
 def test_a_large_recording_is_stored_like_a_small_one(database: Database, machine: Machine) -> None:
     store, epoch = EventStore(database), uuid4()
     large = recording(machine, epoch, [NOW - place * DAY / 100 for place in range(6000)])
-    assert store.commit(large) == Recorded(6000, 0, 0)
-    assert store.commit(large) == Recorded(0, 6000, 0)
+    assert store.commit(large) == WriteResult(6000, 0, 0)
+    assert store.commit(large) == WriteResult(0, 6000, 0)
     assert len(store.series(machine, NOW - 365 * DAY, NOW + DAY)) == 6000

@@ -7,14 +7,14 @@ from random import Random
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from service.core.audit import DeedQuery
+from service.core.audit import AuditQuery
 from service.core.people import Key, User
-from service.core.principal import Asking, Principal, Sites, asks
+from service.core.principal import Principal, RequestContext, Sites, asks
 from service.core.secret import KEY, SESSION, Token, digest, new_token
 from service.errors import Conflict, NotFound
 from service.store.audit import AuditStore
 from service.store.engine import Database
-from service.store.people import KeyStore, SessionStore, UserStore
+from service.store.people import ApiKeyStore, SessionStore, UserStore
 from tests.service.conftest import NOW
 from wire.words import PrincipalKind, Role
 
@@ -120,7 +120,7 @@ def test_sessions_that_have_run_out_are_forgotten_and_one_can_be_ended(users: Us
 
 
 def test_of_a_key_only_what_finds_and_proves_it_is_kept(database: Database) -> None:
-    keys = KeyStore(database)
+    keys = ApiKeyStore(database)
     made = keys.add(key(sites=frozenset({"padova", "lyon"})))
     assert keys.get(made.number) == keys.find(made.prefix) == made
     assert made.sites == frozenset({"padova", "lyon"})
@@ -141,7 +141,7 @@ def test_of_a_key_only_what_finds_and_proves_it_is_kept(database: Database) -> N
 def test_a_deed_bears_the_time_and_the_address_of_its_request(users: UserStore) -> None:
     later = NOW + 9 * HOUR
     who = Principal("admin", Role.ADMIN, None, PrincipalKind.SESSION)
-    with asks(Asking(who, "192.0.2.7", later)):
+    with asks(RequestContext(who, "192.0.2.7", later)):
         users.add(user(), who="admin")
     users.add(user("anna"), who="service")
     anna, maria = AuditStore(users.database).newest()
@@ -153,10 +153,10 @@ def test_the_book_is_read_in_pages_and_by_who(users: UserStore) -> None:
     for number in range(5):
         users.add(user(f"user-{number}"), who="admin" if number % 2 else "other")
     book = AuditStore(users.database)
-    first = book.page(DeedQuery(limit=2))
-    rest = book.page(DeedQuery(limit=10, before=first[-1].number))
+    first = book.page(AuditQuery(limit=2))
+    rest = book.page(AuditQuery(limit=10, before=first[-1].number))
     assert [one.subject for one in [*first, *rest]] == [f"user user-{number}" for number in (4, 3, 2, 1, 0)]
-    assert {one.who for one in book.page(DeedQuery(who="admin"))} == {"admin"}
+    assert {one.who for one in book.page(AuditQuery(who="admin"))} == {"admin"}
 
 
 @pytest.mark.parametrize("deed", ["UPDATE audit SET who = 'nobody'", "DELETE FROM audit"])

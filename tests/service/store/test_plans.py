@@ -19,14 +19,14 @@ from sqlalchemy.engine import make_url
 
 from service.core.history import Cursor, PageQuery
 from service.core.machine import Machine
-from service.core.recording import EventRow, Recorded, Recording
+from service.core.recording import EventRow, EventWrite, WriteResult
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
 from service.store.exports import AlarmExports
 from service.store.machines import MachineStore
 from service.store.retention import RetentionStore
-from service.store.strips import StripStore
+from service.store.strips import HourlyCountStore
 from tests.service.store.ten_million import EACH, FIRST, LAST, MACHINES, MONTHS, at, fill
 from wire.identity import MachineId
 from wire.micros import micros
@@ -136,7 +136,7 @@ def test_the_first_and_the_last_event_are_the_ends_of_the_index(large: Database,
 def test_strips_of_the_fleet_are_counted_in_the_index(large: Database) -> None:
     machines = MachineStore(large).all()
     with explained(large) as plans:
-        strips = StripStore(large).strips(machines, LAST, 24)
+        strips = HourlyCountStore(large).strips(machines, LAST, 24)
     assert len(strips) == MACHINES
     assert all(strip.last_at == at(EACH) for strip in strips.values())
     assert plans.kinds == {"Index Only Scan"}
@@ -181,7 +181,7 @@ def test_what_is_sent_again_is_looked_up_by_its_number(large: Database, filler: 
         epoch = connection.exec_driver_sql("SELECT epoch FROM epochs WHERE id = 7").scalar_one()
     rows = [again(filler, epoch, number) for number in range(30_000, 30_500)]
     with explained(large) as plans:
-        assert EventStore(large).commit(Recording(micros(LAST), events=rows)) == Recorded(0, 500, 0)
+        assert EventStore(large).commit(EventWrite(micros(LAST), events=rows)) == WriteResult(0, 500, 0)
     assert plans.kinds <= BY_INDEX
 
 
@@ -199,7 +199,7 @@ def test_the_newest_and_the_oldest_of_all_are_looked_for_machine_by_machine(larg
 
 def test_forgetting_looks_into_old_months_only(large: Database) -> None:
     with explained(large) as plans:
-        assert RetentionStore(large).forget_events(FIRST + HOUR / 60, most=2000) == MACHINES
+        assert RetentionStore(large).delete_events(FIRST + HOUR / 60, most=2000) == MACHINES
     assert plans.tables == {"events_2025_10", FLAGGED}
     assert plans.kinds <= BY_INDEX
 

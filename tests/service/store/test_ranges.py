@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from service.core.machine import Machine
-from service.core.recording import IN_TIME, EventRow, Recorded, Recording
+from service.core.recording import IN_TIME, EventRow, EventWrite, WriteResult
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
@@ -28,9 +28,9 @@ def machine(database: Database) -> Machine:
     return enrolled(EnrolmentStore(database), MachineId("padova", "filler-1"))
 
 
-def recording(machine: Machine, epoch: UUID, *seqs: int) -> Recording:
+def recording(machine: Machine, epoch: UUID, *seqs: int) -> EventWrite:
     rows = [EventRow(machine.row, epoch, seq, seq % 50, micros(AT) + seq, IN_TIME) for seq in seqs]
-    return Recording(micros(AT), events=rows)
+    return EventWrite(micros(AT), events=rows)
 
 
 def test_two_duplicates_far_apart_do_not_make_sqlite_read_what_lies_between(tmp_path: Path) -> None:
@@ -39,9 +39,9 @@ def test_two_duplicates_far_apart_do_not_make_sqlite_read_what_lies_between(tmp_
     store, machine, epoch = EventStore(database), enrolled(EnrolmentStore(database), MachineId("a", "b")), uuid4()
     store.commit(recording(machine, epoch, *range(1, MANY + 1)))
     with counted_work() as near:
-        assert store.commit(recording(machine, epoch, 1, 2)) == Recorded(0, 2, 0)
+        assert store.commit(recording(machine, epoch, 1, 2)) == WriteResult(0, 2, 0)
     with counted_work() as far:
-        assert store.commit(recording(machine, epoch, 1, MANY)) == Recorded(0, 2, 0)
+        assert store.commit(recording(machine, epoch, 1, MANY)) == WriteResult(0, 2, 0)
     database.close()
     assert far.thousands <= near.thousands + 2
 
@@ -54,7 +54,7 @@ def test_duplicates_and_new_events_in_any_order_are_told_apart(database: Databas
     again.events += recording(machine, other, 1, 2, 3).events
     again.received_us += 1
     recorded = store.commit(again)
-    assert recorded == Recorded(1502, 1501, 0)
+    assert recorded == WriteResult(1502, 1501, 0)
     assert {(row.epoch, row.seq) for row in recorded.fresh or ()} == {
         *((epoch, seq) for seq in range(2, 3001, 2)),
         (other, 1),

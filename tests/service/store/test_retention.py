@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Table, func, select
 
 from service.core.machine import Machine
-from service.core.recording import EventRow, GapRow, Quarantined, Recording
+from service.core.recording import EventRow, EventWrite, GapRow, Quarantined
 from service.core.version import StoredForecast
 from service.flows.retention import Retention
 from service.store.engine import Database
@@ -39,7 +39,7 @@ def fill(database: Database, *, days: int, a_day: int) -> None:
         )
         for number in range(days * a_day)
     ]
-    EventStore(database).commit(Recording(micros(NOW), events=rows))
+    EventStore(database).commit(EventWrite(micros(NOW), events=rows))
 
 
 def fill_forecasts(database: Database, folder: Path, *, days: int, a_day: int = 96, codes: int = 15) -> None:
@@ -166,7 +166,7 @@ def test_forecasts_beyond_their_age_go_with_their_outcomes(database: Database, t
 
 def test_flagged_events_gaps_and_quarantine_grow_old_too(database: Database) -> None:
     machine, long_ago = registered(database), micros(NOW - 500 * DAY)
-    recording = Recording(
+    recording = EventWrite(
         long_ago,
         events=[EventRow(machine.row, EPOCH, 1, 1, micros(NOW + 900 * DAY), 1)],
         gaps=[GapRow(machine.row, EPOCH, 2, 3, long_ago, long_ago, "spool_full")],
@@ -190,8 +190,8 @@ def test_epochs_without_events_go_with_retention_where_a_machine_has_many(databa
     for days, spools in ((20, old), (1, [young])):
         at = micros(NOW - days * DAY)
         rows = [EventRow(row, epoch, 1, 1, at, 0) for epoch in spools]
-        store.commit(Recording(at, events=rows))
+        store.commit(EventWrite(at, events=rows))
     Retention(RetentionStore(database), keep=10 * DAY, keep_quarantined=DAY).apply(NOW)
     assert count(database, epochs) == count(database, events) == 1
     again = [EventRow(row, epoch, 1, 1, micros(NOW - DAY), 0) for epoch in (young, old[0])]
-    assert store.commit(Recording(micros(NOW), events=again)).stored == 1
+    assert store.commit(EventWrite(micros(NOW), events=again)).stored == 1

@@ -14,7 +14,7 @@ from sqlalchemy import Table, func, select, update
 
 from service.core.catalogue import CatalogueEntry
 from service.core.machine import Agent, Machine
-from service.core.recording import EventRow, GapRow, Quarantined, Recorded, Recording
+from service.core.recording import EventRow, EventWrite, GapRow, Quarantined, WriteResult
 from service.core.version import Version
 from service.errors import Conflict, Unavailable
 from service.flows.retention import Retention
@@ -92,9 +92,9 @@ def row(machine: Machine, epoch: UUID, seq: int, *, days: int = 0) -> EventRow:
     return EventRow(machine.row, epoch, seq, seq % 9, micros(NOW - days * DAY) + seq, 0)
 
 
-def mixed(machines: list[Machine], epoch: UUID, pieces: list[range], rng: random.Random) -> Recording:
+def mixed(machines: list[Machine], epoch: UUID, pieces: list[range], rng: random.Random) -> EventWrite:
     """Return what an ingester commits at once: some machines' events, states, gaps, refusals and strangers."""
-    made = Recording(micros(NOW))
+    made = EventWrite(micros(NOW))
     for machine in rng.sample(machines, len(machines)):
         numbers = rng.choice(pieces)
         made.events += [row(machine, epoch, seq, days=seq % 70) for seq in numbers]
@@ -119,7 +119,7 @@ def test_ingesters_that_get_the_same_messages_in_any_order_store_each_event_once
         rng = random.Random(number)  # noqa: S311
         stored = sum(stores[number].commit(mixed(machines, epoch, pieces, rng)).stored for _ in range(25))
         everything = [row(machine, epoch, seq, days=seq % 70) for machine in machines for seq in range(1, 301)]
-        return stored + stores[number].commit(Recording(micros(NOW), events=everything)).stored
+        return stored + stores[number].commit(EventWrite(micros(NOW), events=everything)).stored
 
     stored = at_once([partial(ingest, number) for number in range(4)])
     assert sum(stored) == count(database, events) == 6 * 300
@@ -136,10 +136,10 @@ def test_states_refusals_and_strangers_in_any_order_never_wait_in_a_circle(
         for turn in range(30):
             refused = [Quarantined(None, "t", "bad_code", "x", b"%d of %d" % (one, turn)) for one in range(130)]
             rng.shuffle(refused)
-            store.commit(Recording(micros(NOW), quarantined=refused))
+            store.commit(EventWrite(micros(NOW), quarantined=refused))
             whole = mixed(machines, uuid4(), [range(1, 2)], rng)
-            store.commit(Recording(micros(NOW), told=whole.told, heard=whole.heard))
-            store.commit(Recording(micros(NOW), knocking=whole.knocking))
+            store.commit(EventWrite(micros(NOW), told=whole.told, heard=whole.heard))
+            store.commit(EventWrite(micros(NOW), knocking=whole.knocking))
 
     at_once([partial(ingest, number) for number in range(4)])
     assert (count(database, agents), count(database, knocks), count(database, quarantine)) == (6, 9, 130 * 30)
@@ -150,9 +150,9 @@ def test_of_two_bodies_that_come_at_once_in_different_months_one_is_stored(
 ) -> None:
     stores, epoch = (EventStore(database), EventStore(other)), uuid4()
     for seq in range(1, 31):
-        bodies = [Recording(micros(NOW), events=[row(machines[0], epoch, seq, days=days)]) for days in (0, 40)]
+        bodies = [EventWrite(micros(NOW), events=[row(machines[0], epoch, seq, days=days)]) for days in (0, 40)]
         commits = [partial(store.commit, body) for store, body in zip(stores, bodies, strict=True)]
-        assert sorted(at_once(commits), key=lambda one: one.stored) == [Recorded(0, 0, 1), Recorded(1, 0, 0)]
+        assert sorted(at_once(commits), key=lambda one: one.stored) == [WriteResult(0, 0, 1), WriteResult(1, 0, 0)]
         assert count(database, events) == count(database, quarantine) == seq
 
 
@@ -161,7 +161,7 @@ def test_everybody_may_be_the_first_to_meet_an_epoch_a_month_and_a_stranger(
 ) -> None:
     for days in (0, 100, 200, 300):
         epoch, stranger = uuid4(), MachineId("lyon", f"wrapper-{days}")
-        met = Recording(micros(NOW), events=[row(machines[0], epoch, 1, days=days)], knocking={stranger})
+        met = EventWrite(micros(NOW), events=[row(machines[0], epoch, 1, days=days)], knocking={stranger})
         stores = [EventStore(where) for where in (database, other) * 3]
         recorded = at_once([partial(store.commit, met) for store in stores])
         assert sum(one.stored for one in recorded) == 1
@@ -171,8 +171,8 @@ def test_everybody_may_be_the_first_to_meet_an_epoch_a_month_and_a_stranger(
 def test_a_connection_that_is_lost_while_events_are_stored_stores_none_and_is_worth_another_try(
     database: Database, other: Database, machines: list[Machine]
 ) -> None:
-    store, met = EventStore(other), Recording(micros(NOW), events=[row(machines[0], uuid4(), 1)])
-    store.commit(Recording(micros(NOW), events=[row(machines[0], uuid4(), 1)]))
+    store, met = EventStore(other), EventWrite(micros(NOW), events=[row(machines[0], uuid4(), 1)])
+    store.commit(EventWrite(micros(NOW), events=[row(machines[0], uuid4(), 1)]))
 
     def cut_off() -> bool:
         ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY events%%'"
@@ -187,7 +187,7 @@ def test_a_connection_that_is_lost_while_events_are_stored_stores_none_and_is_wo
         with pytest.raises(Unavailable):
             committing.result(60)
     assert count(database, events) == 1
-    assert store.commit(met) == Recorded(1, 0, 0)
+    assert store.commit(met) == WriteResult(1, 0, 0)
 
 
 def test_a_machine_is_erased_while_its_events_come(
@@ -211,11 +211,11 @@ def test_a_machine_is_erased_while_its_events_come(
 def test_old_months_go_while_new_events_come(database: Database, other: Database, machines: list[Machine]) -> None:
     store, epoch = EventStore(other), uuid4()
     old = [row(machine, uuid4(), seq, days=200) for machine in machines for seq in range(1, 200)]
-    store.commit(Recording(micros(NOW), events=old))
+    store.commit(EventWrite(micros(NOW), events=old))
 
     def ingest() -> int:
         return sum(
-            store.commit(Recording(micros(NOW), events=[row(machine, epoch, seq) for machine in machines])).stored
+            store.commit(EventWrite(micros(NOW), events=[row(machine, epoch, seq) for machine in machines])).stored
             for seq in range(1, 40)
         )
 

@@ -7,7 +7,7 @@ from threading import Event, Thread
 import pytest
 from sqlalchemy import text
 
-from service.core.signal import Kind, Signal
+from service.core.signal import ChangeEvent, Kind
 from service.store.engine import Database
 from service.store.notify import notify
 from service.store.signals import Signals
@@ -18,7 +18,7 @@ class Ear:
     """Remembers what it heard, and how often it had been deaf."""
 
     def __init__(self) -> None:
-        self.heard: list[Signal] = []
+        self.heard: list[ChangeEvent] = []
         self.deaf = 0
 
     def note_deaf(self) -> None:
@@ -44,22 +44,22 @@ pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 def test_all_others_hear_and_the_sender_does_not(database: Database) -> None:
     anna, ben = Signals(database), Signals(database)
     with listening(anna) as hers, listening(ben) as his:
-        anna.send([Signal(Kind.HUSHED, {"site": "padova", "machine": None})])
-        ben.send([Signal(Kind.RIGHTS)])
+        anna.send([ChangeEvent(Kind.SUPPRESSION_CHANGED, {"site": "padova", "machine": None})])
+        ben.send([ChangeEvent(Kind.PERMISSIONS_CHANGED)])
         wait_until(lambda: his.heard and hers.heard, "both have heard")
-    assert his.heard == [Signal(Kind.HUSHED, {"site": "padova", "machine": None})]
-    assert hers.heard == [Signal(Kind.RIGHTS)]
+    assert his.heard == [ChangeEvent(Kind.SUPPRESSION_CHANGED, {"site": "padova", "machine": None})]
+    assert hers.heard == [ChangeEvent(Kind.PERMISSIONS_CHANGED)]
 
 
 def test_what_is_rolled_back_is_never_heard(database: Database) -> None:
     with listening(Signals(database)) as ear:
         with suppress(ZeroDivisionError), database.write() as connection:
-            notify(connection, Signal(Kind.CHAMPION))
+            notify(connection, ChangeEvent(Kind.CHAMPION))
             _ = 1 / 0
         with database.write() as connection:
-            notify(connection, Signal(Kind.RIGHTS))
+            notify(connection, ChangeEvent(Kind.PERMISSIONS_CHANGED))
         wait_until(lambda: ear.heard, "the second is heard")
-    assert ear.heard == [Signal(Kind.RIGHTS)]
+    assert ear.heard == [ChangeEvent(Kind.PERMISSIONS_CHANGED)]
 
 
 def test_a_lost_connection_is_made_again_and_told(database: Database) -> None:
@@ -70,6 +70,6 @@ def test_a_lost_connection_is_made_again_and_told(database: Database) -> None:
                 text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
             )
         wait_until(lambda: ear.deaf == 2, "it listens again", seconds=20)
-        Signals(database).send([Signal(Kind.CHAMPION)])
+        Signals(database).send([ChangeEvent(Kind.CHAMPION)])
         wait_until(lambda: ear.heard, "it hears again")
     assert signals.complaint is None

@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import TextClause, text
 
 from service.core.machine import Machine
-from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, Recording
+from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, EventWrite
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
-from service.store.strips import COUNTS, LAST, StripStore
+from service.store.strips import COUNTS, LAST, HourlyCountStore
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
 from wire.micros import micros
@@ -28,7 +28,7 @@ def machines(database: Database) -> list[Machine]:
 def raised(database: Database, machine: Machine, *alarms: tuple[datetime, int], flag: int = IN_TIME) -> None:
     epoch = uuid4()
     rows = [EventRow(machine.row, epoch, seq, code, micros(at), flag) for seq, (at, code) in enumerate(alarms, 1)]
-    EventStore(database).commit(Recording(micros(END), events=rows))
+    EventStore(database).commit(EventWrite(micros(END), events=rows))
 
 
 def test_an_alarm_counts_in_the_hour_it_was_raised_in_and_hours_are_half_open(
@@ -44,7 +44,7 @@ def test_an_alarm_counts_in_the_hour_it_was_raised_in_and_hours_are_half_open(
         (END - TICK, 7),
         (END, 7),
     )
-    strip = StripStore(database).strips(machines, END, 4)[machines[0].row]
+    strip = HourlyCountStore(database).strips(machines, END, 4)[machines[0].row]
     assert strip.counts == (1, 0, 1, 2)
 
 
@@ -54,11 +54,11 @@ def test_every_machine_asked_for_has_a_strip_and_its_own_last_alarm(
     first, second, third = machines
     raised(database, first, (END - 900 * HOUR, 7))
     raised(database, second, (END - 2 * HOUR, 5), (END - HOUR, 9), (END - HOUR, 8))
-    strips = StripStore(database).strips([first, second, third], END, 2)
+    strips = HourlyCountStore(database).strips([first, second, third], END, 2)
     assert strips[first.row] == ((0, 0), END - 900 * HOUR, 7)
     assert strips[second.row] == ((1, 2), END - HOUR, 9)
     assert strips[third.row] == ((0, 0), None, None)
-    assert StripStore(database).strips([second], END, 2).keys() == {second.row}
+    assert HourlyCountStore(database).strips([second], END, 2).keys() == {second.row}
 
 
 def test_alarms_whose_time_is_not_believed_are_neither_counted_nor_the_last(
@@ -66,7 +66,7 @@ def test_alarms_whose_time_is_not_believed_are_neither_counted_nor_the_last(
 ) -> None:
     raised(database, machines[0], (END - HOUR, 5))
     raised(database, machines[0], (END - HOUR / 2, 6), flag=FROM_THE_FUTURE)
-    assert StripStore(database).strips(machines, END, 1)[machines[0].row] == ((1,), END - HOUR, 5)
+    assert HourlyCountStore(database).strips(machines, END, 1)[machines[0].row] == ((1,), END - HOUR, 5)
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)

@@ -7,11 +7,11 @@ from threading import Barrier, Thread
 import pytest
 from sqlalchemy import update
 
-from service.core.process import Member, Report, Turn
+from service.core.process import Lease, Member, Report
 from service.store.engine import Database
-from service.store.processes import ProcessStore
+from service.store.processes import ProcessRegistry
 from service.store.tables import processes
-from service.store.turns import TurnStore
+from service.store.turns import LeaseStore
 from tests.service.conftest import NOW
 from wire.words import ProcessRole
 
@@ -19,41 +19,41 @@ LONG, SHORT = timedelta(minutes=1), timedelta(milliseconds=50)
 
 
 @pytest.fixture
-def turns(database: Database) -> TurnStore:
-    return TurnStore(database)
+def turns(database: Database) -> LeaseStore:
+    return LeaseStore(database)
 
 
-def test_a_turn_has_one_holder_who_keeps_it_for_as_long_as_it_is_renewed(turns: TurnStore) -> None:
-    assert turns.hold([Turn.DUTIES], "a", LONG) == {Turn.DUTIES}
-    assert turns.hold([Turn.DUTIES], "b", LONG) == set()
-    assert turns.hold([Turn.DUTIES], "a", LONG) == {Turn.DUTIES}
+def test_a_turn_has_one_holder_who_keeps_it_for_as_long_as_it_is_renewed(turns: LeaseStore) -> None:
+    assert turns.hold([Lease.LEADER], "a", LONG) == {Lease.LEADER}
+    assert turns.hold([Lease.LEADER], "b", LONG) == set()
+    assert turns.hold([Lease.LEADER], "a", LONG) == {Lease.LEADER}
 
 
-def test_turns_are_held_one_by_one(turns: TurnStore) -> None:
-    turns.hold([Turn.DUTIES], "a", LONG)
-    assert turns.hold([Turn.DUTIES, Turn.STATES], "b", LONG) == {Turn.STATES}
+def test_turns_are_held_one_by_one(turns: LeaseStore) -> None:
+    turns.hold([Lease.LEADER], "a", LONG)
+    assert turns.hold([Lease.LEADER, Lease.AGENT_STATES], "b", LONG) == {Lease.AGENT_STATES}
 
 
-def test_who_is_silent_for_too_long_loses_its_turn(turns: TurnStore) -> None:
-    turns.hold([Turn.DUTIES], "a", SHORT)
+def test_who_is_silent_for_too_long_loses_its_turn(turns: LeaseStore) -> None:
+    turns.hold([Lease.LEADER], "a", SHORT)
     time.sleep(2 * SHORT.total_seconds())
-    assert turns.hold([Turn.DUTIES], "b", LONG) == {Turn.DUTIES}
-    assert turns.hold([Turn.DUTIES], "a", LONG) == set()
+    assert turns.hold([Lease.LEADER], "b", LONG) == {Lease.LEADER}
+    assert turns.hold([Lease.LEADER], "a", LONG) == set()
 
 
-def test_who_leaves_gives_back_what_it_held_and_nothing_else(turns: TurnStore) -> None:
-    turns.hold([Turn.DUTIES], "a", LONG)
-    turns.hold([Turn.STATES], "b", LONG)
+def test_who_leaves_gives_back_what_it_held_and_nothing_else(turns: LeaseStore) -> None:
+    turns.hold([Lease.LEADER], "a", LONG)
+    turns.hold([Lease.AGENT_STATES], "b", LONG)
     turns.let_go("a")
-    assert turns.hold([Turn.DUTIES, Turn.STATES], "c", LONG) == {Turn.DUTIES}
+    assert turns.hold([Lease.LEADER, Lease.AGENT_STATES], "c", LONG) == {Lease.LEADER}
 
 
-def test_of_many_that_want_it_at_once_one_gets_it(turns: TurnStore) -> None:
+def test_of_many_that_want_it_at_once_one_gets_it(turns: LeaseStore) -> None:
     start, got = Barrier(8), []
 
     def want(name: str) -> None:
         start.wait()
-        if turns.hold([Turn.DUTIES], name, LONG):
+        if turns.hold([Lease.LEADER], name, LONG):
             got.append(name)
 
     threads = [Thread(target=want, args=(f"process-{number}",)) for number in range(8)]
@@ -72,7 +72,7 @@ def grow_old(database: Database, name: str, span: timedelta) -> None:
 
 
 def test_processes_are_on_the_roll_while_they_are_seen(database: Database) -> None:
-    roll = ProcessStore(database)
+    roll = ProcessRegistry(database)
     report = Report(ready=False, troubles={"broker": "away"}, turns=("duties",), events_per_second=2.5)
     first = Member("host-1", frozenset({ProcessRole.WORKER}), NOW)
     roll.report(first, report)
@@ -88,7 +88,7 @@ def test_processes_are_on_the_roll_while_they_are_seen(database: Database) -> No
 
 
 def test_who_left_without_a_word_is_struck_off_in_time(database: Database) -> None:
-    roll = ProcessStore(database)
+    roll = ProcessRegistry(database)
     roll.report(Member("gone", frozenset(ProcessRole), NOW), Report(ready=True))
     grow_old(database, "gone", timedelta(hours=2))
     roll.report(Member("here", frozenset(ProcessRole), NOW), Report(ready=True))

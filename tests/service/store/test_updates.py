@@ -9,17 +9,17 @@ import pytest
 from sqlalchemy import func, select
 
 from forecasting.vocabulary import Columns
-from service.core.candidate import Candidate, StillKept
+from service.core.candidate import Candidate, RetainedSamples
 from service.core.exam import Exam, Marks
 from service.core.job import Job
 from service.core.memory import TaskMemory
 from service.core.message import MACHINE, Message, Sentence
-from service.core.windows import Windows
+from service.core.windows import WindowSet
 from service.errors import ChampionChanged, Conflict, LeaseLost, TrainingFailed
 from service.store.audit import AuditStore
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
-from service.store.exams import ExamStore
+from service.store.exams import HoldoutStore
 from service.store.handover import hand_over, take_over
 from service.store.jobs import JobStore
 from service.store.machines import MachineStore
@@ -40,13 +40,13 @@ FORGOT = Sentence(f"{MACHINE}: it forgot.", "4711/17")
 TABLES = (model_versions, tasks, memories, samples, exams, marks)
 
 
-def windows(seed: int, count: int = 12) -> Windows:
+def windows(seed: int, count: int = 12) -> WindowSet:
     """Windows of a machine that knows five codes and tracks four, some of them without a trace."""
     rng = np.random.default_rng(seed)
     codes = np.array([5, 26, 98, 137, 139])
     figures = rng.random((count, 4, 3)).astype(np.float32)
     figures[rng.random((count, 4)) < 0.4] = 0
-    return Windows(
+    return WindowSet(
         at=np.arange(count) * 3_600_000_000 + seed,
         codes=codes,
         counts=rng.integers(0, 3, (count, 5)).astype(np.int32),
@@ -93,7 +93,7 @@ class Bench:
             parent=champion.number if champion else None,
             weights=self.versions.weights.save(small_model(seed=seed)),
             targets=TARGETS,
-            kept={name: StillKept(task.windows.at[:keep], task.held_out.at) for name, task in old.items()},
+            kept={name: RetainedSamples(task.windows.at[:keep], task.held_out.at) for name, task in old.items()},
             task=TaskMemory(whole.take(range(8)), whole.take(range(8, 12)), 12, {139: 4, 26: 3}),
             exam=Exam(windows(seed + 1000), {139: 0.25}),
             marks={name: marked(seed) for name in (*old, str(machine))},
@@ -128,7 +128,7 @@ def bench(database: Database, tmp_path: Path) -> Bench:
 A, B, C = (MachineId("padova", name) for name in ("a", "b", "c"))
 
 
-def same(first: Windows, second: Windows) -> None:
+def same(first: WindowSet, second: WindowSet) -> None:
     """Both hold the same of every code, whichever columns they have."""
     columns = Columns((5, 26, 98, 137, 139))
     assert np.array_equal(first.at, second.at)
@@ -156,11 +156,11 @@ def test_what_was_learned_can_be_read_back(bench: Bench) -> None:
     same(memory.tasks["padova/a"].windows, windows(1).take(range(6)))
     assert memory.tasks["padova/a"].frequency == {139: 4, 26: 3}
     assert len(MemoryStore(bench.database).of(1).tasks["padova/a"].windows) == 8, "the old version keeps its own"
-    exam = ExamStore(bench.database).of(B)
+    exam = HoldoutStore(bench.database).of(B)
     assert exam
     same(exam.windows, windows(1002))
     assert exam.base_rate == {139: 0.25}
-    answers = ExamStore(bench.database).answers(B)
+    answers = HoldoutStore(bench.database).answers(B)
     assert np.allclose(answers[2].probabilities, marked(2).probabilities)
     assert np.allclose(answers[1].probabilities, marked(3).probabilities), "what the champion said unseen"
     machine = bench.machines.get(B)
@@ -172,7 +172,7 @@ def test_what_was_learned_can_be_read_back(bench: Bench) -> None:
 
 
 def test_a_versions_figures_are_means_over_the_newest_exams(bench: Bench) -> None:
-    exams = ExamStore(bench.database)
+    exams = HoldoutStore(bench.database)
     assert exams.means(1) == {}
     bench.learn(A, seed=1)
     bench.learn(B, seed=2)
@@ -287,10 +287,12 @@ def test_a_refresh_replaces_the_machines_windows_and_its_exam(bench: Bench) -> N
     assert champion
     assert champion.learned == ("padova/b", "padova/a"), "learned anew, it is the newest"
     same(MemoryStore(bench.database).of(3).tasks["padova/a"].windows, windows(5).take(range(8)))
-    exam = ExamStore(bench.database).of(A)
+    exam = HoldoutStore(bench.database).of(A)
     assert exam
     same(exam.windows, windows(1005))
-    assert set(ExamStore(bench.database).answers(A)) == {2, 3}, "only answers to the newest exam can be compared"
+    assert set(HoldoutStore(bench.database).answers(A)) == {2, 3}, (
+        "only answers to the newest exam can be compared"
+    )
 
 
 def test_a_retired_machine_is_remembered_no_more_and_an_erased_one_leaves_nothing(bench: Bench) -> None:
@@ -303,7 +305,7 @@ def test_a_retired_machine_is_remembered_no_more_and_an_erased_one_leaves_nothin
     assert learned_by == ["v2", "v3"]
     assert list(MemoryStore(bench.database).of(3).tasks) == ["padova/c"]
     assert bench.counts()["samples"] == 2 * 12
-    assert ExamStore(bench.database).of(B) is None
+    assert HoldoutStore(bench.database).of(B) is None
     assert AuditStore(bench.database).newest()[0].reason == "asked (learned by v2, v3)"
 
 
@@ -333,10 +335,10 @@ def test_a_candidate_survives_the_way_between_processes(bench: Bench, tmp_path: 
     same(MemoryStore(bench.database).of(2).tasks["padova/b"].windows, candidate.task.windows)
     assert taken.report == candidate.report
     assert (taken.passed, taken.reasons, taken.undecided, taken.targets) == (True, (), (FORGOT,), TARGETS)
-    exam = ExamStore(bench.database).of(B)
+    exam = HoldoutStore(bench.database).of(B)
     assert exam
     same(exam.windows, candidate.exam.windows)
-    answers = ExamStore(bench.database).answers(B)
+    answers = HoldoutStore(bench.database).answers(B)
     assert candidate.before
     assert np.array_equal(answers[2].probabilities, candidate.marks["padova/b"].probabilities)
     assert np.array_equal(answers[1].probabilities, candidate.before.probabilities)

@@ -15,10 +15,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from service.core.history import PageQuery
-from service.core.hush import HushQuery
-from service.core.notice import NoticeQuery
+from service.core.hush import SuppressionQuery
+from service.core.notice import NotificationQuery
 from service.core.quarantine import QuarantineQuery
-from service.core.recording import EventRow, Recording
+from service.core.recording import EventRow, EventWrite
 from service.errors import InputRejected, WrongSchema
 from service.store import schema
 from service.store.acknowledgements import AcknowledgementStore
@@ -30,17 +30,17 @@ from service.store.deliveries import DeliveryStore
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
-from service.store.exams import ExamStore
+from service.store.exams import HoldoutStore
 from service.store.forecasts import ForecastStore
 from service.store.jobs import JobStore
 from service.store.machines import MachineStore
 from service.store.maintenance import MaintenanceStore
 from service.store.memories import MemoryStore
-from service.store.notices import NoticeStore
+from service.store.notices import NotificationStore
 from service.store.outcomes import OutcomeStore
-from service.store.people import KeyStore, SessionStore, UserStore
+from service.store.people import ApiKeyStore, SessionStore, UserStore
 from service.store.quarantine import QuarantineStore
-from service.store.shelves import ShelfStore
+from service.store.shelves import ShelvingStore
 from service.store.versions import VersionStore
 from service.store.webhooks import WebhookStore
 from service.store.weights import WeightsFolder
@@ -124,7 +124,7 @@ def people_are_read(database: Database) -> None:
     session = SessionStore(database).find("0123456789ab")
     assert session
     assert session.principal().name == "anna"
-    (key,) = KeyStore(database).all()
+    (key,) = ApiKeyStore(database).all()
     assert (key.name, key.role, key.sites) == ("andon", Role.VIEWER, None)
 
 
@@ -175,10 +175,10 @@ def enrolment_is_read(database: Database) -> None:
     remembered = MemoryStore(database).of(1).tasks["padova/filler-1"]
     assert (len(remembered.windows), len(remembered.held_out), remembered.offered) == (1, 1, 400)
     assert remembered.frequency == {139: 40, 26: 12}
-    exam = ExamStore(database).of(FILLER)
+    exam = HoldoutStore(database).of(FILLER)
     assert exam
     assert (len(exam.windows), exam.base_rate) == (2, {139: 0.3})
-    assert ExamStore(database).answers(FILLER)[1].average_precision == pytest.approx(0.41)
+    assert HoldoutStore(database).answers(FILLER)[1].average_precision == pytest.approx(0.41)
 
 
 def outcomes_are_read(database: Database) -> None:
@@ -190,13 +190,13 @@ def outcomes_are_read(database: Database) -> None:
 
 
 def notices_are_read(database: Database) -> None:
-    (notice,) = NoticeStore(database).page(NoticeQuery())
+    (notice,) = NotificationStore(database).page(NotificationQuery())
     assert (notice.machine, notice.code, notice.text, notice.closed_at) == (FILLER, 139, "Film torn", None)
-    (shelf,) = ShelfStore(database).holding(NOW)
+    (shelf,) = ShelvingStore(database).holding(NOW)
     assert (shelf.code, shelf.who, shelf.reason) == (26, "anna", "film changed")
     (window,) = MaintenanceStore(database).holding(NOW)
     assert window.site == "padova"
-    (known,) = AcknowledgementStore(database).page(HushQuery())
+    (known,) = AcknowledgementStore(database).page(SuppressionQuery())
     assert known.note == "on it"
     (hook,) = WebhookStore(database).all()
     assert (hook.url, hook.enabled) == ("http://127.0.0.1:9/hook", True)
@@ -208,7 +208,7 @@ def work_goes_on(database: Database) -> None:
     """What was resent is known, what is new is stored, and another machine can be enrolled."""
     filler = MachineStore(database).get(FILLER)
     again = EventRow(filler.row, EPOCH, 1, 139, micros(NOW) - 9 * 3_600_000_000, 0)
-    recorded = EventStore(database).commit(Recording(micros(NOW), events=[again, again._replace(seq=100)]))
+    recorded = EventStore(database).commit(EventWrite(micros(NOW), events=[again, again._replace(seq=100)]))
     assert (recorded.stored, recorded.duplicates, recorded.conflicts) == (1, 1, 0)
     third = enrolled(EnrolmentStore(database), MachineId("padova", "filler-3"))
     assert third.row == 3

@@ -18,7 +18,7 @@ from service.settings import Settings
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.forecasts import Forecast
 from wire.identity import MachineId
-from wire.rest.catalogue import EntryView, Merged
+from wire.rest.catalogue import CatalogueMergeResult, EntryView
 from wire.rest.enrolment import HistoryLoaded
 from wire.rest.machines import AgentView
 
@@ -322,7 +322,7 @@ def test_a_catalogue_whose_forecast_fits_no_message_is_taken_with_a_warning(
 
 def test_the_catalogue_is_given_as_csv_and_a_conflict_changes_nothing(client: Client) -> None:
     head = "code,text,severity,target\n"
-    assert client.catalogue.add(head + "7,Jaw cold,high,yes\n") == Merged(entries=1, new=1)
+    assert client.catalogue.add(head + "7,Jaw cold,high,yes\n") == CatalogueMergeResult(entries=1, new=1)
     with pytest.raises(Conflict):
         client.catalogue.add(head + "8,New,low,no\n7,Jaw hot,high,yes\n")
     for wrong in (
@@ -335,7 +335,7 @@ def test_the_catalogue_is_given_as_csv_and_a_conflict_changes_nothing(client: Cl
         with pytest.raises(Rejected):
             client.catalogue.add(wrong)
     old = client.catalogue.add("code,text,severity,target\r9,Old line ends,low,no\r")
-    assert old == Merged(entries=1, new=1)
+    assert old == CatalogueMergeResult(entries=1, new=1)
     assert client.catalogue.get().entries[:1] == [EntryView(code=7, text="Jaw cold", severity="high", target=True)]
 
 

@@ -29,7 +29,7 @@ from service.bootstrap.configuration import load_settings
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores, open_stores
 from service.core.catalogue import CatalogueEntry
-from service.core.recording import Quarantined, Recording
+from service.core.recording import EventWrite, Quarantined
 from service.core.webhook import Webhook
 from service.flows.access import LOCAL
 from service.settings import DynamicSecurity
@@ -82,7 +82,7 @@ class Plant:
         heard(self.stores, filler)
         raise_alarms(self.stores, filler, *((NOW - timedelta(minutes=9 * n), 139 - n % 3) for n in range(1, 30)))
         refused = Quarantined(filler.row, "alarmcast/v1/padova/filler-1/events", "bad_code", "code: wrong", b"{}")
-        self.stores.events.commit(Recording(micros(NOW), quarantined=[refused]))
+        self.stores.events.commit(EventWrite(micros(NOW), quarantined=[refused]))
         # Nobody listens there: what is sent on its way in a test must not reach anybody.
         hook = Webhook(0, "http://127.0.0.1:9/", "s" * 32, Severity.LOW, None, None, True, NOW, None)  # noqa: FBT003
         self.webhook = WebhookStore(self.stores.database).add(hook, who="test", reason=None).number

@@ -12,15 +12,15 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.catalogue import CatalogueEntry
 from service.core.machine import Machine
-from service.core.recording import FROM_THE_FUTURE, EventRow, GapRow, Recording
+from service.core.recording import FROM_THE_FUTURE, EventRow, EventWrite, GapRow
 from service.flows.export import csv_chunks, harmless
-from service.flows.silence import Silence
+from service.flows.silence import SilentMachine
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
 from tests.service.web.test_api import BASE, Client, problem
 from wire.identity import MachineId
 from wire.micros import micros
 from wire.moment import isoformat
-from wire.rest.figures import FiguresView
+from wire.rest.figures import AlarmMetricsReport
 from wire.rest.timelines import TimelineView
 
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
@@ -55,7 +55,7 @@ def busy(stores: Stores, filler: Machine) -> Machine:
 def test_figures_say_how_many_how_dense_which_and_what_stands_out(client: Client) -> None:
     answer = client.get("/v1/figures")
     found = answer.json()
-    FiguresView.model_validate_json(answer.content)
+    AlarmMetricsReport.model_validate_json(answer.content)
     assert (found["machines"], found["by"], found["shift"], found["left_out"]) == (1, "machine", None, 0)
     total = found["total"]
     assert total | {"flood_share": None} == {
@@ -164,7 +164,7 @@ def test_a_timeline_has_the_alarms_and_what_they_make(
     client: Client, service: Service, stores: Stores, filler: Machine
 ) -> None:
     gap = GapRow(filler.row, EPOCH, 1, 5, micros(NOW - 3 * HOUR), micros(NOW - 2 * HOUR), "spool_full")
-    stores.events.commit(Recording(micros(NOW), gaps=[gap]))
+    stores.events.commit(EventWrite(micros(NOW), gaps=[gap]))
     answer = client.get(f"{BASE}/timeline")
     found = answer.json()
     TimelineView.model_validate_json(answer.content)
@@ -181,7 +181,7 @@ def test_a_timeline_has_the_alarms_and_what_they_make(
     assert [one["code"] for one in found["standing"]] == [8]
     assert [(one["dropped"], one["reason"]) for one in found["gaps"]] == [(5, "spool_full")]
     assert (found["heard_at"], found["online"], found["silent_since"]) == (isoformat(NOW), True, None)
-    service.silence.found = [Silence(FILLER, NOW - HOUR, 3.0, 2.0)]
+    service.silence.found = [SilentMachine(FILLER, NOW - HOUR, 3.0, 2.0)]
     assert client.get(f"{BASE}/timeline").json()["silent_since"] == isoformat(NOW - HOUR)
     part = client.get(f"{BASE}/timeline", since=isoformat(CHATTER), until=isoformat(NOW)).json()
     assert (part["floods"], len(part["chatter"]), len(part["standing"])) == ([], 1, 1)
@@ -226,7 +226,7 @@ def test_every_alarm_leaves_as_csv_in_time_order_with_plant_time_and_flags(
     at = datetime.fromisoformat("2026-10-25T00:30:00Z")  # half past two in Padova, for the first time that night
     raise_alarms(stores, filler, (at + HOUR, 139), (at, 139), (at + 30 * MINUTE, 7))
     future = EventRow(filler.row, EPOCH, 1, 7, micros(at + 45 * MINUTE), FROM_THE_FUTURE)
-    stores.events.commit(Recording(micros(NOW), events=[future]))
+    stores.events.commit(EventWrite(micros(NOW), events=[future]))
     answer = client.get("/v1/alarms.csv")
     head, *rows = table(answer)
     assert head == ["site", "machine", "at", "plant_time", "code", "text", "severity", "received_at", "flag"]

@@ -5,7 +5,7 @@ import pytest
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
-from service.core.recording import Recording
+from service.core.recording import EventWrite
 from tests.conftest import wait_until
 from tests.service.conftest import FILLER, NOW, heard, raise_alarms
 from tests.service.web.test_api import Client, problem
@@ -52,7 +52,7 @@ def test_after_a_revision_comes_what_changed(
 
 
 def test_who_knocks_is_named(client: Client, stores: Stores) -> None:
-    stores.events.commit(Recording(micros(NOW), knocking={MachineId("lyon", "capper")}))
+    stores.events.commit(EventWrite(micros(NOW), knocking={MachineId("lyon", "capper")}))
     (knock,) = client.get("/v1/fleet").json()["knocking"]
     assert (knock["site"], knock["machine"]) == ("lyon", "capper")
     assert client.get("/v1/fleet", site="padova").json()["knocking"] == []

@@ -9,19 +9,19 @@ import pytest
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
-from service.core.notice import Changes, Notice
+from service.core.notice import Changes, Notification
 from service.store.audit import AuditStore
-from service.store.notices import NoticeStore
+from service.store.notices import NotificationStore
 from tests.conftest import wait_until
 from tests.service.conftest import NOW, enrolled, heard, raise_alarms
 from tests.service.receiver import Receiver
 from tests.service.web.test_api import BASE, Client, problem
 from wire.identity import MachineId
 from wire.moment import isoformat
-from wire.rest.hush import AcknowledgementPage, MaintenancePage, ShelfPage
-from wire.rest.notices import NoticePage, WebhookMessage
+from wire.rest.hush import AcknowledgementPage, MaintenancePage, ShelvedAlarmPage
+from wire.rest.notices import NotificationPage, WebhookMessage
 from wire.rest.webhooks import NewWebhook, WebhookList
-from wire.signature import is_genuine
+from wire.signature import verify
 from wire.words import DeliveryState
 
 HOUR = timedelta(hours=1)
@@ -51,10 +51,13 @@ def post(client: Client, path: str, body: Any) -> Any:
 
 def opened(stores: Stores, machine: Machine, *codes: int) -> None:
     made = [
-        (machine.row, Notice(0, machine.id, code, "Film torn", "high", NOW, NOW + 8 * HOUR, 0.7, 0.4, "v1", NOW))
+        (
+            machine.row,
+            Notification(0, machine.id, code, "Film torn", "high", NOW, NOW + 8 * HOUR, 0.7, 0.4, "v1", NOW),
+        )
         for code in codes
     ]
-    NoticeStore(stores.database).write(Changes(opened=made), at=NOW, wall=NOW)
+    NotificationStore(stores.database).write(Changes(opened=made), at=NOW, wall=NOW)
 
 
 def test_an_alarm_is_shelved_with_reason_and_end_shown_and_lifted(client: Client, stores: Stores) -> None:
@@ -65,7 +68,7 @@ def test_an_alarm_is_shelved_with_reason_and_end_shown_and_lifted(client: Client
     assert {"from", "until"} <= set(made)
     for path in (f"{BASE}/shelves", "/v1/shelves"):
         page = client.get(path).json()
-        assert ShelfPage.model_validate(page)
+        assert ShelvedAlarmPage.model_validate(page)
         assert [one["id"] for one in page["shelves"]] == [made["id"]]
     lifted = client.request("DELETE", f"{BASE}/shelves/{made['id']}", params={"reason": "done"}).json()
     assert (lifted["active"], lifted["lifted_at"] is not None) == (False, True)
@@ -151,7 +154,7 @@ def test_lists_come_in_pages_that_neither_skip_nor_repeat(client: Client, stores
 def test_an_acknowledgement_is_shown_beside_its_notice(client: Client, stores: Stores, filler: Machine) -> None:
     opened(stores, filler, 139, 26)
     made = post(client, f"{BASE}/acknowledgements", {"code": 139, "note": "reel is coming", "by": "Anna"})
-    notices = NoticePage.model_validate(client.get("/v1/notices").json()).notices
+    notices = NotificationPage.model_validate(client.get("/v1/notices").json()).notices
     shown = {one.code: one for one in notices}
     assert made["notice"] == shown[139].id
     assert shown[139].acknowledged
@@ -220,7 +223,7 @@ def test_a_webhooks_secret_is_shown_once_and_its_test_is_signed_with_it(
     assert (answer["delivered"], answer["status"]) == (True, 204)
     [letter] = receiver.at("/andon")
     at = int(letter.headers["Alarmcast-Signature"].split(",")[0].removeprefix("t="))
-    assert is_genuine(made.secret, letter.headers["Alarmcast-Signature"], letter.body, now=at)
+    assert verify(made.secret, letter.headers["Alarmcast-Signature"], letter.body, now=at)
     assert WebhookMessage.model_validate_json(letter.body).notice is None
     receiver.answers["/andon"], receiver.text = 418, b"teapot"
     answer = client.request("POST", f"/v1/webhooks/{made.id}/test").json()
@@ -314,13 +317,13 @@ def test_a_forecast_reaches_a_webhook_and_a_shelved_alarm_does_not(
     service.lookout.start()
     service.courier.start()
     try:
-        service.rhythm.refresh.on_the_grid()
+        service.rhythm.refresh.run_grid()
         wait_until(lambda: service.courier.delivered == len(told), "the others are delivered")
     finally:
         service.lookout.stop()
         service.courier.stop()
     assert [letter.content["notice"]["code"] for letter in receiver.at("/andon")] == told
-    notices = NoticePage.model_validate(client.get("/v1/notices").json()).notices
+    notices = NotificationPage.model_validate(client.get("/v1/notices").json()).notices
     assert [(one.code, [sent.state for sent in one.deliveries]) for one in notices] == [
         (code, [DeliveryState.DELIVERED]) for code in told[::-1]
     ]

@@ -14,7 +14,7 @@ import pytest
 from alarmcast import Conflict, Forbidden, NotFound, NotSignedIn, Rejected, TooLarge, TooMany
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
-from service.core.hashing import Argon2, Cost
+from service.core.hashing import Argon2, HashCost
 from service.core.people import Session
 from service.flows.access import LOCAL
 from service.settings import Settings
@@ -36,7 +36,7 @@ SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
 def service(settings: Settings, stores: Stores) -> Service:
     """The service, with passwords that are cheap to check."""
     made = Service(settings, stores)
-    made.gatehouse.sign_in.hasher = Argon2(Cost(rounds=1, kilobytes=64))
+    made.gatehouse.sign_in.hasher = Argon2(HashCost(rounds=1, kilobytes=64))
     return made
 
 
@@ -271,7 +271,7 @@ def test_strangers_of_one_ipv6_network_ask_as_often_as_one(slow: Service) -> Non
 
 
 def test_strangers_at_an_address_starve_neither_probes_nor_those_who_are_known_there(slow: Service) -> None:
-    slow.gatehouse.sign_in.hasher = Argon2(Cost(rounds=1, kilobytes=64))
+    slow.gatehouse.sign_in.hasher = Argon2(HashCost(rounds=1, kilobytes=64))
     slow.gatehouse.people.add_user("maria", Role.VIEWER, None, password=PASSWORD, by=LOCAL)
     token = slow.gatehouse.sign_in.sign_in("maria", PASSWORD, origin=None).token
     keys = [visitor(slow, Role.VIEWER) for _ in range(3)]

@@ -7,7 +7,7 @@ import pytest
 
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
-from service.web.guard import insist_on_lines
+from service.web.guard import check_permissions_complete
 from service.web.permissions import PERMISSIONS, Reach, Rule, Table
 from tests.service.web.two_sites import Visitor, seed, visitor
 from wire.words import Role
@@ -97,9 +97,9 @@ def test_a_route_without_a_line_or_a_line_without_a_route_does_not_start(service
     table = dict(PERMISSIONS)
     del table["GET /docs"]
     with pytest.raises(RuntimeError, match=r"GET /docs has no line in service/web/permissions.py"):
-        insist_on_lines(service.app, [], Table(table))
+        check_permissions_complete(service.app, [], Table(table))
     with pytest.raises(RuntimeError, match="there is no such route"):
-        insist_on_lines(service.app, [], Table())
+        check_permissions_complete(service.app, [], Table())
 
 
 def test_a_route_that_was_added_behind_the_guards_back_answers_nobody(service: Service) -> None:

@@ -10,9 +10,9 @@ from alarmcast import Conflict, NotFound, Rejected
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
-from service.core.recording import EventRow, Recording
-from service.flows.record_events import Incoming, Intake, TimePolicy, record
-from service.flows.registry import Registry
+from service.core.recording import EventRow, EventWrite
+from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, record
+from service.flows.registry import MachineCache
 from tests.service.conftest import EPOCH, NOW
 from tests.service.web.test_api import Client
 from wire.micros import micros
@@ -28,9 +28,9 @@ def client(service: Service) -> Client:
 
 
 def take(stores: Stores, *bodies: bytes, topic: str = EVENTS) -> None:
-    intake = Intake(NOW, TimePolicy(), Registry(stores.machines))
+    intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
     for body in bodies:
-        intake.take(Incoming(topic, body))
+        intake.take(IncomingMessage(topic, body))
     record(intake, recorder=stores.events)
 
 
@@ -95,10 +95,10 @@ def test_an_event_that_is_corrected_is_stored_and_leaves_the_quarantine(
 def test_after_a_fix_of_ours_all_of_a_reason_are_replayed_at_once(
     stores: Stores, filler: Machine, client: Client
 ) -> None:
-    intake = Intake(NOW, TimePolicy(), Registry(stores.machines))
+    intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
     for seq in range(1, 6):
-        intake.refuse(Incoming(EVENTS, batch(event(seq))), "internal", "a defect of ours")
-    intake.refuse(Incoming(EVENTS, b"rubbish"), "internal", "a defect of ours")
+        intake.refuse(IncomingMessage(EVENTS, batch(event(seq))), "internal", "a defect of ours")
+    intake.refuse(IncomingMessage(EVENTS, b"rubbish"), "internal", "a defect of ours")
     record(intake, recorder=stores.events)
     assert client.quarantine.replay_all(reason="internal") == ReplayView(stored=5, known=0, refused=1)
     assert len(stores.events.series(filler, NOW - timedelta(hours=1), NOW)) == 5
@@ -110,7 +110,7 @@ def test_a_conflict_that_an_earlier_version_quarantined_is_stored_when_it_is_rep
 ) -> None:
     take(stores, batch(event(1)))
     row = EventRow(filler.row, EPOCH, 1, 7, micros(NOW - timedelta(minutes=1)), 0)
-    stores.events.commit(Recording(micros(NOW), events=[row]))
+    stores.events.commit(EventWrite(micros(NOW), events=[row]))
     (item,) = client.quarantine.items(reason="conflict")
     assert client.quarantine.replay(item.id) == ReplayView(stored=1, known=0, refused=0)
     assert client.quarantine.page().items == []
@@ -120,8 +120,8 @@ def test_a_conflict_that_an_earlier_version_quarantined_is_stored_when_it_is_rep
 def test_of_a_message_that_is_partly_good_the_good_is_stored_and_the_bad_stays(
     stores: Stores, filler: Machine, client: Client
 ) -> None:
-    intake = Intake(NOW, TimePolicy(), Registry(stores.machines))
-    intake.refuse(Incoming(EVENTS, batch(event(1), event(2, code=-1))), "internal", "a defect of ours")
+    intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
+    intake.refuse(IncomingMessage(EVENTS, batch(event(1), event(2, code=-1))), "internal", "a defect of ours")
     record(intake, recorder=stores.events)
     (item,) = client.quarantine.items()
     assert client.quarantine.replay(item.id) == ReplayView(stored=1, known=0, refused=0)

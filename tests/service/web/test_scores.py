@@ -10,7 +10,7 @@ from alarmcast import NotFound
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
-from service.core.recording import GapRow, Recording
+from service.core.recording import EventWrite, GapRow
 from service.core.version import StoredForecast
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
 from tests.service.web.test_api import BASE, Client, problem
@@ -18,7 +18,7 @@ from wire.forecasts import ForecastStatus
 from wire.identity import MachineId
 from wire.micros import micros
 from wire.moment import isoformat
-from wire.rest.scores import BoardView, ScoresPage, StandingView
+from wire.rest.scores import ScoreboardView, ScoresPage, ScoreSummaryView
 from wire.words import Grouping
 
 HOUR, QUARTER = timedelta(hours=1), timedelta(minutes=15)
@@ -45,7 +45,7 @@ def scored(champion: object, service: Service, stores: Stores, filler: Machine) 
     assert sum(service.scoring.all_due()) == 10
 
 
-def total(board: BoardView) -> StandingView:
+def total(board: ScoreboardView) -> ScoreSummaryView:
     assert board.total
     return board.total
 
@@ -162,7 +162,7 @@ def test_a_forecast_whose_horizon_was_not_heard_is_neither_right_nor_wrong(
 ) -> None:
     at = micros(MADE - HOUR)
     gap = GapRow(filler.row, EPOCH, 1, 5, at, micros(MADE + QUARTER), "spool_full")
-    stores.events.commit(Recording(micros(NOW), gaps=[gap]))
+    stores.events.commit(EventWrite(micros(NOW), gaps=[gap]))
     assert sum(service.scoring.all_due()) == 10
     oldest = client.scores.page(FILLER).forecasts[-1]
     assert (oldest.unheard, oldest.revised) == (True, 1)

@@ -12,7 +12,7 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.broker.link import Delivery
 from service.core.machine import Agent, Machine
-from service.core.recording import Quarantined, Recording
+from service.core.recording import EventWrite, Quarantined
 from service.settings import Settings
 from service.store.migrations import versions
 from tests.conftest import wait_until
@@ -46,7 +46,7 @@ def test_agents_are_summed_up_and_the_worst_are_named(service: Service, stores: 
         rows[2]: agent(online=False, spooled=7),
         rows[3]: agent(minutes=16, spooled=None, skew=None),
     }
-    stores.events.commit(Recording(micros(NOW), told=told))
+    stores.events.commit(EventWrite(micros(NOW), told=told))
     agents = status(service).agents
     assert agents
     assert (agents.machines, agents.online, agents.stale, agents.offline, agents.never) == (5, 2, 1, 1, 1)
@@ -68,7 +68,7 @@ def test_rows_that_agents_cannot_read_are_counted_and_warned_of_for_a_day(
         rows[1]: replace(agent(), skipped=3, last_skipped=old),
         rows[2]: replace(agent(), warning=cut),
     }
-    stores.events.commit(Recording(micros(NOW), told=told))
+    stores.events.commit(EventWrite(micros(NOW), told=told))
     found = status(service)
     assert found.agents
     assert found.agents.skipped == 60
@@ -85,8 +85,8 @@ def test_an_alarm_keeps_what_the_state_before_it_reported(
 ) -> None:
     note = Note(text="byte 7: wrong", at=NOW)
     told = replace(agent(minutes=9), state_at=NOW - 9 * MINUTE, skipped=2, last_skipped=note, spooled=4)
-    stores.events.commit(Recording(micros(NOW), told={filler.row: told}))
-    stores.events.commit(Recording(micros(NOW), heard={filler.row}))
+    stores.events.commit(EventWrite(micros(NOW), told={filler.row: told}))
+    stores.events.commit(EventWrite(micros(NOW), heard={filler.row}))
     view = Client(service).machines.get(f"{filler.id}").agent
     assert view
     assert (view.heard_at, view.state_at, view.spooled) == (NOW, NOW - 9 * MINUTE, 4)
@@ -101,7 +101,7 @@ def test_without_machines_there_is_no_worst(service: Service) -> None:
 
 def test_the_quarantine_is_counted_by_reason(service: Service, stores: Stores) -> None:
     items = [Quarantined(None, "t", reason, "d", str(n).encode()) for n, reason in enumerate(("a", "b", "b"))]
-    stores.events.commit(Recording(micros(NOW), quarantined=items))
+    stores.events.commit(EventWrite(micros(NOW), quarantined=items))
     found = status(service).quarantine
     assert found
     assert (found.items, [(one.reason, one.items) for one in found.reasons]) == (3, [("b", 2), ("a", 1)])

@@ -20,7 +20,7 @@ from service.bootstrap.stores import Stores
 from service.broker.link import Delivery
 from service.core.machine import Machine
 from service.flows.access import LOCAL
-from service.flows.feed import Feed
+from service.flows.feed import EventBus
 from service.settings import Settings
 from tests.conftest import wait_until
 from tests.service.broker.test_ingester import RecordingLink
@@ -35,7 +35,7 @@ CAPPER = MachineId("lyon", "capper")
 
 
 @contextmanager
-def serving(app: ASGIApp, feed: Feed) -> Iterator[str]:
+def serving(app: ASGIApp, feed: EventBus) -> Iterator[str]:
     """Serve an app on a free port, from a thread."""
     with listen("127.0.0.1", 0) as listener:
         config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=60)
@@ -132,7 +132,7 @@ def test_the_present_forecast_comes_first_as_rest_gives_it_and_then_each_new_one
     assert {(data["site"], data["machine"]) for data in everyone.of("forecast")} == {FILLER, CAPPER}
     raise_alarms(stores, filler, *((NOW - n * timedelta(minutes=1), 26) for n in range(1, 30)))
     service.newest.touch([FILLER])
-    service.rhythm.refresh.in_between()
+    service.rhythm.refresh.run_changed()
     wait_until(lambda: len(everyone.told) == 3 and len(one.told) == 2, "the new forecast has come")
     new = Forecast.model_validate_json(json.dumps(one.told[1][1]))
     assert new.events_seen == 29

@@ -14,15 +14,15 @@ from service.bootstrap.stores import Stores
 from service.core.hush import Maintenance
 from service.core.machine import Machine
 from service.core.message import MACHINE, Message, Sentence
-from service.core.notice import Changes, Notice
-from service.core.recording import GapRow, Recording
+from service.core.notice import Changes, Notification
+from service.core.recording import EventWrite, GapRow
 from service.core.webhook import Webhook
 from service.flows.access import LOCAL
-from service.flows.silence import Silence
+from service.flows.silence import SilentMachine
 from service.store.acknowledgements import AcknowledgementStore
 from service.store.maintenance import MaintenanceStore
-from service.store.notices import NoticeStore
-from service.store.shelves import ShelfStore
+from service.store.notices import NotificationStore
+from service.store.shelves import ShelvingStore
 from service.store.webhooks import WebhookStore
 from tests.service.conftest import NOW, enrolled, heard, raise_alarms, small_model
 from tests.service.web.test_quarantine import take
@@ -65,10 +65,10 @@ def seed(service: Service, stores: Stores) -> dict[str, Machine]:
         heard(stores, machine)
         _things_of(service, stores, machine)
         machines[site] = machine
-    service.silence.found = [Silence(machine.id, NOW - HOUR, 3.0, 2.0) for machine in machines.values()]
+    service.silence.found = [SilentMachine(machine.id, NOW - HOUR, 3.0, 2.0) for machine in machines.values()]
     service.credentials.locked_out = [machine.id for machine in machines.values()]
     for site in SITES:
-        service.ingester.sent_back[f"alarmcast/v1/{site}/filler-1"] += 5
+        service.ingester.rejected[f"alarmcast/v1/{site}/filler-1"] += 5
     return machines
 
 
@@ -92,13 +92,13 @@ def _things_of(service: Service, stores: Stores, machine: Machine) -> None:
     take(stores, b"{", b"broken", topic=f"alarmcast/v1/{site}/filler-1/events")
     take(stores, b"{}", topic=f"alarmcast/v1/{site}/stranger/events")
     gap = GapRow(machine.row, uuid4(), 900, 905, micros(NOW - HOUR), micros(NOW), "spool_full")
-    stores.events.commit(Recording(micros(NOW), gaps=[gap]))
-    news = Notice(0, machine.id, 139, "Film torn", "high", NOW, NOW + 8 * HOUR, 0.7, 0.4, "v1", NOW)
+    stores.events.commit(EventWrite(micros(NOW), gaps=[gap]))
+    news = Notification(0, machine.id, 139, "Film torn", "high", NOW, NOW + 8 * HOUR, 0.7, 0.4, "v1", NOW)
     hook = Webhook(0, f"http://127.0.0.1/{site}", "s", Severity.LOW, site, None, enabled=True, created_at=NOW)
     WebhookStore(database).add(hook, who="test", reason=None)
-    NoticeStore(database).write(Changes(opened=[(machine.row, news)]), at=NOW, wall=NOW)
+    NotificationStore(database).write(Changes(opened=[(machine.row, news)]), at=NOW, wall=NOW)
     AcknowledgementStore(database).add(machine, 139, at=NOW, who=f"somebody at {site}", note=None)
-    ShelfStore(database).add(machine, 26, at=NOW, until=NOW + HOUR, who=f"somebody at {site}", reason="noisy")
+    ShelvingStore(database).add(machine, 26, at=NOW, until=NOW + HOUR, who=f"somebody at {site}", reason="noisy")
     window = Maintenance(0, site, None, NOW, NOW + HOUR, f"somebody at {site}", "oil")
     MaintenanceStore(database).add(window, at=NOW)
     job = stores.jobs.newest(machine=machine.id)[0]

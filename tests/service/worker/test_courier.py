@@ -14,21 +14,21 @@ import httpx
 import pytest
 
 from service.core.machine import Machine
-from service.core.notice import Changes, Notice, NoticeQuery
+from service.core.notice import Changes, Notification, NotificationQuery
 from service.core.receivers import Receivers
 from service.core.webhook import Delivery, Webhook
 from service.store.certificates import Authority
 from service.store.deliveries import DeliveryStore
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
-from service.store.notices import NoticeStore
+from service.store.notices import NotificationStore
 from service.store.webhooks import WebhookStore
-from service.worker.courier import Courier
-from service.worker.post import HttpPost
+from service.worker.courier import WebhookSender
+from service.worker.post import WebhookClient
 from tests.conftest import free_port, wait_until
 from tests.service.conftest import FILLER, NOW, enrolled
 from tests.service.receiver import HANG, Receiver
-from wire.signature import is_genuine
+from wire.signature import verify
 from wire.words import DeliveryState, Severity
 
 HOUR = timedelta(hours=1)
@@ -43,7 +43,7 @@ class Bench:
     file: Path
     receiver: Receiver
     now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
-    couriers: list[Courier] = field(default_factory=list)
+    couriers: list[WebhookSender] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.database = Database(f"sqlite:///{self.file}")
@@ -64,17 +64,17 @@ class Bench:
         made = [
             (
                 self.filler.row,
-                Notice(0, FILLER, code, "Film torn", "high", NOW, NOW + 8 * HOUR, 0.7, 0.4, "v1", NOW),
+                Notification(0, FILLER, code, "Film torn", "high", NOW, NOW + 8 * HOUR, 0.7, 0.4, "v1", NOW),
             )
             for code in codes
         ]
-        NoticeStore(self.database).write(Changes(opened=made), at=NOW, wall=self.now)
+        NotificationStore(self.database).write(Changes(opened=made), at=NOW, wall=self.now)
 
-    def courier(self, *, seconds: float = 5.0) -> Courier:
+    def courier(self, *, seconds: float = 5.0) -> WebhookSender:
         """Return a courier that is new in every respect, as after a restart."""
-        made = Courier(
+        made = WebhookSender(
             self.outbox,
-            HttpPost(seconds=seconds, wall=self.seconds, agent="Alarmcast/test", receivers=HERE),
+            WebhookClient(seconds=seconds, wall=self.seconds, agent="Alarmcast/test", receivers=HERE),
             wall=lambda: self.now,
             plant=lambda: NOW,
             chance=lambda: 0.5,
@@ -86,14 +86,14 @@ class Bench:
     def seconds(self) -> float:
         return self.now.timestamp()
 
-    def start(self, *, seconds: float = 5.0) -> Courier:
+    def start(self, *, seconds: float = 5.0) -> WebhookSender:
         courier = self.courier(seconds=seconds)
         courier.start()
         return courier
 
     def deliveries(self) -> list[Delivery]:
-        numbers = [one.number for one in NoticeStore(self.database).page(NoticeQuery())]
-        found = self.outbox.of_notices(numbers).values()
+        numbers = [one.number for one in NotificationStore(self.database).page(NotificationQuery())]
+        found = self.outbox.for_notifications(numbers).values()
         return sorted((one for several in found for one in several), key=lambda one: one.number)
 
     def states(self) -> list[DeliveryState]:
@@ -121,9 +121,9 @@ def test_a_notice_arrives_signed_and_says_what_is_likely(bench: Bench) -> None:
     wait_until(lambda: bench.states() == [DELIVERED], "it is delivered")
     [letter] = bench.receiver.at("/andon")
     signature = letter.headers["Alarmcast-Signature"]
-    assert is_genuine(SECRET, signature, letter.body, now=bench.now.timestamp())
-    assert not is_genuine("another", signature, letter.body, now=bench.now.timestamp())
-    assert not is_genuine(SECRET, signature, letter.body, now=bench.now.timestamp() + 3600), "no replay for ever"
+    assert verify(SECRET, signature, letter.body, now=bench.now.timestamp())
+    assert not verify("another", signature, letter.body, now=bench.now.timestamp())
+    assert not verify(SECRET, signature, letter.body, now=bench.now.timestamp() + 3600), "no replay for ever"
     [sent] = bench.deliveries()
     assert letter.headers["Alarmcast-Delivery"] == str(sent.key)
     assert letter.headers["Content-Type"] == "application/json"
@@ -204,14 +204,14 @@ def test_a_receiver_that_drips_headers_is_given_up_in_time() -> None:
         thread = Thread(target=drip)
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
-        answer = HttpPost(seconds=0.3, agent="Alarmcast/test", receivers=HERE).send(url, SECRET, "key", b"{}")
+        answer = WebhookClient(seconds=0.3, agent="Alarmcast/test", receivers=HERE).send(url, SECRET, "key", b"{}")
         gone.set()
         thread.join()
     assert answer[:2] == (None, "No answer within 0.3 seconds.")
 
 
 def test_a_closed_port_is_said_in_one_sentence() -> None:
-    post = HttpPost(agent="Alarmcast/test", receivers=HERE)
+    post = WebhookClient(agent="Alarmcast/test", receivers=HERE)
     answer = post.send(f"http://127.0.0.1:{free_port()}/", SECRET, "key", b"{}")
     assert answer[:2] == (None, "The receiver could not be reached: Connection refused.")
 
@@ -252,7 +252,7 @@ def test_redirects_are_not_followed(bench: Bench) -> None:
     bench.open(139)
     answer = bench.courier().deliver(bench.outbox.due(bench.now, limit=1)[0])
     assert answer
-    assert (answer.status, answer.is_fine) == (307, False)
+    assert (answer.status, answer.ok) == (307, False)
     assert bench.receiver.at("/elsewhere") == []
 
 
@@ -272,11 +272,11 @@ def test_nothing_of_what_a_receiver_writes_is_kept(bench: Bench) -> None:
 def test_an_address_is_judged_when_it_is_connected_to_however_it_is_written(bench: Bench, host: str) -> None:
     port = httpx.URL(bench.receiver.url()).port
     url = f"http://{host}:{port}/x"
-    refused = HttpPost(agent="Alarmcast/test", receivers=Receivers()).send(url, SECRET, "key", b"{}")
+    refused = WebhookClient(agent="Alarmcast/test", receivers=Receivers()).send(url, SECRET, "key", b"{}")
     assert refused.status is None
     assert "ALARMCAST_WEBHOOK_NETWORKS" in refused.text
     assert bench.receiver.letters == []
-    assert HttpPost(agent="Alarmcast/test", receivers=HERE).send(url, SECRET, "key", b"{}").is_fine
+    assert WebhookClient(agent="Alarmcast/test", receivers=HERE).send(url, SECRET, "key", b"{}").ok
     [letter] = bench.receiver.letters
     assert letter.headers["Host"] == f"{host}:{port}"
 
@@ -286,9 +286,9 @@ def test_a_receivers_certificate_is_checked_against_its_name(bench: Bench, tmp_p
     pair = authority.found(hosts=["localhost"], clients=[])[0]
     bench.receiver.speak_tls(pair.certificate, pair.key)
     trusted = ssl.create_default_context(cafile=authority.files.certificate)
-    post = HttpPost(agent="Alarmcast/test", receivers=HERE, authorities=trusted)
+    post = WebhookClient(agent="Alarmcast/test", receivers=HERE, authorities=trusted)
     port = httpx.URL(bench.receiver.url()).port
-    assert post.send(f"https://localhost:{port}/", SECRET, "key", b"{}").is_fine
+    assert post.send(f"https://localhost:{port}/", SECRET, "key", b"{}").ok
     wrong = post.send(f"https://127.0.0.1:{port}/", SECRET, "key", b"{}")
     assert wrong.status is None
     assert "certificate" in wrong.text
@@ -307,7 +307,7 @@ def test_an_attempt_that_was_cut_off_is_made_again(bench: Bench) -> None:
     bench.hook()
     bench.open(139)
     due = bench.outbox.due(bench.now, limit=1)[0]
-    assert bench.outbox.take_up(due, now=bench.now, lease=timedelta(minutes=1)), "and then the power went"
+    assert bench.outbox.claim(due, now=bench.now, lease=timedelta(minutes=1)), "and then the power went"
     bench.start()
     bench.now += timedelta(minutes=1)
     wait_until(lambda: bench.states() == [DELIVERED], "it is delivered")

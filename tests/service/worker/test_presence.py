@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from service.core.process import Member, Report
 from service.store.engine import Database
-from service.store.processes import ProcessStore
+from service.store.processes import ProcessRegistry
 from service.worker.presence import Presence
 from tests.conftest import wait_until
 from tests.service.conftest import NOW
@@ -14,14 +14,14 @@ from wire.words import ProcessRole
 def presence(database: Database, name: str) -> Presence:
     return Presence(
         Member(name, frozenset({ProcessRole.WORKER}), NOW),
-        processes=ProcessStore(database),
+        processes=ProcessRegistry(database),
         report=lambda: Report(ready=True, turns=("duties",)),
     )
 
 
 def test_it_says_on_the_roll_how_the_process_is_and_what_it_does(database: Database) -> None:
     presence(database, "host-1").tell()
-    (one,) = ProcessStore(database).lately(timedelta(minutes=1))
+    (one,) = ProcessRegistry(database).lately(timedelta(minutes=1))
     assert (one.name, one.roles, one.report.turns) == ("host-1", frozenset({ProcessRole.WORKER}), ("duties",))
 
 
@@ -30,12 +30,12 @@ def test_who_ends_is_struck_off_and_nobody_else(database: Database) -> None:
     first.tell()
     second.tell()
     first.stop()
-    assert [one.name for one in ProcessStore(database).lately(timedelta(minutes=1))] == ["host-2"]
+    assert [one.name for one in ProcessRegistry(database).lately(timedelta(minutes=1))] == ["host-2"]
 
 
 def test_what_has_changed_is_told_at_once(database: Database) -> None:
     turns: tuple[str, ...] = ()
-    store = ProcessStore(database)
+    store = ProcessRegistry(database)
     one = Presence(
         Member("host-1", frozenset({ProcessRole.WORKER}), NOW),
         processes=store,
@@ -49,7 +49,7 @@ def test_what_has_changed_is_told_at_once(database: Database) -> None:
     one.start()
     wait_until(lambda: told() == [()], "it is on the roll")
     turns = ("duties",)
-    one.tell_soon()
+    one.trigger()
     wait_until(lambda: told() == [("duties",)], "its turn is on the roll")
     one.stop()
     assert told() == []

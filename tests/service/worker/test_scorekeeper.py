@@ -6,7 +6,7 @@ import pytest
 
 from service.core.machine import Machine
 from service.store.engine import Database
-from service.worker.scorekeeper import Scorekeeper
+from service.worker.scorekeeper import ScoringThread
 from tests.conftest import wait_until
 from tests.service.scoring import AT, CLOSED, GRACE, HOUR, Bench
 
@@ -28,7 +28,7 @@ def filler(bench: Bench) -> Machine:
 def test_forecasts_are_scored_without_being_asked_for(bench: Bench, filler: Machine) -> None:
     bench.said(filler, AT)
     bench.now = CLOSED + GRACE
-    keeper = Scorekeeper(bench.scoring, pulse=0.01)
+    keeper = ScoringThread(bench.scoring, pulse=0.01)
     keeper.start()
     wait_until(lambda: keeper.scored == 1, "the forecast is scored")
     keeper.stop()
@@ -41,7 +41,7 @@ def test_trouble_is_told_and_goes_away_with_its_cause(bench: Bench, filler: Mach
     bench.now = CLOSED + GRACE
     with bench.database.write() as connection:
         connection.exec_driver_sql("ALTER TABLE outcomes RENAME TO elsewhere")
-    keeper = Scorekeeper(bench.scoring, pulse=0.01)
+    keeper = ScoringThread(bench.scoring, pulse=0.01)
     keeper.start()
     wait_until(lambda: keeper.complaint, "it complains")
     with bench.database.write() as connection:

@@ -7,38 +7,38 @@ from pathlib import Path
 
 import pytest
 
-from service.worker.apprentice import Apprentice
-from service.worker.standby import Standby
+from service.worker.apprentice import TrainingProcess
+from service.worker.standby import WarmProcessPool
 
 WAITS = "import sys; sys.stdin.readline()"
-Make = Callable[..., Standby]
+Make = Callable[..., WarmProcessPool]
 
 
 @pytest.fixture
-def started() -> list[Apprentice]:
+def started() -> list[TrainingProcess]:
     return []
 
 
 @pytest.fixture
-def make(started: list[Apprentice], tmp_path: Path) -> Iterator[Make]:
-    def standby(program: str = WAITS, patience: float = 60.0) -> Standby:
-        def apprentice() -> Apprentice:
-            started.append(Apprentice([sys.executable, "-c", program], tmp_path))
+def make(started: list[TrainingProcess], tmp_path: Path) -> Iterator[Make]:
+    def standby(program: str = WAITS, patience: float = 60.0) -> WarmProcessPool:
+        def apprentice() -> TrainingProcess:
+            started.append(TrainingProcess([sys.executable, "-c", program], tmp_path))
             return started[-1]
 
-        return Standby(apprentice, patience=patience)
+        return WarmProcessPool(apprentice, patience=patience)
 
     yield standby
     for one in started:
         one.stop()
 
 
-def test_nobody_waits_before_there_was_a_job(make: Make, started: list[Apprentice]) -> None:
+def test_nobody_waits_before_there_was_a_job(make: Make, started: list[TrainingProcess]) -> None:
     make().idle()
     assert started == []
 
 
-def test_one_waits_after_a_job_and_is_the_one_taken(make: Make, started: list[Apprentice]) -> None:
+def test_one_waits_after_a_job_and_is_the_one_taken(make: Make, started: list[TrainingProcess]) -> None:
     standby = make()
     standby.expect()
     for _ in range(3):
@@ -51,7 +51,7 @@ def test_one_waits_after_a_job_and_is_the_one_taken(make: Make, started: list[Ap
 
 @pytest.mark.parametrize("looks", [0, 2])
 def test_one_that_died_while_it_waited_is_not_taken_and_not_replaced(
-    make: Make, started: list[Apprentice], looks: int
+    make: Make, started: list[TrainingProcess], looks: int
 ) -> None:
     standby = make("pass")
     standby.expect()
@@ -65,7 +65,7 @@ def test_one_that_died_while_it_waited_is_not_taken_and_not_replaced(
     assert standby.take() is not dead
 
 
-def test_it_goes_when_nobody_comes(make: Make, started: list[Apprentice]) -> None:
+def test_it_goes_when_nobody_comes(make: Make, started: list[TrainingProcess]) -> None:
     standby = make(patience=0.05)
     standby.expect()
     standby.idle()
@@ -74,7 +74,7 @@ def test_it_goes_when_nobody_comes(make: Make, started: list[Apprentice]) -> Non
     assert not any(one.lives for one in started)
 
 
-def test_it_ends_by_itself_when_the_service_does(make: Make, started: list[Apprentice]) -> None:
+def test_it_ends_by_itself_when_the_service_does(make: Make, started: list[TrainingProcess]) -> None:
     standby = make()
     standby.expect()
     standby.idle()

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 from service.core.machine import Machine
 from service.core.recording import IN_TIME, EventRow
-from service.core.signal import Kind, Signal
-from service.flows.feed import Feed, Raised
-from service.worker.telegraph import Telegraph, arrivals
+from service.core.signal import ChangeEvent, Kind
+from service.flows.feed import AlarmEvent, EventBus
+from service.worker.telegraph import ChangePublisher, arrivals
 from tests.conftest import wait_until
 from tests.service.conftest import EPOCH, FILLER
 from wire.identity import MachineId
@@ -18,7 +18,7 @@ MOST_BYTES = 8000 - 100  # what PostgreSQL takes, less what says who speaks
 
 def test_every_message_is_small_enough_however_long_the_names() -> None:
     machines = [MachineId("s" * 63, f"{number:063}") for number in range(300)]
-    alarms = [Raised(LONGEST, 2**52, 2**31 - 1)] * 1000
+    alarms = [AlarmEvent(LONGEST, 2**52, 2**31 - 1)] * 1000
     told = arrivals(machines, machines, alarms, missed=5)
     assert max(len(json.dumps(one.body, separators=(",", ":"))) for one in told) < MOST_BYTES
     assert [name for one in told for name in one.body.get("machines", ())] == [str(one) for one in machines]
@@ -26,20 +26,20 @@ def test_every_message_is_small_enough_however_long_the_names() -> None:
 
 
 def test_what_comes_together_is_told_together_and_alarms_with_it() -> None:
-    sent: list[Signal] = []
-    feed = Feed(most_listeners=1)
-    telegraph = Telegraph(sent.extend, feed)
+    sent: list[ChangeEvent] = []
+    feed = EventBus(most_listeners=1)
+    telegraph = ChangePublisher(sent.extend, feed)
     telegraph.start()
     for _ in range(100):
         telegraph.touched([FILLER])
     machine = Machine(1, FILLER, "Filler", "UTC", datetime.now(UTC))
     telegraph.late([machine])
     feed.raised([EventRow(1, EPOCH, 1, 139, 7, IN_TIME)], [machine])
-    telegraph.tell(Signal(Kind.RIGHTS))
+    telegraph.tell(ChangeEvent(Kind.PERMISSIONS_CHANGED))
     wait_until(lambda: len(sent) >= 4, "all is told")
     telegraph.stop()
     name = str(FILLER)
-    assert [one.body for one in sent if one.kind is Kind.ARRIVED] == [
+    assert [one.body for one in sent if one.kind is Kind.EVENTS_STORED] == [
         {"machines": [name]},
         {"late": [name]},
         {"alarms": [[name, 7, 139]]},
@@ -47,14 +47,14 @@ def test_what_comes_together_is_told_together_and_alarms_with_it() -> None:
 
 
 def test_what_cannot_be_sent_is_told_as_a_trouble_and_the_next_is_tried() -> None:
-    tries: list[Signal] = []
+    tries: list[ChangeEvent] = []
 
-    def send(signals: list[Signal]) -> None:
+    def send(signals: list[ChangeEvent]) -> None:
         tries.extend(signals)
         if len(tries) == 1:
             raise RuntimeError("the wire is cut")
 
-    telegraph = Telegraph(send, Feed(most_listeners=1))
+    telegraph = ChangePublisher(send, EventBus(most_listeners=1))
     telegraph.start()
     telegraph.touched([FILLER])
     wait_until(lambda: telegraph.complaint, "it complains")

@@ -13,13 +13,13 @@ from service.bootstrap.stores import Stores
 from service.core.job import Job
 from service.core.machine import Machine
 from service.core.message import WITHHELD, Message
-from service.worker.apprentice import Apprentice
-from service.worker.standby import Standby
-from service.worker.worker import MOST_CUT_OFF, Worker
+from service.worker.apprentice import TrainingProcess
+from service.worker.standby import WarmProcessPool
+from service.worker.worker import MAX_INTERRUPTIONS, TrainingWorker
 from tests.service.conftest import FILLER
 from wire.words import JobState, MachineState
 
-Make = Callable[[str], Worker]
+Make = Callable[[str], TrainingWorker]
 
 
 @pytest.fixture
@@ -29,8 +29,10 @@ def worker(service: Service, stores: Stores, filler: Machine, tmp_path: Path) ->
     (job,) = stores.jobs.collecting()
     stores.jobs.ready(job)
 
-    def make(program: str) -> Worker:
-        service.worker.standby = Standby(lambda: Apprentice([sys.executable, "-c", program], tmp_path))
+    def make(program: str) -> TrainingWorker:
+        service.worker.standby = WarmProcessPool(
+            lambda: TrainingProcess([sys.executable, "-c", program], tmp_path)
+        )
         return service.worker
 
     return make
@@ -90,7 +92,7 @@ def test_what_a_process_leaves_unjudged_is_for_people_of_all_sites(
 
 def test_a_process_that_is_killed_is_tried_again_but_not_for_ever(worker: Make, stores: Stores) -> None:
     suicide = worker("import os; os.kill(os.getpid(), 9)")
-    for attempt in range(1, MOST_CUT_OFF):
+    for attempt in range(1, MAX_INTERRUPTIONS):
         assert suicide.work()
         job = the_job(stores)
         assert (job.state, job.attempt) == (JobState.QUEUED, attempt)
@@ -102,7 +104,7 @@ def test_a_process_that_is_killed_is_tried_again_but_not_for_ever(worker: Make, 
 
 def test_a_job_that_killed_every_worker_is_given_up(worker: Make, stores: Stores) -> None:
     working = worker("pass")
-    for _ in range(MOST_CUT_OFF):
+    for _ in range(MAX_INTERRUPTIONS):
         assert stores.jobs.claim("dead", now=datetime.now(UTC), lease=working.lease)
         stores.jobs.recover()
     assert working.work()
@@ -134,7 +136,7 @@ def test_a_retired_machines_job_is_dropped(worker: Make, service: Service, store
 
 def test_stopping_and_starting_costs_a_job_nothing(worker: Make, stores: Stores) -> None:
     assert worker("pass").lease
-    for attempt in range(1, 3 * MOST_CUT_OFF):
+    for attempt in range(1, 3 * MAX_INTERRUPTIONS):
         claimed = stores.jobs.claim("me", now=datetime.now(UTC), lease=timedelta(minutes=1))
         assert claimed
         assert (claimed.attempt, claimed.cut_off) == (attempt, 0)
