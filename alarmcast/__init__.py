@@ -17,7 +17,7 @@ from alarmcast.errors import (
     Unreachable,
 )
 from alarmcast.in_process import InProcess
-from alarmcast.patience import Patience
+from alarmcast.patience import RetryPolicy
 
 __all__ = [
     "AlarmcastError",
@@ -31,8 +31,8 @@ __all__ = [
     "InvalidResponse",
     "NotFound",
     "NotSignedIn",
-    "Patience",
     "Rejected",
+    "RetryPolicy",
     "TooLarge",
     "TooMany",
     "Unavailable",

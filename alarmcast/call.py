@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from alarmcast.errors import InvalidResponse, problem
+from alarmcast.errors import InvalidResponse, error_from_response
 from alarmcast.upload import Upload
 from wire.identity import MachineId
 from wire.moment import isoformat
@@ -43,7 +43,7 @@ class RequestSpec:
     media_type: str = "application/json"
 
 
-class Parts(TypedDict):
+class HttpxArgs(TypedDict):
     """A request without its body, in httpx's words."""
 
     method: str
@@ -57,15 +57,15 @@ class Request:
     """A route and what is asked of it, ready to be sent."""
 
     route: Route
-    parts: Parts
+    parts: HttpxArgs
     body: bytes | Upload | None
 
     @classmethod
-    def to(cls, route: Route, ask: RequestSpec) -> "Request":
+    def build(cls, route: Route, ask: RequestSpec) -> "Request":
         """Write what is asked of a route; raise ``ValueError`` if it cannot be written."""
         body = ask.content if ask.body is None else ask.body.model_dump_json(by_alias=True).encode()
         media_type = None if body is None else ask.media_type
-        parts = Parts(
+        parts = HttpxArgs(
             method=route.method,
             url=route.path.format_map({name: quote(str(value), safe="") for name, value in ask.at.items()}),
             params={name: _written(value) for name, value in ask.params.items() if value is not None},
@@ -80,14 +80,14 @@ class TypedRequest(Generic[T]):
 
     request: Request
     shape: TypeAdapter[T]
-    seconds: float | None = None  # for the answer to begin, where the client's own timeout would be too short
-    also: int | None = None
+    read_timeout: float | None = None  # for the answer to begin, where the client's own timeout would be too short
+    accept_status: int | None = None
 
     def read(self, response: httpx.Response) -> T:
         """Return the answer, or raise the problem that it is."""
-        if response.is_error and response.status_code != self.also:
-            raise problem(response)
-        return understood(self.shape, response.content or b"null", self.request.route)
+        if response.is_error and response.status_code != self.accept_status:
+            raise error_from_response(response)
+        return parse_response(self.shape, response.content or b"null", self.request.route)
 
 
 @dataclass(frozen=True)
@@ -125,10 +125,10 @@ class Pages(Generic[PageT, T]):
             return None
         request = self.first.request
         params = request.parts["params"] | {"cursor": str(page.next)}
-        return replace(self.first, request=replace(request, parts=Parts({**request.parts, "params": params})))
+        return replace(self.first, request=replace(request, parts=HttpxArgs({**request.parts, "params": params})))
 
 
-def understood(shape: TypeAdapter[T], json: bytes | str, route: Route) -> T:
+def parse_response(shape: TypeAdapter[T], json: bytes | str, route: Route) -> T:
     """Read what a route answered, or say that service and client do not understand each other."""
     try:
         return shape.validate_json(json)
@@ -136,7 +136,7 @@ def understood(shape: TypeAdapter[T], json: bytes | str, route: Route) -> T:
         raise InvalidResponse(f"The answer to {route} has another shape than this client knows: {error}") from None
 
 
-def named(machine: MachineName) -> dict[str, str]:
+def path_params(machine: MachineName) -> dict[str, str]:
     """Return what a machine fills into a path."""
     return (MachineId.parse(machine) if isinstance(machine, str) else machine)._asdict()
 

@@ -32,11 +32,11 @@ from alarmcast.nouns.stream import Stream
 from alarmcast.nouns.timelines import Timelines
 from alarmcast.nouns.users import Users
 from alarmcast.nouns.webhooks import Webhooks
-from alarmcast.patience import Patience
-from alarmcast.senders import AsyncTransport, Sender
+from alarmcast.patience import RetryPolicy
+from alarmcast.senders import AsyncTransport, Transport
 
 _HERE = "http://127.0.0.1:8080"
-_ONCE = Patience()
+_ONCE = RetryPolicy()
 
 
 class Api(Resource[TransportT], Generic[TransportT]):
@@ -71,7 +71,7 @@ class Api(Resource[TransportT], Generic[TransportT]):
         self.health = Health(sender)
 
 
-class Client(Api[Sender]):
+class Client(Api[Transport]):
     """Calls the API and waits for its answer; may be shared by threads.
 
     ``key`` is sent as a bearer token. ``transport`` stands in for the network, as :class:`InProcess` does; an
@@ -85,13 +85,13 @@ class Client(Api[Sender]):
         key: str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | httpx.Timeout = 30.0,
-        patience: Patience = _ONCE,
+        patience: RetryPolicy = _ONCE,
         transport: httpx.BaseTransport | None = None,
         http: httpx.Client | None = None,
     ) -> None:
         self._own = http is None
         self.http = http or httpx.Client(transport=transport, **_options(address, key, headers, timeout))
-        super().__init__(Sender(self.http, patience))
+        super().__init__(Transport(self.http, patience))
 
     def close(self) -> None:
         """Close the connections, unless they are those of a client that was given."""
@@ -117,7 +117,7 @@ class AsyncClient(Api[AsyncTransport]):
         key: str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | httpx.Timeout = 30.0,
-        patience: Patience = _ONCE,
+        patience: RetryPolicy = _ONCE,
         transport: httpx.AsyncBaseTransport | None = None,
         http: httpx.AsyncClient | None = None,
     ) -> None:

@@ -10,14 +10,14 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from pydantic import TypeAdapter
 
-from alarmcast.call import Pages, PageT, Reader, Request, RequestSpec, Route, Stream, TypedRequest, understood
-from alarmcast.errors import refused
+from alarmcast.call import Pages, PageT, Reader, Request, RequestSpec, Route, Stream, TypedRequest, parse_response
+from alarmcast.errors import validation_error
 from alarmcast.events import EventReader
-from alarmcast.senders import AsyncTransport, Sender
+from alarmcast.senders import AsyncTransport, Transport
 
 P = ParamSpec("P")
 T = TypeVar("T")
-TransportT = TypeVar("TransportT", bound=Sender | AsyncTransport)
+TransportT = TypeVar("TransportT", bound=Transport | AsyncTransport)
 
 
 class Resource(Generic[TransportT]):
@@ -36,7 +36,7 @@ class Endpoint(Generic[P, T]):
     @overload
     def __get__(self, noun: None, owner: object = None) -> Self: ...
     @overload
-    def __get__(self, noun: Resource[Sender], owner: object = None) -> Callable[P, T]: ...
+    def __get__(self, noun: Resource[Transport], owner: object = None) -> Callable[P, T]: ...
     @overload
     def __get__(
         self, noun: Resource[AsyncTransport], owner: object = None
@@ -62,7 +62,9 @@ class IteratorEndpoint(Generic[P, T]):
     @overload
     def __get__(self, noun: None, owner: object = None) -> Self: ...
     @overload
-    def __get__(self, noun: Resource[Sender], owner: object = None) -> Callable[P, Generator[T, None, None]]: ...
+    def __get__(
+        self, noun: Resource[Transport], owner: object = None
+    ) -> Callable[P, Generator[T, None, None]]: ...
     @overload
     def __get__(
         self, noun: Resource[AsyncTransport], owner: object = None
@@ -117,7 +119,9 @@ def events(
     def reader() -> Callable[[bytes], Iterator[T]]:
         read = EventReader()
         return lambda chunk: (
-            understood(adapters[event.name], event.data, route) for event in read(chunk) if event.name in adapters
+            parse_response(adapters[event.name], event.data, route)
+            for event in read(chunk)
+            if event.name in adapters
         )
 
     return _stream(route, reader, endless=endless)
@@ -146,6 +150,6 @@ def _request(
 ) -> Request:
     """Return the request; what cannot even be written is refused as the service would refuse it."""
     try:
-        return Request.to(route, ask(noun, *args, **kwargs))
+        return Request.build(route, ask(noun, *args, **kwargs))
     except ValueError as error:
-        raise refused(error, route.path) from None
+        raise validation_error(error, route.path) from None

@@ -97,7 +97,7 @@ _BY_STATUS = {
 }
 
 
-def problem(response: httpx.Response) -> ApiError:
+def error_from_response(response: httpx.Response) -> ApiError:
     """Return the error that an answer describes, also where something in between answered in its own words."""
     try:
         told = Problem.model_validate_json(response.content)
@@ -110,7 +110,7 @@ def problem(response: httpx.Response) -> ApiError:
     return kind(told, retry_after=float(after) if after.isdecimal() else None)
 
 
-def refused(error: ValueError, path: str) -> Rejected:
+def validation_error(error: ValueError, path: str) -> Rejected:
     """Return what the service would have answered to a request that cannot even be written."""
     errors = []
     if isinstance(error, ValidationError):
@@ -123,7 +123,7 @@ def refused(error: ValueError, path: str) -> Rejected:
 
 
 @contextmanager
-def reaching(address: httpx.URL) -> Iterator[None]:
+def map_connection_errors(address: httpx.URL) -> Iterator[None]:
     """Let what breaks on the way to an address and back leave as :class:`Unreachable`."""
     try:
         yield

@@ -6,7 +6,7 @@ from alarmcast.errors import Unavailable, Unreachable
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """Ask again up to ``retries`` times, waiting as the service says, or ever longer, never over ``longest_wait``.
 
     Only questions (GET) are asked again: whether an order was carried out is not known when its answer is lost.
@@ -17,10 +17,10 @@ class Patience:
 
 
 @dataclass
-class Tries:
+class RetryState:
     """The tries of one call."""
 
-    patience: Patience
+    patience: RetryPolicy
     repeatable: bool
     made: int = field(default=0, init=False)
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import httpx
 
 from alarmcast.call import Pages, PageT, Stream, TypedRequest
-from alarmcast.errors import Unavailable, Unreachable, problem, reaching
-from alarmcast.patience import Patience, Tries
+from alarmcast.errors import Unavailable, Unreachable, error_from_response, map_connection_errors
+from alarmcast.patience import RetryPolicy, RetryState
 from alarmcast.upload import Upload
 
 T = TypeVar("T")
@@ -27,15 +27,15 @@ def _ended(http: httpx.Client | httpx.AsyncClient) -> Unreachable:
     return Unreachable(f"The stream of {http.base_url} ended: the service stops or starts anew. Follow it again.")
 
 
-class Sender:
+class Transport:
     """Sends over an ``httpx.Client``."""
 
-    def __init__(self, http: httpx.Client, patience: Patience) -> None:
+    def __init__(self, http: httpx.Client, patience: RetryPolicy) -> None:
         self.http, self._patience = http, patience
 
     def send(self, call: TypedRequest[T]) -> T:
         """Return the answer of a call."""
-        tries = Tries(self._patience, repeatable=call.request.route.method == "GET")
+        tries = RetryState(self._patience, repeatable=call.request.route.method == "GET")
         while True:
             try:
                 return call.read(self._answer(call))
@@ -56,33 +56,33 @@ class Sender:
     def _streamed(self, stream: Stream[T]) -> Generator[T, None, None]:
         timeout, reader = _timeout(self.http, _SILENCE), stream.reader()
         with (
-            reaching(self.http.base_url),
+            map_connection_errors(self.http.base_url),
             self.http.stream(**stream.request.parts, timeout=timeout) as answer,
         ):
             if answer.is_error:
                 answer.read()
-                raise problem(answer)
+                raise error_from_response(answer)
             for chunk in answer.iter_bytes():
                 yield from reader(chunk)
         if stream.endless:
             raise _ended(self.http)
 
     def _answer(self, call: TypedRequest[T]) -> httpx.Response:
-        timeout, body = _timeout(self.http, call.seconds), call.request.body
+        timeout, body = _timeout(self.http, call.read_timeout), call.request.body
         content = iter(body) if isinstance(body, Upload) else body
-        with reaching(self.http.base_url):
+        with map_connection_errors(self.http.base_url):
             return self.http.request(**call.request.parts, content=content, timeout=timeout)
 
 
 class AsyncTransport:
     """Sends over an ``httpx.AsyncClient``."""
 
-    def __init__(self, http: httpx.AsyncClient, patience: Patience) -> None:
+    def __init__(self, http: httpx.AsyncClient, patience: RetryPolicy) -> None:
         self.http, self._patience = http, patience
 
     async def send(self, call: TypedRequest[T]) -> T:
         """Return the answer of a call."""
-        tries = Tries(self._patience, repeatable=call.request.route.method == "GET")
+        tries = RetryState(self._patience, repeatable=call.request.route.method == "GET")
         while True:
             try:
                 return call.read(await self._answer(call))
@@ -103,11 +103,11 @@ class AsyncTransport:
 
     async def _streamed(self, stream: Stream[T]) -> AsyncGenerator[T, None]:
         timeout, reader = _timeout(self.http, _SILENCE), stream.reader()
-        with reaching(self.http.base_url):
+        with map_connection_errors(self.http.base_url):
             async with self.http.stream(**stream.request.parts, timeout=timeout) as answer:
                 if answer.is_error:
                     await answer.aread()
-                    raise problem(answer)
+                    raise error_from_response(answer)
                 async for chunk in answer.aiter_bytes():
                     for item in reader(chunk):
                         yield item
@@ -115,7 +115,7 @@ class AsyncTransport:
             raise _ended(self.http)
 
     async def _answer(self, call: TypedRequest[T]) -> httpx.Response:
-        timeout, body = _timeout(self.http, call.seconds), call.request.body
+        timeout, body = _timeout(self.http, call.read_timeout), call.request.body
         content = aiter(body) if isinstance(body, Upload) else body
-        with reaching(self.http.base_url):
+        with map_connection_errors(self.http.base_url):
             return await self.http.request(**call.request.parts, content=content, timeout=timeout)

@@ -17,7 +17,7 @@ from service.bootstrap.configuration import load_settings
 from service.bootstrap.listening import listen, url_of
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
-from service.web.permissions import Reach, Rule
+from service.web.permissions import RouteScope, Rule
 from wire.words import Role
 
 PATH = "/benchmark/constant/{size}"
@@ -39,7 +39,7 @@ def main() -> None:
     ):
         limit.bind((HOST, limit_port))
         service = Service(settings, stores)
-        service.gatehouse.door.table.add(f"GET {PATH}", Rule(Role.VIEWER, Reach.OPEN))
+        service.gatehouse.door.table.add(f"GET {PATH}", Rule(Role.VIEWER, RouteScope.OPEN))
         kept: dict[int, bytes] = {}
 
         @service.app.get(PATH)

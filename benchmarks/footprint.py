@@ -22,7 +22,7 @@ from service.core.version import StoredForecast
 from service.flows.score import ScoringService
 from service.store.engine import Database
 from wire.clock import PlantClock
-from wire.micros import micros
+from wire.micros import to_us
 
 _MACHINES, _DAYS = 100, 6
 _GRID = timedelta(minutes=15)
@@ -67,7 +67,7 @@ def footprint(database_url: str | None = None) -> Footprint:
 def _raise_alarms(stores: Stores, start: datetime, end: datetime) -> None:
     rng = np.random.default_rng(19)
     number = round(_MACHINES * ALARMS_A_DAY * _DAYS)
-    times = np.sort(rng.integers(micros(start), micros(end), number))
+    times = np.sort(rng.integers(to_us(start), to_us(end), number))
     rows, codes = rng.integers(0, _MACHINES, number), rng.integers(0, CODES, number)
     epochs = [epoch_of(machine) for machine in Plant(_MACHINES).ids]
     events = [
@@ -87,7 +87,7 @@ def _forecast(stores: Stores, start: datetime, end: datetime) -> None:
     machines = stores.machines.all()
     for at in grid(start, end, _GRID):
         stores.forecasts.add(
-            [StoredForecast(one.row, at, champion.number, "ok", 55, 1.0, said) for one in machines]
+            [StoredForecast(one.row_id, at, champion.id, "ok", 55, 1.0, said) for one in machines]
         )
 
 

@@ -20,7 +20,7 @@ from benchmarks.spell import Host, Running, running
 from forecasting.window import grid_floor
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import open_stores
-from wire.micros import micros
+from wire.micros import to_us
 
 Figures = dict[str, float]
 _REQUESTS = 100
@@ -77,7 +77,7 @@ def _refresh(run: Running) -> float:
 def _scan_and_pass(plant: Plant, folder: Path, now: datetime) -> float:
     """Return the seconds of reading every machine's window and of one forward pass over all of them."""
     served = model(catalogue(plant.codes))
-    since = micros(grid_floor(now, GRID) - served.reach)
+    since = to_us(grid_floor(now, GRID) - served.lookback)
     features = np.zeros((plant.machines, plant.codes), dtype=np.float32)
     file = folder / "alarmcast.sqlite3"
     history = np.zeros(

@@ -15,12 +15,12 @@ import numpy as np
 from benchmarks.inserts import inserting
 from benchmarks.prepared import machine_ids, prepare
 from benchmarks.report import ROUNDS, Figure, run
-from service.bootstrap.collector import settle
+from service.bootstrap.collector import freeze
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import open_stores
 from service.flows.load_history import BATCH, ImportFile, load_history
 from service.flows.record_events import TimePolicy
-from wire.micros import micros
+from wire.micros import to_us
 
 _ALARMS, _SPAN, _CODES = 250_000, timedelta(days=380), 150
 
@@ -29,9 +29,9 @@ def measure(rounds: int) -> list[Figure]:
     """Load and insert in turns."""
     now = datetime.now(UTC).replace(microsecond=0)
     alarms = _alarms(now)
-    rows = [(1, number, 1, code, micros(at), micros(now), 0) for number, (at, code) in enumerate(alarms, start=2)]
+    rows = [(1, number, 1, code, to_us(at), to_us(now), 0) for number, (at, code) in enumerate(alarms, start=2)]
     limits, ours = [], []
-    settle()  # as a service does at its start
+    freeze()  # as a service does at its start
     with TemporaryDirectory() as folder:
         log = Path(folder) / "history.csv"
         lines = "".join(f"{at:%Y-%m-%d %H:%M:%S.%f},{code},1\n" for at, code in alarms)

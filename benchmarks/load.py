@@ -15,7 +15,7 @@ from benchmarks.servers import HOST
 from wire.codec import encode
 from wire.events import AlarmEvent, EventBatch
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.topics import Channel, topic
 
 _CONNECT, _PUBLISH_QOS_1 = 0x10, 0x32
@@ -59,9 +59,9 @@ class Load:
     def rows(self) -> list[tuple[int, ...]]:
         """Return the rows of the table of events, in the order in which they arrive."""
         places = {machine: place for place, machine in enumerate(self.epochs, start=1)}
-        received = micros(datetime.now(UTC))
+        received = to_us(datetime.now(UTC))
         return [
-            (places[machine], event.seq, places[machine], event.code, micros(event.at), received, 0)
+            (places[machine], event.seq, places[machine], event.code, to_us(event.at), received, 0)
             for machine, batch in self.batches
             for event in batch.events
         ]

@@ -16,9 +16,9 @@ from rich.table import Table
 
 from benchmarks.report import ROUNDS, Figure, run
 from service.core.ocdm import Labels, keep, keep_in_batches
-from service.core.shares import shares
+from service.core.shares import allocate
 from service.core.strategies.bat_ocdm import BatOcdm
-from service.core.strategies.strategy import Kept
+from service.core.strategies.strategy import TaskBuffer
 
 TASKS = (2600, 5380, 5430, 2580, 3730, 1290, 4130, 2390, 1610, 2010, 920, 2090, 4310, 960)
 MEMORY, LABELS, BATCH = 2000, 15, 64
@@ -42,13 +42,13 @@ def drawn(samples: int, rng: Generator) -> Labels:
 
 def updating(tasks: list[Labels]) -> float:
     """Return the seconds of all memory updates of a stream of tasks."""
-    strategy, rng, kept = BatOcdm(batch=BATCH), np.random.default_rng(0), list[Kept]()
+    strategy, rng, kept = BatOcdm(batch=BATCH), np.random.default_rng(0), list[TaskBuffer]()
     started = time.perf_counter()
     for labels in tasks:
         places = strategy.select(kept, labels, size=MEMORY, rng=rng)
-        offered = [*kept, Kept(labels, len(labels), labels.sum(axis=0))]
+        offered = [*kept, TaskBuffer(labels, len(labels), labels.sum(axis=0))]
         kept = [
-            Kept(task.labels[place], task.offered, task.frequency)
+            TaskBuffer(task.labels[place], task.offered, task.frequency)
             for task, place in zip(offered, places, strict=True)
         ]
     return time.perf_counter() - started
@@ -76,7 +76,7 @@ def divergences() -> int:
     """Return how many divergences the literal reading takes over all tasks, counted removal by removal."""
     total, sizes = 0, list[int]()
     for samples in TASKS:
-        given = shares(MEMORY, [*sizes, samples])
+        given = allocate(MEMORY, [*sizes, samples])
         held = 0
         for start in range(0, samples, BATCH):
             held += min(BATCH, samples - start)

@@ -33,7 +33,7 @@ from service.core.recording import EventRow, EventWrite
 from wire.codec import encode
 from wire.events import AlarmEvent, EventBatch
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.rest.people import SESSION_COOKIE
 from wire.topics import Channel, topic
 
@@ -143,7 +143,7 @@ def _session(port: int, data_dir: Path) -> str:
     with alarmcast_client.Client(address, key=(data_dir / "admin.token").read_text().strip()) as local:
         local.users.add(name, password=password)
     with alarmcast_client.Client(address) as visitor:
-        return visitor.session.begin(name, password).token
+        return visitor.session.login(name, password).token
 
 
 @dataclass
@@ -232,11 +232,16 @@ def _fill(data_dir: Path, machines: int) -> None:
             epoch = uuid4()
             rows = [
                 EventRow(
-                    machine.row, epoch, seq, seq * machine.row % 100, micros(now - timedelta(minutes=20 * seq)), 0
+                    machine.row_id,
+                    epoch,
+                    seq,
+                    seq * machine.row_id % 100,
+                    to_us(now - timedelta(minutes=20 * seq)),
+                    0,
                 )
                 for seq in range(1, 145)
             ]
-            stores.events.commit(EventWrite(micros(now), events=rows))
+            stores.events.commit(EventWrite(to_us(now), events=rows))
 
 
 if __name__ == "__main__":

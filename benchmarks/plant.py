@@ -15,7 +15,13 @@ from sqlalchemy import Connection, insert, text
 
 from forecasting.calibration import Calibration
 from forecasting.forecaster import Forecaster
-from forecasting.history import HistorySpec, Past, append_machine_features, machine_activity_features, own_history
+from forecasting.history import (
+    HistorySpec,
+    QueryPoints,
+    append_machine_features,
+    code_recency_features,
+    machine_activity_features,
+)
 from forecasting.network import Layer, Network
 from forecasting.series import AlarmSeries
 from forecasting.vocabulary import Vocabulary
@@ -25,7 +31,7 @@ from service.core.catalogue import CatalogueEntry
 from service.core.recording import IN_TIME, EventRow, EventWrite
 from service.store.tables import epochs, machines, tasks
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.words import MachineState
 
 ALARMS_A_DAY = 46.0  # of an ALPI machine: 444,834 alarms of 20 machines in 482 days
@@ -80,7 +86,7 @@ def settle(stores: Stores, plant: Plant, now: datetime) -> None:
     """Fill an empty store with a plant as it is at ``now``."""
     entries = catalogue(plant.codes)
     stores.catalogue.merge(entries)
-    learned = micros(now) - _DAY_US
+    learned = to_us(now) - _DAY_US
     with stores.database.write() as connection:
         connection.execute(
             insert(machines),
@@ -112,7 +118,7 @@ def settle(stores: Stores, plant: Plant, now: datetime) -> None:
         connection.execute(
             insert(tasks),
             [
-                {"version_id": version.number, "machine_id": row, "place": row, "offered": 0, "frequency": "{}"}
+                {"version_id": version.id, "machine_id": row, "place": row, "offered": 0, "frequency": "{}"}
                 for row in range(1, plant.machines + 1)
             ],
         )
@@ -150,10 +156,10 @@ def model(entries: list[CatalogueEntry]) -> Forecaster:
 
 def _figures(spec: WindowSpec, history: HistorySpec) -> int:
     """Return how many figures describe a code and its machine: those of one that was never heard."""
-    at = np.array([micros(datetime(2026, 1, 1, tzinfo=UTC))], dtype=np.int64)
-    nothing = AlarmSeries.of([])
-    past = Past(at, since=int(at[0]), horizon=spec.horizon, spec=history)
-    own = own_history(nothing, past, np.zeros(1, dtype=np.int64))
+    at = np.array([to_us(datetime(2026, 1, 1, tzinfo=UTC))], dtype=np.int64)
+    nothing = AlarmSeries.from_alarms([])
+    past = QueryPoints(at, since=int(at[0]), horizon=spec.horizon, spec=history)
+    own = code_recency_features(nothing, past, np.zeros(1, dtype=np.int64))
     return int(append_machine_features(own, machine_activity_features(nothing, past)).shape[2])
 
 
@@ -174,12 +180,12 @@ def stock_up(stores: Stores, plant: Plant, now: datetime, *, first: int = 1) -> 
     span = round(plant.days * _DAY_US)
     if not stores.database.is_sqlite:
         _make_room(stores, plant, now)
-    values = {"codes": plant.codes, "start": micros(now) - span, "step": span // (plant.stock + 1)}
+    values = {"codes": plant.codes, "start": to_us(now) - span, "step": span // (plant.stock + 1)}
     at_once = max(1, _AT_ONCE // plant.stock)
     for row in range(first, plant.machines + 1, at_once):
         with stores.database.write() as connection:
             _count_to(connection, plant.stock)
-            chosen = {"first": row, "last": row + at_once, "now": micros(now)}
+            chosen = {"first": row, "last": row + at_once, "now": to_us(now)}
             connection.execute(_STOCK, values | chosen)
     if not stores.database.is_sqlite:
         with stores.database.write() as connection:
@@ -201,8 +207,8 @@ def _count_to(connection: Connection, most: int) -> None:
 def _make_room(stores: Stores, plant: Plant, now: datetime) -> None:
     """Let the service's own commit make the partitions that the stock needs: one event a day calls for them."""
     herald, days = epoch_of(MachineId("plant-0", "herald")), range(int(plant.days) + 1)
-    rows = [EventRow(1, herald, day + 1, 0, micros(now) - day * _DAY_US, IN_TIME) for day in days]
-    stores.events.commit(EventWrite(micros(now), events=rows))
+    rows = [EventRow(1, herald, day + 1, 0, to_us(now) - day * _DAY_US, IN_TIME) for day in days]
+    stores.events.commit(EventWrite(to_us(now), events=rows))
 
 
 def _number_on(stores: Stores, plant: Plant) -> None:

@@ -15,7 +15,7 @@ from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 from forecasting.calibration import Calibration
 from forecasting.forecaster import Forecaster
-from forecasting.history import HistorySpec, Past, machine_activity_features
+from forecasting.history import HistorySpec, QueryPoints, machine_activity_features
 from forecasting.network import Layer, Network
 from forecasting.series import AlarmSeries
 from forecasting.vocabulary import Vocabulary
@@ -78,8 +78,8 @@ def _random_model(entries: list[CatalogueEntry], *, history: bool) -> Forecaster
     spec = HistorySpec() if history else None
     own: tuple[Layer, ...] = ()
     if spec is not None:
-        none = AlarmSeries.of([])
-        past = Past(np.zeros(1, dtype=np.int64), since=0, horizon=WindowSpec().horizon, spec=spec)
+        none = AlarmSeries.from_alarms([])
+        past = QueryPoints(np.zeros(1, dtype=np.int64), since=0, horizon=WindowSpec().horizon, spec=spec)
         own = _layers((spec.width + machine_activity_features(none, past).shape[1], *_OWN_HIDDEN, 1), rng)
     return Forecaster(
         spec=WindowSpec(),

@@ -23,13 +23,13 @@ from benchmarks.report import ROUNDS, Figure, run
 from benchmarks.servers import mosquitto, wait_until
 from forecasting.forecaster import Forecaster
 from forecasting.window import grid_floor
-from service.bootstrap.collector import settle
+from service.bootstrap.collector import freeze
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 from service.store.evidence import WINDOWS
 from wire.clock import PlantClock
-from wire.micros import micros
+from wire.micros import to_us
 
 _MACHINES, _DAYS, _A_DAY = 1000, 30, 95
 _A_COMMIT = 50  # machines
@@ -51,7 +51,7 @@ def measure(rounds: int) -> list[Figure]:
             wait_until(lambda: service.link.connected, "the service is connected")
             model = service.desk.champion.current().forecaster
             scanned = opened(data_dir / "alarmcast.sqlite3")
-            settle()  # as a service does at its start
+            freeze()  # as a service does at its start
             for place in range(rounds + 1):
                 at = start + place * _STEP
                 stopped = PlantClock(plant_origin=at, speed=0.0)
@@ -87,7 +87,7 @@ def scanning(connection: sqlite3.Connection, model: Forecaster, at: datetime) ->
     query = WINDOWS.replace(":machines", f"({machines})")
 
     def limit() -> None:
-        rows = connection.execute(query, {"start": micros(at - model.reach), "end": micros(at)}).fetchall()
+        rows = connection.execute(query, {"start": to_us(at - model.lookback), "end": to_us(at)}).fetchall()
         if len(rows) < _MACHINES * (_DAYS - 1) * _A_DAY:
             raise RuntimeError(f"only {len(rows)} events were read")
         model.network.logits(inputs, history)
@@ -108,7 +108,7 @@ def _fill(file: Path, end: datetime) -> None:
     alarms = _DAYS * _A_DAY
     connection, rows = opened(file), list[Row]()
     for machine in range(1, _MACHINES + 1):
-        times = micros(end) - np.sort(rng.integers(0, span, alarms))[::-1]
+        times = to_us(end) - np.sort(rng.integers(0, span, alarms))[::-1]
         codes = rng.zipf(1.4, alarms) % CODES
         rows += [
             (machine, seq, machine, code, at, at, 0)

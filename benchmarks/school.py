@@ -22,7 +22,7 @@ from edge_agent.simulator.log_file import write_log
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import open_stores
 from service.store.tables import epochs, exams, machines, marks, memories, samples, tasks
-from wire.words import JobState, Standing
+from wire.words import JobState, VersionStatus
 
 _DAYS = 40
 _FIRST, _NEW = "school/first", "school/new"
@@ -50,7 +50,7 @@ def enrolment_point(plant: Plant) -> dict[str, float]:
         with _asked(data, port, environment) as client:
             client.catalogue.add(_catalogue_csv(plant.codes))
             _learn(client, _FIRST, log, "0")
-            if (first := client.models.list().models[0]).standing is not Standing.CHAMPION:
+            if (first := client.models.list().models[0]).standing is not VersionStatus.CHAMPION:
                 client.models.promote(first.version, reason="its doubles are to be the fleet", force=True)
         with open_stores(load_settings(data_dir=data)) as stores:
             with stores.database.write() as connection:

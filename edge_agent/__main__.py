@@ -2,12 +2,12 @@
 
 import sys
 
-from edge_agent.undisturbed import undisturbed
+from edge_agent.undisturbed import gc_disabled
 
 
 def main() -> int:
     """Run the command line."""
-    with undisturbed():
+    with gc_disabled():
         from edge_agent.cli import main as command  # noqa: PLC0415
     return command()
 

@@ -13,14 +13,14 @@ from paho.mqtt.enums import MQTTProtocolVersion
 
 from edge_agent import __version__
 from edge_agent.errors import ConfigRejected, SpoolUnusable
-from edge_agent.link import Broker
+from edge_agent.link import BrokerConfig
 from edge_agent.publisher import Publisher
 from edge_agent.settings import MqttVersion, Settings, SourceKind
-from edge_agent.sources import Batch, Source
+from edge_agent.sources import Source, SourceBatch
 from edge_agent.sources.replay import Replay
 from edge_agent.sources.tail import Tail
 from edge_agent.spool import Appendix, Spool
-from edge_agent.status import Report, StatusFile, fingerprint
+from edge_agent.status import AgentStatus, StatusFile, fingerprint
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader
@@ -30,7 +30,7 @@ from wire.state import Note, bounded
 log = logging.getLogger(__name__)
 
 _STATUS_INTERVAL_S = 1.0  # seconds
-_RETRY = 1.0  # seconds until a spool that refused is tried again
+_RETRY_S = 1.0  # seconds until a spool that refused is tried again
 
 
 def run(settings: Settings) -> None:
@@ -52,11 +52,11 @@ def run(settings: Settings) -> None:
         clock=clock,
         agent_version=__version__,
     )
-    status = Status(settings, publisher, stop)
+    status = StatusWriter(settings, publisher, stop)
     publisher.start()
     status.start()
     try:
-        _fill(spool, source, publisher, stop, clock=clock, kind=settings.source_kind.value)
+        _read_source_into_spool(spool, source, publisher, stop, clock=clock, kind=settings.source_kind.value)
         stop.wait()
     finally:
         stop.set()
@@ -65,7 +65,7 @@ def run(settings: Settings) -> None:
         spool.close()
 
 
-class Status(Thread):
+class StatusWriter(Thread):
     """Tells every few seconds how the agent is, until the end."""
 
     def __init__(self, settings: Settings, publisher: Publisher, stop: Event) -> None:
@@ -89,13 +89,13 @@ class Status(Thread):
             self._connected, self._since = publisher.connected, now
         acked = publisher.last_ack
         self._file.write(
-            Report(
+            AgentStatus(
                 os.getpid(),
                 self._machine,
                 self._broker,
                 connected=publisher.connected,
                 since=self._since,
-                trouble=publisher.trouble,
+                error=publisher.trouble,
                 last_ack_at=None
                 if acked is None
                 else datetime.fromtimestamp(acked, UTC).isoformat(timespec="seconds"),
@@ -106,7 +106,7 @@ class Status(Thread):
         )
 
 
-def _fill(
+def _read_source_into_spool(
     spool: Spool, source: Source, publisher: Publisher, stop: Event, *, clock: PlantClock, kind: str
 ) -> None:
     before, _, bookmark = (spool.bookmark or f"{kind} ").partition(" ")
@@ -124,7 +124,7 @@ def _fill(
             except sqlite3.OperationalError as error:
                 # The source waits with us: its bookmark has not moved, and a disk may have room again.
                 log.warning("cannot write to the spool, trying again: %s. Free disk space.", error)
-                if stop.wait(_RETRY):
+                if stop.wait(_RETRY_S):
                     return
             except sqlite3.Error as error:
                 raise SpoolUnusable(
@@ -136,7 +136,7 @@ def _fill(
             break
 
 
-def _appendix(batch: Batch, now: datetime) -> Appendix:
+def _appendix(batch: SourceBatch, now: datetime) -> Appendix:
     last = Note(text=bounded(batch.skipped[-1]), at=now) if batch.skipped else None
     if batch.lost is None:
         return Appendix(skipped=len(batch.skipped), last_skipped=last)
@@ -149,11 +149,11 @@ def _appendix(batch: Batch, now: datetime) -> Appendix:
 def _source(settings: Settings, clock: PlantClock) -> Source:
     if settings.source_kind is SourceKind.SIMULATED:
         # Imported late: its tables are of no use to a real machine's agent.
-        from edge_agent.simulator import personality  # noqa: PLC0415
+        from edge_agent.simulator import machine_profile  # noqa: PLC0415
         from edge_agent.sources.simulated import Simulated  # noqa: PLC0415
 
         return Simulated(
-            personality(settings.source_seed, settings.source_index),
+            machine_profile(settings.source_seed, settings.source_index),
             clock,
             settings.source_since or clock.now(),
         )
@@ -170,10 +170,10 @@ def _source(settings: Settings, clock: PlantClock) -> Source:
     return Replay(path, rows=rows, clock=clock, at_once=settings.source_pace == "at_once")
 
 
-def broker_config(settings: Settings) -> Broker:
+def broker_config(settings: Settings) -> BrokerConfig:
     """Return where the settings say the broker is."""
     v5 = settings.broker_mqtt_version is MqttVersion.V5
-    return Broker(
+    return BrokerConfig(
         settings.broker_host,
         settings.broker_port,
         MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,

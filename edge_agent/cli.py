@@ -9,7 +9,7 @@ from pathlib import Path
 from edge_agent import __version__, settings
 from edge_agent.errors import EdgeError
 from edge_agent.logs import set_up_logs
-from edge_agent.undisturbed import undisturbed
+from edge_agent.undisturbed import gc_disabled
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    with undisturbed():
+    with gc_disabled():
         from edge_agent import agent  # noqa: PLC0415 - simulate and --help need neither paho nor a spool
 
     loaded = settings.load(options.config, _flags(options))
@@ -34,9 +34,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from edge_agent.status_screen import show  # noqa: PLC0415
+    from edge_agent.status_screen import print_status  # noqa: PLC0415
 
-    return show(settings.spool_path(options.config, _flags(options)), as_json=options.json)
+    return print_status(settings.spool_path(options.config, _flags(options)), as_json=options.json)
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def _doctor(options: argparse.Namespace) -> int:
     wrong = False
     for finding in examine(options.config, _flags(options)):
         wrong = wrong or finding.ok is False
-        print(f"{marks[finding.ok]}  {finding.check}: {finding.words}", flush=True)  # noqa: T201
+        print(f"{marks[finding.ok]}  {finding.check}: {finding.message}", flush=True)  # noqa: T201
     return int(wrong)
 
 

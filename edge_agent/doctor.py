@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 
 from edge_agent.agent import broker_config
 from edge_agent.errors import EdgeError
-from edge_agent.handshake import greet
-from edge_agent.link import Broker, Link
+from edge_agent.handshake import check_tls
+from edge_agent.link import BrokerConfig, MqttConnection
 from edge_agent.settings import Settings, SourceKind, load
 from edge_agent.status import StatusFile, has_fingerprint, inspect_spool, skipped_rows
 from edge_agent.tls_check import needs_tls
@@ -34,9 +34,9 @@ from wire.moment import EARLIEST
 from wire.tls_port import speaks_tls
 from wire.topics import Channel, agent_name, topic
 
-_SECONDS = 5.0  # that each step may take
+_TIMEOUT_S = 5.0  # that each step may take
 _MAX_SKEW_MS = 60_000
-_LEAST_FREE = 50 << 20
+_MIN_FREE_BYTES = 50 << 20
 _TAIL_BYTES = 4096
 
 
@@ -46,7 +46,7 @@ class Finding:
 
     check: str
     ok: bool | None
-    words: str
+    message: str
 
 
 def examine(config: Path | None, flags: Mapping[str, str | None]) -> Iterator[Finding]:
@@ -54,10 +54,10 @@ def examine(config: Path | None, flags: Mapping[str, str | None]) -> Iterator[Fi
     try:
         settings = load(config, flags)
     except EdgeError as error:
-        yield Finding("configuration", ok=False, words=str(error))
+        yield Finding("configuration", ok=False, message=str(error))
         return
     machine = MachineId(settings.site, settings.machine)
-    yield Finding("configuration", ok=True, words=f"speaks as {machine}")
+    yield Finding("configuration", ok=True, message=f"speaks as {machine}")
     yield _source(settings)
     yield _spool(settings)
     yield from _reported(settings)
@@ -68,30 +68,30 @@ def examine(config: Path | None, flags: Mapping[str, str | None]) -> Iterator[Fi
 def _source(settings: Settings) -> Finding:
     path = settings.source_path
     if settings.source_kind is SourceKind.SIMULATED or path is None:
-        return Finding("source", ok=True, words="simulated; no machine is needed")
+        return Finding("source", ok=True, message="simulated; no machine is needed")
     if not path.exists():
         waits = settings.source_kind is SourceKind.TAIL
         words = f"there is no file {path}" + ("; the agent waits for it" if waits else "; correct source.path")
-        return Finding("source", ok=None if waits else False, words=words)
+        return Finding("source", ok=None if waits else False, message=words)
     try:
         line = _last_line(path)
     except OSError as error:
         words = f"cannot read {path}: {error.strerror}; let the agent's user read it"
-        return Finding("source", ok=False, words=words)
+        return Finding("source", ok=False, message=words)
     return _last_alarm(settings, path, line)
 
 
 def _last_alarm(settings: Settings, path: Path, line: str) -> Finding:
     if path.suffix == ".gz":
-        return Finding("source", ok=True, words=f"{path} is there")
+        return Finding("source", ok=True, message=f"{path} is there")
     rows = RowReader(settings.source_serial, ZoneInfo(settings.source_timezone), None)
     try:
         alarm = rows.read(line) if line else None
     except RowRejected as error:
-        return Finding("source", ok=None, words=f"the last line of {path} is no alarm: {error}")
+        return Finding("source", ok=None, message=f"the last line of {path} is no alarm: {error}")
     if alarm is None:
-        return Finding("source", ok=None, words=f"{path} is readable, but its last line is no alarm of ours")
-    return Finding("source", ok=True, words=f"{path}: last alarm {alarm.code} at {alarm.at.isoformat()}")
+        return Finding("source", ok=None, message=f"{path} is readable, but its last line is no alarm of ours")
+    return Finding("source", ok=True, message=f"{path}: last alarm {alarm.code} at {alarm.at.isoformat()}")
 
 
 def _last_line(path: Path) -> str:
@@ -105,35 +105,37 @@ def _spool(settings: Settings) -> Finding:
     path = settings.spool_path
     folder = path.parent
     if not folder.exists():
-        return Finding("spool", ok=None, words=f"the folder {folder} will be made at the first start")
+        return Finding("spool", ok=None, message=f"the folder {folder} will be made at the first start")
     if not os.access(folder, os.W_OK):
-        return Finding("spool", ok=False, words=f"cannot write to {folder}; let the agent's user write there")
+        return Finding("spool", ok=False, message=f"cannot write to {folder}; let the agent's user write there")
     free = shutil.disk_usage(folder).free
-    if free < _LEAST_FREE:
+    if free < _MIN_FREE_BYTES:
         words = f"only {free >> 20} MB are free in {folder}; when it is full the oldest events give way"
-        return Finding("spool", ok=None, words=words)
+        return Finding("spool", ok=None, message=words)
     view = inspect_spool(path)
     if path.exists() and view is None:
-        return Finding("spool", ok=False, words=f"{path} cannot be read as a spool; move it away")
+        return Finding("spool", ok=False, message=f"{path} cannot be read as a spool; move it away")
     waiting = f"{view.events} events wait in it" if view else "new"
-    return Finding("spool", ok=True, words=f"{path}: {waiting}, {free >> 20} MB are free")
+    return Finding("spool", ok=True, message=f"{path}: {waiting}, {free >> 20} MB are free")
 
 
 def _reported(settings: Settings) -> Iterator[Finding]:
     """Repeat what the agent has noted in its spool: rows that it could not read, and its last warning."""
     view = inspect_spool(settings.spool_path)
     if view is not None and view.skipped:
-        yield Finding("rows", ok=None, words=skipped_rows(view))
+        yield Finding("rows", ok=None, message=skipped_rows(view))
     if view is not None and view.warning is not None:
         at = view.warning.at.isoformat(timespec="seconds")
-        yield Finding("warning", ok=None, words=f"{view.warning.text} ({at})")
+        yield Finding("warning", ok=None, message=f"{view.warning.text} ({at})")
 
 
 def _clock() -> Finding:
     now = datetime.now(UTC)
     if now < EARLIEST.replace(year=2025):
-        return Finding("clock", ok=False, words=f"it says {now.isoformat()}; set it, and let it be kept (chrony)")
-    return Finding("clock", ok=True, words=f"it says {now.isoformat(timespec='seconds')}")
+        return Finding(
+            "clock", ok=False, message=f"it says {now.isoformat()}; set it, and let it be kept (chrony)"
+        )
+    return Finding("clock", ok=True, message=f"it says {now.isoformat(timespec='seconds')}")
 
 
 def _broker(settings: Settings, machine: MachineId) -> Iterator[Finding]:
@@ -142,17 +144,17 @@ def _broker(settings: Settings, machine: MachineId) -> Iterator[Finding]:
         addresses = socket.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
     except OSError as error:
         words = f"no address is known for {broker.host}: {error}; correct broker.host or this computer's DNS"
-        yield Finding("name", ok=False, words=words)
+        yield Finding("name", ok=False, message=words)
         return
     found = sorted({str(address[4][0]) for address in addresses})
-    yield Finding("name", ok=True, words=f"{broker.host} is {', '.join(found)}")
+    yield Finding("name", ok=True, message=f"{broker.host} is {', '.join(found)}")
     try:
-        socket.create_connection((broker.host, broker.port), timeout=_SECONDS).close()
+        socket.create_connection((broker.host, broker.port), timeout=_TIMEOUT_S).close()
     except OSError as error:
         words = f"nobody answers at {broker}: {error}; does the broker run, does a firewall stand between?"
-        yield Finding("network", ok=False, words=words)
+        yield Finding("network", ok=False, message=words)
         return
-    yield Finding("network", ok=True, words=f"{broker} answers")
+    yield Finding("network", ok=True, message=f"{broker} answers")
     secured = _tls(broker)
     yield secured
     if secured.ok is not False:
@@ -160,17 +162,17 @@ def _broker(settings: Settings, machine: MachineId) -> Iterator[Finding]:
         yield from _service(settings, broker, machine, clock.now)
 
 
-def _tls(broker: Broker) -> Finding:
+def _tls(broker: BrokerConfig) -> Finding:
     if not broker.tls:
         if speaks_tls(broker.host, broker.port):
-            return Finding("TLS", ok=False, words=needs_tls(broker))
-        return Finding("TLS", ok=None, words="not used: whoever sits on the way can read and change alarms")
-    ok, words = greet(broker)
-    return Finding("TLS", ok=ok, words=words)
+            return Finding("TLS", ok=False, message=needs_tls(broker))
+        return Finding("TLS", ok=None, message="not used: whoever sits on the way can read and change alarms")
+    ok, words = check_tls(broker)
+    return Finding("TLS", ok=ok, message=words)
 
 
 def _service(
-    settings: Settings, broker: Broker, machine: MachineId, now: Callable[[], datetime]
+    settings: Settings, broker: BrokerConfig, machine: MachineId, now: Callable[[], datetime]
 ) -> Iterator[Finding]:
     """Ask the service for an ack of nothing, beside an agent that may be running."""
     epoch, answered = uuid4(), Event()
@@ -185,8 +187,8 @@ def _service(
             skews.append((ack.now - now()).total_seconds() * 1000)
             answered.set()
 
-    def opened(client_id: str) -> Link:
-        link = Link(
+    def opened(client_id: str) -> MqttConnection:
+        link = MqttConnection(
             broker,
             client_id=client_id,
             subscriptions={topic(machine, Channel.ACKS): received},
@@ -207,19 +209,19 @@ def _service(
         link = opened(agent_name(machine))
     if not link.ready.is_set():
         words = f"{link.why}; check broker.username, and the password in ALARMCAST_EDGE_BROKER_PASSWORD"
-        yield Finding("credentials", ok=False, words=words)
+        yield Finding("credentials", ok=False, message=words)
         return
     link.publish(topic(machine, Channel.EVENTS), encode(EventBatch(epoch=epoch)))
     started = time.monotonic()
-    answered.wait(_SECONDS)
+    answered.wait(_TIMEOUT_S)
     took = time.monotonic() - started
     refused, unheard = link.refused, link.nobody_listens
     link.disconnect()
     if refused:
-        yield Finding("credentials", ok=False, words=f"{refused}; mend the broker's access rules for {machine}")
+        yield Finding("credentials", ok=False, message=f"{refused}; mend the broker's access rules for {machine}")
         return
-    yield Finding("credentials", ok=True, words="the broker lets us in")
-    yield _answer(machine, skews, took, unheard=unheard)
+    yield Finding("credentials", ok=True, message="the broker lets us in")
+    yield _service_finding(machine, skews, took, unheard=unheard)
 
 
 def _check_with_running_agent(settings: Settings) -> Finding | None:
@@ -232,17 +234,17 @@ def _check_with_running_agent(settings: Settings) -> Finding | None:
     if report is not None and report.connected:
         if report.credentials is None:
             words = "not known: the running agent is older than this doctor; stop it to examine more"
-            return Finding("credentials", ok=None, words=words)
+            return Finding("credentials", ok=None, message=words)
         if not has_fingerprint(report.credentials, settings.broker_username, settings.broker_password):
             return None
         words = "the running agent is connected with them; stop it to examine more"
-        return Finding("credentials", ok=True, words=words)
-    trouble = report.trouble if report is not None and report.trouble else "not connected"
+        return Finding("credentials", ok=True, message=words)
+    trouble = report.error if report is not None and report.error else "not connected"
     words = f"the agent is running and says: {trouble}; check broker.username and broker.password"
-    return Finding("credentials", ok=False, words=words)
+    return Finding("credentials", ok=False, message=words)
 
 
-def _answer(machine: MachineId, skews: list[float], took: float, *, unheard: bool) -> Finding:
+def _service_finding(machine: MachineId, skews: list[float], took: float, *, unheard: bool) -> Finding:
     if not skews:
         words = (
             "nobody listens at the broker; start the service"
@@ -252,9 +254,9 @@ def _answer(machine: MachineId, skews: list[float], took: float, *, unheard: boo
                 f"alarmcast admin enrol {machine}"
             )
         )
-        return Finding("service", ok=False, words=words)
+        return Finding("service", ok=False, message=words)
     skew = round(skews[0])
     if abs(skew) > _MAX_SKEW_MS:
         words = f"answers, but this clock is {abs(skew) / 1000:.0f} s {'behind' if skew > 0 else 'ahead'}; set it"
-        return Finding("service", ok=False, words=words)
-    return Finding("service", ok=True, words=f"acked in {took * 1000:.0f} ms, clocks differ by {skew} ms")
+        return Finding("service", ok=False, message=words)
+    return Finding("service", ok=True, message=f"acked in {took * 1000:.0f} ms, clocks differ by {skew} ms")

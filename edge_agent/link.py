@@ -28,12 +28,12 @@ log = logging.getLogger(__name__)
 
 KEEPALIVE = 15  # seconds; a link that only looks open is given up after at most twice as long
 WILL_DELAY = 5  # seconds a broker waits before it calls a blip an absence
-_CONNECT_SECONDS = 10.0
+_CONNECT_TIMEOUT_S = 10.0
 _NO_MATCHING_SUBSCRIBERS = 0x10  # MQTT 5's reason code for a publish that reached no subscriber
 
 
 @dataclass(frozen=True)
-class Broker:
+class BrokerConfig:
     """Where the broker is and how to speak to it."""
 
     host: str
@@ -48,7 +48,7 @@ class Broker:
     tls_key: Path | None = None
 
     @property
-    def speaks_v5(self) -> bool:
+    def is_v5(self) -> bool:
         """Whether refusals can be told from successes."""
         return self.protocol == MQTTProtocolVersion.MQTTv5
 
@@ -71,12 +71,12 @@ class Will:
     payload: bytes
 
 
-class Link:
+class MqttConnection:
     """Connects, subscribes, publishes; ``over`` is set when it has ended, and ``why`` says why."""
 
     def __init__(
         self,
-        broker: Broker,
+        broker: BrokerConfig,
         *,
         client_id: str,
         subscriptions: Mapping[str, Callable[[bytes], None]],
@@ -103,7 +103,7 @@ class Link:
             return
         self.reached = True
         self._client.loop_start()
-        deadline = time.monotonic() + _CONNECT_SECONDS
+        deadline = time.monotonic() + _CONNECT_TIMEOUT_S
         while not (self.ready.is_set() or self.over.wait(0.02)):
             if time.monotonic() > deadline:
                 self.close(f"the broker at {self._broker} does not answer")
@@ -197,7 +197,7 @@ class Link:
         return client
 
     def _will_arguments(self) -> dict[str, Any]:
-        if not self._broker.speaks_v5:
+        if not self._broker.is_v5:
             return {}
         properties = Properties(PacketTypes.WILLMESSAGE)  # type: ignore[no-untyped-call]
         properties.WillDelayInterval = WILL_DELAY
@@ -205,7 +205,7 @@ class Link:
 
     def _fresh_session(self) -> dict[str, Any]:
         """Start clean every time: whatever an old session held, the spool knows better."""
-        return {"clean_start": True} if self._broker.speaks_v5 else {}
+        return {"clean_start": True} if self._broker.is_v5 else {}
 
 
 def _forward_message(

@@ -8,19 +8,19 @@ AWAY_FIRST, AWAY_MOST = 60.0, 1800.0  # seconds that one of two agents of one na
 
 
 @dataclass
-class Patience:
+class ReconnectBackoff:
     """Knows how the last connections ended."""
 
-    _wait: float = FIRST
-    _away: float = AWAY_FIRST
+    _delay: float = FIRST
+    _duplicate_delay: float = AWAY_FIRST
 
-    def after(self, lived: float | None, *, rival: bool) -> float:
+    def next_delay(self, lived: float | None, *, rival: bool) -> float:
         """Return the seconds to wait; ``lived`` is how long the last connection was good for, None if never."""
         if rival:
-            wait, self._away = self._away, min(self._away * 2, AWAY_MOST)
+            wait, self._duplicate_delay = self._duplicate_delay, min(self._duplicate_delay * 2, AWAY_MOST)
             return wait * random.uniform(0.8, 1.2)  # noqa: S311
         if lived is None:
-            self._wait = min(self._wait * 2, MOST)
+            self._delay = min(self._delay * 2, MOST)
         else:
-            self._wait, self._away = FIRST, AWAY_FIRST
-        return self._wait * random.uniform(0.5, 1.0)  # noqa: S311
+            self._delay, self._duplicate_delay = FIRST, AWAY_FIRST
+        return self._delay * random.uniform(0.5, 1.0)  # noqa: S311

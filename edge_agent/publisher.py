@@ -15,8 +15,8 @@ from collections import deque
 from datetime import datetime, timedelta
 from threading import Condition, Event, Lock, Thread
 
-from edge_agent.link import Broker, Link, Will
-from edge_agent.patience import Patience
+from edge_agent.link import BrokerConfig, MqttConnection, Will
+from edge_agent.patience import ReconnectBackoff
 from edge_agent.spool import Spool
 from edge_agent.tls_check import TlsCheck, needs_tls
 from edge_agent.window import SendWindow
@@ -39,7 +39,7 @@ NEWS_AT_MOST_EVERY = 1.0  # wall seconds between two states, though something ha
 BACKLOG_EVERY = 10.0  # wall seconds between two states while a backlog drains
 _NO_SUBSCRIBER_PAUSE_S = 0.5  # seconds until we ask again whether somebody listens
 _RETAINED_STATE_TIMEOUT_S = 0.5  # seconds in which a broker hands over what it has retained
-_PULSE = 0.5  # seconds between two looks, though nothing has changed
+_POLL_INTERVAL_S = 0.5  # seconds between two looks, though nothing has changed
 _REUSED = (
     "Numbers of this spool were used before: this computer was restored from an image, or its spool was copied. "
     "All alarms are stored and a new epoch begins by itself. If a copy of this computer runs, stop it."
@@ -50,14 +50,14 @@ class Publisher:
     """Keeps a connection to the broker and empties the spool through it."""
 
     def __init__(
-        self, *, machine: MachineId, broker: Broker, spool: Spool, clock: PlantClock, agent_version: str
+        self, *, machine: MachineId, broker: BrokerConfig, spool: Spool, clock: PlantClock, agent_version: str
     ) -> None:
         self._machine, self._broker, self._spool, self._clock = machine, broker, spool, clock
         self._agent_version = agent_version
         self._changed, self._stopping = Condition(), Event()
         self._drain_until = 0.0
         self._window, self._window_lock = SendWindow(), Lock()
-        self._patience = Patience()
+        self._patience = ReconnectBackoff()
         self._tls_check = TlsCheck(broker.host, broker.port)
         self._sent = 0  # highest number handed to the broker since sending last began from the oldest
         self._oldest: int | None = None  # lowest number without an ack, and since when it is the lowest
@@ -67,7 +67,7 @@ class Publisher:
         self._published: AgentState | None = None  # the last state of this connection, and when it was sent
         self._published_at, self._empty_at = 0.0, time.monotonic()
         self._thread = Thread(target=self._run, name="publisher", daemon=True)
-        self._rival, self._retained = False, Event()
+        self._duplicate, self._retained = False, Event()
         self._has_published_state = False
         self._connected_at: datetime | None = None
         self._yielded_to_state_at: datetime | None = None
@@ -118,7 +118,7 @@ class Publisher:
                     self._serve(link)
                     lived = time.monotonic() - (link.ready_at or 0)
                 self.connected = False
-                self._part(link)
+                self._disconnect(link)
             except Exception as error:  # whatever it was, the machine must be heard again
                 log.exception("could not send; connecting again")
                 self.connected, self.trouble = False, f"could not send: {error}"
@@ -127,9 +127,9 @@ class Publisher:
             if not self._stopping.is_set():
                 self._wait_before_reconnect(link, lived)
 
-    def _open(self) -> Link:
-        self._rival, self._retained = False, Event()
-        link = Link(
+    def _open(self) -> MqttConnection:
+        self._duplicate, self._retained = False, Event()
+        link = MqttConnection(
             self._broker,
             client_id=agent_name(self._machine),
             subscriptions={
@@ -142,21 +142,21 @@ class Publisher:
         link.open()
         return link
 
-    def _duplicate_agent_connected(self, link: Link) -> bool:
+    def _duplicate_agent_connected(self, link: MqttConnection) -> bool:
         """Look who spoke last in our name, before we do; whoever is there already stays.
 
         Who connects with a name throws the other out, who comes back and throws us out, and so on for ever. So
         the newcomer gives way, and tells the service that it was here.
         """
         self._retained.wait(_RETAINED_STATE_TIMEOUT_S)
-        if not self._rival:
+        if not self._duplicate:
             return False
         farewell = encode(self._state(online=False).model_copy(update={"gave_way": True}))
         link.publish(topic(self._machine, Channel.STATE), farewell).wait_for_publish(timeout=2)
         link.disconnect()
         return True
 
-    def _serve(self, link: Link) -> None:
+    def _serve(self, link: MqttConnection) -> None:
         """Send, until the connection is over or everything is done."""
         self._resend_from_oldest(overdue=False)
         self.connected, self.trouble = True, link.refused
@@ -167,7 +167,7 @@ class Publisher:
             self._publish_state_if_due(link)
             if not self._send_batch(link):
                 with self._changed:
-                    self._changed.wait(timeout=_PULSE)
+                    self._changed.wait(timeout=_POLL_INTERVAL_S)
             self.trouble = link.refused
 
     def _has_work(self) -> bool:
@@ -175,18 +175,18 @@ class Publisher:
             return True
         return time.monotonic() < self._drain_until and self._spool.oldest_seq() is not None
 
-    def _part(self, link: Link) -> None:
+    def _disconnect(self, link: MqttConnection) -> None:
         if link.over.is_set():
             return
         if link.ready.is_set():
             self._publish_state(link, online=False)
         link.disconnect()
 
-    def _wait_before_reconnect(self, link: Link | None, lived: float | None) -> None:
-        seconds = self._patience.after(lived, rival=self._rival)
+    def _wait_before_reconnect(self, link: MqttConnection | None, lived: float | None) -> None:
+        seconds = self._patience.next_delay(lived, rival=self._duplicate)
         if link:
             self.trouble = self._why(link)
-        if self._rival:
+        if self._duplicate:
             self.trouble = (
                 f"another agent speaks as {self._machine}; stop one of them, or give it its own name "
                 f"(this one leaves it the place for {seconds:.0f} s)"
@@ -194,7 +194,7 @@ class Publisher:
         log.warning(self.trouble)
         self._stopping.wait(seconds)
 
-    def _why(self, link: Link) -> str | None:
+    def _why(self, link: MqttConnection) -> str | None:
         """Return why a connection has ended; a port that speaks TLS only closes a plain connection."""
         if link.answered:
             self._tls_check.answered()
@@ -204,7 +204,7 @@ class Publisher:
 
     # --- sending -------------------------------------------------------------------------------------
 
-    def _send_batch(self, link: Link) -> bool:
+    def _send_batch(self, link: MqttConnection) -> bool:
         """Publish one batch if there is anything to send and room under way; say whether it did."""
         if link.nobody_listens:
             link.nobody_listens = False
@@ -257,7 +257,7 @@ class Publisher:
             self._note_reused_numbers()
         first_news = not self._skews
         self._skews.append((ack.now - self._clock.now()).total_seconds() * 1000)
-        self._spool.forget(ack.epoch, ack.seqs)
+        self._spool.delete_acked(ack.epoch, ack.seqs)
         self.last_ack = time.time()
         if ack.seqs:
             with self._window_lock:
@@ -285,7 +285,7 @@ class Publisher:
             # On MQTT 3.1.1 our coming has just made the broker tell the other's last will. So whoever has spoken
             # since we did is there still, unless it is the very word that we gave way to the last time.
             driven_out = not state.online and self._has_published_state and state.at != self._yielded_to_state_at
-            self._rival, self._yielded_to_state_at = alive or driven_out, state.at
+            self._duplicate, self._yielded_to_state_at = alive or driven_out, state.at
         self._retained.set()
 
     def _is_ours(self, state: AgentState) -> bool:
@@ -299,7 +299,7 @@ class Publisher:
 
     # --- how we are ----------------------------------------------------------------------------------
 
-    def _publish_state_if_due(self, link: Link) -> None:
+    def _publish_state_if_due(self, link: MqttConnection) -> None:
         now, state = time.monotonic(), self._state(online=True)
         if state.spooled == 0:
             self._empty_at = now
@@ -322,7 +322,7 @@ class Publisher:
             return False
         return state.spooled == 0 or min(seconds, time.monotonic() - self._empty_at) >= BACKLOG_EVERY
 
-    def _publish_state(self, link: Link, *, online: bool) -> None:
+    def _publish_state(self, link: MqttConnection, *, online: bool) -> None:
         told = link.publish(topic(self._machine, Channel.STATE), encode(self._state(online=online)), retain=True)
         told.wait_for_publish(timeout=2)
 

@@ -13,7 +13,7 @@ class DiskReserve:
     def __init__(self, path: Path, size: int) -> None:
         self._path, self._size = path, size
 
-    def hold(self) -> bool:
+    def allocate(self) -> bool:
         """Take up the room, if there is any to take; say whether all of it is held."""
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)

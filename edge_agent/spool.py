@@ -22,7 +22,7 @@ from edge_agent.reserve import DiskReserve
 from edge_agent.spool_file import Transaction, bound, exclusive, is_full
 from wire.alarm import Alarm
 from wire.events import AlarmEvent, Gap, GapReason
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 from wire.state import Note
 
 # AUTOINCREMENT: a number is never given twice, even after its row has been acked and deleted.
@@ -41,8 +41,8 @@ CREATE TABLE IF NOT EXISTS gaps (
 log = logging.getLogger(__name__)
 
 _GAPS_PER_BATCH = 100  # beside 500 events they stay below the contract's 64 kB
-_PAGE = 4096
-_TRIES = 50  # ever more of the oldest give way before an append is given up for now
+_PAGE_BYTES = 4096
+_MAX_ATTEMPTS = 50  # ever more of the oldest give way before an append is given up for now
 _DELETE = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?)"
 _EVICT_BATCH = 500  # events at least, so that whole pages become free
 
@@ -93,11 +93,11 @@ class Spool:
             self._reserve = DiskReserve(path.with_name(f"{path.name}.reserve"), min(size // 8, 1 << 20))
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
             self._prepare(size)
-            self._write_even_if_full(self._begin)
+            self._write_even_if_full(self._create_schema)
             self.epoch = UUID(self._meta("epoch") or "")
             self._events = self._count("events")
             self._read_notes()
-            self._reserve.hold()
+            self._reserve.allocate()
         except (sqlite3.Error, OSError, ValueError) as error:
             message = (
                 f"Cannot use {path} as spool: {error}. Give a writable place to --spool-path; "
@@ -119,7 +119,7 @@ class Spool:
 
     def append(self, alarms: Sequence[Alarm], bookmark: str, appendix: Appendix = _NOTHING) -> None:
         """Store alarms and the source's bookmark in one transaction: a restart neither skips nor repeats."""
-        rows = [(alarm.code, micros(alarm.at)) for alarm in alarms]
+        rows = [(alarm.code, to_us(alarm.at)) for alarm in alarms]
 
         def insert() -> int:
             if appendix.lost:
@@ -159,14 +159,14 @@ class Spool:
             epoch = self.epoch
         return Pending(
             epoch,
-            [AlarmEvent(seq=seq, code=code, at=moment(at)) for seq, code, at in events],
+            [AlarmEvent(seq=seq, code=code, at=from_us(at)) for seq, code, at in events],
             [
-                Gap(seqs=(first, last), first_at=moment(a), last_at=moment(b), reason=GapReason(reason))
+                Gap(seqs=(first, last), first_at=from_us(a), last_at=from_us(b), reason=GapReason(reason))
                 for first, last, a, b, reason in gaps
             ],
         )
 
-    def forget(self, epoch: UUID, seqs: Iterable[tuple[int, int]]) -> int:
+    def delete_acked(self, epoch: UUID, seqs: Iterable[tuple[int, int]]) -> int:
         """Delete what the service has committed, and return how many events that was.
 
         An ack for another epoch is about a spool that is gone, and deletes nothing.
@@ -242,18 +242,20 @@ class Spool:
         """Return how much waits for an ack."""
         with self._lock:
             oldest = self._db.execute("SELECT at_us FROM events ORDER BY seq LIMIT 1").fetchone()
-            return Depth(self._events, self._count("gaps"), moment(oldest[0]) if oldest else None)
+            return Depth(self._events, self._count("gaps"), from_us(oldest[0]) if oldest else None)
 
     def _prepare(self, size: int) -> None:
         """Set the bounds: the file's, and the log's beside it, so that both together stay within ``size``."""
-        self._db.executescript(f"PRAGMA page_size={_PAGE}; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
-        pages = size * 3 // 4 // _PAGE
+        self._db.executescript(
+            f"PRAGMA page_size={_PAGE_BYTES}; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+        )
+        pages = size * 3 // 4 // _PAGE_BYTES
         log_pages = max(8, min(256, pages // 8))
         self._db.execute(f"PRAGMA max_page_count={pages}")
         self._db.execute(f"PRAGMA wal_autocheckpoint={log_pages}")
-        self._db.execute(f"PRAGMA journal_size_limit={log_pages * _PAGE}")
+        self._db.execute(f"PRAGMA journal_size_limit={log_pages * _PAGE_BYTES}")
 
-    def _begin(self) -> int:
+    def _create_schema(self) -> int:
         for statement in _SCHEMA.split(";"):
             self._db.execute(statement)
         self._db.execute("INSERT OR IGNORE INTO meta VALUES ('epoch', ?)", (str(uuid4()),))
@@ -269,7 +271,7 @@ class Spool:
                 raise
         self._reserve.release()
         try:
-            for _ in range(_TRIES):
+            for _ in range(_MAX_ATTEMPTS):
                 self._shrink_log()
                 if gives_way:
                     self._evict(gives_way)
@@ -282,7 +284,7 @@ class Spool:
             raise sqlite3.OperationalError("the disk is full")
         finally:
             self._shrink_log()
-            self._reserve.hold()
+            self._reserve.allocate()
 
     def _evict(self, count: int) -> None:
         with self._transaction():
@@ -300,7 +302,7 @@ class Spool:
     def _evict_oldest(self, surplus: int) -> int:
         """Give up the ``surplus`` oldest events and say so: one gap record for each run of numbers."""
         rows = self._db.execute("SELECT seq, at_us FROM events ORDER BY seq LIMIT ?", (surplus,)).fetchall()
-        for run in _runs(rows):
+        for run in _contiguous_ranges(rows):
             times = [at for _, at in run]
             self._record_gap(run[0][0], run[-1][0], min(times), max(times))
         self._db.execute("DELETE FROM events WHERE seq <= ?", (rows[-1][0],))
@@ -323,7 +325,7 @@ class Spool:
         """Record that alarms of a span are missing, under a number of its own: nobody knows how many they were."""
         number = self._db.execute("INSERT INTO events (code, at_us) VALUES (0, 0)").lastrowid
         self._db.execute("DELETE FROM events WHERE seq = ?", (number,))
-        span = (number, number, micros(first), micros(last), GapReason.SOURCE_LOST.value)
+        span = (number, number, to_us(first), to_us(last), GapReason.SOURCE_LOST.value)
         self._db.execute("INSERT INTO gaps VALUES (?, ?, ?, ?, ?)", span)
 
     def _write_notes(self, appendix: Appendix) -> None:
@@ -356,7 +358,7 @@ class Spool:
         return Transaction(self._db)
 
 
-def _runs(rows: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+def _contiguous_ranges(rows: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
     runs: list[list[tuple[int, int]]] = []
     for row in rows:
         if runs and row[0] == runs[-1][-1][0] + 1:

@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-from wire.micros import moment
+from wire.micros import from_us
 from wire.state import Note
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Report:
+class AgentStatus:
     """What a running agent says of itself; times are ISO 8601."""
 
     pid: int
@@ -27,7 +27,7 @@ class Report:
     broker: str
     connected: bool
     since: str
-    trouble: str | None = None
+    error: str | None = None
     last_ack_at: str | None = None
     skew_ms: int | None = None
     window: int | None = None
@@ -39,9 +39,9 @@ class StatusFile:
 
     def __init__(self, spool: Path) -> None:
         self._path = spool.with_name(f"{spool.name}.status")
-        self._last: Report | None = None
+        self._last: AgentStatus | None = None
 
-    def write(self, report: Report) -> None:
+    def write(self, report: AgentStatus) -> None:
         """Replace what was said before, if there is news."""
         if report == self._last:
             return
@@ -54,10 +54,10 @@ class StatusFile:
             return
         self._last = report
 
-    def read(self) -> Report | None:
+    def read(self) -> AgentStatus | None:
         """Return what was said last, if anything can be read."""
         with suppress(OSError, ValueError, TypeError):
-            return Report(**json.loads(self._path.read_text(encoding="utf-8")))
+            return AgentStatus(**json.loads(self._path.read_text(encoding="utf-8")))
         return None
 
 
@@ -74,7 +74,7 @@ def has_fingerprint(known: str, username: str | None, password: str | None) -> b
 
 
 @dataclass(frozen=True)
-class SpoolView:
+class SpoolStats:
     """A spool seen from outside, while an agent may be working with it."""
 
     events: int
@@ -86,7 +86,7 @@ class SpoolView:
     warning: Note | None = None
 
 
-def inspect_spool(spool: Path) -> SpoolView | None:
+def inspect_spool(spool: Path) -> SpoolStats | None:
     """Return how full a spool is without disturbing its agent; None where there is no spool."""
     if not spool.exists():
         return None
@@ -98,10 +98,10 @@ def inspect_spool(spool: Path) -> SpoolView | None:
             meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
     except sqlite3.Error:
         return None
-    return SpoolView(
+    return SpoolStats(
         events,
         gaps,
-        moment(at[0]) if at else None,
+        from_us(at[0]) if at else None,
         _in_use(spool),
         int(meta.get("skipped", 0)),
         _note(meta.get("last_skipped")),
@@ -109,7 +109,7 @@ def inspect_spool(spool: Path) -> SpoolView | None:
     )
 
 
-def skipped_rows(view: SpoolView) -> str:
+def skipped_rows(view: SpoolStats) -> str:
     """Return in a sentence how many rows of the source could not be read, the last of them, and what to do."""
     last = view.last_skipped
     shown = f"; last: {last.text} ({last.at.isoformat(timespec='seconds')})" if last else ""

@@ -9,13 +9,13 @@ from shutil import get_terminal_size
 from typing import Any
 
 from edge_agent.errors import SpoolUnusable
-from edge_agent.status import Report, SpoolView, StatusFile, inspect_spool, skipped_rows
+from edge_agent.status import AgentStatus, SpoolStats, StatusFile, inspect_spool, skipped_rows
 from wire.state import Note
 
 _UNBOUNDED = 1_000_000  # columns, where there is no terminal
 
 
-def show(spool: Path, *, as_json: bool) -> int:
+def print_status(spool: Path, *, as_json: bool) -> int:
     """Print how an agent is; 0 if it runs and is connected."""
     view = inspect_spool(spool)
     if view is None:
@@ -55,7 +55,7 @@ def _wrapped(begins: str, words: str, width: int) -> str:
     )
 
 
-def _lines(view: SpoolView, report: Report | None) -> list[tuple[str, str]]:
+def _lines(view: SpoolStats, report: AgentStatus | None) -> list[tuple[str, str]]:
     oldest = f", the oldest from {view.oldest.isoformat()}" if view.oldest else ""
     lines = [("spool", f"{view.events} events wait for an ack{oldest}; {view.gaps} records of dropped events")]
     if view.skipped:
@@ -68,7 +68,7 @@ def _lines(view: SpoolView, report: Report | None) -> list[tuple[str, str]]:
     lines = [("machine", report.machine), ("agent", running), *lines]
     if view.in_use:
         state = "connected" if report.connected else "not connected"
-        trouble = f": {report.trouble}" if report.trouble else ""
+        trouble = f": {report.error}" if report.error else ""
         lines.append(("connection", f"{state} to {report.broker} since {report.since}{trouble}"))
     lines.append(("last ack", _ago(report.last_ack_at)))
     if report.skew_ms is not None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def gc_disabled() -> Iterator[None]:
     """Keep the collector away while modules are imported, and from what they are ever after."""
     gc.disable()
     try:

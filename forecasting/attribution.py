@@ -23,11 +23,11 @@ class Attribution:
     """For each output: its value now, its mean over the references, and each input's part in the difference."""
 
     now: Reals
-    usual: Reals
-    parts: Reals
+    baseline: Reals
+    contributions: Reals
 
 
-def attributed(layers: tuple[Layer, ...], now: Reals, usual: Reals) -> Attribution:
+def attribute(layers: tuple[Layer, ...], now: Reals, usual: Reals) -> Attribution:
     """Share out what ``now``, one row of inputs, adds to the outputs over ``usual``, one or more rows.
 
     ``parts`` is outputs by inputs. An input that is the same in all rows has no part at all.

@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from forecasting.attribution import Attribution, Reals, attributed
-from forecasting.forecaster import Forecaster, Inputs, Record
+from forecasting.attribution import Attribution, Reals, attribute
+from forecasting.forecaster import Forecaster, Inputs, ObservedSeries
 from forecasting.history import HistorySpec
 from forecasting.network import Layer, Matrix, Network
 from forecasting.window import WindowSpec
 
-USUAL_SPAN: Final = timedelta(days=28)
+BASELINE_SPAN: Final = timedelta(days=28)
 # No divisor of a day's hours or of a week's, so that no hour and no weekday counts more than another.
 BASELINE_STEP: Final = timedelta(hours=11)
 
@@ -42,7 +42,7 @@ class Explanation:
 
     probabilities: Matrix
     log_odds: Reals
-    usual_log_odds: Reals
+    baseline_log_odds: Reals
     alarms: Reals
     history: HistoryParts | None
     shares: Reals
@@ -52,37 +52,37 @@ class Explanation:
     @property
     def baseline_probabilities(self) -> Reals:
         """The probabilities of the usual log-odds."""
-        return np.exp(-np.logaddexp(0.0, -self.usual_log_odds))
+        return np.exp(-np.logaddexp(0.0, -self.baseline_log_odds))
 
 
-def usual_moments(since: datetime, at: datetime, spec: WindowSpec) -> list[datetime]:
+def baseline_moments(since: datetime, at: datetime, spec: WindowSpec) -> list[datetime]:
     """Return the moments of the last 28 days by which half of the evidence window could have been heard."""
-    back = (at - step * BASELINE_STEP for step in range(1, USUAL_SPAN // BASELINE_STEP + 1))
+    back = (at - step * BASELINE_STEP for step in range(1, BASELINE_SPAN // BASELINE_STEP + 1))
     return [moment for moment in back if moment >= since + spec.lookback / 2]
 
 
-def explained(model: Forecaster, record: Record, at: datetime, columns: Sequence[int]) -> Explanation:
+def explain(model: Forecaster, record: ObservedSeries, at: datetime, columns: Sequence[int]) -> Explanation:
     """Explain what ``model`` says at ``at`` about the targets in these columns, in their order.
 
     ``record`` must reach back by ``USUAL_SPAN`` more than the model does.
     """
     asked = list(columns)
-    moments = usual_moments(record.since, at, model.spec)
+    moments = baseline_moments(record.since, at, model.spec)
     now = model.inputs(record, [at])
     usual = model.inputs(record, moments) if moments else _zero_inputs(now)
     whole = _of_codes(model.network, now, usual, asked)
     scale, shift = (_reals(curve[asked]) for curve in (model.calibration.scale, model.calibration.shift))
-    logits, usual_logits, history = whole.now, whole.usual, None
+    logits, usual_logits, history = whole.now, whole.baseline, None
     own = _of_history(model.network, now, usual, asked)
     if own is not None and model.history is not None:
-        logits, usual_logits = logits + own.now, usual_logits + own.usual
-        history = _grouped(scale[:, None] * own.parts, model.history)
+        logits, usual_logits = logits + own.now, usual_logits + own.baseline
+        history = _grouped(scale[:, None] * own.contributions, model.history)
     served = model.calibration.probabilities(model.network.logits(now.features, now.history))
     return Explanation(
         probabilities=served[0, asked],
         log_odds=scale * logits + shift,
-        usual_log_odds=scale * usual_logits + shift,
-        alarms=scale[:, None] * whole.parts,
+        baseline_log_odds=scale * usual_logits + shift,
+        alarms=scale[:, None] * whole.contributions,
         history=history,
         shares=_reals(now.features[0]),
         baseline_shares=_reals(usual.features).mean(axis=0),
@@ -94,7 +94,7 @@ def _of_codes(network: Network, now: Inputs, usual: Inputs, asked: list[int]) ->
     """Share out the path from all codes' shares, for those targets alone that are asked about."""
     *hidden, last = network.layers
     layers = (*hidden, Layer(last.weight[asked], last.bias[asked]))
-    return attributed(layers, _reals(now.features[0]), _reals(usual.features))
+    return attribute(layers, _reals(now.features[0]), _reals(usual.features))
 
 
 def _of_history(network: Network, now: Inputs, usual: Inputs, asked: list[int]) -> Attribution | None:
@@ -102,12 +102,12 @@ def _of_history(network: Network, now: Inputs, usual: Inputs, asked: list[int]) 
     if not network.own or now.history is None or usual.history is None:
         return None
     here, there = _reals(now.history[0]), _reals(usual.history)
-    each = [attributed(network.own, here[column], there[:, column]) for column in asked]
+    each = [attribute(network.own, here[column], there[:, column]) for column in asked]
     width = here.shape[1]
     return Attribution(
         np.array([one.now[0] for one in each]),
-        np.array([one.usual[0] for one in each]),
-        np.array([one.parts[0] for one in each]).reshape(len(each), width),
+        np.array([one.baseline[0] for one in each]),
+        np.array([one.contributions[0] for one in each]).reshape(len(each), width),
     )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.series import AlarmSeries
-from forecasting.tracks import Fleet
+from forecasting.tracks import FleetSeries
 from forecasting.vocabulary import Columns
 
 
@@ -14,13 +14,13 @@ def alarm_counts(seen: AlarmSeries, columns: Columns) -> NDArray[np.float32]:
     Shares are of *all* codes, unknown ones included, so a code the model has never met still makes the
     known ones smaller, as it would have in training.
     """
-    return np.asarray(fleet_counts(Fleet.of([seen]), columns)[0])
+    return np.asarray(fleet_counts(FleetSeries.from_series([seen]), columns)[0])
 
 
-def fleet_counts(seen: Fleet, columns: Columns) -> NDArray[np.float32]:
+def fleet_counts(seen: FleetSeries, columns: Columns) -> NDArray[np.float32]:
     """Return the same for many machines, a row each."""
     width = columns.size + 1  # unknown codes share the column past the last
-    places = seen.machine_index[seen.opens] * width + columns.of(seen.codes[seen.opens])
+    places = seen.machine_index[seen.run_starts] * width + columns.index(seen.codes[seen.run_starts])
     counts = np.bincount(places, minlength=len(seen) * width).reshape(len(seen), width)
     every = np.maximum(counts.sum(axis=1, keepdims=True), 1)
     return np.asarray(counts[:, : columns.size] / every, dtype=np.float32)

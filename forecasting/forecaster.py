@@ -10,22 +10,22 @@ from forecasting.calibration import Calibration
 from forecasting.features import alarm_counts, fleet_counts
 from forecasting.history import (
     HistorySpec,
-    Past,
+    QueryPoints,
     append_machine_features,
+    code_recency_features,
     fleet_code_recency_features,
     fleet_machine_activity_features,
     machine_activity_features,
-    own_history,
 )
 from forecasting.network import Matrix, Network
-from forecasting.series import AlarmSeries, micros
-from forecasting.tracks import Fleet
+from forecasting.series import AlarmSeries, to_us
+from forecasting.tracks import FleetSeries
 from forecasting.vocabulary import Vocabulary
-from forecasting.window import WindowSpec, evidence
+from forecasting.window import WindowSpec, input_window
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class ObservedSeries:
     """A machine's alarms, as far back as a model reads, and since when it could be heard."""
 
     series: AlarmSeries
@@ -55,33 +55,35 @@ class Forecaster:
     history: HistorySpec | None = None
 
     @property
-    def reach(self) -> timedelta:
+    def lookback(self) -> timedelta:
         """How much of a machine's past is read; alarms before that change nothing."""
         return self.spec.lookback if self.history is None else max(self.spec.lookback, self.history.lookback)
 
-    def probabilities(self, records: Sequence[Record], at: datetime) -> Matrix:
+    def probabilities(self, records: Sequence[ObservedSeries], at: datetime) -> Matrix:
         """Return one row of probabilities a machine as of ``at``, columns in the order of the target codes."""
-        fleet = Fleet.of([one.series for one in records])
-        now = micros(at)
+        fleet = FleetSeries.from_series([one.series for one in records])
+        now = to_us(at)
         seen = fleet.between(now - self.spec.lookback // timedelta(microseconds=1), now)
         features = fleet_counts(seen, self.vocabulary.input_columns)
         history = None
         if self.history is not None:
-            since = np.array([micros(one.since) for one in records], dtype=np.int64)
-            past = Past(np.full(len(records), now), since=since, horizon=self.spec.horizon, spec=self.history)
+            since = np.array([to_us(one.since) for one in records], dtype=np.int64)
+            past = QueryPoints(
+                np.full(len(records), now), since=since, horizon=self.spec.horizon, spec=self.history
+            )
             own = fleet_code_recency_features(fleet, past, self.vocabulary.target_columns)
             history = append_machine_features(own, fleet_machine_activity_features(fleet, past))
         return self.calibration.probabilities(self.network.logits(features, history))
 
-    def inputs(self, record: Record, moments: Sequence[datetime]) -> Inputs:
+    def inputs(self, record: ObservedSeries, moments: Sequence[datetime]) -> Inputs:
         """Return what the network reads of one machine, a row for each moment."""
         columns = self.vocabulary.input_columns
-        rows = [alarm_counts(evidence(record.series, at, self.spec), columns) for at in moments]
+        rows = [alarm_counts(input_window(record.series, at, self.spec), columns) for at in moments]
         features = np.stack(rows) if rows else np.zeros((0, columns.size), dtype=np.float32)
         if self.history is None:
             return Inputs(features)
-        at = np.array([micros(one) for one in moments], dtype=np.int64)
-        past = Past(at, since=micros(record.since), horizon=self.spec.horizon, spec=self.history)
+        at = np.array([to_us(one) for one in moments], dtype=np.int64)
+        past = QueryPoints(at, since=to_us(record.since), horizon=self.spec.horizon, spec=self.history)
         targets = np.array(self.vocabulary.targets, dtype=np.int64)
-        own = own_history(record.series, past, targets)
+        own = code_recency_features(record.series, past, targets)
         return Inputs(features, append_machine_features(own, machine_activity_features(record.series, past)))

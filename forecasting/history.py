@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.series import AlarmSeries
-from forecasting.tracks import Fleet, RaggedTimes
+from forecasting.tracks import FleetSeries, RaggedTimes
 from forecasting.vocabulary import Columns
 
-Figures = NDArray[np.float32]
+Features = NDArray[np.float32]
 Reals = NDArray[np.float64]
 Moments = NDArray[np.int64]
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 VERSION: Final = 1  # of the definition below; a stored sample names it, and another one cannot be mixed in
 _DAY: Final = timedelta(days=1)
@@ -67,7 +67,7 @@ class HistorySpec:
 
 
 @dataclass(frozen=True)
-class Past:
+class QueryPoints:
     """Where to look from: the moments asked about, when the machine was first heard, and how far is ahead.
 
     ``since`` is one moment for all that is asked, or one for each.
@@ -102,7 +102,7 @@ class _DailySlots:
     heard: Reals  # what ``within`` makes of the known days
 
     @classmethod
-    def before(cls, past: Past) -> "_DailySlots":
+    def before(cls, past: QueryPoints) -> "_DailySlots":
         ago = np.arange(1, 7 * max(past.spec.weeks) + 1)
         starts = past.at - _micros(_DAY) * ago[:, None]
         known = starts >= past.since
@@ -111,7 +111,7 @@ class _DailySlots:
         return cls(starts, known, within, _summed(known, within))
 
     @cached_property
-    def distinct(self) -> tuple[Moments, Places]:
+    def distinct(self) -> tuple[Moments, Indices]:
         """The starts without repeats, and which of them is whose: hourly moments share all but the oldest."""
         distinct, place = np.unique(self.starts, return_inverse=True)
         return distinct, place.reshape(self.starts.shape)
@@ -122,34 +122,34 @@ class _Query:
     """Rows of questions: each about one track, as of its own moment."""
 
     tracks: RaggedTimes
-    track: Places
-    past: Past
+    track: Indices
+    past: QueryPoints
 
     @cached_property
-    def last(self) -> tuple[Places, Moments, NDArray[np.bool_]]:
+    def last(self) -> tuple[Indices, Moments, NDArray[np.bool_]]:
         """Where the alarms before each moment end, when the last of them was, and whether that was recently."""
-        now = self.tracks.before(self.track, self.past.at)
+        now = self.tracks.count_before(self.track, self.past.at)
         if len(self.tracks.times) == 0:
             return now, self.past.at, np.zeros(len(now), dtype=np.bool_)
         last = self.tracks.times[np.maximum(now, 1) - 1]
         return now, last, (now > self.tracks.edges[self.track]) & (last >= self.past.oldest)
 
-    def seen(self, start: Moments, end: Moments) -> NDArray[np.intp]:
+    def count_between(self, start: Moments, end: Moments) -> NDArray[np.intp]:
         """Return how many alarms lie in ``[start, end)``, for each row, or on many days for each."""
-        return self.tracks.before(self.track, end) - self.tracks.before(self.track, start)
+        return self.tracks.count_before(self.track, end) - self.tracks.count_before(self.track, start)
 
-    def held(self) -> NDArray[np.bool_]:
+    def slot_had_alarm(self) -> NDArray[np.bool_]:
         """Return days by rows: whether the same horizon of each day before held an alarm."""
         days, horizon = self.past.days, _micros(self.past.horizon)
-        if not self.tracks.alone:
-            return self.seen(days.starts, days.starts + horizon) > 0
+        if not self.tracks.is_single:
+            return self.count_between(days.starts, days.starts + horizon) > 0
         starts, place = days.distinct
-        return (self.seen(starts, starts + horizon) > 0)[place]
+        return (self.count_between(starts, starts + horizon) > 0)[place]
 
 
-def own_history(series: AlarmSeries, past: Past, codes: NDArray[np.int64]) -> Figures:
+def code_recency_features(series: AlarmSeries, past: QueryPoints, codes: NDArray[np.int64]) -> Features:
     """Return moments by codes by figures of each code's own past before each moment."""
-    runs, now = _runs(Fleet.of([series])), np.searchsorted(series.times, past.at)
+    runs, now = _runs(FleetSeries.from_series([series])), np.searchsorted(series.times, past.at)
     by_code = np.empty((len(codes), len(past.at), past.spec.width), dtype=np.float32)
     for figures, code in zip(by_code, codes, strict=True):
         places = np.flatnonzero(series.codes == code)
@@ -158,57 +158,57 @@ def own_history(series: AlarmSeries, past: Past, codes: NDArray[np.int64]) -> Fi
     return by_code.transpose(1, 0, 2)  # not copied: a year of hourly moments is a large table
 
 
-def fleet_code_recency_features(fleet: Fleet, past: Past, columns: Columns) -> Figures:
+def fleet_code_recency_features(fleet: FleetSeries, past: QueryPoints, columns: Columns) -> Features:
     """Return machines by codes by figures, as of one moment for each machine: all in one look."""
     machine = fleet.machine_index
-    column = columns.of(fleet.codes)
+    column = columns.index(fleet.codes)
     known = np.flatnonzero(column < columns.size)
     track = machine[known] * columns.size + column[known]
     places = known[np.argsort(track, kind="stable")]
     edges = np.concatenate([[0], np.cumsum(np.bincount(track, minlength=len(fleet) * columns.size))])
     each = _each(past, columns.size)
     asked = _Query(RaggedTimes(fleet.times[places], edges), np.arange(len(each.at)), each)
-    now = np.repeat(fleet.tracks.before(np.arange(len(fleet)), past.at), columns.size)
+    now = np.repeat(fleet.tracks.count_before(np.arange(len(fleet)), past.at), columns.size)
     figures = _recency_columns(asked, _runs(fleet), places, now)
     return figures.reshape(len(fleet), columns.size, past.spec.width).astype(np.float32)
 
 
-def machine_activity_features(series: AlarmSeries, past: Past) -> Figures:
+def machine_activity_features(series: AlarmSeries, past: QueryPoints) -> Features:
     """Return moments by figures of all codes' past together, and last how much of the lookback was heard."""
     return _activity_columns(_one_track(series.times, past))
 
 
-def fleet_machine_activity_features(fleet: Fleet, past: Past) -> Figures:
+def fleet_machine_activity_features(fleet: FleetSeries, past: QueryPoints) -> Features:
     """Return machines by figures, as of one moment for each machine."""
     return _activity_columns(_Query(fleet.tracks, np.arange(len(fleet)), past))
 
 
-def append_machine_features(own: Figures, machine: Figures) -> Figures:
+def append_machine_features(own: Features, machine: Features) -> Features:
     """Return moments by codes by figures: each code's own, followed by those of its machine."""
     shared = np.broadcast_to(machine[:, None, :], (*own.shape[:2], machine.shape[1]))
     return np.concatenate([own, shared], axis=2)
 
 
-def _one_track(times: Moments, past: Past) -> _Query:
+def _one_track(times: Moments, past: QueryPoints) -> _Query:
     edges = np.array([0, len(times)], dtype=np.intp)
     return _Query(RaggedTimes(times, edges), np.zeros(len(past.at), dtype=np.intp), past)
 
 
-def _each(past: Past, codes: int) -> Past:
+def _each(past: QueryPoints, codes: int) -> QueryPoints:
     """Ask about every code of a machine what is asked about the machine."""
     since = past.since if isinstance(past.since, int) else np.repeat(past.since, codes)
-    return Past(np.repeat(past.at, codes), since, past.horizon, past.spec)
+    return QueryPoints(np.repeat(past.at, codes), since, past.horizon, past.spec)
 
 
-def _recency_columns(asked: _Query, runs: NDArray[np.int64], places: Places, now: Places) -> Reals:
+def _recency_columns(asked: _Query, runs: NDArray[np.int64], places: Indices, now: Indices) -> Reals:
     return np.stack(
         [*_decayed_counts(asked), *_time_since_last(asked, runs, places, now), *_same_time_of_day(asked)], axis=1
     )
 
 
-def _activity_columns(asked: _Query) -> Figures:
+def _activity_columns(asked: _Query) -> Features:
     past = asked.past
-    counts = [np.log1p(asked.seen(past.at - _micros(span), past.at)) for span in past.spec.spans]
+    counts = [np.log1p(asked.count_between(past.at - _micros(span), past.at)) for span in past.spec.spans]
     heard = np.clip((past.at - past.since) / _micros(past.spec.lookback), 0.0, 1.0)
     columns = [*_decayed_counts(asked), *counts, *_same_time_of_day(asked), *_hours_active(asked), heard]
     return np.stack(columns, axis=1).astype(np.float32)
@@ -221,7 +221,7 @@ def _decayed_counts(asked: _Query) -> list[Reals]:
     return [np.exp(-age / _micros(decay)) for decay in asked.past.spec.decays]
 
 
-def _time_since_last(asked: _Query, runs: NDArray[np.int64], places: Places, now: Places) -> list[Reals]:
+def _time_since_last(asked: _Query, runs: NDArray[np.int64], places: Indices, now: Indices) -> list[Reals]:
     """How many other alarms have passed since the code was last seen, repeats collapsed.
 
     ``places`` are where the tracks' alarms stand among all alarms, ``now`` where each moment does.
@@ -236,7 +236,7 @@ def _same_time_of_day(asked: _Query) -> list[Reals]:
     """How often horizons held an alarm, and whether the same horizon of earlier days did."""
     past, spec, days = asked.past, asked.past.spec, asked.past.days
     starts = [np.maximum(past.at - _micros(span), past.since) for span in spec.rates]
-    held = asked.held()
+    held = asked.slot_had_alarm()
     shares = _summed(held & days.known, days.within) / np.maximum(days.heard, 1e-9)
     return [*_rates(asked, starts), *(held[day - 1].astype(np.float64) for day in spec.days), *shares]
 
@@ -248,9 +248,9 @@ def _hours_active(asked: _Query) -> list[Reals]:
         return [np.zeros(len(past.at))] * 3
     end, last, recent = asked.last
     works = recent & (past.at - last < pause)
-    resumed = np.flatnonzero(asked.tracks.steps(first=pause + 1) > pause)
+    resumed = np.flatnonzero(asked.tracks.inter_arrival(first=pause + 1) > pause)
     first = resumed[np.maximum(np.searchsorted(resumed, end), 1) - 1]
-    first = np.maximum(first, asked.tracks.before(asked.track, past.oldest))
+    first = np.maximum(first, asked.tracks.count_before(asked.track, past.oldest))
     hours = np.where(works, past.at - times[np.minimum(first, len(times) - 1)], 0) / 3.6e9
     return [
         np.where(works, np.exp(-hours / 8), 0.0),
@@ -268,11 +268,11 @@ def _rates(asked: _Query, starts: list[Moments]) -> list[Reals]:
     times, end = tracks.times, asked.past.at - horizon
     if len(times) == 0:
         return [np.zeros(len(end))] * len(starts)
-    gaps = np.minimum(tracks.steps(first=horizon), horizon)
+    gaps = np.minimum(tracks.inter_arrival(first=horizon), horizon)
     covered = np.concatenate([[0], np.cumsum(gaps)])
 
     def held(moment: Moments) -> NDArray[np.int64]:
-        done = tracks.before(track, moment + 1)
+        done = tracks.count_before(track, moment + 1)
         following = np.minimum(done, len(times) - 1)
         begun = np.maximum(0, moment - (times[following] - gaps[following]))
         return covered[done] + np.where(done < tracks.edges[track + 1], begun, 0)
@@ -284,9 +284,9 @@ def _rates(asked: _Query, starts: list[Moments]) -> list[Reals]:
     ]
 
 
-def _runs(fleet: Fleet) -> NDArray[np.int64]:
+def _runs(fleet: FleetSeries) -> NDArray[np.int64]:
     """Return how many runs of one code have begun before each alarm, and in all."""
-    return np.concatenate([[0], np.cumsum(fleet.opens)])
+    return np.concatenate([[0], np.cumsum(fleet.run_starts)])
 
 
 def _summed(days: NDArray[np.bool_], within: Reals) -> Reals:

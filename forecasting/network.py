@@ -69,7 +69,7 @@ class Network:
         }
 
     @classmethod
-    def of(cls, arrays: Mapping[str, Matrix]) -> "Network":
+    def from_arrays(cls, arrays: Mapping[str, Matrix]) -> "Network":
         """Build a network from the weights that ``arrays`` gave."""
 
         def path(name: str) -> tuple[Layer, ...]:

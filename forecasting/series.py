@@ -7,9 +7,9 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
-__all__ = ["AlarmSeries", "micros", "moment"]
+__all__ = ["AlarmSeries", "from_us", "to_us"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,9 +20,9 @@ class AlarmSeries:
     codes: NDArray[np.int64]
 
     @classmethod
-    def of(cls, alarms: Iterable[tuple[datetime, int]]) -> "AlarmSeries":
+    def from_alarms(cls, alarms: Iterable[tuple[datetime, int]]) -> "AlarmSeries":
         """Build a series from (moment, code) pairs in any order; equal moments order by code."""
-        rows = sorted((micros(at), code) for at, code in alarms)
+        rows = sorted((to_us(at), code) for at, code in alarms)
         return cls(
             np.array([at for at, _ in rows], dtype=np.int64),
             np.array([code for _, code in rows], dtype=np.int64),
@@ -33,5 +33,5 @@ class AlarmSeries:
 
     def between(self, start: datetime, end: datetime) -> "AlarmSeries":
         """Return the alarms in ``[start, end)``."""
-        first, last = np.searchsorted(self.times, [micros(start), micros(end)], side="left")
+        first, last = np.searchsorted(self.times, [to_us(start), to_us(end)], side="left")
         return AlarmSeries(self.times[first:last], self.codes[first:last])

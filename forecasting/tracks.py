@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from forecasting.series import AlarmSeries
 
 Moments = NDArray[np.int64]
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,21 +18,21 @@ class RaggedTimes:
     """Times that ascend within each track; ``edges`` say where each begins and the last one ends."""
 
     times: Moments
-    edges: Places
+    edges: Indices
 
     @property
-    def alone(self) -> bool:
+    def is_single(self) -> bool:
         """Whether there is one track only, which needs no keys."""
         return len(self.edges) == 2  # noqa: PLR2004 - where it begins and ends
 
-    def before(self, track: Places, at: Moments) -> Places:
+    def count_before(self, track: Indices, at: Moments) -> Indices:
         """Return where among all ``times`` a track's alarms before ``at`` end."""
-        if self.alone:
+        if self.is_single:
             return np.searchsorted(self.times, at)
         keys, origin, span = self._keys
         return np.searchsorted(keys, track * span + np.clip(at - origin, 0, span))
 
-    def steps(self, *, first: int) -> Moments:
+    def inter_arrival(self, *, first: int) -> Moments:
         """Return the time from each alarm's predecessor in its track, ``first`` for one that has none."""
         steps = np.diff(self.times, prepend=self.times[:1])
         begins = self.edges[:-1]
@@ -51,15 +51,15 @@ class RaggedTimes:
 
 
 @dataclass(frozen=True, eq=False)
-class Fleet:
+class FleetSeries:
     """The alarms of many machines, each machine's as its series has them."""
 
     times: Moments
     codes: NDArray[np.int64]
-    edges: Places
+    edges: Indices
 
     @classmethod
-    def of(cls, machines: Sequence[AlarmSeries]) -> "Fleet":
+    def from_series(cls, machines: Sequence[AlarmSeries]) -> "FleetSeries":
         """Lay the series of machines end to end."""
         none = np.zeros(0, dtype=np.int64)
         return cls(
@@ -77,12 +77,12 @@ class Fleet:
         return RaggedTimes(self.times, self.edges)
 
     @cached_property
-    def machine_index(self) -> Places:
+    def machine_index(self) -> Indices:
         """Which machine raised each alarm."""
         return np.repeat(np.arange(len(self)), np.diff(self.edges))
 
     @cached_property
-    def opens(self) -> NDArray[np.bool_]:
+    def run_starts(self) -> NDArray[np.bool_]:
         """Whether each alarm opens a run of its code; repeats that follow it do not."""
         opens = np.ones(len(self.codes), dtype=np.bool_)
         np.not_equal(self.codes[1:], self.codes[:-1], out=opens[1:])
@@ -90,8 +90,8 @@ class Fleet:
         opens[begins[begins < self.edges[1:]]] = True
         return opens
 
-    def between(self, start_us: int, end_us: int) -> "Fleet":
+    def between(self, start_us: int, end_us: int) -> "FleetSeries":
         """Return every machine's alarms in ``[start, end)``."""
         inside = (self.times >= start_us) & (self.times < end_us)
         kept = np.concatenate([[0], np.cumsum(inside)])
-        return Fleet(self.times[inside], self.codes[inside], kept[self.edges])
+        return FleetSeries(self.times[inside], self.codes[inside], kept[self.edges])

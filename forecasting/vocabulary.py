@@ -33,7 +33,7 @@ class Vocabulary:
         """Where each target code lives."""
         return Columns(self.targets)
 
-    def extended(self, inputs: Iterable[int], targets: Iterable[int]) -> "Vocabulary":
+    def extend(self, inputs: Iterable[int], targets: Iterable[int]) -> "Vocabulary":
         """Return a vocabulary that also knows these codes, appended in ascending order."""
         return Vocabulary(
             self.inputs + tuple(sorted(set(inputs) - set(self.inputs))),
@@ -49,7 +49,7 @@ class Columns:
         self._order = np.argsort(np.asarray(codes, dtype=np.int64), kind="stable")
         self._sorted = np.asarray(codes, dtype=np.int64)[self._order]
 
-    def of(self, codes: NDArray[np.int64]) -> NDArray[np.intp]:
+    def index(self, codes: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return each code's column; unknown codes all get the column past the last, ``size``."""
         if self.size == 0:
             return np.zeros(len(codes), dtype=np.intp)

@@ -22,7 +22,7 @@ class WindowSpec:
             raise ValueError("Evidence window and horizon must both be longer than nothing.")
 
 
-def evidence(series: AlarmSeries, at: datetime, spec: WindowSpec) -> AlarmSeries:
+def input_window(series: AlarmSeries, at: datetime, spec: WindowSpec) -> AlarmSeries:
     """Return the alarms in ``[at - lookback, at)``.
 
     Half-open, so an alarm exactly at ``at`` is a label and never a feature.
@@ -30,7 +30,7 @@ def evidence(series: AlarmSeries, at: datetime, spec: WindowSpec) -> AlarmSeries
     return series.between(at - spec.lookback, at)
 
 
-def outcome(series: AlarmSeries, at: datetime, spec: WindowSpec) -> AlarmSeries:
+def label_window(series: AlarmSeries, at: datetime, spec: WindowSpec) -> AlarmSeries:
     """Return the alarms in ``[at, at + horizon)``: what a forecast made at ``at`` is about."""
     return series.between(at, at + spec.horizon)
 
@@ -50,22 +50,24 @@ def grid(start: datetime, end: datetime, step: timedelta) -> Iterator[datetime]:
         at += step
 
 
-def coverage(at: datetime, spec: WindowSpec, *, heard: Span | None, deaf: Iterable[Span] = ()) -> float:
+def coverage(at: datetime, spec: WindowSpec, *, observed: Span | None, unobserved: Iterable[Span] = ()) -> float:
     """Return the share of the evidence window in which the machine could be heard.
 
     ``heard`` is the span from the first alarm ever to the agent's last sign of life; ``deaf`` are the
     spans whose events the agent had to drop. Silence while heard is evidence; silence while deaf is not.
     """
-    if heard is None:
+    if observed is None:
         return 0.0
-    start, end = max(at - spec.lookback, heard[0]), min(at, heard[1])
+    start, end = max(at - spec.lookback, observed[0]), min(at, observed[1])
     if start >= end:
         return 0.0
-    lost = sum((min(b, end) - max(a, start) for a, b in merged(deaf) if a < end and b > start), timedelta(0))
+    lost = sum(
+        (min(b, end) - max(a, start) for a, b in merge_spans(unobserved) if a < end and b > start), timedelta(0)
+    )
     return (end - start - lost) / spec.lookback
 
 
-def merged(spans: Iterable[Span]) -> Sequence[Span]:
+def merge_spans(spans: Iterable[Span]) -> Sequence[Span]:
     """Return the spans in time order, those that touch made one."""
     merged: list[Span] = []
     for start, end in sorted(spans):

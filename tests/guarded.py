@@ -17,7 +17,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.reasoncodes import ReasonCode
 
 from service.broker.address import BrokerAddress
-from service.broker.dynamic_security import DynamicSecurity
+from service.broker.dynamic_security import DynamicSecurityClient
 from service.broker.initial import SERVICE, Listener, find_plugin, write
 from tests.conftest import Mosquitto
 
@@ -81,8 +81,8 @@ class GuardedMosquitto(Mosquitto):
         return replace(plain, tls=True, tls_ca=self.tls / CA, tls_cert=self.tls / CERT, tls_key=self.tls / KEY)
 
     @property
-    def security(self) -> DynamicSecurity:
-        return DynamicSecurity(self.address, client_id="test")
+    def security(self) -> DynamicSecurityClient:
+        return DynamicSecurityClient(self.address, client_id="test")
 
     @property
     def environment(self) -> dict[str, str]:

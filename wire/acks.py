@@ -33,14 +33,14 @@ class Ack(WireModel):
     )
 
 
-def runs(seqs: list[int]) -> list[tuple[int, int]]:
+def to_ranges(seqs: list[int]) -> list[tuple[int, int]]:
     """Return numbers as inclusive ranges: a single one where they follow each other, as they nearly always do."""
     if seqs and seqs == list(range(seqs[0], seqs[0] + len(seqs))):
         return [(seqs[0], seqs[-1])]
     return [(seq, seq) for seq in seqs]
 
 
-def fold(seqs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def merge_ranges(seqs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Merge inclusive ranges, in any order and overlapping or not, into ascending ones that do not touch.
 
     Ranges are never expanded: a gap may name more numbers than there is memory.
@@ -63,7 +63,7 @@ def acks(
     reused: bool = False,
 ) -> Iterator[Ack]:
     """Yield as few acks as name all of these ranges, each small enough for one message."""
-    folded = fold(seqs)
+    folded = merge_ranges(seqs)
     for first in range(0, max(len(folded), 1), MAX_RANGES):
         part = folded[first : first + MAX_RANGES]
         yield Ack(epoch=epoch, seqs=part, now=now, instance=instance, reused=reused)

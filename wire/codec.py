@@ -36,7 +36,7 @@ class DecodedBatch(NamedTuple):
     epoch: UUID
     events: list[AlarmEvent]
     gaps: list[Gap]
-    bad: list[RejectedItem]
+    rejected: list[RejectedItem]
     instance: str | None = None
 
 

@@ -41,7 +41,7 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
 
 
-class Standing(StrEnum):
+class VersionStatus(StrEnum):
     """What became of a version."""
 
     CHAMPION = "champion"  # it serves
@@ -59,7 +59,7 @@ class Grouping(StrEnum):
     DAY = "day"  # in UTC, by when the forecast was made
 
 
-class Presence(StrEnum):
+class ConnectionStatus(StrEnum):
     """Whether a machine can be heard, from its agent and from its own rhythm."""
 
     ONLINE = "online"  # its agent is there and was heard lately

@@ -1,6 +1,6 @@
 """Credentials: what lets a machine in at the broker."""
 
-from alarmcast.call import MachineName, RequestSpec, named
+from alarmcast.call import MachineName, RequestSpec, path_params
 from alarmcast.endpoint import Resource, TransportT, operation
 from wire.rest.credentials import CredentialsView, IssuedCredentials
 from wire.rest.enrolment import Reason
@@ -10,16 +10,16 @@ class Credentials(Resource[TransportT]):
     """``client.credentials``; a machine is named ``site/machine``."""
 
     @operation("GET /v1/machines/{site}/{machine}/credentials", CredentialsView)
-    def of(self, machine: MachineName) -> RequestSpec:
+    def get(self, machine: MachineName) -> RequestSpec:
         """Return whether the broker lets a machine in; never with what."""
-        return RequestSpec(at=named(machine))
+        return RequestSpec(at=path_params(machine))
 
     @operation("POST /v1/machines/{site}/{machine}/credentials/rotate", IssuedCredentials)
     def rotate(self, machine: MachineName) -> RequestSpec:
         """Issue a new password, shown in this answer only, and throw out whoever is there with the old one."""
-        return RequestSpec(at=named(machine))
+        return RequestSpec(at=path_params(machine))
 
     @operation("POST /v1/machines/{site}/{machine}/credentials/revoke", CredentialsView)
     def revoke(self, machine: MachineName, *, reason: str) -> RequestSpec:
         """Throw a machine out and let it in no more, until its credentials are rotated."""
-        return RequestSpec(at=named(machine), body=Reason(reason=reason))
+        return RequestSpec(at=path_params(machine), body=Reason(reason=reason))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from alarmcast.call import MachineName, RequestSpec, named
+from alarmcast.call import MachineName, RequestSpec, path_params
 from alarmcast.endpoint import Resource, TransportT, operation
 from alarmcast.upload import Upload
 from wire.rest.enrolment import Enrol, EraseResult, HistoryLoaded, HistoryUnderWay, Reason
@@ -29,7 +29,7 @@ class Enrolment(Resource[TransportT]):
         idempotency_key: str | None = None,
     ) -> RequestSpec:
         """Enrol a machine and return it with the job that learns it; the same again changes nothing."""
-        body = Enrol(**named(machine), name=name, time_zone=time_zone, catalogue=catalogue)
+        body = Enrol(**path_params(machine), name=name, time_zone=time_zone, catalogue=catalogue)
         return RequestSpec(body=body, headers={"Idempotency-Key": idempotency_key})
 
     @operation("POST /v1/machines/{site}/{machine}/history", HistoryLoaded, seconds=_STORING)
@@ -50,24 +50,26 @@ class Enrolment(Resource[TransportT]):
         """
         called = name or (file.name if isinstance(file, Path) else None)
         params = {"name": called, "serial": serial, "time_zone": time_zone}
-        return RequestSpec(at=named(machine), params=params, content=Upload(file, told), media_type="text/csv")
+        return RequestSpec(
+            at=path_params(machine), params=params, content=Upload(file, told), media_type="text/csv"
+        )
 
     @operation("GET /v1/machines/{site}/{machine}/history", HistoryUnderWay)
     def history(self, machine: MachineName) -> RequestSpec:
         """Return how far the file is that is being loaded for a machine right now."""
-        return RequestSpec(at=named(machine))
+        return RequestSpec(at=path_params(machine))
 
     @operation("POST /v1/machines/{site}/{machine}/refresh", JobView)
     def refresh(self, machine: MachineName) -> RequestSpec:
         """Learn a machine again from its recent windows; return the job."""
-        return RequestSpec(at=named(machine))
+        return RequestSpec(at=path_params(machine))
 
     @operation("POST /v1/machines/{site}/{machine}/retire", MachineView)
     def retire(self, machine: MachineName, *, reason: str) -> RequestSpec:
         """Let a machine go; its past stays."""
-        return RequestSpec(at=named(machine), body=Reason(reason=reason))
+        return RequestSpec(at=path_params(machine), body=Reason(reason=reason))
 
     @operation("POST /v1/machines/{site}/{machine}/erase", EraseResult)
     def erase(self, machine: MachineName, *, reason: str) -> RequestSpec:
         """Remove a machine's events, memory and exams for good; return which versions had learned from it."""
-        return RequestSpec(at=named(machine), body=Reason(reason=reason))
+        return RequestSpec(at=path_params(machine), body=Reason(reason=reason))

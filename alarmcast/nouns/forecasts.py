@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from alarmcast.call import MachineName, RequestSpec, named
+from alarmcast.call import MachineName, RequestSpec, path_params
 from alarmcast.endpoint import Resource, TransportT, operation
 from wire.forecasts import Forecast
 from wire.rest.explanations import ExplanationView
@@ -13,16 +13,16 @@ class Forecasts(Resource[TransportT]):
     """``client.forecasts``."""
 
     @operation("GET /v1/machines/{site}/{machine}/forecast", Forecast)
-    def of(self, machine: MachineName, *, at: datetime | None = None) -> RequestSpec:
+    def get(self, machine: MachineName, *, at: datetime | None = None) -> RequestSpec:
         """Return what the machine is likely to raise in the next hours, or was likely to at a past moment."""
-        return RequestSpec(at=named(machine), params={"at": at})
+        return RequestSpec(at=path_params(machine), params={"at": at})
 
     @operation("GET /v1/machines/{site}/{machine}/explanation", ExplanationView)
-    def why(
+    def explanation(
         self, machine: MachineName, *, at: datetime | None = None, code: int | None = None, parts: int = 6
     ) -> RequestSpec:
         """Return what drives the forecast away from what is usual for the machine, of one alarm or of all."""
-        return RequestSpec(at=named(machine), params={"at": at, "code": code, "parts": parts})
+        return RequestSpec(at=path_params(machine), params={"at": at, "code": code, "parts": parts})
 
     @operation("GET /v1/forecasts", FleetForecasts)
     def fleet(self) -> RequestSpec:

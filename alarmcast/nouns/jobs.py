@@ -19,6 +19,6 @@ class Jobs(Resource[TransportT]):
         return RequestSpec(at={"job": job})
 
     @events("/v1/jobs/{job}/events", {"job": JobView})
-    def follow(self, job: int) -> RequestSpec:
+    def stream(self, job: int) -> RequestSpec:
         """Yield the job each time it changes, until it has ended."""
         return RequestSpec(at={"job": job})

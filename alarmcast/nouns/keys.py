@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from alarmcast.call import RequestSpec
 from alarmcast.endpoint import Resource, TransportT, operation
-from wire.rest.people import ApiKeyCreate, ApiKeyList, NewKey
+from wire.rest.people import ApiKeyCreate, ApiKeyList, NewApiKey
 from wire.words import Role
 
 
@@ -16,7 +16,7 @@ class Keys(Resource[TransportT]):
         """Return every key without its secret, oldest first."""
         return RequestSpec()
 
-    @operation("POST /v1/keys", NewKey)
+    @operation("POST /v1/keys", NewApiKey)
     def add(
         self, name: str, *, role: Role = Role.VIEWER, sites: Sequence[str] | None = None, days: int | None = None
     ) -> RequestSpec:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from alarmcast.call import MachineName, RequestSpec, named
+from alarmcast.call import MachineName, RequestSpec, path_params
 from alarmcast.endpoint import Resource, TransportT, operation, pages
 from wire.rest.gaps import GapPage
 from wire.rest.machines import AlarmsPage, Fleet, MachineView
@@ -20,7 +20,7 @@ class Machines(Resource[TransportT]):
     @operation("GET /v1/machines/{site}/{machine}", MachineView)
     def get(self, machine: MachineName) -> RequestSpec:
         """Return one machine and how its agent is."""
-        return RequestSpec(at=named(machine))
+        return RequestSpec(at=path_params(machine))
 
     @operation("GET /v1/machines/{site}/{machine}/alarms", AlarmsPage)
     def alarms_page(
@@ -36,7 +36,7 @@ class Machines(Resource[TransportT]):
     ) -> RequestSpec:
         """Return what the machine has raised in ``[since, until)``, newest first, one page of it."""
         narrowed = {"since": since, "until": until, "code": code, "flagged": flagged}
-        return RequestSpec(at=named(machine), params={"limit": limit, "cursor": cursor, **narrowed})
+        return RequestSpec(at=path_params(machine), params={"limit": limit, "cursor": cursor, **narrowed})
 
     alarms = pages(alarms_page, lambda page: page.alarms)
 
@@ -50,7 +50,7 @@ class Machines(Resource[TransportT]):
         until: datetime | None = None,
     ) -> RequestSpec:
         """Return which of the machine's events were dropped because its spool was full."""
-        return RequestSpec(at=named(machine), params={"limit": limit, "since": since, "until": until})
+        return RequestSpec(at=path_params(machine), params={"limit": limit, "since": since, "until": until})
 
     @operation("GET /v1/silent", SilentFleet)
     def silent(self) -> RequestSpec:

@@ -27,7 +27,7 @@ class Maintenance(Resource[TransportT]):
     windows = pages(page, lambda page: page.windows)
 
     @operation("POST /v1/maintenance", MaintenanceView)
-    def plan(
+    def create(
         self,
         site: str,
         *,
@@ -42,6 +42,6 @@ class Maintenance(Resource[TransportT]):
         return RequestSpec(body=wish)
 
     @operation("DELETE /v1/maintenance/{number}", MaintenanceView)
-    def end(self, number: int, *, reason: str | None = None) -> RequestSpec:
+    def cancel(self, number: int, *, reason: str | None = None) -> RequestSpec:
         """End a window before its time, begun or not."""
         return RequestSpec(at={"number": number}, params={"reason": reason})

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from alarmcast.call import MachineName, RequestSpec, named
+from alarmcast.call import MachineName, RequestSpec, path_params
 from alarmcast.endpoint import Resource, TransportT, operation, pages
 from wire.forecasts import ForecastStatus
 from wire.rest.scores import ScoreboardView, ScoresPage
@@ -13,7 +13,7 @@ class Scores(Resource[TransportT]):
     """``client.scores``."""
 
     @operation("GET /v1/scoreboard", ScoreboardView)
-    def board(
+    def scoreboard(
         self,
         *,
         site: str | None = None,
@@ -41,6 +41,6 @@ class Scores(Resource[TransportT]):
     ) -> RequestSpec:
         """Return a machine's forecasts beside what happened, newest first, one page of them."""
         narrowed = {"since": since, "until": until, "code": code, "rejections": rejections}
-        return RequestSpec(at=named(machine), params={"limit": limit, "cursor": cursor, **narrowed})
+        return RequestSpec(at=path_params(machine), params={"limit": limit, "cursor": cursor, **narrowed})
 
     of = pages(page, lambda page: page.forecasts)

@@ -9,12 +9,12 @@ class Session(Resource[TransportT]):
     """``client.session``; a client that signs in has the session's cookie and goes on in its name."""
 
     @operation("POST /v1/session", SignedIn)
-    def begin(self, name: str, password: str) -> RequestSpec:
+    def login(self, name: str, password: str) -> RequestSpec:
         """Sign in; the answer's token is the key of another client, shown this once."""
         return RequestSpec(body=SignIn(name=name, password=password))
 
     @operation("DELETE /v1/session", type(None))
-    def end(self) -> RequestSpec:
+    def logout(self) -> RequestSpec:
         """Sign out."""
         return RequestSpec()
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from alarmcast.call import MachineName, RequestSpec, named
+from alarmcast.call import MachineName, RequestSpec, path_params
 from alarmcast.endpoint import Resource, TransportT, operation
 from wire.rest.hush import ShelvedAlarmPage, ShelvedAlarmView, ShelveRequest
 
@@ -11,16 +11,16 @@ class Shelves(Resource[TransportT]):
     """``client.shelves``."""
 
     @operation("GET /v1/shelves", ShelvedAlarmPage)
-    def everywhere(self, *, limit: int = 100, cursor: int | None = None, active: bool = True) -> RequestSpec:
+    def list_all(self, *, limit: int = 100, cursor: int | None = None, active: bool = True) -> RequestSpec:
         """Return what is shelved anywhere, newest first; with ``active=False`` what was, too."""
         return RequestSpec(params={"limit": limit, "cursor": cursor, "active": active})
 
     @operation("GET /v1/machines/{site}/{machine}/shelves", ShelvedAlarmPage)
-    def of(
+    def list_for(
         self, machine: MachineName, *, limit: int = 100, cursor: int | None = None, active: bool = True
     ) -> RequestSpec:
         """Return what is shelved on a machine, newest first; with ``active=False`` what was, too."""
-        return RequestSpec(at=named(machine), params={"limit": limit, "cursor": cursor, "active": active})
+        return RequestSpec(at=path_params(machine), params={"limit": limit, "cursor": cursor, "active": active})
 
     @operation("POST /v1/machines/{site}/{machine}/shelves", ShelvedAlarmView)
     def shelve(
@@ -35,9 +35,9 @@ class Shelves(Resource[TransportT]):
     ) -> RequestSpec:
         """Keep an alarm of a machine quiet for so many minutes, or until an end in plant time."""
         wish = ShelveRequest(code=code, minutes=minutes, until=until, reason=reason, by=by)
-        return RequestSpec(at=named(machine), body=wish)
+        return RequestSpec(at=path_params(machine), body=wish)
 
     @operation("DELETE /v1/machines/{site}/{machine}/shelves/{number}", ShelvedAlarmView)
-    def lift(self, machine: MachineName, number: int, *, reason: str | None = None) -> RequestSpec:
+    def unshelve(self, machine: MachineName, number: int, *, reason: str | None = None) -> RequestSpec:
         """End a shelf before its time."""
-        return RequestSpec(at={**named(machine), "number": number}, params={"reason": reason})
+        return RequestSpec(at={**path_params(machine), "number": number}, params={"reason": reason})

@@ -16,7 +16,7 @@ class Stream(Resource[TransportT]):
     """``client.stream``."""
 
     @events("/v1/stream", _TOLD, endless=True)
-    def follow(
+    def events(
         self, *, site: str | None = None, machine: str | None = None, kinds: Collection[StreamKind] | None = None
     ) -> RequestSpec:
         """Yield what happens, in the whole fleet or a part of it: the present forecasts first, then all news.

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from alarmcast.call import MachineName, RequestSpec, named
+from alarmcast.call import MachineName, RequestSpec, path_params
 from alarmcast.endpoint import Resource, TransportT, operation
 from wire.rest.timelines import TimelineView
 
@@ -11,8 +11,8 @@ class Timelines(Resource[TransportT]):
     """``client.timelines``."""
 
     @operation("GET /v1/machines/{site}/{machine}/timeline", TimelineView)
-    def of(
+    def get(
         self, machine: MachineName, *, since: datetime | None = None, until: datetime | None = None
     ) -> RequestSpec:
         """Return everything the machine raised in ``[since, until)``, the last 28 hours unless given."""
-        return RequestSpec(at=named(machine), params={"since": since, "until": until})
+        return RequestSpec(at=path_params(machine), params={"since": since, "until": until})

@@ -3,7 +3,7 @@
 import math
 from functools import lru_cache
 
-from edge_agent.simulator.dice import dice
+from edge_agent.simulator.dice import seeded_rng
 from edge_agent.simulator.personality import MachineProfile
 
 _PERIOD_DAYS = 5  # days
@@ -34,5 +34,5 @@ def _factor(draw: float, swing: float) -> float:
 
 @lru_cache(maxsize=256)
 def _draws(seed: int, index: int, spell: int, count: int) -> tuple[float, ...]:
-    die = dice(seed, index, "condition", spell)
+    die = seeded_rng(seed, index, "condition", spell)
     return tuple(max(-_EXTREME, min(_EXTREME, die.gauss(0.0, 1.0))) for _ in range(count))

@@ -3,7 +3,7 @@
 import random
 
 
-def dice(*words: object) -> random.Random:
+def seeded_rng(*words: object) -> random.Random:
     """Return a generator determined by ``words`` alone.
 
     Seeded with text, which Python hashes the same way on every platform and in every run.

@@ -24,7 +24,7 @@ class CodeSequence:
         self._weights = weights
         self._after: dict[int | None, list[float]] = {}
 
-    def after(self, code: int | None, die: random.Random) -> int:
+    def next_code(self, code: int | None, die: random.Random) -> int:
         """Return a code other than ``code``, likelier if it tends to follow ``code``."""
         if code not in self._after:
             self._after[code] = list(accumulate(self._weights_after(code)))
@@ -56,7 +56,7 @@ def episode(
         moment += _gap(_FIRST_PAUSE_CHANCE if number == 1 else pause_chance, die)
         if die.random() < restless / RUN_LENGTHS.get(code, USUAL_RUN):
             earlier = [known for known in seen if known != code]
-            code = die.choice(earlier) if earlier and die.random() < _RECALL else turns.after(code, die)
+            code = die.choice(earlier) if earlier and die.random() < _RECALL else turns.next_code(code, die)
             seen.append(code)
         yield moment, code
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from edge_agent.simulator.personality import personality
+from edge_agent.simulator.personality import machine_profile
 from edge_agent.simulator.stream import alarms
 from wire.alarm import Alarm
 
@@ -32,4 +32,4 @@ def write_log(path: Path, *, machines: int, days: float, end: datetime, seed: in
 
 
 def _logged(seed: int, index: int, start: datetime, end: datetime) -> Iterator[tuple[Alarm, int]]:
-    return ((alarm, index) for alarm in alarms(personality(seed, index), start, end))
+    return ((alarm, index) for alarm in alarms(machine_profile(seed, index), start, end))

@@ -3,16 +3,16 @@
 import math
 from dataclasses import dataclass
 
-from edge_agent.simulator.dice import dice
+from edge_agent.simulator.dice import seeded_rng
 from edge_agent.simulator.tables import (
     ANNOUNCED_CODES,
     COMMON_CODES,
-    HABITS,
     MAIN_CODES,
     RARE_CODES,
     RARE_FALL_OFF,
     RARE_TOP_SHARE,
     RUN_LENGTHS,
+    SHIFT_PATTERNS,
     UNANNOUNCED_SHARE,
     USUAL_RUN,
 )
@@ -40,15 +40,15 @@ class MachineProfile:
     weights: tuple[float, ...]
 
 
-def personality(seed: int, index: int) -> MachineProfile:
+def machine_profile(seed: int, index: int) -> MachineProfile:
     """Return machine ``index`` of the fleet ``seed``.
 
     Every score of indices holds the same twenty habits in another order, so that even a small fleet
     has busy and quiet machines, and a large one keeps the published spread.
     """
-    score, place = divmod(index, len(HABITS))
-    habit = dice(seed, "fleet", score).sample(HABITS, len(HABITS))[place]
-    die = dice(seed, index, "personality")
+    score, place = divmod(index, len(SHIFT_PATTERNS))
+    habit = seeded_rng(seed, "fleet", score).sample(SHIFT_PATTERNS, len(SHIFT_PATTERNS))[place]
+    die = seeded_rng(seed, index, "personality")
     leanings = _code_weights(seed, index, habit.kind)
     early, late = (2.0, 10.0) if habit.shift_hours < 24 else (5.0, 7.0)  # noqa: PLR2004 - a day has 24 hours
     return MachineProfile(
@@ -65,13 +65,13 @@ def personality(seed: int, index: int) -> MachineProfile:
 
 
 def _days_off(seed: int, index: int, days_a_week: int) -> frozenset[int]:
-    weekdays = dice(seed, index, "days off").sample(range(_SATURDAY), _SATURDAY)
+    weekdays = seeded_rng(seed, index, "days off").sample(range(_SATURDAY), _SATURDAY)
     return frozenset([_SUNDAY, _SATURDAY, *weekdays][: 7 - days_a_week])
 
 
 def _code_weights(seed: int, index: int, kind: str) -> dict[int, float]:
     """Return how often each code gets a turn: its share of alarms, over the alarms that one turn brings."""
-    die = dice(seed, index, "leanings")
+    die = seeded_rng(seed, index, "leanings")
     shares = {
         code: share * die.lognormvariate(0.0, 0.15 if code in MAIN_CODES else 0.6)
         for code, share in COMMON_CODES[kind].items()

@@ -4,7 +4,7 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from edge_agent.simulator.dice import dice
+from edge_agent.simulator.dice import seeded_rng
 from edge_agent.simulator.personality import MachineProfile
 
 HOUR = 3600.0
@@ -28,7 +28,7 @@ def shift(machine: MachineProfile, day: int) -> Shift | None:
     """Return the shift that starts on ``day`` (a proleptic ordinal), or None where the machine rests."""
     if (day - 1) % 7 in machine.days_off or _stopped(machine.seed, machine.index, day):
         return None
-    late = dice(machine.seed, machine.index, "shift", day).uniform(0.0, 0.4)
+    late = seeded_rng(machine.seed, machine.index, "shift", day).uniform(0.0, 0.4)
     start = day * DAY + (machine.shift_start + late) * HOUR
     return Shift(start, day * DAY + (machine.shift_start + machine.shift_hours) * HOUR)
 
@@ -51,7 +51,7 @@ def days_since_last_run(machine: MachineProfile, day: int) -> int:
     return days
 
 
-def liveliness(moment: float) -> float:
+def activity_factor(moment: float) -> float:
     """Return how much is going on at ``moment``, around 1: more at noon than at night, and by weekday."""
     day, seconds = divmod(moment, DAY)
     hour = seconds / HOUR
@@ -66,7 +66,7 @@ def _stopped(seed: int, index: int, day: int) -> bool:
 @lru_cache(maxsize=1024)
 def _stoppage(seed: int, index: int, day: int) -> int:
     """Return for how many days the stoppage that starts on ``day`` lasts; mostly there is none."""
-    die = dice(seed, index, "stoppage", day)
+    die = seeded_rng(seed, index, "stoppage", day)
     if die.random() >= _STOPPAGE_CHANCE:
         return 0
     return min(LONGEST_STOPPAGE, math.ceil(die.lognormvariate(math.log(3), 1.0)))

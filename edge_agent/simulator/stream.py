@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from edge_agent.simulator.condition import code_weights_on
-from edge_agent.simulator.dice import dice
+from edge_agent.simulator.dice import seeded_rng
 from edge_agent.simulator.episode import LONGEST_PAUSE, CodeSequence, burst, episode, flood
 from edge_agent.simulator.personality import MachineProfile
 from edge_agent.simulator.rhythm import (
     DAY,
     HOUR,
     LONG_SILENCE,
+    activity_factor,
     days_since_last_run,
-    liveliness,
     next_running_moment,
     shift,
 )
@@ -55,31 +55,31 @@ def alarms(machine: MachineProfile, start: datetime, end: datetime) -> Iterator[
 def _begun_on(machine: MachineProfile, day: int) -> Iterator[tuple[int, int]]:
     """Yield in milliseconds what begins on ``day``, in no order, cut off where later days stop looking."""
     horizon = (day + SPILL_DAYS) * DAY
-    for seconds, code in _troubles(machine, day):
+    for seconds, code in _fault_episodes(machine, day):
         if seconds < horizon:
             yield int(seconds * 1000), code
 
 
-def _troubles(machine: MachineProfile, day: int) -> Iterator[tuple[float, int]]:
+def _fault_episodes(machine: MachineProfile, day: int) -> Iterator[tuple[float, int]]:
     running = shift(machine, day)
     if running is None:
         return
-    die = dice(machine.seed, machine.index, "day", day)
+    die = seeded_rng(machine.seed, machine.index, "day", day)
     weights = code_weights_on(machine, day)
     turns = CodeSequence(machine.codes, weights)
     if days_since_last_run(machine, day) >= LONG_SILENCE and die.random() < _FLOOD_CHANCE:
         yield from flood(running.start, machine.codes, weights, die)
     moment = running.start + die.expovariate(1 / HOUR)
-    code = turns.after(None, die)
+    code = turns.next_code(None, die)
     while moment < running.end:
-        lively = liveliness(moment)
-        first = code if die.random() < _SAME_AGAIN else turns.after(None, die)
+        lively = activity_factor(moment)
+        first = code if die.random() < _SAME_AGAIN else turns.next_code(None, die)
         happened = list(episode(moment, machine.typical_episode * lively**0.5, turns, die, first=first))
         yield from happened
         for sign in sorted({code for _, code in happened} & FOLLOW_UP_CODES.keys()):
             yield from _follow_up(machine, sign, happened[-1][0], die)
         moment, code = happened[-1]
-        moment += _calm(machine, die) / lively
+        moment += _single_alarm(machine, die) / lively
 
 
 def _follow_up(
@@ -98,7 +98,7 @@ def _follow_up(
             return
 
 
-def _calm(machine: MachineProfile, die: random.Random) -> float:
+def _single_alarm(machine: MachineProfile, die: random.Random) -> float:
     """Return the seconds until the next episode may start: production, or a cleaning that takes hours."""
     if die.random() < _CLEANING_CHANCE * machine.shift_hours / 24:
         return die.lognormvariate(0.0, 0.5) * 6.5 * HOUR

@@ -81,7 +81,7 @@ class ShiftPattern(NamedTuple):
 
 
 # Twenty machines as different from each other as the published ones; each score of a fleet gets all of them.
-HABITS = (
+SHIFT_PATTERNS = (
     ShiftPattern("straw", 7, 24, 12.6),
     ShiftPattern("straw and tray", 6, 24, 2.7),
     ShiftPattern("straw and tray", 6, 24, 2.9),

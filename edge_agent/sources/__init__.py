@@ -18,7 +18,7 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Batch:
+class SourceBatch:
     """Alarms and the bookmark that stands after them; both reach the spool in one transaction.
 
     ``skipped`` tells what could not be read as an alarm, in words; ``lost`` that alarms before these are missing.
@@ -33,6 +33,6 @@ class Batch:
 class Source(Protocol):
     """A machine's alarms, from a bookmark on."""
 
-    def batches(self, bookmark: str | None, stop: Event) -> Iterator[Batch]:
+    def batches(self, bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
         """Yield what follows ``bookmark`` (from the start where it is None) until ``stop`` or the end."""
         ...

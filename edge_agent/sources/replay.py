@@ -8,13 +8,13 @@ from pathlib import Path
 from threading import Event
 
 from edge_agent.errors import ConfigRejected
-from edge_agent.sources import Batch
+from edge_agent.sources import SourceBatch
 from wire.alarm import Alarm
 from wire.clock import PlantClock
 from wire.log_rows import RowReader, RowRejected
 
 BATCH = 500
-_LONGEST_WAIT = 0.5
+_MAX_WAIT_S = 0.5
 
 
 class Replay:
@@ -28,7 +28,7 @@ class Replay:
     def __init__(self, path: Path, *, rows: RowReader, clock: PlantClock, at_once: bool = False) -> None:
         self._path, self._rows, self._clock, self._at_once = path, rows, clock, at_once
 
-    def batches(self, bookmark: str | None, stop: Event) -> Iterator[Batch]:
+    def batches(self, bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
         """Yield the log from the bookmark on; ends with the file."""
         done, shift = _read_bookmark(bookmark)
         batch: list[Alarm] = []
@@ -42,16 +42,16 @@ class Replay:
                     shift = timedelta(0) if self._at_once else self._clock.now() - alarm.at
                 due = Alarm(alarm.at + shift, alarm.code)
                 if batch and not self._at_once and due.at > self._clock.now():
-                    yield Batch(batch, _bookmark(line_number - 1, shift), skipped)
+                    yield SourceBatch(batch, _bookmark(line_number - 1, shift), skipped)
                     batch, skipped = [], []
                 if not (self._at_once or self._wait_until_due(due, stop)) or stop.is_set():
                     return
                 batch.append(due)
             if len(batch) >= BATCH or len(skipped) >= BATCH:
-                yield Batch(batch, _bookmark(line_number, shift), skipped)
+                yield SourceBatch(batch, _bookmark(line_number, shift), skipped)
                 batch, skipped = [], []
         if batch or skipped:
-            yield Batch(batch, _bookmark(line_number, shift), skipped)
+            yield SourceBatch(batch, _bookmark(line_number, shift), skipped)
 
     def _lines(self, *, after: int) -> Iterator[tuple[int, Alarm | None, str | None]]:
         for number, line in enumerate(self._raw_lines(), start=1):
@@ -74,7 +74,7 @@ class Replay:
 
     def _wait_until_due(self, alarm: Alarm, stop: Event) -> bool:
         while (wait := self._clock.wall_seconds(alarm.at - self._clock.now())) > 0:
-            if stop.wait(min(wait, _LONGEST_WAIT)):
+            if stop.wait(min(wait, _MAX_WAIT_S)):
                 return False
         return True
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from threading import Event
 
 from edge_agent.simulator import MachineProfile, alarms
-from edge_agent.sources import Batch
+from edge_agent.sources import SourceBatch
 from wire.alarm import Alarm
 from wire.clock import PlantClock
 
@@ -29,7 +29,7 @@ class Simulated:
         self._clock = clock
         self._start = start
 
-    def batches(self, bookmark: str | None, stop: Event) -> Iterator[Batch]:
+    def batches(self, bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
         """Yield alarms once the plant clock has reached them, until ``stop``; never the same one twice."""
         reached = datetime.fromisoformat(bookmark) if bookmark else self._start or self._clock.now()
         upcoming = alarms(self._personality, reached, _NEVER)
@@ -48,7 +48,7 @@ class Simulated:
             reached = now if caught_up else due[-1].at
             if due or self._clock.wall() - told >= _BOOKMARK_INTERVAL:
                 told = self._clock.wall()
-                yield Batch(due, reached.isoformat())
+                yield SourceBatch(due, reached.isoformat())
             if caught_up:
                 wait = self._clock.wall_seconds(alarm.at - now)
                 stop.wait(min(_LONGEST_WAIT, max(_SHORTEST_WAIT, wait)))

@@ -10,15 +10,15 @@ from pathlib import Path
 from threading import Event
 from typing import BinaryIO
 
-from edge_agent.sources import Batch, Lost
+from edge_agent.sources import Lost, SourceBatch
 from edge_agent.sources.place import Place, located
 from wire.alarm import Alarm
 from wire.log_rows import RowReader, RowRejected
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 BATCH = 500
-_CHUNK = 1 << 16
-_LONGEST_LINE = 1 << 16
+_CHUNK_BYTES = 1 << 16
+_MAX_LINE_BYTES = 1 << 16
 _GRACE = 10  # polls until a place that cannot be found is given up: a file may be copied over at this moment
 _ROTATED = re.compile(r"[.-]\d[\d.-]*")  # alarms.csv.1, alarms.csv-20261116; what is compressed is no longer ours
 
@@ -44,7 +44,7 @@ class Tail:
         self._was_at_end = float("-inf")  # when all that was there had been read
         self._last_us: int | None = None
 
-    def batches(self, bookmark: str | None, stop: Event) -> Iterator[Batch]:
+    def batches(self, bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
         """Yield new alarms for ever; a path that does not exist yet, or cannot be read now, is waited for."""
         place = Place.read(bookmark) if bookmark else None
         self._last_us = place.last_us if place else None
@@ -60,7 +60,7 @@ class Tail:
                     if reading.moved and place is not None:
                         lost = self._lost(place) if reading.lost else None
                         place = Place.of(file, reading.offset, self._last_us)
-                        yield Batch([], place.write(), lost=lost)
+                        yield SourceBatch([], place.write(), lost=lost)
                     file.seek(reading.offset)
                     for batch, reached in self._read_to_the_end(file, reading.offset):
                         place = reached
@@ -117,7 +117,7 @@ class Tail:
         return _Reading(first, start, moved=True, lost=is_lost)
 
     def _lost(self, place: Place) -> Lost:
-        since = moment(place.last_us) if place.last_us is not None else None
+        since = from_us(place.last_us) if place.last_us is not None else None
         return Lost(
             f"{self._path.name} was cut or replaced while it was not read. What followed byte {place.offset} is "
             "neither in it nor in its rotated files, so alarms may be missing. Keep rotated files uncompressed "
@@ -136,7 +136,7 @@ class Tail:
         current = [self._path] if self._path.is_file() else []
         return [path for _, path in sorted(rotated)] + current
 
-    def _read_to_the_end(self, file: BinaryIO, offset: int) -> Iterator[tuple[Batch, Place]]:
+    def _read_to_the_end(self, file: BinaryIO, offset: int) -> Iterator[tuple[SourceBatch, Place]]:
         alarms: list[Alarm] = []
         skipped: list[str] = []
         unread = offset
@@ -155,21 +155,23 @@ class Tail:
         if unread > offset:
             yield self._batch(file, unread, alarms, skipped)
 
-    def _batch(self, file: BinaryIO, offset: int, alarms: list[Alarm], skipped: list[str]) -> tuple[Batch, Place]:
+    def _batch(
+        self, file: BinaryIO, offset: int, alarms: list[Alarm], skipped: list[str]
+    ) -> tuple[SourceBatch, Place]:
         if alarms:
-            self._last_us = micros(alarms[-1].at)
+            self._last_us = to_us(alarms[-1].at)
         place = Place.of(file, offset, self._last_us)
-        return Batch(alarms, place.write(), skipped), place
+        return SourceBatch(alarms, place.write(), skipped), place
 
 
 def _complete_lines(file: BinaryIO) -> Iterator[bytes]:
     """Yield lines that end in a newline; an endless line without one is given up in pieces."""
     rest = b""
-    while chunk := file.read(_CHUNK):
+    while chunk := file.read(_CHUNK_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
             yield line + b"\n"
-        if len(rest) > _LONGEST_LINE:
+        if len(rest) > _MAX_LINE_BYTES:
             yield rest
             rest = b""
 

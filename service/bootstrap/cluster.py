@@ -10,15 +10,15 @@ from datetime import datetime
 from typing_extensions import override
 
 from service.core.machine import Machine
-from service.core.process import SILENT_AFTER, Lease, Member, Process, Report
+from service.core.process import SILENT_AFTER, HealthReport, Lease, Process, ProcessInfo
 from service.core.signal import ChangeEvent
 from service.flows.feed import EventBus
 from service.settings import Settings
 from service.store.engine import Database
 from service.store.processes import ProcessRegistry
 from service.store.turns import LeaseStore
-from service.worker.ear import Ear
-from service.worker.presence import Presence
+from service.worker.ear import ChangeListener
+from service.worker.presence import Heartbeat
 from service.worker.steward import LeaseKeeper
 from service.worker.telegraph import ChangePublisher
 from wire.identity import MachineId
@@ -28,25 +28,25 @@ EVERYTHING = frozenset(ProcessRole)
 _WANTED = {ProcessRole.WORKER: Lease.LEADER, ProcessRole.INGEST: Lease.AGENT_STATES}
 
 
-def process_info(settings: Settings, now: datetime) -> Member:
+def process_info(settings: Settings, now: datetime) -> ProcessInfo:
     """Return a name for this process that no other has."""
     name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
-    return Member(name, settings.process_roles, now)
+    return ProcessInfo(name, settings.process_roles, now)
 
 
 class SingleProcess:
     """What a process knows of the others; this is the company of one that is alone, as on SQLite."""
 
     @property
-    def troubles(self) -> dict[str, str | None]:
+    def errors(self) -> dict[str, str | None]:
         """What is wrong with our ties to the others."""
         return {}
 
-    def holds(self, turn: Lease) -> bool:  # noqa: ARG002 - whatever it is, nobody else can do it
+    def is_holder(self, turn: Lease) -> bool:  # noqa: ARG002 - whatever it is, nobody else can do it
         """Say whether it is our turn now."""
         return True
 
-    def tell(self, signal: ChangeEvent) -> None:
+    def publish(self, signal: ChangeEvent) -> None:
         """Let the others know, soon."""
 
     def touched(self, machines: Iterable[MachineId]) -> None:
@@ -55,7 +55,7 @@ class SingleProcess:
     def late(self, machines: Iterable[Machine]) -> None:
         """Let the others know that something of an earlier time arrived."""
 
-    def present(self) -> list[Process]:
+    def processes(self) -> list[Process]:
         """Return who was seen lately, this process among them."""
         return []
 
@@ -70,7 +70,7 @@ class SingleProcess:
 class ClusterCallbacks:
     """What a cluster asks of this process and does to it."""
 
-    report: Callable[[tuple[str, ...]], Report]  # with the turns it holds
+    report: Callable[[tuple[str, ...]], HealthReport]  # with the turns it holds
     heard: Callable[[ChangeEvent], None]
     deaf: Callable[[], None]
     hear_for_all: Callable[[bool], None]
@@ -80,20 +80,20 @@ class ClusterCallbacks:
 class PostgresCluster(SingleProcess):
     """On PostgreSQL: any number of processes, of which this is one."""
 
-    member: Member
+    member: ProcessInfo
     database: Database
     feed: EventBus
     hooks: ClusterCallbacks
     _processes: ProcessRegistry = field(init=False)
     _steward: LeaseKeeper = field(init=False)
-    _presence: Presence = field(init=False)
+    _presence: Heartbeat = field(init=False)
     _telegraph: ChangePublisher = field(init=False)
-    _ear: Ear = field(init=False)
+    _ear: ChangeListener = field(init=False)
 
     def __post_init__(self) -> None:
-        from service.store.signals import Signals  # noqa: PLC0415 - it loads PostgreSQL's driver
+        from service.store.signals import PgNotify  # noqa: PLC0415 - it loads PostgreSQL's driver
 
-        signals = Signals(self.database, self.member.name)
+        signals = PgNotify(self.database, self.member.name)
         self._processes = ProcessRegistry(self.database)
         self._steward = LeaseKeeper(
             self.member,
@@ -101,27 +101,27 @@ class PostgresCluster(SingleProcess):
             turns=LeaseStore(self.database),
             changed=self._turned,
         )
-        self._presence = Presence(
+        self._presence = Heartbeat(
             self.member,
             processes=self._processes,
             report=lambda: self.hooks.report(self._steward.held),
         )
         self._telegraph = ChangePublisher(signals.send, self.feed)
-        self._ear = Ear(signals, heard=self.hooks.heard, deaf=self.hooks.deaf)
+        self._ear = ChangeListener(signals, heard=self.hooks.heard, deaf=self.hooks.deaf)
 
     @property
     @override
-    def troubles(self) -> dict[str, str | None]:
-        signals = self._ear.trouble or self._telegraph.trouble
-        return {"turns": self._steward.trouble, "roll": self._presence.trouble, "signals": signals}
+    def errors(self) -> dict[str, str | None]:
+        signals = self._ear.error or self._telegraph.error
+        return {"turns": self._steward.error, "roll": self._presence.error, "signals": signals}
 
     @override
-    def holds(self, turn: Lease) -> bool:
-        return self._steward.holds(turn)
+    def is_holder(self, turn: Lease) -> bool:
+        return self._steward.is_holder(turn)
 
     @override
-    def tell(self, signal: ChangeEvent) -> None:
-        self._telegraph.tell(signal)
+    def publish(self, signal: ChangeEvent) -> None:
+        self._telegraph.publish(signal)
 
     @override
     def touched(self, machines: Iterable[MachineId]) -> None:
@@ -132,8 +132,8 @@ class PostgresCluster(SingleProcess):
         self._telegraph.late(machines)
 
     @override
-    def present(self) -> list[Process]:
-        return self._processes.lately(SILENT_AFTER)
+    def processes(self) -> list[Process]:
+        return self._processes.recent(SILENT_AFTER)
 
     @override
     def start(self) -> None:

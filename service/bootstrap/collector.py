@@ -13,7 +13,7 @@ _GENERATION_0_THRESHOLD = (
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def gc_disabled() -> Iterator[None]:
     """Keep it away while modules are imported, and from what they are ever after: modules make no garbage."""
     gc.disable()
     try:
@@ -30,7 +30,7 @@ def limit_heaps() -> None:
         mallopt(_M_ARENA_MAX, _ARENAS)
 
 
-def settle() -> None:
+def freeze() -> None:
     """Let it look at what comes and goes from now on, and never again at what the start has built."""
     gc.freeze()
     gc.set_threshold(_GENERATION_0_THRESHOLD)

@@ -11,10 +11,10 @@ from typing import TypeVar
 from service import __version__
 from service.bootstrap.stores import Stores
 from service.broker.ingester import Ingester
-from service.broker.link import Link
+from service.broker.link import MqttClient
 from service.broker.watch import BrokerStats
-from service.core.credential import Guard
-from service.core.presence import presence
+from service.core.credential import BrokerAuthState
+from service.core.presence import connection_status
 from service.core.principal import Sites
 from service.core.process import Process
 from service.errors import Unavailable
@@ -26,7 +26,6 @@ from wire.clock import PlantClock
 from wire.rest.health import (
     AgentTotals,
     BrokerView,
-    Condition,
     DatabaseView,
     DiskView,
     IngestView,
@@ -35,9 +34,10 @@ from wire.rest.health import (
     QuarantineTotals,
     SkewView,
     SpoolView,
+    SystemStatus,
 )
 from wire.rest.quarantine import ReasonView
-from wire.words import JobState, Presence
+from wire.words import ConnectionStatus, JobState
 
 T = TypeVar("T")
 _REMEMBER = 1.0  # seconds, however many pages are open
@@ -52,20 +52,20 @@ class StatusService:
     stores: Stores
     clock: PlantClock
     ingester: Ingester
-    link: Link
+    link: MqttClient
     watch: BrokerStats
     feed: EventBus
     quarantine: QuarantineStore
     present: Callable[[], list[Process]] = list  # the processes that share the database, if several may
-    guard: Callable[[], Guard] = lambda: Guard.UNKNOWN
+    guard: Callable[[], BrokerAuthState] = lambda: BrokerAuthState.UNKNOWN
     monotonic: Callable[[], float] = time.monotonic
     _began: float = field(init=False)
-    _kept: dict[Sites, tuple[float, Condition]] = field(default_factory=dict)
+    _kept: dict[Sites, tuple[float, SystemStatus]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._began = self.monotonic()
 
-    def look(self, sites: Sites = None) -> Condition:
+    def read(self, sites: Sites = None) -> SystemStatus:
         """Return how everything is, as of at most a second ago; of machines, only those of the sites."""
         now = self.monotonic()
         kept = self._kept.get(sites)
@@ -76,16 +76,16 @@ class StatusService:
             self._kept[sites] = kept
         return kept[1]
 
-    def _ask(self, now: float, sites: Sites) -> Condition:
-        facts = _told(DatabaseInfoReader(self.stores.database).look)
+    def _ask(self, now: float, sites: Sites) -> SystemStatus:
+        facts = _told(DatabaseInfoReader(self.stores.database).read)
         processes = _told(self._processes)
-        return Condition(
+        return SystemStatus(
             uptime_seconds=round(now - self._began, 1),
             ingest=self._ingest(processes or []),
             broker=self._broker(),
             disk=self._disk(),
             versions=self._versions(facts),
-            streams=self.feed.listeners,
+            streams=self.feed.subscriber_count,
             quarantine=_told(lambda: self._quarantine(sites)),
             agents=_told(lambda: self._agents(sites)),
             database=facts
@@ -104,8 +104,8 @@ class StatusService:
                 since=one.since,
                 seen=one.seen,
                 ready=one.report.ready,
-                troubles=one.report.troubles,
-                turns=list(one.report.turns),
+                troubles=one.report.errors,
+                turns=list(one.report.leases),
                 events_per_second=one.report.events_per_second,
             )
             for one in self.present()
@@ -132,8 +132,8 @@ class StatusService:
             address=f"{self.settings.broker_host}:{self.settings.broker_port}",
             tls=self.settings.broker_tls,
             mqtt_version=self.settings.broker_mqtt_version.value,
-            complaint=self.link.complaint,
-            guarded={Guard.ON: True, Guard.OFF: False}.get(self.guard()),
+            complaint=self.link.error,
+            guarded={BrokerAuthState.ON: True, BrokerAuthState.OFF: False}.get(self.guard()),
             dropped=counts.get("broker_dropped"),
             queued=counts.get("broker_queued"),
             clients=counts.get("broker_clients"),
@@ -164,17 +164,17 @@ class StatusService:
         agents, now = self.stores.machines.agents(), self.clock.now()
         found = {one.id: agents.get(one.id) for one in known}
         stale_after = self.settings.stale_after
-        states = [presence(agent, now, stale_after=stale_after) for agent in found.values()]
+        states = [connection_status(agent, now, stale_after=stale_after) for agent in found.values()]
         spooled = {machine: agent.spooled for machine, agent in found.items() if agent and agent.spooled}
         skews = {machine: agent.skew_ms for machine, agent in found.items() if agent and agent.skew_ms is not None}
         fullest = max(spooled, key=lambda machine: spooled[machine], default=None)
         worst = max(skews, key=lambda machine: abs(skews[machine]), default=None)
         return AgentTotals(
             machines=len(known),
-            online=states.count(Presence.ONLINE),
-            stale=states.count(Presence.STALE),
-            offline=states.count(Presence.OFFLINE),
-            never=states.count(Presence.NEVER),
+            online=states.count(ConnectionStatus.ONLINE),
+            stale=states.count(ConnectionStatus.STALE),
+            offline=states.count(ConnectionStatus.OFFLINE),
+            never=states.count(ConnectionStatus.NEVER),
             spooled=sum(spooled.values()),
             most_spooled=fullest and SpoolView(**fullest._asdict(), spooled=spooled[fullest]),
             worst_skew=worst and SkewView(**worst._asdict(), skew_ms=skews[worst]),

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from forecasting.window import WindowSpec
 from service.bootstrap.config_file import read_config_file
 from service.broker.address import BrokerAddress
-from service.broker.dynamic_security import DynamicSecurity
+from service.broker.dynamic_security import DynamicSecurityClient
 from service.core.code_limits import CodeLimits
 from service.core.edge_toml import AgentAccess
 from service.core.enrolment import TrainingDataPolicy
@@ -122,7 +122,7 @@ def curriculum(settings: Settings) -> TrainingDataPolicy:
     """Return how a machine's windows are shared out, and how many there must be."""
     codes = CodeLimits(settings.learn_codes_per_machine, settings.learn_codes_in_model, settings.learn_code_days)
     keep = timedelta(days=settings.retention_days)
-    return TrainingDataPolicy(fewest=settings.min_training_windows, keep=keep, codes=codes)
+    return TrainingDataPolicy(min_windows=settings.min_training_windows, keep=keep, codes=codes)
 
 
 def time_policy(settings: Settings) -> TimePolicy:
@@ -146,11 +146,11 @@ def broker_address(settings: Settings) -> BrokerAddress:
     )
 
 
-def dynamic_security(settings: Settings) -> DynamicSecurity | None:
+def dynamic_security(settings: Settings) -> DynamicSecurityClient | None:
     """Return the way to the broker's security, unless it is none of ours."""
     if settings.broker_dynamic_security is Mode.OFF:
         return None
-    return DynamicSecurity(broker_address(settings), client_id=settings.broker_client_id)
+    return DynamicSecurityClient(broker_address(settings), client_id=settings.broker_client_id)
 
 
 def agent_access(settings: Settings) -> AgentAccess:

@@ -4,7 +4,7 @@ import time
 
 from service.bootstrap.configuration import dynamic_security
 from service.bootstrap.listening import is_loopback
-from service.core.credential import Guard
+from service.core.credential import BrokerAuthState
 from service.errors import InputRejected, Unavailable
 from service.settings import DynamicSecurity, Settings
 
@@ -42,7 +42,7 @@ def require_secured_broker(settings: Settings, *, patience: float = _PATIENCE) -
                 ) from None
             time.sleep(_PAUSE)
             continue
-        if guard is not Guard.ON:
+        if guard is not BrokerAuthState.ON:
             raise InputRejected(
                 f"Refusing to listen on {settings.host}: anybody who reaches the broker may speak as any machine, "
                 f"because {why_not}. {_WAYS_OUT}"

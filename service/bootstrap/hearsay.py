@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from service.core.signal import ChangeEvent, Kind
+from service.core.signal import ChangeEvent, ChangeKind
 from service.flows.access import Authenticator
 from service.flows.base_rates import BaseRates
 from service.flows.champion import ChampionCache
-from service.flows.enrol import Enrolment
+from service.flows.enrol import EnrolmentService
 from service.flows.feed import AlarmEvent, EventBus
 from service.flows.job_watch import JobWatch
 from service.flows.newest import ForecastCache
@@ -28,23 +28,23 @@ class RemoteChangeHandler:
     feed: EventBus
     access: Authenticator
     notify: NotificationService
-    enrolment: Enrolment
+    enrolment: EnrolmentService
     job_watch: JobWatch
 
-    def heard(self, signal: ChangeEvent) -> None:
+    def handle(self, signal: ChangeEvent) -> None:
         """Let whoever it concerns look again."""
-        if signal.kind is Kind.EVENTS_STORED:
+        if signal.kind is ChangeKind.EVENTS_STORED:
             self._arrived(signal)
-        elif signal.kind is Kind.CHAMPION:
+        elif signal.kind is ChangeKind.CHAMPION_CHANGED:
             self.champion.invalidate()
             self._touch_all()  # so that whoever asks next is answered by the new one
-        elif signal.kind is Kind.PERMISSIONS_CHANGED:
+        elif signal.kind is ChangeKind.PERMISSIONS_CHANGED:
             self.access.invalidate_local()
-        elif signal.kind is Kind.HISTORY_LOADED:
+        elif signal.kind is ChangeKind.HISTORY_LOADED:
             self.enrolment.invalidate()
-        elif signal.kind is Kind.SUPPRESSION_CHANGED:
-            self.notify.again(signal.body["site"], signal.body["machine"])
-        elif signal.kind is Kind.JOBS:
+        elif signal.kind is ChangeKind.SUPPRESSION_CHANGED:
+            self.notify.reevaluate(signal.body["site"], signal.body["machine"])
+        elif signal.kind is ChangeKind.JOBS:
             self.job_watch.changed()
 
     def invalidate_all(self) -> None:
@@ -55,7 +55,7 @@ class RemoteChangeHandler:
         self._touch_all()
 
     def _touch_all(self) -> None:
-        self.newest.touch(machine.id for machine in self.machines.all())
+        self.newest.invalidate(machine.id for machine in self.machines.all())
 
     def _arrived(self, signal: ChangeEvent) -> None:
         body = signal.body
@@ -63,7 +63,7 @@ class RemoteChangeHandler:
         self.base_rates.note_late(machine for machine in known if machine)
         touched = [MachineId.parse(name) for name in body.get("machines", ())]
         if touched:
-            self.newest.touch(touched)
+            self.newest.invalidate(touched)
         alarms = [AlarmEvent(MachineId.parse(name), at_us, code) for name, at_us, code in body.get("alarms", ())]
         if alarms or body.get("missed"):
-            self.feed.relay(alarms, missed=body.get("missed", 0))
+            self.feed.publish_remote(alarms, missed=body.get("missed", 0))

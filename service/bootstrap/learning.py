@@ -11,9 +11,9 @@ import numpy as np
 from forecasting.history import HistorySpec
 from forecasting.network import Network
 from service import __version__
-from service.bootstrap.collector import undisturbed
+from service.bootstrap.collector import gc_disabled
 from service.bootstrap.configuration import curriculum, sqlite_url, window_spec
-from service.core.gate import Limits
+from service.core.gate import GateThresholds
 from service.core.job import Progress
 from service.core.samples import Samples
 from service.flows.schooling import DatasetBuilder
@@ -22,7 +22,7 @@ from service.store.catalogue import CatalogueStore
 from service.store.engine import Database
 from service.store.events import EventStore
 from service.store.exams import HoldoutStore
-from service.store.handover import hand_over
+from service.store.handover import write
 from service.store.machines import MachineStore
 from service.store.memories import MemoryStore
 from service.store.versions import VersionStore
@@ -31,9 +31,9 @@ from service.worker.apprentice import RESULT_FILE
 from wire.identity import MachineId
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Load all that learning takes and go once through what else is slow the first time, on nothing much."""
-    with undisturbed():
+    with gc_disabled():
         from service.core import ocdm, resampling  # noqa: PLC0415
         from service.flows import examination, learn  # noqa: F401, PLC0415
         from service.learning.presets import PRESETS  # noqa: PLC0415
@@ -51,7 +51,7 @@ def run_training_job(
     settings: Settings, *, machine: MachineId, now: datetime, folder: Path, told: Callable[[Progress], None]
 ) -> None:
     """Learn a machine in this process, which loads torch and never writes to the database; leave the result."""
-    with undisturbed():
+    with gc_disabled():
         from service.flows.examination import CandidateEvaluation  # noqa: PLC0415 - the serving process never comes here
         from service.flows.learn import CandidateTrainer  # noqa: PLC0415
         from service.learning.presets import PRESETS  # noqa: PLC0415
@@ -86,14 +86,14 @@ def run_training_job(
             versions=VersionStore(database, weights),
             memories=MemoryStore(database),
             examination=CandidateEvaluation(
-                HoldoutStore(database), Limits(max_forgetting=settings.max_forgetting)
+                HoldoutStore(database), GateThresholds(max_forgetting=settings.max_forgetting)
             ),
             weights=weights,
-            recipe=preset.recipe("bat-ocdm", memory=settings.memory_windows),
+            recipe=preset.update_config("bat-ocdm", memory=settings.memory_windows),
             history=HistorySpec(),
             code_version=__version__,
         )
-        candidate = learning.learn(machines.get(machine), now=now, train=fit, told=told)
+        candidate = learning.run(machines.get(machine), now=now, train=fit, told=told)
     finally:
         database.close()
-    hand_over(candidate, folder / RESULT_FILE)
+    write(candidate, folder / RESULT_FILE)

@@ -30,7 +30,7 @@ from service.store.webhooks import WebhookStore
 from service.web.observed import HttpMetrics
 from wire.clock import PlantClock
 from wire.forecasts import ForecastStatus
-from wire.rest.health import Condition
+from wire.rest.health import SystemStatus
 from wire.words import JobState, MachineState
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Metrics(Collector):
     clock: PlantClock
     wall: Callable[[], datetime]
     health: Callable[[], Health]
-    condition: Callable[[], Condition]
+    condition: Callable[[], SystemStatus]
     ingester: Ingester
     desk: ForecastService
     newest: ForecastCache
@@ -81,11 +81,11 @@ class Metrics(Collector):
         yield from self._notices(health.counts)
         yield from self._store(health.counts, condition)
 
-    def _service(self, health: Health, condition: Condition) -> Iterator[Metric]:
+    def _service(self, health: Health, condition: SystemStatus) -> Iterator[Metric]:
         build = {(__version__, platform.python_version()): 1}
         yield gauge("build_info", "Which version runs.", build, "version", "python")
         yield gauge("ready", "Whether events can be taken and forecasts given, as /readyz says.", health.ready)
-        parts = {part: part in health.troubles for part in health.parts}
+        parts = {part: part in health.errors for part in health.parts}
         yield gauge("trouble", "Whether a part is not well; /readyz says why.", parts, "part")
         warnings = dict.fromkeys(health.warnings, 1)
         yield gauge("warning", "What works and is worth a look; /v1/status says why.", warnings, "about")
@@ -103,7 +103,7 @@ class Metrics(Collector):
         }
         yield histogram("http_request_duration_seconds", "Until an answer began.", taken, "method", "route")
 
-    def _ingest(self, counts: Mapping[str, int], condition: Condition) -> Iterator[Metric]:
+    def _ingest(self, counts: Mapping[str, int], condition: SystemStatus) -> Iterator[Metric]:
         stored, lags, backfilled, late = self.ingester.pace.totals()
         believed = lags.all + backfilled
         refused = {name.removeprefix(_REFUSED): n for name, n in counts.items() if name.startswith(_REFUSED)}
@@ -142,14 +142,14 @@ class Metrics(Collector):
         yield gauge("inbox_bytes", "Bytes of the messages that wait for a commit.", size)
         yield gauge("inbox_limit_bytes", "Bytes that may wait.", self.settings.ingest_inbox_mb << 20)
 
-    def _broker(self, condition: Condition) -> Iterator[Metric]:
+    def _broker(self, condition: SystemStatus) -> Iterator[Metric]:
         broker = condition.broker
         yield gauge("broker_connected", "Whether the broker lets us listen.", broker.connected)
         yield counter("broker_dropped_messages", "What the broker has dropped since its start.", broker.dropped)
         yield gauge("broker_queued_messages", "Messages in the broker's store.", broker.queued)
         yield gauge("broker_clients", "Who is connected to the broker.", broker.clients)
 
-    def _fleet(self, condition: Condition) -> Iterator[Metric]:
+    def _fleet(self, condition: SystemStatus) -> Iterator[Metric]:
         agents = condition.agents
         words = ("online", "stale", "offline", "never")
         presence = {word: int(getattr(agents, word)) for word in words} if agents else None
@@ -164,15 +164,15 @@ class Metrics(Collector):
         machines = _told(lambda: self.stores.machines.all(retired=True))
         states = None if machines is None else _each(MachineState, Counter(one.state for one in machines))
         yield gauge("machines", "Machines by how far they are with learning.", states, "state")
-        yield gauge("machines_silent", "Machines that are silent against their rhythm.", len(self.silence.found))
-        twins = self.ingester.twins.seen(self.clock.now())
+        yield gauge("machines_silent", "Machines that are silent against their rhythm.", len(self.silence.silent))
+        twins = self.ingester.twins.recent(self.clock.now())
         yield gauge("machines_contested", "Machines as which two agents speak in turns.", len(twins))
 
     def _forecasts(self, counts: Mapping[str, int]) -> Iterator[Metric]:
         yield counter("forecasts_stored", "Forecasts stored on the grid.", counts["forecasts_stored"])
         yield counter("forecasts_scored", "Forecasts whose outcome was found.", counts["forecasts_scored"])
         machines = _told(self.stores.machines.all)
-        kept = [one for machine in machines or () if (one := self.newest.kept(machine.id))]
+        kept = [one for machine in machines or () if (one := self.newest.get(machine.id))]
         trust = Counter(one.forecast.status for one in kept)
         statuses = None if machines is None else _each(ForecastStatus, trust)
         yield gauge("forecasts", "Newest forecasts by how far to trust them.", statuses, "status")
@@ -184,7 +184,7 @@ class Metrics(Collector):
         yield gauge("model_info", "Which model serves, if any.", {version.name: 1} if version else None, "version")
         learned = len(version.learned) if version else None
         yield gauge("model_machines", "Machines that the model has learned.", learned)
-        figures = (_told(lambda: self.stores.exams.means(version.number)) if version else None) or {}
+        figures = (_told(lambda: self.stores.exams.means(version.id)) if version else None) or {}
         for name in _FIGURES:
             meaning = f"The model's mean {name.replace('_', ' ')} over every machine's newest exam."
             yield gauge(f"model_{name}", meaning, figures.get(name))
@@ -195,7 +195,7 @@ class Metrics(Collector):
     def _notices(self, counts: Mapping[str, int]) -> Iterator[Metric]:
         yield counter("notices_opened", "Notices that were opened.", counts["notices_opened"])
         yield counter("deliveries", "Attempts to deliver a notice.", self.attempts(), "result")
-        waiting = _told(DeliveryStore(self.stores.database).waiting)
+        waiting = _told(DeliveryStore(self.stores.database).backlog)
         number, age = (None, None) if waiting is None else (waiting.number, self._age(waiting.since))
         yield gauge("deliveries_waiting", "Deliveries that are still to be made.", number)
         yield gauge("deliveries_oldest_seconds", "How long the oldest of them has waited.", age)
@@ -204,7 +204,7 @@ class Metrics(Collector):
         states = None if webhooks is None else {"enabled": enabled, "disabled": len(webhooks) - enabled}
         yield gauge("webhooks", "Who is told of notices over HTTP.", states, "state")
 
-    def _store(self, counts: Mapping[str, int], condition: Condition) -> Iterator[Metric]:
+    def _store(self, counts: Mapping[str, int], condition: SystemStatus) -> Iterator[Metric]:
         size = condition.database.size_bytes if condition.database else None
         yield gauge("database_size_bytes", "What the database takes.", size)
         free, total = (condition.disk.free_bytes, condition.disk.total_bytes) if condition.disk else (None, None)

@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from service.bootstrap.configuration import time_policy
+from service.core.principal import can_see as asker_sees
 from service.core.principal import current_sites
-from service.core.principal import sees as asker_sees
 from service.flows.explain import ExplanationService
 from service.flows.export import AlarmExport
 from service.flows.figures import AlarmMetricsService
-from service.flows.fleet import FleetBoard, FleetDependencies
+from service.flows.fleet import FleetDependencies, FleetOverview
 from service.flows.notice_board import NotificationList
-from service.flows.replay import Replay
+from service.flows.replay import QuarantineReplay
 from service.flows.scoped import (
     SiteFilteredBus,
     SiteFilteredFleet,
@@ -34,17 +34,17 @@ from service.flows.webhooks import WebhookService
 from service.store.exports import AlarmExports
 from service.store.strips import HourlyCountStore
 from service.store.webhooks import WebhookStore
-from service.web.parts import Parts
+from service.web.parts import AppServices
 
 if TYPE_CHECKING:
     from service.bootstrap.service import Service
 
 
-def parts_of(service: "Service") -> Parts:
+def parts_of(service: "Service") -> AppServices:
     """Return what the web layer is given."""
     stores, settings, clock = service.stores, service.settings, service.clock
     seen, quarantine = SiteFilteredMachines(stores.machines), SiteFilteredQuarantine(service.quarantine)
-    return Parts(
+    return AppServices(
         machines=seen,
         log=stores.events,
         catalogue=stores.catalogue,
@@ -60,15 +60,19 @@ def parts_of(service: "Service") -> Parts:
         version_desk=VersionService(stores.versions, clock),
         exams=SiteFilteredHoldouts(stores.exams),
         history=service.history,
-        loaded=service.loaded,
+        loaded=service.on_history_loaded,
         scoreboard=Scoreboard(seen, stores.outcomes, clock, service.scoring.grace),
         quarantine=quarantine,
-        replay=Replay(quarantine, stores.events, service.registry, clock, time_policy(settings), service.touched),
+        replay=QuarantineReplay(
+            quarantine, stores.events, service.registry, clock, time_policy(settings), service.on_events_stored
+        ),
         silence=SiteFilteredSilence(service.silence, service.clock.now),
         fleet=SiteFilteredFleet(_board(service)),
         feed=SiteFilteredBus(service.feed),
-        condition=lambda: service.condition.look(current_sites()),
-        figures=AlarmMetricsService(seen, stores.events, clock, settings.shift_starts, service.hush.left_out),
+        condition=lambda: service.condition.read(current_sites()),
+        figures=AlarmMetricsService(
+            seen, stores.events, clock, settings.shift_starts, service.hush.excluded_spans
+        ),
         timelines=TimelineService(seen, stores.events, clock),
         export=AlarmExport(seen, AlarmExports(stores.database), stores.catalogue),
         hush=replace(
@@ -90,7 +94,7 @@ def parts_of(service: "Service") -> Parts:
     )
 
 
-def _board(service: "Service") -> FleetBoard:
+def _board(service: "Service") -> FleetOverview:
     sources = FleetDependencies(
         machines=service.stores.machines,
         strips=HourlyCountStore(service.stores.database),
@@ -102,4 +106,4 @@ def _board(service: "Service") -> FleetBoard:
         stale_after=service.settings.stale_after,
         shelved=service.hush.shelved,
     )
-    return FleetBoard(sources, token=secrets.token_hex(4))
+    return FleetOverview(sources, token=secrets.token_hex(4))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from service.core import secret
 from service.core.bucket import TokenBuckets
-from service.core.hashing import Argon2
+from service.core.hashing import PasswordHasher
 from service.core.principal import Sites
 from service.core.secret import Token, new_token
 from service.errors import InputRejected
@@ -38,7 +38,7 @@ class AuthServices:
     settings: Settings
     database: Database
     clock: PlantClock = field(default_factory=PlantClock)
-    hasher: Argon2 = field(default_factory=Argon2)
+    hasher: PasswordHasher = field(default_factory=PasswordHasher)
     local: Token = field(default_factory=lambda: _token(secret.LOCAL))
     access: Authenticator = field(init=False)
     sign_in: LoginService = field(init=False)
@@ -59,7 +59,7 @@ class AuthServices:
             users, sessions, self.hasher, self.access, wall_now, lasts=timedelta(days=settings.session_days)
         )
         self.people = UserService(
-            users, keys, self.hasher, self.access, wall_now, forgive=self.sign_in.tries.forgive
+            users, keys, self.hasher, self.access, wall_now, reset_throttle=self.sign_in.throttle.forgive
         )
         rate, burst = settings.rate_per_second, settings.rate_burst
         self.door = AuthConfig(
@@ -79,7 +79,7 @@ class AuthServices:
 
     def write_local_token(self) -> None:
         """Write the local key where only the service's own user can read it; ``alarmcast admin`` looks there."""
-        path = key_file(self.settings.data_dir)
+        path = local_token_file(self.settings.data_dir)
         fresh = path.with_suffix(f".{os.getpid()}")
         with contextlib.suppress(FileNotFoundError):
             fresh.unlink()
@@ -90,20 +90,20 @@ class AuthServices:
 
     def remove_local_token(self) -> None:
         """Remove the local key, unless another process has left its own since."""
-        path = key_file(self.settings.data_dir)
+        path = local_token_file(self.settings.data_dir)
         with contextlib.suppress(OSError):
             if path.read_text(encoding="ascii").strip() == str(self.local):
                 path.unlink()
 
 
-def key_file(data_dir: Path) -> Path:
+def local_token_file(data_dir: Path) -> Path:
     """Return where a running service leaves its local key."""
     return data_dir / "admin.token"
 
 
 def local_token(data_dir: Path) -> str:
     """Return the key of the service that works in a folder, or say in a sentence who may read it."""
-    path = key_file(data_dir)
+    path = local_token_file(data_dir)
     try:
         return path.read_text(encoding="ascii").strip()
     except (OSError, ValueError) as error:

@@ -16,7 +16,7 @@ from alarmcast import AsyncClient
 from service import __version__
 from service.bootstrap.backups import BackupWatch
 from service.bootstrap.cluster import ClusterCallbacks, PostgresCluster, SingleProcess, process_info
-from service.bootstrap.collector import limit_heaps, settle, undisturbed
+from service.bootstrap.collector import freeze, gc_disabled, limit_heaps
 from service.bootstrap.condition import StatusService
 from service.bootstrap.configuration import (
     agent_access,
@@ -39,21 +39,21 @@ from service.bootstrap.vitals import health_of
 from service.broker.announcer import ForecastPublisher
 from service.broker.inbox import BatchLimits, InboxLimits
 from service.broker.ingester import Ingester
-from service.broker.link import Link, SubscriptionMode
+from service.broker.link import MqttClient, SubscriptionMode
 from service.broker.watch import BrokerStats
 from service.core.addresses import network_of
 from service.core.health import Health
 from service.core.job import Job
 from service.core.machine import Machine
 from service.core.notice import HysteresisPolicy
-from service.core.process import Lease, Report
+from service.core.process import HealthReport, Lease
 from service.core.receivers import Receivers
-from service.core.signal import ChangeEvent, Kind
+from service.core.signal import ChangeEvent, ChangeKind
 from service.flows.base_rates import BaseRates
 from service.flows.champion import ChampionCache
 from service.flows.clock_check import ClockCheck
 from service.flows.credentials import CredentialService
-from service.flows.enrol import Enrolment, wall_now
+from service.flows.enrol import EnrolmentService, wall_now
 from service.flows.feed import EventBus
 from service.flows.forecast import ForecastService
 from service.flows.hush import SuppressionService
@@ -71,14 +71,14 @@ from service.settings import MqttVersion, Settings
 from service.store.acknowledgements import AcknowledgementStore
 from service.store.credentials import CredentialStore
 from service.store.deliveries import DeliveryStore
-from service.store.handover import take_over
+from service.store.handover import read
 from service.store.maintenance import MaintenanceStore
 from service.store.notices import NotificationStore
 from service.store.quarantine import QuarantineStore
 from service.store.retention import RetentionStore
 from service.store.shelves import ShelvingStore
 from service.web.app import NOUNS, VITALS, create_app
-from service.web.observed import HttpMetrics, Observed
+from service.web.observed import HttpMetrics, RequestMiddleware
 from service.worker.apprentice import TrainingProcess
 from service.worker.courier import WebhookSender
 from service.worker.housekeeping import MaintenanceThread
@@ -141,8 +141,8 @@ class Service:
             clock=self.clock,
             policy=time_policy(settings),
             limits=BatchLimits(settings.ingest_batch_events, settings.ingest_batch_ms / 1000),
-            touched=self.touched,
-            late=self._late,
+            touched=self.on_events_stored,
+            late=self._on_late_events,
             inbox=InboxLimits(settings.ingest_receive_maximum, settings.ingest_inbox_mb << 20),
             feed=self.feed,
             stale_after=settings.stale_after,
@@ -150,15 +150,15 @@ class Service:
         self.watch = BrokerStats(queue_alarm=settings.broker_queue_alarm)
         member, hearing = process_info(settings, wall_now()), self._hearing()
         name = settings.broker_client_id
-        self.link = Link(
+        self.link = MqttClient(
             broker_address(settings),
-            client_id=name if hearing is SubscriptionMode.ALL else f"{name}/{member.name}",
+            client_id=name if hearing is SubscriptionMode.EXCLUSIVE else f"{name}/{member.name}",
             receive_maximum=settings.ingest_receive_maximum,
-            deliver=self.ingester.deliver,
+            deliver=self.ingester.on_message,
             watch=self.watch,
             hearing=hearing,
         )
-        self.silence = SilenceDetector(stores.machines, stores.events, self.newest.arrival)
+        self.silence = SilenceDetector(stores.machines, stores.events, self.newest.version)
         self.quarantine = QuarantineStore(stores.database)
         announcer = ForecastPublisher(self.link)
         shelves, windows = ShelvingStore(stores.database), MaintenanceStore(stores.database)
@@ -176,7 +176,7 @@ class Service:
             acknowledgements=acknowledgements,
             clock=self.clock,
             wall=wall_now,
-            habits=HysteresisPolicy(settings.notice_release, timedelta(minutes=settings.notice_quiet_minutes)),
+            policy=HysteresisPolicy(settings.notice_release, timedelta(minutes=settings.notice_quiet_minutes)),
         )
         self.hush = SuppressionService(
             machines=stores.machines,
@@ -185,7 +185,7 @@ class Service:
             acknowledgements=acknowledgements,
             clock=self.clock,
             max_shelving=timedelta(hours=settings.shelf_max_hours),
-            changed=self._hushed,
+            changed=self._on_suppression_changed,
         )
         self.lookout = NotificationThread(self.notify)
         self.courier = WebhookSender(
@@ -201,12 +201,12 @@ class Service:
                 newest=self.newest,
                 machines=stores.machines,
                 stored=stores.forecasts,
-                abroad=announcer,
+                mqtt=announcer,
                 clock=self.clock,
                 step=timedelta(minutes=settings.grid_minutes),
-                home=self.feed if ProcessRole.API in self.roles else None,
-                leads=self.leads,
-                told=(self.notify.told,),
+                local_feed=self.feed if ProcessRole.API in self.roles else None,
+                is_leader=self.is_leader,
+                listeners=(self.notify.on_forecast,),
             )
         )
         self.credentials = CredentialService(
@@ -216,10 +216,12 @@ class Service:
             self.clock,
             agent_access(settings),
         )
-        self.reconciler = Reconciler(self.credentials, connections=lambda: self.link.connections, leads=self.leads)
+        self.reconciler = Reconciler(
+            self.credentials, connections=lambda: self.link.connect_count, leads=self.is_leader
+        )
         self.expiry = CertificateExpiry(settings, broker=lambda: self.link.certificate_ends, now=wall_now)
         self.backups = BackupWatch(settings, now=wall_now)
-        self.enrolment = Enrolment(
+        self.enrolment = EnrolmentService(
             machines=stores.machines,
             enrolments=stores.enrolments,
             jobs=stores.jobs,
@@ -233,16 +235,16 @@ class Service:
         self.worker = TrainingWorker(
             jobs=stores.jobs,
             updates=stores.updates,
-            admit=self._admit,
+            queue_ready=self._admit,
             changed=self._jobs_changed,
             standby=WarmProcessPool(self._apprentice),
-            orders=self._orders,
-            take_over=take_over,
+            job_payload=self._job_payload,
+            take_over=read,
             wall=wall_now,
             plant=self.clock.now,
             folder=settings.data_dir / "learning",
-            learned=self._after_learning,
-            news=self.enrolment.news,
+            on_done=self._after_learning,
+            wake=self.enrolment.wake,
         )
         self.clock_check = clock_check(settings, stores)
         self.housekeeping = MaintenanceThread(
@@ -252,10 +254,10 @@ class Service:
                 stores.database.truncate_wal,
                 lambda: self.clock_check.look(self.clock.now()),
             ],
-            shared=[self.enrolment.schedule],
+            shared=[self.enrolment.queue_refreshes],
             retention=retention(settings, stores),
             clock=self.clock,
-            leads=self.leads,
+            leads=self.is_leader,
             trusted=self.clock_check.trusted,
         )
         self.scoring = ScoringService(
@@ -266,7 +268,7 @@ class Service:
             clock=self.clock,
             grace=timedelta(minutes=settings.scoring_grace_minutes),
         )
-        self.scorekeeper = ScoringThread(self.scoring, leads=self.leads)
+        self.scorekeeper = ScoringThread(self.scoring, leads=self.is_leader)
         self.history = HistoryImporter(
             stores.machines,
             stores.events,
@@ -289,13 +291,15 @@ class Service:
             enrolment=self.enrolment,
             job_watch=self.job_watch,
         )
-        hooks = ClusterCallbacks(self._report, hearsay.heard, hearsay.invalidate_all, self.link.hear_for_all)
+        hooks = ClusterCallbacks(self._report, hearsay.handle, hearsay.invalidate_all, self.link.set_leader)
         self.company: SingleProcess = (
             SingleProcess()
             if stores.database.is_sqlite
             else PostgresCluster(member, stores.database, self.feed, hooks)
         )
-        self.gatehouse.access.told = lambda: self.company.tell(ChangeEvent(Kind.PERMISSIONS_CHANGED))
+        self.gatehouse.access.on_invalidate = lambda: self.company.publish(
+            ChangeEvent(ChangeKind.PERMISSIONS_CHANGED)
+        )
         self.condition = StatusService(
             settings=settings,
             stores=stores,
@@ -305,8 +309,8 @@ class Service:
             watch=self.watch,
             feed=self.feed,
             quarantine=self.quarantine,
-            present=self.company.present,
-            guard=lambda: self.credentials.guard,
+            present=self.company.processes,
+            guard=lambda: self.credentials.auth_state,
         )
         self.traffic = HttpMetrics()
         self.metrics = Metrics(
@@ -315,7 +319,7 @@ class Service:
             clock=self.clock,
             wall=wall_now,
             health=self.health,
-            condition=self.condition.look,
+            condition=self.condition.read,
             ingester=self.ingester,
             desk=self.desk,
             newest=self.newest,
@@ -334,39 +338,40 @@ class Service:
         """The key of whoever runs this process; a running service leaves it in its data folder."""
         return str(self.gatehouse.local)
 
-    def leads(self) -> bool:
+    def is_leader(self) -> bool:
         """Say whether this process does what is done once for all."""
-        return ProcessRole.WORKER in self.roles and self.company.holds(Lease.LEADER)
+        return ProcessRole.WORKER in self.roles and self.company.is_holder(Lease.LEADER)
 
-    def touched(self, machines: Iterable[MachineId]) -> None:
+    def on_events_stored(self, machines: Iterable[MachineId]) -> None:
         """Note that something arrived for these machines, here and elsewhere."""
         names = list(machines)
-        self.newest.touch(names)
+        self.newest.invalidate(names)
         self.company.touched(names)
 
-    def loaded(self, machine: MachineId) -> None:
+    def on_history_loaded(self, machine: MachineId) -> None:
         """Note that a machine's past was loaded: it may be learned now."""
-        self.touched([machine])
+        self.on_events_stored([machine])
         self.enrolment.invalidate()
-        self.company.tell(ChangeEvent(Kind.HISTORY_LOADED))
+        self.company.publish(ChangeEvent(ChangeKind.HISTORY_LOADED))
 
-    def front(self) -> ASGIApp:
+    def asgi_app(self) -> ASGIApp:
         """Return the API with the operators' pages around it; once a process, because NiceGUI is one."""
         if ProcessRole.API not in self.roles:
-            return Observed(self.app, self.traffic)
-        with undisturbed():
+            return RequestMiddleware(self.app, self.traffic)
+        with gc_disabled():
             from service.page.install import is_drawn, mount_pages  # noqa: PLC0415 - not all processes need pages
             from service.page.paced import Visitors  # noqa: PLC0415
             from service.page.reception import PageAuth  # noqa: PLC0415
 
         reception = PageAuth(
-            self.asker, lambda sites: self.asker(self.gatehouse.issue_page_token(sites), "127.0.0.1")
+            self.internal_client,
+            lambda sites: self.internal_client(self.gatehouse.issue_page_token(sites), "127.0.0.1"),
         )
         charge, name = self.gatehouse.door.charge_page, self.gatehouse.door.page_visitor
         visitors = Visitors(charge, name, is_drawn, network_of)
-        return Observed(mount_pages(self.app, reception, visitors), self.traffic)
+        return RequestMiddleware(mount_pages(self.app, reception, visitors), self.traffic)
 
-    def asker(self, key: str, address: str) -> AsyncClient:
+    def internal_client(self, key: str, address: str) -> AsyncClient:
         """Return a client that asks the app in this process as whoever has the key, from where they are."""
         return AsyncClient("http://here", key=key, transport=httpx.ASGITransport(self.app, client=(address, 0)))
 
@@ -398,7 +403,7 @@ class Service:
     def announce(self, address: str) -> None:
         """Tell those who work on the same folder where the service is to be asked, and with which key."""
         self.gatehouse.write_local_token()
-        self.stores.lock.announce(address, self.settings.tls_cert)
+        self.stores.lock.write_address(address, self.settings.tls_cert)
 
     def run(self, listener: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT."""
@@ -407,9 +412,9 @@ class Service:
         # uvicorn raises the signal again once it has stopped; we still have to finish the batch at hand.
         for ending in (signal.SIGTERM, signal.SIGINT):
             signal.signal(ending, lambda *_: None)
-        config = server_config(self.front(), self.settings)  # first: whoever works beside it would slow it down
+        config = server_config(self.asgi_app(), self.settings)  # first: whoever works beside it would slow it down
         config.timeout_graceful_shutdown = 5
-        settle()
+        freeze()
         self.start()
         try:
             limits = ConnectionLimits.of(self.settings, trusted_proxies(self.settings))
@@ -424,9 +429,9 @@ class Service:
     def _hearing(self) -> SubscriptionMode:
         """Say what is listened to at the broker: all, or, where there may be others, a share of it, or in turn."""
         if ProcessRole.INGEST not in self.roles:
-            return SubscriptionMode.NOTHING
+            return SubscriptionMode.NONE
         if self.stores.database.is_sqlite:
-            return SubscriptionMode.ALL
+            return SubscriptionMode.EXCLUSIVE
         return (
             SubscriptionMode.SHARED
             if self.settings.broker_mqtt_version is MqttVersion.V5
@@ -441,17 +446,17 @@ class Service:
         telling: list[BackgroundThread] = [self.lookout, self.courier] if worker else []
         return [*learning, *looking, *telling, *([self.reconciler] if api or worker else [])]
 
-    def _late(self, machines: Iterable[Machine]) -> None:
+    def _on_late_events(self, machines: Iterable[Machine]) -> None:
         found = list(machines)
         self.desk.base_rates.note_late(found)
         self.company.late(found)
 
-    def _hushed(self, site: str, machine: str | None) -> None:
-        self.notify.again(site, machine)
-        self.company.tell(ChangeEvent(Kind.SUPPRESSION_CHANGED, {"site": site, "machine": machine}))
+    def _on_suppression_changed(self, site: str, machine: str | None) -> None:
+        self.notify.reevaluate(site, machine)
+        self.company.publish(ChangeEvent(ChangeKind.SUPPRESSION_CHANGED, {"site": site, "machine": machine}))
 
     def _look_for_silence(self) -> None:
-        self.silence.look(self.clock.now())
+        self.silence.refresh(self.clock.now())
 
     def _delete_stale_files(self) -> None:
         """Delete from this host's folder what nobody needs: let go by another host, or left by who was killed."""
@@ -461,22 +466,22 @@ class Service:
         self.history.sweep(older_than=old)
 
     def _admit(self) -> int:
-        return self.enrolment.admit() if self.leads() else 0
+        return self.enrolment.queue_ready() if self.is_leader() else 0
 
     def _jobs_changed(self) -> None:
         self.job_watch.changed()
-        self.company.tell(ChangeEvent(Kind.JOBS))
+        self.company.publish(ChangeEvent(ChangeKind.JOBS))
 
-    def _report(self, turns: tuple[str, ...]) -> Report:
+    def _report(self, turns: tuple[str, ...]) -> HealthReport:
         health = self.health()
         rate = round(self.ingester.pace.rate(60), 3)
-        return Report(health.ready, health.troubles, turns, rate)
+        return HealthReport(health.ready, health.errors, turns, rate)
 
     def _apprentice(self) -> TrainingProcess:
         compiled = self.settings.data_dir / "learning" / "compiled"
         return TrainingProcess([sys.executable, "-m", "service", "apprentice"], compiled)
 
-    def _orders(self, job: Job) -> dict[str, Any]:
+    def _job_payload(self, job: Job) -> dict[str, Any]:
         return {
             "settings": json.loads(self.settings.model_dump_json()),
             "machine": str(job.machine),

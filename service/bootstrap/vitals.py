@@ -8,7 +8,7 @@ from service.bootstrap.cluster import EVERYTHING
 from service.bootstrap.excess import excess_warnings
 from service.bootstrap.window_check import window_conflict
 from service.core.catalogue import size_warning
-from service.core.credential import Guard
+from service.core.credential import BrokerAuthState
 from service.core.health import Health
 from service.errors import NoChampion, Unavailable
 from service.settings import DynamicSecurity
@@ -29,7 +29,7 @@ _MISSING = {
 def health_of(service: "Service", sees: Callable[[str], bool]) -> Health:
     """Say how every part of a process is; warnings name machines of those sites only that the asker sees."""
     version, trouble = _model(service)
-    troubles = {**_troubles(service), **service.company.troubles, "database": _database_trouble(service)}
+    troubles = {**_troubles(service), **service.company.errors, "database": _database_trouble(service)}
     if service.roles & {ProcessRole.API, ProcessRole.WORKER}:
         troubles["model"] = trouble
     return Health(
@@ -42,20 +42,20 @@ def health_of(service: "Service", sees: Callable[[str], bool]) -> Health:
 
 
 def _troubles(service: "Service") -> dict[str, str | None]:
-    found = {"housekeeping": service.housekeeping.trouble}
+    found = {"housekeeping": service.housekeeping.error}
     if service.roles & {ProcessRole.INGEST, ProcessRole.WORKER}:  # who only answers does not need the broker
-        found["broker"] = service.link.complaint
+        found["broker"] = service.link.error
         found["broker_thread"] = None if service.link.is_alive else "the network thread has ended"
     if ProcessRole.INGEST in service.roles:
         ingester = service.ingester
         found["ingest"] = ingester.complaint or (None if ingester.is_alive else "the ingester has ended")
     if service.roles & {ProcessRole.API, ProcessRole.WORKER}:
-        found["forecasts"] = service.rhythm.trouble
+        found["forecasts"] = service.rhythm.error
     if ProcessRole.WORKER in service.roles:
-        found["learning"] = service.worker.trouble
-        found["scores"] = service.scorekeeper.trouble
-        found["notices"] = service.lookout.trouble
-        found["deliveries"] = service.courier.trouble
+        found["learning"] = service.worker.error
+        found["scores"] = service.scorekeeper.error
+        found["notices"] = service.lookout.error
+        found["deliveries"] = service.courier.error
         found["credentials"] = _credential_trouble(service)
     return found
 
@@ -83,7 +83,7 @@ def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]
         told["clock"] = service.clock_check.warning
     told |= _agent_warnings(service, sees)
     told |= _model_warnings(service, sees)
-    silent = [one for one in service.silence.found if sees(one.machine.site)]
+    silent = [one for one in service.silence.silent if sees(one.machine.site)]
     if silent:
         names = ", ".join(str(one.machine) for one in silent[:10])
         told["silent"] = f"{len(silent)} machines are silent against their rhythm: {names}."
@@ -136,7 +136,7 @@ def _cluster_warnings(service: "Service") -> dict[str, str]:
     if service.stores.database.is_sqlite or ProcessRole.API not in service.roles:
         return {}
     try:
-        present = service.company.present()
+        present = service.company.processes()
     except Unavailable:
         return {}  # that the database is away is said elsewhere
     told: dict[str, str] = {}
@@ -144,7 +144,7 @@ def _cluster_warnings(service: "Service") -> dict[str, str]:
     if missing:
         words = "; ".join(f"no process {_MISSING[role]} (role {role})" for role in sorted(missing))
         told["roles"] = f"Somebody is missing: {words}. Start one: alarmcast serve --roles …"
-    ill = {one.name: one.report.troubles for one in present if not one.report.ready}
+    ill = {one.name: one.report.errors for one in present if not one.report.ready}
     if ill:
         told["processes"] = f"Not well: {'; '.join(f'{name} ({_listed(why)})' for name, why in ill.items())}."
     return told
@@ -157,18 +157,18 @@ def _listed(troubles: Mapping[str, str]) -> str:
 def _credential_trouble(service: "Service") -> str | None:
     """Say what is wrong with who may come in; that the broker is away is said elsewhere."""
     desk = service.credentials
-    if service.settings.broker_dynamic_security is DynamicSecurity.ON and desk.guard is Guard.OFF:
-        return f"broker_dynamic_security is on, but {desk.why_not}"
-    return service.reconciler.trouble if service.link.connected else None
+    if service.settings.broker_dynamic_security is DynamicSecurity.ON and desk.auth_state is BrokerAuthState.OFF:
+        return f"broker_dynamic_security is on, but {desk.unavailable_reason}"
+    return service.reconciler.error if service.link.connected else None
 
 
 def _credential_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
     told: dict[str, str] = {}
     desk = service.credentials
-    if desk.guard is Guard.OFF:
+    if desk.auth_state is BrokerAuthState.OFF:
         told["broker_open"] = (
             f"Anybody who reaches the broker may speak as any machine, as far as this service can tell: "
-            f"{desk.why_not}. To have it guarded: alarmcast admin broker-init"
+            f"{desk.unavailable_reason}. To have it guarded: alarmcast admin broker-init"
         )
     if desk.foreign is not None:
         told["broker_foreign"] = desk.foreign

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from service.broker.link import Link
+from service.broker.link import MqttClient
 from wire.identity import MachineId
 from wire.topics import Channel, topic
 
@@ -11,12 +11,12 @@ from wire.topics import Channel, topic
 class ForecastPublisher:
     """Publishes each machine's newest forecast."""
 
-    link: Link
+    link: MqttClient
 
-    def announce(self, machine: MachineId, encoded: bytes) -> None:
+    def publish(self, machine: MachineId, encoded: bytes) -> None:
         """Replace the machine's retained forecast."""
         self.link.publish(topic(machine, Channel.FORECAST), encoded, retain=True)
 
-    def retract(self, machine: MachineId) -> None:
+    def clear(self, machine: MachineId) -> None:
         """Take the machine's retained forecast away; an HMI must not show it for ever."""
         self.link.publish(topic(machine, Channel.FORECAST), b"", retain=True)

@@ -20,7 +20,7 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.reasoncodes import ReasonCode
 
 from service.broker.address import BrokerAddress
-from service.core.credential import Acl, BrokerAclSnapshot, BrokerClient, Guard, is_managed, rights
+from service.core.credential import Acl, BrokerAclSnapshot, BrokerAuthState, BrokerClient, acls_for, is_managed
 from service.errors import Unavailable
 from wire.codec import exceeds_limit
 from wire.identity import MachineId
@@ -45,7 +45,7 @@ class NotGuarded(Exception):
     """
 
 
-class DynamicSecurity:
+class DynamicSecurityClient:
     """Lets agents in, keeps them out, and tells whom the broker knows."""
 
     def __init__(
@@ -54,14 +54,14 @@ class DynamicSecurity:
         self._address, self._client_id = address, client_id
         self._connect_seconds, self._answer_seconds = connect_seconds, answer_seconds
 
-    def guard(self) -> tuple[Guard, str | None]:
+    def guard(self) -> tuple[BrokerAuthState, str | None]:
         """Ask the broker whether it is guarded, and why it is not if so; :class:`Unavailable` if it is away."""
         try:
             with self._conversation() as talk:
                 talk.ask([{"command": "getDefaultACLAccess"}])
         except NotGuarded as error:
-            return Guard.OFF, str(error)
-        return Guard.ON, None
+            return BrokerAuthState.OFF, str(error)
+        return BrokerAuthState.ON, None
 
     def look(self) -> BrokerAclSnapshot:
         """Return the clients and roles that are ours."""
@@ -159,7 +159,7 @@ class DynamicSecurity:
         with self._guarded() as talk:
             talk.ask([{"command": "disableClient", "username": agent_name(machine)}])
 
-    def straighten(self, machine: MachineId) -> None:
+    def repair_roles(self, machine: MachineId) -> None:
         """Give a machine the rights, the role and the client id that are its own; it has to connect again."""
         name = agent_name(machine)
         with self._guarded() as talk:
@@ -344,7 +344,7 @@ class ControlSession:
 
 def _role(machine: MachineId) -> list[Command]:
     """Make the machine's role, or make it what it should be."""
-    name, allowed = agent_name(machine), acls(rights(machine))
+    name, allowed = agent_name(machine), acls(acls_for(machine))
     return [
         {"command": "createRole", "rolename": name},
         {"command": "modifyRole", "rolename": name, "textname": f"Agent of {machine}", "acls": allowed},

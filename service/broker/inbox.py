@@ -11,9 +11,9 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from threading import Condition, Lock
 
-from service.broker.link import Delivery
+from service.broker.link import MqttMessage
 
-_OTHERS = 60.0  # seconds for which a machine that has spoken is one that may want to speak again
+ACTIVE_WINDOW_S = 60.0  # seconds for which a machine that has spoken is one that may want to speak again
 _PAUSE = 0.002  # seconds in which more may come; shorter ones would only wake two threads in turns
 _NOTED = 1000  # names of machines that flooded
 
@@ -24,7 +24,7 @@ class InboxLimits:
 
     messages: int = 2000
     size: int = 32 << 20
-    patience: float = (
+    timeout_s: float = (
         10.0  # seconds without a commit after which the store is away and waiting holds everything up
     )
 
@@ -44,23 +44,23 @@ class Inbox:
         self._limits = limits
         lock = Lock()
         self._arrived, self._room = Condition(lock), Condition(lock)
-        self._queues: dict[str, deque[Delivery]] = {}
+        self._queues: dict[str, deque[MqttMessage]] = {}
         self._turns: deque[str] = deque()
         self._waiting = self._size = 0
         self._speaker, self._spoke = "", 0.0
-        self._other_spoke = -_OTHERS
+        self._other_spoke = -ACTIVE_WINDOW_S
         self._taken_at = time.monotonic()
         self._closed = False
         self.rejected: Counter[str] = Counter()
 
-    def put(self, delivery: Delivery) -> bool:
+    def put(self, delivery: MqttMessage) -> bool:
         """Take a message in; False if it must go back."""
         machine = delivery.topic.rpartition("/")[0]
         size = len(delivery.payload)
         with self._arrived:
             if self._closed:
                 return True  # and forgotten: the broker was not acked and sends it again to whoever comes next
-            self._note(machine)
+            self._record_sender(machine)
             queue = self._queues.get(machine)
             if self._over_fair_share(len(queue) if queue else 0) or not self._has_room(machine, size):
                 if len(self.rejected) < _NOTED:
@@ -77,12 +77,12 @@ class Inbox:
                 self._arrived.notify()
         return True
 
-    def take(self, limits: BatchLimits, *, timeout: float) -> list[Delivery]:
+    def take(self, limits: BatchLimits, *, timeout: float) -> list[MqttMessage]:
         """Return the next messages, machines taking turns; empty if none came in time."""
         with self._arrived:
             if not self._waiting:
                 self._arrived.wait(timeout)
-        taken: list[Delivery] = []
+        taken: list[MqttMessage] = []
         events, deadline = 0, time.monotonic() + limits.seconds
         while True:
             before = len(taken)
@@ -111,7 +111,7 @@ class Inbox:
         """How many bytes wait."""
         return self._size
 
-    def _next(self) -> Delivery:
+    def _next(self) -> MqttMessage:
         machine = self._turns.popleft()
         queue = self._queues[machine]
         delivery = queue.popleft()
@@ -128,7 +128,7 @@ class Inbox:
         while self._waiting >= self._limits.messages or self._size + size > self._limits.size:
             if self._closed or (machine not in self._queues and self._waiting < 2 * self._limits.messages):
                 return True
-            if time.monotonic() - self._taken_at > self._limits.patience:
+            if time.monotonic() - self._taken_at > self._limits.timeout_s:
                 return False
             self._room.wait(0.1)
         return True
@@ -136,17 +136,17 @@ class Inbox:
     def _over_fair_share(self, own: int) -> bool:
         """Three quarters full, most of it one machine's, and others are about: they need the last quarter."""
         crowded = 4 * self._waiting >= 3 * self._limits.messages
-        return crowded and 2 * own > self._waiting and time.monotonic() - self._other_spoke < _OTHERS
+        return crowded and 2 * own > self._waiting and time.monotonic() - self._other_spoke < ACTIVE_WINDOW_S
 
-    def _note(self, machine: str) -> None:
+    def _record_sender(self, machine: str) -> None:
         """Remember when somebody other than the present speaker last spoke."""
         now = time.monotonic()
         if machine != self._speaker:
-            self._other_spoke = self._spoke if self._speaker else -_OTHERS
+            self._other_spoke = self._spoke if self._speaker else -ACTIVE_WINDOW_S
             self._speaker = machine
         self._spoke = now
 
 
-def events_in(delivery: Delivery) -> int:
+def events_in(delivery: MqttMessage) -> int:
     """Return about how many events a message holds, without reading it."""
     return delivery.payload.count(b'"seq"') or 1

@@ -8,21 +8,21 @@ from datetime import timedelta
 from threading import Event, Thread
 
 from service.broker.inbox import BatchLimits, Inbox, InboxLimits
-from service.broker.link import Delivery, Link
+from service.broker.link import MqttClient, MqttMessage
 from service.core.machine import Agent, Machine
 from service.core.pace import IngestStats
 from service.core.recording import IN_TIME, EventRow, WriteResult
 from service.errors import Unavailable
 from service.flows.feed import EventBus
 from service.flows.ports import Recorder
-from service.flows.record_events import IncomingMessage, IngestBatch, IngestResult, Sender, TimePolicy, record
+from service.flows.record_events import IncomingMessage, IngestBatch, IngestResult, Sender, TimePolicy, commit
 from service.flows.registry import MachineCache
 from service.flows.twins import DuplicateAgentDetector
 from wire.acks import acks
 from wire.clock import PlantClock
 from wire.codec import encode
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.topics import Channel, topic
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Ingester:
         self._registry, self._recorder, self._clock = registry, recorder, clock
         self._policy, self._limits, self._touched = policy, limits, touched
         self._late, self._stale_after = late, stale_after
-        self._present: dict[int, Agent] = {}
+        self._agent_states: dict[int, Agent] = {}
         self._inbox = Inbox(inbox or InboxLimits())
         self._feed = feed or EventBus(most_listeners=0)
         self.pace = IngestStats()
@@ -62,15 +62,15 @@ class Ingester:
         self._paid_at = 0.0
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="ingester", daemon=True)
-        self.link: Link | None = None
+        self.link: MqttClient | None = None
         self.counts: Counter[str] = Counter()
         self.complaint: str | None = None
 
-    def deliver(self, delivery: Delivery) -> bool:
+    def on_message(self, delivery: MqttMessage) -> bool:
         """Take a message from the broker; False if there is no room and it must go back."""
         return self._inbox.put(delivery)
 
-    def start(self, link: Link) -> None:
+    def start(self, link: MqttClient) -> None:
         """Begin to work, acking over ``link``."""
         self.link = link
         self._thread.start()
@@ -100,12 +100,12 @@ class Ingester:
         while not self._stopping.is_set():
             deliveries = self._inbox.take(self._limits, timeout=0.2)
             if deliveries:
-                self._settle(deliveries)
+                self._process(deliveries)
             if self._pending_acks and (not len(self._inbox) or time.monotonic() - self._paid_at > _OWE_AT_MOST):
                 self._flush_acks()
         self._flush_acks()
 
-    def _settle(self, deliveries: list[Delivery]) -> None:
+    def _process(self, deliveries: list[MqttMessage]) -> None:
         """Bring messages to their end: committed and acked, or, one by one, quarantined.
 
         None may be left without either: the broker sends no message twice on one connection, and keeps a
@@ -118,13 +118,13 @@ class Ingester:
             self.counts["failed_batches"] += 1
             if len(deliveries) > 1:
                 for delivery in deliveries:
-                    self._settle([delivery])
+                    self._process([delivery])
                 return
             receipt = self._quarantined(deliveries[0], error)
         if receipt is None or self.link is None:
             return  # told to stop: what was not acked will be sent again
         self._late(receipt.late)
-        self._touched(receipt.touched)  # before the acks: who asks after an ack sees what it acked
+        self._touched(receipt.affected)  # before the acks: who asks after an ack sees what it acked
         for machine, ack in receipt.acks:
             sender = Sender(machine, ack.epoch, ack.instance)
             self._pending_acks.setdefault(sender, []).extend(ack.seqs)
@@ -133,30 +133,30 @@ class Ingester:
         for delivery in deliveries:
             self.link.ack(delivery)
         self.counts.update(receipt.counts)
-        self._note(receipt)
+        self._record_metrics(receipt)
 
-    def _note(self, receipt: IngestResult) -> None:
+    def _record_metrics(self, receipt: IngestResult) -> None:
         """Let whoever looks and listens know; nobody may be waited for here."""
-        committed_us = micros(self._clock.now())
+        committed_us = to_us(self._clock.now())
         live: list[int] = []
         backfilled: list[int] = []
-        for row in receipt.fresh:
+        for row in receipt.new_events:
             if row.flag == IN_TIME:
                 ages = live if self._is_live(row, committed_us) else backfilled
                 ages.append(committed_us - row.at_us)
-        self.pace.note(receipt.recorded.stored, live, backfilled)
-        if self._feed.listened:
-            self._feed.raised(receipt.fresh, receipt.machines.values())
+        self.pace.record(receipt.recorded.stored, live, backfilled)
+        if self._feed.has_subscribers:
+            self._feed.publish_alarms(receipt.new_events, receipt.machines.values())
 
     def _is_live(self, row: EventRow, now_us: int) -> bool:
         """Say whether an event was raised while its agent was connected, and is not from a backlog or an old log.
 
         Where the beginning of the connection is not known, an event is live if it is young.
         """
-        agent = self._present.get(row.machine)
+        agent = self._agent_states.get(row.machine)
         if agent is None or agent.connected_at is None:
             return now_us - row.at_us < _YOUNG_US
-        return row.at_us >= micros(agent.connected_at)
+        return row.at_us >= to_us(agent.connected_at)
 
     def _flush_acks(self) -> None:
         """Tell the agents what is committed: at once where nothing waits, else together with what comes next.
@@ -171,17 +171,17 @@ class Ingester:
                 if self.link is not None:
                     self.link.publish(topic(sender.machine, Channel.ACKS), encode(ack))
 
-    def _committed(self, deliveries: list[Delivery]) -> IngestResult | None:
+    def _committed(self, deliveries: list[MqttMessage]) -> IngestResult | None:
         """Judge and commit, waiting for a store that is away; the broker holds back while nothing is acked."""
         wait = _RETRY_AT_LEAST
         while True:
             intake = IngestBatch(
-                self._clock.now(), self._policy, self._registry, self.twins, self._present, self._stale_after
+                self._clock.now(), self._policy, self._registry, self.twins, self._agent_states, self._stale_after
             )
             try:
                 for delivery in deliveries:
-                    intake.take(_incoming(delivery))
-                receipt = record(intake, recorder=self._recorder)
+                    intake.add(_incoming(delivery))
+                receipt = commit(intake, recorder=self._recorder)
             except Unavailable as error:
                 self.complaint = str(error)
                 self._flush_acks()  # what is committed must not wait for what cannot be
@@ -191,20 +191,20 @@ class Ingester:
                 wait = min(wait * 2, _RETRY_AT_MOST)
             else:
                 self.complaint = None
-                self._present |= intake.recording.told
+                self._agent_states |= intake.write.agent_states
                 return receipt
 
-    def _quarantined(self, delivery: Delivery, error: Exception) -> IngestResult:
+    def _quarantined(self, delivery: MqttMessage, error: Exception) -> IngestResult:
         """Keep a message that breaks us, unread, and let it go; its agent, if it has one, keeps it too."""
         intake = IngestBatch(self._clock.now(), self._policy, self._registry)
-        intake.refuse(_incoming(delivery), "internal", repr(error))
+        intake.reject(_incoming(delivery), "internal", repr(error))
         try:
-            return record(intake, recorder=self._recorder)
+            return commit(intake, recorder=self._recorder)
         except Exception:
             log.exception("could not even quarantine a message of %d bytes", len(delivery.payload))
             self.counts["dropped"] += 1
             return IngestResult([], set(), set(), WriteResult(0, 0, 0), Counter())
 
 
-def _incoming(delivery: Delivery) -> IncomingMessage:
+def _incoming(delivery: MqttMessage) -> IncomingMessage:
     return IncomingMessage(delivery.topic, delivery.payload, delivery.retained)

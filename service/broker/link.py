@@ -33,7 +33,7 @@ _NO_LIMIT = 1 << 28  # MQTT's own
 _EVENTS, _STATES = every_machine(Channel.EVENTS), every_machine(Channel.STATE)
 
 
-class Delivery(NamedTuple):
+class MqttMessage(NamedTuple):
     """A message and what it takes to ack it to the broker."""
 
     generation: int
@@ -47,17 +47,17 @@ class Delivery(NamedTuple):
 class SubscriptionMode(Enum):
     """What a process listens to at the broker."""
 
-    ALL = "all"  # events and states, alone, in a session that outlives the process
+    EXCLUSIVE = "all"  # events and states, alone, in a session that outlives the process
     SHARED = "shared"  # a share of the events; states while it is its turn
     LEADER_ONLY = "in turn"  # events and states, while it is its turn: MQTT 3.1.1 has no shares
-    NOTHING = "nothing"  # it only speaks
+    NONE = "nothing"  # it only speaks
 
 
-_ALWAYS = {SubscriptionMode.ALL: (_EVENTS, _STATES), SubscriptionMode.SHARED: (SHARED_EVENTS,)}
+_ALWAYS = {SubscriptionMode.EXCLUSIVE: (_EVENTS, _STATES), SubscriptionMode.SHARED: (SHARED_EVENTS,)}
 _IN_TURN = {SubscriptionMode.SHARED: (_STATES,), SubscriptionMode.LEADER_ONLY: (_EVENTS, _STATES)}
 
 
-class Link:
+class MqttClient:
     """One paho client, reconnecting for ever; ``connected`` and ``complaint`` tell how it is.
 
     Who is one of several has a session that ends with its connection: what it had not acked then goes to nobody
@@ -71,9 +71,9 @@ class Link:
         *,
         client_id: str,
         receive_maximum: int,
-        deliver: Callable[[Delivery], bool],
+        deliver: Callable[[MqttMessage], bool],
         watch: BrokerStats,
-        hearing: SubscriptionMode = SubscriptionMode.ALL,
+        hearing: SubscriptionMode = SubscriptionMode.EXCLUSIVE,
     ) -> None:
         self._address, self._deliver, self._watch = address, deliver, watch
         self.client_id = client_id
@@ -85,10 +85,10 @@ class Link:
         self._subscribing: int | None = None
         self._had_session = False
         self._packet_limit = _NO_LIMIT  # bytes; MQTT 5 brokers state theirs when we connect
-        self.connections = 0  # how often we were connected; whoever must look again after each can count
+        self.connect_count = 0  # how often we were connected; whoever must look again after each can count
         self.connected = self._may_publish = False
         self._answered = False  # whether the broker has answered on this connection; a TLS port only hangs up
-        self.complaint: str | None = f"not connected yet to the broker at {address.host}:{address.port}"
+        self.error: str | None = f"not connected yet to the broker at {address.host}:{address.port}"
         self.certificate_ends: datetime | None = None  # of the broker's, where we speak TLS
         self._client = self._build(client_id)
 
@@ -125,13 +125,13 @@ class Link:
             return
         self._client.publish(topic, payload, qos=1, retain=retain)
 
-    def ack(self, delivery: Delivery) -> None:
+    def ack(self, delivery: MqttMessage) -> None:
         """Ack a message to the broker, unless it came over a connection that is gone."""
         with self._lock:
             if delivery.generation == self._generation:
                 self._client.ack(delivery.mid, delivery.qos)
 
-    def hear_for_all(self, mine: bool) -> None:  # noqa: FBT001 - it is all that is said
+    def set_leader(self, mine: bool) -> None:  # noqa: FBT001 - it is all that is said
         """Listen from now on to what one process hears for all, or no longer: the states of agents, at least.
 
         The broker first tells the states that it has kept.
@@ -153,14 +153,14 @@ class Link:
     def _on_connect(self, client: mqtt.Client, _data: Any, flags: Any, reason: ReasonCode, props: Any) -> None:
         self._answered = True
         if reason.is_failure:
-            self.complaint = f"the broker at {self._address.host}:{self._address.port} refused: {reason}"
-            log.error(self.complaint)
+            self.error = f"the broker at {self._address.host}:{self._address.port} refused: {reason}"
+            log.error(self.error)
             return
         self.certificate_ends = _ends(client)
         self._packet_limit = getattr(props, "MaximumPacketSize", _NO_LIMIT)
         # A resumed session delivers what it kept before it answers our subscription; acks must flow by then.
         self._may_publish = True
-        if self._had_session and not flags.session_present and self._hearing is SubscriptionMode.ALL:
+        if self._had_session and not flags.session_present and self._hearing is SubscriptionMode.EXCLUSIVE:
             log.warning("the broker has forgotten our session; agents will send again what it kept")
             self._watch.session_lost()
         with self._lock:
@@ -176,14 +176,14 @@ class Link:
             return  # a broker may keep its counters to itself
         refused = [str(reason) for reason in reasons if reason.is_failure]
         if refused:
-            self.complaint = f"the broker refused a subscription: {', '.join(refused)}"
-            log.error(self.complaint)
+            self.error = f"the broker refused a subscription: {', '.join(refused)}"
+            log.error(self.error)
             return
         self._mark_connected()
 
     def _mark_connected(self) -> None:
-        self.connected, self.complaint = True, None
-        self.connections += 1
+        self.connected, self.error = True, None
+        self.connect_count += 1
         self._had_session = True
         log.info("connected to the broker at %s:%d", self._address.host, self._address.port)
 
@@ -197,23 +197,23 @@ class Link:
         if hint is not None:
             self._complain(hint)
         else:
-            self.complaint = f"no connection to the broker at {self._address.host}:{self._address.port}: {reason}"
+            self.error = f"no connection to the broker at {self._address.host}:{self._address.port}: {reason}"
 
     def _on_connect_fail(self, _client: mqtt.Client, _data: Any) -> None:
         error = sys.exc_info()[1]  # paho calls this where it handles it
         self._complain(f"no connection to the broker at {self._address.host}:{self._address.port}: {error}")
 
     def _complain(self, complaint: str) -> None:
-        if complaint != self.complaint:
+        if complaint != self.error:
             log.warning("%s", complaint)
-        self.complaint = complaint
+        self.error = complaint
 
     def _on_message(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
         try:
             topic = message.topic
         except UnicodeDecodeError:
             topic = "\ufffd"
-        delivery = Delivery(
+        delivery = MqttMessage(
             self._generation,
             message.mid,
             message.qos,
@@ -225,7 +225,7 @@ class Link:
             self.ack(delivery)  # it goes back: its agent was not acked and will send it again
 
     def _on_figure(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
-        self._watch.figure(message.topic, bytes(message.payload))
+        self._watch.update(message.topic, bytes(message.payload))
 
     # --- small parts ---------------------------------------------------------------------------------
 
@@ -234,7 +234,9 @@ class Link:
         return [*_ALWAYS.get(self._hearing, ()), *in_turn]
 
     def _build(self, client_id: str) -> mqtt.Client:
-        lasting = {} if self._address.speaks_v5 else {"clean_session": self._hearing is not SubscriptionMode.ALL}
+        lasting = (
+            {} if self._address.speaks_v5 else {"clean_session": self._hearing is not SubscriptionMode.EXCLUSIVE}
+        )
         client = self._address.client(client_id, manual_ack=True, **lasting)
         client.reconnect_delay_set(random.uniform(0.2, 0.5), random.uniform(3, 5))  # type: ignore[arg-type]  # noqa: S311
         # No limit of paho's: at every PUBACK it would look through all that is under way for what may follow.
@@ -250,7 +252,7 @@ class Link:
     def _lasting_session_arguments(self) -> dict[str, Any]:
         if not self._address.speaks_v5:
             return {}
-        lasts = self._hearing is SubscriptionMode.ALL
+        lasts = self._hearing is SubscriptionMode.EXCLUSIVE
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _SESSION_SECONDS if lasts else 0
         properties.ReceiveMaximum = self._receive_maximum

@@ -16,7 +16,7 @@ from service.broker.initial import ADMIN_PASSWORD, MEMORY, SERVICE_PASSWORD, put
 from service.errors import Conflict, InputRejected
 
 
-def mend(folder: Path, *, at: datetime) -> Path | None:
+def repair(folder: Path, *, at: datetime) -> Path | None:
     """Write a new memory for the passwords in a folder of ``broker-init``; return where the damaged one is kept.
 
     One that is whole is left alone. The new one belongs to whom the folder of the broker's data belongs.

@@ -11,7 +11,7 @@ from service.broker.address import BrokerAddress
 from wire.topics import Channel, every_machine
 
 
-def refusal(address: BrokerAddress, *, client_id: str, seconds: float) -> str | None:
+def connection_error(address: BrokerAddress, *, client_id: str, seconds: float) -> str | None:
     """Return why the broker does not let us in and listen, or None if it does.
 
     Under a name of its own and without a session, because of two clients of one name the broker drops the first.

@@ -22,7 +22,7 @@ class BrokerStats:
         self.oversize = 0  # messages that were not published because they are above the limit
         self._oversize_topic, self._oversize_at = "", -_REMEMBERS
 
-    def figure(self, topic: str, payload: bytes) -> None:
+    def update(self, topic: str, payload: bytes) -> None:
         """Take one figure; what is no number is none."""
         if topic not in _NAMES or not payload.strip().isdigit():
             return

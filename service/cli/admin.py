@@ -6,7 +6,7 @@ import typer
 
 from service.bootstrap.configuration import client_key, load_settings
 from service.cli import enrol, machine, model, notice, people
-from service.cli.api import api, remember
+from service.cli.api import api, set_options
 from service.cli.arguments import DataDir, File, read
 
 app = typer.Typer(help="Machines, catalogue, history, learning, people.", no_args_is_help=True)
@@ -25,7 +25,7 @@ def admin(
     ] = None,
 ) -> None:
     """Machines, catalogue, history, learning, people."""
-    remember(url, key or client_key())
+    set_options(url, key or client_key())
 
 
 app.command("enrol")(enrol.enrol)

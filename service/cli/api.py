@@ -30,7 +30,7 @@ def api(settings: Settings) -> Iterator[Client]:
     """
     asked = _elsewhere() or _here(settings)
     if asked is not None:
-        with _told(asked.url, "does not answer"), asked.client() as client:
+        with _map_errors(asked.url, "does not answer"), asked.client() as client:
             yield client
         return
     is_new = not settings.data_dir.exists()
@@ -39,7 +39,7 @@ def api(settings: Settings) -> Iterator[Client]:
             typer.echo(f"No service runs here; {settings.data_dir} is new and empty.", err=True)
         service = Service(settings, stores)
         here = Client("http://here", key=service.key, transport=InProcess(service.app))
-        with _told("http://here", "does not answer"), here as client:
+        with _map_errors("http://here", "does not answer"), here as client:
             yield client
 
 
@@ -49,12 +49,12 @@ def running_api(settings: Settings) -> Iterator[Client]:
     asked = _elsewhere() or _here(settings)
     if asked is None:
         raise Unavailable("No service is running, and only a running one learns. Start it: alarmcast serve")
-    with _told(asked.url, "no longer answers"), asked.client() as client:
+    with _map_errors(asked.url, "no longer answers"), asked.client() as client:
         yield client
 
 
 @dataclass(frozen=True)
-class Asked:
+class ServiceAddress:
     """A service that is running, the key to ask it with, and the certificate that it has told us it shows."""
 
     url: str
@@ -67,17 +67,17 @@ class Asked:
         return Client(self.url, key=self.key, timeout=timeout, transport=httpx.HTTPTransport(verify=verify))
 
 
-def _elsewhere() -> Asked | None:
+def _elsewhere() -> ServiceAddress | None:
     """Return the service that the command names with ``--url``, if it names one."""
     told = _options()
     if told.url is None:
         return None
     if told.key is None:
         raise InputRejected(f"To ask the service at {told.url}, give an API key: --key, or ALARMCAST_KEY.")
-    return Asked(told.url, told.key)
+    return ServiceAddress(told.url, told.key)
 
 
-def _here(settings: Settings) -> Asked | None:
+def _here(settings: Settings) -> ServiceAddress | None:
     """Return the service that works on the same database, if one does, with the key that it left for us."""
     running = _running(settings)
     if running is None:
@@ -95,7 +95,7 @@ class Options(NamedTuple):
 _global_options: ContextVar[Options] = ContextVar("options", default=Options())  # noqa: B039 - a frozen tuple
 
 
-def remember(url: str | None, key: str | None) -> None:
+def set_options(url: str | None, key: str | None) -> None:
     """Let the command that follows ask there, and with this key."""
     _global_options.set(Options(url, key))
 
@@ -105,7 +105,7 @@ def _options() -> Options:
 
 
 @contextmanager
-def _told(address: str, silence: str) -> Iterator[None]:
+def _map_errors(address: str, silence: str) -> Iterator[None]:
     try:
         yield
     except Unreachable as failure:
@@ -114,7 +114,7 @@ def _told(address: str, silence: str) -> Iterator[None]:
         raise InputRejected(str(error)) from None
 
 
-def _running(settings: Settings) -> Asked | None:
+def _running(settings: Settings) -> ServiceAddress | None:
     """Return where to find the service that works on the same database, if one does.
 
     On SQLite the holder of the lock has left it there; on PostgreSQL it is where the settings say, or nowhere.
@@ -126,12 +126,12 @@ def _running(settings: Settings) -> Asked | None:
         except DatabaseInUse as error:
             if error.url is None:
                 raise
-            return Asked(error.url, certificate=Path(error.certificate) if error.certificate else None)
+            return ServiceAddress(error.url, certificate=Path(error.certificate) if error.certificate else None)
         except OSError:
             return None  # whatever is wrong with the folder is said where it is opened
         return None
     scheme = "https" if settings.tls_cert else "http"
-    running = Asked(f"{scheme}://{settings.host}:{settings.port}", certificate=settings.tls_cert)
+    running = ServiceAddress(f"{scheme}://{settings.host}:{settings.port}", certificate=settings.tls_cert)
     try:
         with running.client(httpx.Timeout(5)) as client:
             client.health.live()

@@ -9,16 +9,16 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from service.bootstrap.learning import rehearse, run_training_job
+from service.bootstrap.learning import run_training_job, warm_up
 from service.errors import InputRejected, ServiceError, TrainingFailed
 from service.settings import Settings
 from wire.identity import MachineId
 
 
-def apprentice() -> None:
+def train_job() -> None:
     """Get ready, read orders from standard input, learn one machine, tell progress on standard output."""
     _lower_priority()
-    rehearse()
+    warm_up()
     line = sys.stdin.readline()
     if not line:
         return  # the service has ended, or nobody came

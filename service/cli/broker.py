@@ -26,7 +26,7 @@ from service.broker.initial import (
     service_configuration,
     write,
 )
-from service.broker.mending import mend
+from service.broker.mending import repair
 from service.cli.arguments import BrokerOwner, DataDir, broker_owner
 from service.errors import Conflict, InputRejected
 from service.flows.credentials import adopt
@@ -134,7 +134,7 @@ def broker_repair(
 ) -> None:
     """Write a damaged memory of the plugin anew, for the passwords in FOLDER; first stop the broker."""
     try:
-        aside = mend(folder, at=datetime.now(UTC))
+        aside = repair(folder, at=datetime.now(UTC))
     except OSError as error:
         raise InputRejected(f"{folder / 'data' / MEMORY} cannot be mended: {error}.") from None
     if aside is not None:
@@ -164,7 +164,7 @@ def broker_adopt(
         if credentials.known_installation() is None:
             raise InputRejected("The database has not met a guarded broker yet. Start the service on it first.")
         known = {one.name for one in credentials.all()}
-        admitted = {name for name, holder in guarded.holders.items() if holder.enabled}
+        admitted = {name for name, holder in guarded.clients.items() if holder.enabled}
         typer.echo(
             f"The broker lets in {len(admitted)} machines; the database knows {len(admitted & known)} of them."
         )

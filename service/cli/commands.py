@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from service.bootstrap.collector import undisturbed
+from service.bootstrap.collector import gc_disabled
 
 # Where each lives: a function, or a group of its own.
 _COMMANDS = {
@@ -34,7 +34,7 @@ class LazyGroup(TyperGroup):
         if cmd_name not in _COMMANDS:
             return None
         module, _, name = _COMMANDS[cmd_name].partition(":")
-        with undisturbed():
+        with gc_disabled():
             found = getattr(import_module(module), name)
         group = found if isinstance(found, typer.Typer) else _alone(found)
         command = get_command(group)

@@ -10,7 +10,7 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from service.store.transfer.copying import copy_store
 from service.store.transfer.side import opened
-from service.store.transfer.told import Stage, Told
+from service.store.transfer.told import CopyProgress, CopyStage
 
 _HOW = "a data folder, or a URL; leave its password to PGPASSWORD or .pgpass, where no list shows it"
 _LINES_A_TABLE = 10
@@ -34,7 +34,7 @@ def copy_database(
 
 
 @contextmanager
-def _shown() -> Iterator[Told]:
+def _shown() -> Iterator[CopyProgress]:
     """Yield what shows how far the copy is: a bar on a terminal, a few plain lines for each table elsewhere."""
     if not Console().is_terminal:
         yield _in_lines()
@@ -42,16 +42,16 @@ def _shown() -> Iterator[Told]:
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), transient=True) as progress:
         bar = progress.add_task("Opening", total=None)
 
-        def told(stage: Stage, table: str, rows: int, of: int) -> None:
+        def told(stage: CopyStage, table: str, rows: int, of: int) -> None:
             progress.update(bar, description=f"{stage} {table}", completed=rows, total=of)
 
         yield told
 
 
-def _in_lines() -> Told:
+def _in_lines() -> CopyProgress:
     last = ("", 0)
 
-    def told(stage: Stage, table: str, rows: int, of: int) -> None:
+    def told(stage: CopyStage, table: str, rows: int, of: int) -> None:
         nonlocal last
         line = (f"{stage} {table}", rows * _LINES_A_TABLE // of if of else _LINES_A_TABLE)
         if of and line != last:

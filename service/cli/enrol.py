@@ -151,7 +151,7 @@ def _watch(settings: Settings, number: int) -> None:
     said = ""
     with running_api(settings) as client, Progress(*columns, transient=True) as progress:
         bar = progress.add_task(f"Job {number}", total=None)
-        for job in client.jobs.follow(number):
+        for job in client.jobs.stream(number):
             _show(progress, bar, job)
             if job.state in _OPEN and (words := _waits_for(job)) != said:
                 progress.console.print(words, markup=False, highlight=False, soft_wrap=True)

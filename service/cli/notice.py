@@ -86,7 +86,7 @@ def maintenance(
     site, slash, machine = where.partition("/")
     end, begin = moment(until), moment(start) if start else None
     with api(load_settings(data_dir=data_dir)) as client:
-        made = client.maintenance.plan(
+        made = client.maintenance.create(
             site, machine=machine if slash else None, since=begin, until=end, reason=reason
         )
     span = f"from {isoformat(made.start)} until {isoformat(made.until)}"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.series import AlarmSeries
-from service.core.alarm_rate import alarms_a_day, band
+from service.core.alarm_rate import alarms_per_day, band
 from service.core.chatter import Burst, bursts, by_code, chattering
 from service.core.flood import WINDOW, Flood, floods, within_window
 from service.core.plant_time import TimeBins
@@ -18,7 +18,7 @@ from wire.words import RateBand
 
 
 @dataclass(frozen=True)
-class Tally:
+class AlarmCounts:
     """What is counted; ``watched_us`` and ``flood_us`` are the time of machines, ``peak`` is of one machine.
 
     A single code has no floods: they are made of whatever comes.
@@ -26,7 +26,7 @@ class Tally:
 
     alarms: int = 0
     machines: int = 0
-    watched_us: int = 0
+    monitored_us: int = 0
     peak: int = 0
     floods: int | None = 0
     flood_us: int | None = 0
@@ -34,11 +34,11 @@ class Tally:
     chattering: int = 0
     standing: int = 0
 
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(
+    def __add__(self, other: "AlarmCounts") -> "AlarmCounts":
+        return AlarmCounts(
             self.alarms + other.alarms,
             self.machines + other.machines,
-            self.watched_us + other.watched_us,
+            self.monitored_us + other.monitored_us,
             max(self.peak, other.peak),
             None if self.floods is None or other.floods is None else self.floods + other.floods,
             None if self.flood_us is None or other.flood_us is None else self.flood_us + other.flood_us,
@@ -48,23 +48,25 @@ class Tally:
         )
 
     @property
-    def alarms_a_day(self) -> float | None:
+    def alarms_per_day(self) -> float | None:
         """Alarms a day and machine, or None where too little was watched."""
-        return alarms_a_day(self.alarms, self.watched_us)
+        return alarms_per_day(self.alarms, self.monitored_us)
 
     @property
     def band(self) -> RateBand | None:
         """The band of the rate; a single code's share of the rate has none."""
-        rate = self.alarms_a_day
+        rate = self.alarms_per_day
         return None if rate is None or self.floods is None else band(rate)
 
     @property
     def flood_share(self) -> float | None:
         """The share of the watched time in which there was a flood."""
-        return None if self.flood_us is None or not self.watched_us else min(1.0, self.flood_us / self.watched_us)
+        return (
+            None if self.flood_us is None or not self.monitored_us else min(1.0, self.flood_us / self.monitored_us)
+        )
 
 
-class Observed:
+class MachineAlarms:
     """A machine's alarms and what they make; from a lead before the span, so that what began earlier is known."""
 
     def __init__(self, series: AlarmSeries) -> None:
@@ -111,7 +113,9 @@ class Observed:
         return np.asarray(times[codes == run.code], dtype=np.int64)
 
 
-def tallies(seen: Observed, slices: TimeBins, watched: tuple[int, int]) -> Iterator[tuple[int, Tally]]:
+def count_by_slice(
+    seen: MachineAlarms, slices: TimeBins, watched: tuple[int, int]
+) -> Iterator[tuple[int, AlarmCounts]]:
     """Yield what each group of slices comes to; alarms count wherever they fall, time only while watched.
 
     A flood and a standing alarm count in every group that they touch, and once in the total.
@@ -140,10 +144,10 @@ def tallies(seen: Observed, slices: TimeBins, watched: tuple[int, int]) -> Itera
         standing_counts[touched[touched >= 0]] += 1
     table = (alarms, alarms > 0, times, peaks, flood_counts, wet, flooded, loud, standing_counts)
     for group, row in zip(groups.tolist(), np.stack(table, axis=1).tolist(), strict=True):
-        yield group, Tally(*row)
+        yield group, AlarmCounts(*row)
 
 
-def count_by_code(seen: Observed, slices: TimeBins) -> Iterator[tuple[int, Tally]]:
+def count_by_code(seen: MachineAlarms, slices: TimeBins) -> Iterator[tuple[int, AlarmCounts]]:
     """Yield what each code comes to; the time watched is left to whoever knows the whole."""
     series = seen.series
     inside = slices.bin_index(series.times) >= 0
@@ -158,7 +162,7 @@ def count_by_code(seen: Observed, slices: TimeBins) -> Iterator[tuple[int, Tally
     for run in seen.standing:
         if (slices.bin_index(seen.moments_of(run)) >= 0).any():
             lasting[run.code] = lasting.get(run.code, 0) + 1
-    blank = Tally(machines=1, floods=None, flood_us=None)
+    blank = AlarmCounts(machines=1, floods=None, flood_us=None)
     for place, code in enumerate(codes.tolist()):
         yield (
             code,

@@ -14,7 +14,7 @@ LEAST_TIME = timedelta(minutes=30)
 _MICROSECOND, _DAY = timedelta(microseconds=1), timedelta(days=1)
 
 
-def alarms_a_day(alarms: int, watched_us: int) -> float | None:
+def alarms_per_day(alarms: int, watched_us: int) -> float | None:
     """Return the alarms of a machine in 24 hours, or None where it was watched for less than half an hour."""
     if watched_us < LEAST_TIME // _MICROSECOND:
         return None

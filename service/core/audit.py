@@ -5,16 +5,16 @@ from datetime import datetime
 
 
 @dataclass(frozen=True)
-class Deed:
+class AuditRecord:
     """Who did what to which thing, when, from where, and why if they had to say."""
 
     at: datetime
-    who: str
+    actor: str
     action: str
     subject: str
     reason: str | None
     origin: str | None = None
-    number: int = 0
+    id: int = 0
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
-_MOST_KNOWN = 10_000  # askers; those who asked longest ago are forgotten, their buckets being full again
+_MAX_KEYS = 10_000  # askers; those who asked longest ago are forgotten, their buckets being full again
 
 
 @dataclass
@@ -29,7 +29,7 @@ class TokenBuckets:
             allowed = level >= 1
             self._levels[who] = (level - 1 if allowed else level, now)
             self._levels.move_to_end(who)
-            while len(self._levels) > _MOST_KNOWN:
+            while len(self._levels) > _MAX_KEYS:
                 self._levels.popitem(last=False)
         return 0.0 if allowed else (1 - level) / self.rate
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.exam import Exam, Marks
+from service.core.exam import EvaluationResult, HoldoutSet
 from service.core.memory import TaskMemory
 from service.core.message import Sentence
 
@@ -37,9 +37,9 @@ class Candidate:
     targets: tuple[int, ...]
     kept: Mapping[str, RetainedSamples]
     task: TaskMemory
-    exam: Exam
-    marks: Mapping[str, Marks]
-    before: Marks | None
+    exam: HoldoutSet
+    marks: Mapping[str, EvaluationResult]
+    before: EvaluationResult | None
     passed: bool
     reasons: tuple[Sentence, ...]
     undecided: tuple[Sentence, ...] = ()

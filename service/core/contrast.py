@@ -22,7 +22,7 @@ DAY: Final = 86_400_000_000  # microseconds
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class PairedPredictions:
     """One machine's exam, answered by two models: windows by codes, the same codes for both.
 
     ``at`` is in microseconds since 1970; the windows of one UTC day are one block. ``base_rate`` is each code's
@@ -56,9 +56,9 @@ class ScoreDifference:
     candidate: float
     reference: float
     days: int
-    freedom: float = nan
-    moves: Reals | None = None  # of the loss, one for each draw, around nought
-    doubt: str | None = None
+    dof: float = nan
+    resampled_losses: Reals | None = None  # of the loss, one for each draw, around nought
+    inconclusive_reason: str | None = None
     false_alarms: tuple[float, float] | None = None  # of both in an exam without an alarm, see ``_false_alarms``
 
     @property
@@ -66,22 +66,28 @@ class ScoreDifference:
         """By how much the candidate is worse."""
         return self.reference - self.candidate
 
-    def width(self, error: float) -> float:
+    def margin(self, error: float) -> float:
         """Return how much of a loss chance explains, except with probability ``error``; NaN in doubt."""
-        return nan if self.moves is None else resampling.quantile(error, self.freedom) * _spread(self.moves)
+        return (
+            nan
+            if self.resampled_losses is None
+            else resampling.student_t_quantile(error, self.dof) * _spread(self.resampled_losses)
+        )
 
 
 class PairedBootstrap:
     """Contrasts on common draws: a day is drawn for the whole fleet, as machines may share its troubles."""
 
-    def __init__(self, pairs: Iterable[Pair], *, fewest_days: int, draws: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, pairs: Iterable[PairedPredictions], *, fewest_days: int, draws: int, rng: np.random.Generator
+    ) -> None:
         self._days = np.unique(np.concatenate([pair.day for pair in pairs]))
         self._weights = resampling.day_weights(len(self._days), draws, rng)
         self._fewest_days = max(fewest_days, 2)
         # By identity, as a model sits in several pairs; the pair is kept so that no identity is given twice.
-        self._known: dict[tuple[int, ...], tuple[Pair, Reals]] = {}
+        self._known: dict[tuple[int, ...], tuple[PairedPredictions, Reals]] = {}
 
-    def contrast(self, metric: str, pair: Pair) -> ScoreDifference:
+    def compare(self, metric: str, pair: PairedPredictions) -> ScoreDifference:
         """Compare both models on the exam as it was and on every draw of its days."""
         days = len(np.unique(pair.day))
         candidate, reference = (self._scores(metric, pair, each) for each in (pair.candidate, pair.reference))
@@ -89,25 +95,29 @@ class PairedBootstrap:
             ScoreDifference, metric=metric, candidate=float(candidate[0]), reference=float(reference[0]), days=days
         )
         if not np.all(np.isfinite(pair.reference)):
-            return result(doubt="the version to compare with answers what is not a probability")
+            return result(inconclusive_reason="the version to compare with answers what is not a probability")
         if days < self._fewest_days:
-            return result(doubt=f"its exam has {days} days, and fewer than {self._fewest_days} cannot tell")
+            return result(
+                inconclusive_reason=f"its exam has {days} days, and fewer than {self._fewest_days} cannot tell"
+            )
         if not pair.labels.any():
-            doubt = f"no alarm came in the {days} days of its exam"
-            return result(doubt=doubt, false_alarms=_false_alarms(pair))
-        correction, losses = resampling.shortfall(_support(metric, pair)), reference[1:] - candidate[1:]
+            reason = f"no alarm came in the {days} days of its exam"
+            return result(inconclusive_reason=reason, false_alarms=_false_alarms(pair))
+        correction, losses = resampling.variance_correction(_support(metric, pair)), reference[1:] - candidate[1:]
         if correction == inf:
-            return result(doubt=f"no alarm came on two of the {days} days of its exam")
+            return result(inconclusive_reason=f"no alarm came on two of the {days} days of its exam")
         if not np.all(np.isfinite(losses)):
-            return result(doubt=f"its base rate was never wrong in {days} days, which leaves no skill to measure")
-        freedom = 1 / (1 / (days - 1) + 1 / (len(losses) - 1))  # of the days, and of the draws
-        return result(freedom=freedom, moves=(losses - losses.mean()) * correction)
+            return result(
+                inconclusive_reason=f"its base rate was never wrong in {days} days, which leaves no skill to measure"
+            )
+        dof = 1 / (1 / (days - 1) + 1 / (len(losses) - 1))  # of the days, and of the draws
+        return result(dof=dof, resampled_losses=(losses - losses.mean()) * correction)
 
     def mean(self, contrasts: Sequence[ScoreDifference]) -> ScoreDifference:
         """Return the mean over machines of contrasts that are not in doubt."""
-        moves = [contrast.moves for contrast in contrasts if contrast.moves is not None]
+        moves = [contrast.resampled_losses for contrast in contrasts if contrast.resampled_losses is not None]
         variances = np.array([_spread(each) ** 2 for each in moves])
-        freedoms = np.array([contrast.freedom for contrast in contrasts])
+        freedoms = np.array([contrast.dof for contrast in contrasts])
         # Welch's for machines whose days have nothing in common, and never more than there are days to draw.
         welch = np.sum(variances) ** 2 / np.sum(variances**2 / freedoms) if variances.any() else inf
         return ScoreDifference(
@@ -115,11 +125,11 @@ class PairedBootstrap:
             candidate=float(np.mean([contrast.candidate for contrast in contrasts])),
             reference=float(np.mean([contrast.reference for contrast in contrasts])),
             days=len(self._days),
-            freedom=float(min(welch, len(self._days) - 1)),
-            moves=np.mean(moves, axis=0),
+            dof=float(min(welch, len(self._days) - 1)),
+            resampled_losses=np.mean(moves, axis=0),
         )
 
-    def _scores(self, metric: str, pair: Pair, answers: Scores) -> Reals:
+    def _scores(self, metric: str, pair: PairedPredictions, answers: Scores) -> Reals:
         key = (METRICS.index(metric), id(pair.labels), id(pair.base_rate), id(answers))
         if key not in self._known:
             days, day = np.unique(pair.day, return_inverse=True)
@@ -128,7 +138,7 @@ class PairedBootstrap:
         return self._known[key][1]
 
 
-def _false_alarms(pair: Pair) -> tuple[float, float] | None:
+def _false_alarms(pair: PairedPredictions) -> tuple[float, float] | None:
     """Return both models' squared error, where nothing came, on the code on which the candidate is most worse."""
     if not pair.labels.size:
         return None
@@ -137,7 +147,7 @@ def _false_alarms(pair: Pair) -> tuple[float, float] | None:
     return float(candidate[worst]), float(reference[worst])
 
 
-def _draws(metric: str, pair: Pair, answers: Scores, day: NDArray[np.intp], weights: Reals) -> Reals:
+def _draws(metric: str, pair: PairedPredictions, answers: Scores, day: NDArray[np.intp], weights: Reals) -> Reals:
     """Return the exam's score, as it was and then for every draw."""
     if metric == BRIER_SKILL:
         return resampling.brier_skill(pair.labels, answers, pair.base_rate, day, weights)
@@ -147,7 +157,7 @@ def _draws(metric: str, pair: Pair, answers: Scores, day: NDArray[np.intp], weig
     return np.asarray(resampling.average_precision(pair.labels, answers, day, weights)[came].mean(axis=0))
 
 
-def _support(metric: str, pair: Pair) -> NDArray[np.intp]:
+def _support(metric: str, pair: PairedPredictions) -> NDArray[np.intp]:
     """Return on how many days each of the averaged scores rests: those a code came on, or simply all."""
     days, day = np.unique(pair.day, return_inverse=True)
     if metric == BRIER_SKILL:

@@ -15,7 +15,7 @@ from wire.topics import AGENT_HEARS, AGENT_SENDS, AGENTS, agent_name, topic
 from wire.words import CredentialState
 
 
-class Guard(StrEnum):
+class BrokerAuthState(StrEnum):
     """Whether the broker checks who speaks, and lets us say who may."""
 
     UNKNOWN = "unknown"  # it has not been asked yet, or has not answered
@@ -54,7 +54,7 @@ class Acl(NamedTuple):
     topic: str
 
 
-def rights(machine: MachineId) -> frozenset[Acl]:
+def acls_for(machine: MachineId) -> frozenset[Acl]:
     """Return what a machine's agent may do: on its own topics, and in the directions of the contract."""
     sends = {Acl("publishClientSend", topic(machine, channel)) for channel in AGENT_SENDS}
     hears = {
@@ -81,7 +81,7 @@ class BrokerClient:
 class BrokerAclSnapshot:
     """What the broker knows of our agents: clients and roles with their prefix, and nothing else."""
 
-    holders: Mapping[str, BrokerClient]
+    clients: Mapping[str, BrokerClient]
     roles: Mapping[str, frozenset[Acl]]
     installation: str | None = None  # whose agents these are; None while no installation has claimed the broker
 
@@ -103,8 +103,8 @@ def ownership(identity: str, issued: Iterable[Credential], found: BrokerAclSnaps
     if found.installation not in (None, identity):
         return Ownership.FOREIGN
     known = {one.name for one in issued}
-    admitted = {name for name, holder in found.holders.items() if holder.enabled}
-    is_related = bool(known) if found.installation else bool(known & found.holders.keys())
+    admitted = {name for name, holder in found.clients.items() if holder.enabled}
+    is_related = bool(known) if found.installation else bool(known & found.clients.keys())
     if admitted and not is_related:
         return Ownership.DOUBTFUL
     return Ownership.OWN if found.installation else Ownership.UNCLAIMED
@@ -114,17 +114,19 @@ def ownership(identity: str, issued: Iterable[Credential], found: BrokerAclSnaps
 class AclDiff:
     """What it takes for broker and database to agree; machines by id, strangers by the name they have there."""
 
-    strangers: list[str] = field(default_factory=list)  # in no database, and let in: disabled
+    unknown_clients: list[str] = field(default_factory=list)  # in no database, and let in: disabled
     withdrawn: list[str] = field(default_factory=list)  # revoked: removed
-    stray_roles: list[str] = field(default_factory=list)  # roles of nobody: removed
+    orphan_roles: list[str] = field(default_factory=list)  # roles of nobody: removed
     returned: dict[MachineId, int] = field(default_factory=dict)  # were disabled as strangers, and are none
     missing: list[MachineId] = field(default_factory=list)  # made, but kept out: their password is lost
     outdated: list[MachineId] = field(default_factory=list)  # the broker takes an old password: kept out
     disabled: list[MachineId] = field(default_factory=list)  # the broker lets them not in; a person must look
-    bent: list[MachineId] = field(default_factory=list)  # let in, with another role or client id than they should
+    misconfigured: list[MachineId] = field(
+        default_factory=list
+    )  # let in, with another role or client id than they should
     wrong_roles: list[MachineId] = field(default_factory=list)  # their role allows something else
     newer: dict[MachineId, int] = field(default_factory=dict)  # the database is the older one: it learns
-    well: list[MachineId] = field(default_factory=list)
+    matching: list[MachineId] = field(default_factory=list)
 
     @property
     def locked_out(self) -> list[MachineId]:
@@ -134,11 +136,18 @@ class AclDiff:
     @property
     def is_empty(self) -> bool:
         """Whether broker and database agree, but for who is known to be kept out."""
-        changes = (self.strangers, self.withdrawn, self.stray_roles, self.missing, self.outdated, self.bent)
+        changes = (
+            self.unknown_clients,
+            self.withdrawn,
+            self.orphan_roles,
+            self.missing,
+            self.outdated,
+            self.misconfigured,
+        )
         return not (any(changes) or self.wrong_roles or self.newer or self.returned)
 
 
-def differences(issued: Iterable[Credential], found: BrokerAclSnapshot) -> AclDiff:
+def diff(issued: Iterable[Credential], found: BrokerAclSnapshot) -> AclDiff:
     """Hold the database against the broker.
 
     Nobody is let in by this whom a person did not let in before: where the two disagree about a password, or one
@@ -150,14 +159,14 @@ def differences(issued: Iterable[Credential], found: BrokerAclSnapshot) -> AclDi
     told = AclDiff()
     known = {one.name: one for one in issued}
     wanted = {name: one for name, one in known.items() if one.revoked_at is None}
-    told.strangers = sorted(name for name, one in found.holders.items() if name not in known and one.enabled)
-    told.withdrawn = sorted(name for name in found.holders if name in known and name not in wanted)
-    told.stray_roles = sorted(
-        name for name in found.roles if name not in wanted and (name in known or name not in found.holders)
+    told.unknown_clients = sorted(name for name, one in found.clients.items() if name not in known and one.enabled)
+    told.withdrawn = sorted(name for name in found.clients if name in known and name not in wanted)
+    told.orphan_roles = sorted(
+        name for name in found.roles if name not in wanted and (name in known or name not in found.clients)
     )
     for name, one in sorted(wanted.items()):
-        _compare(one, found.holders.get(name), told)
-        if name in found.holders and found.roles.get(name) != rights(one.machine):
+        _compare(one, found.clients.get(name), told)
+        if name in found.clients and found.roles.get(name) != acls_for(one.machine):
             told.wrong_roles.append(one.machine)
     return told
 
@@ -167,13 +176,13 @@ def _compare(one: Credential, holder: BrokerClient | None, told: AclDiff) -> Non
         told.missing.append(one.machine)
         return
     if (holder.client_id, holder.roles) != (one.name, (one.name,)):
-        told.bent.append(one.machine)
+        told.misconfigured.append(one.machine)
     if not holder.enabled and not (holder.set_aside and (holder.generation or 0) >= one.generation):
         told.disabled.append(one.machine)
     elif holder.generation is None or holder.generation < one.generation:
         told.outdated.append(one.machine)
     else:
-        told.well.append(one.machine)
+        told.matching.append(one.machine)
         if not holder.enabled:
             told.returned[one.machine] = holder.generation
         if holder.generation > one.generation:

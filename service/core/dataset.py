@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.features import counts_between, runs_between
-from forecasting.history import HistorySpec, Past, machine_activity_features, own_history
-from forecasting.series import AlarmSeries, micros
-from forecasting.window import Span, WindowSpec, merged
+from forecasting.history import HistorySpec, QueryPoints, code_recency_features, machine_activity_features
+from forecasting.series import AlarmSeries, to_us
+from forecasting.window import Span, WindowSpec, merge_spans
 from service.core.code_limits import OTHER
 from service.core.labels import label_matrix
 from service.core.windows import WindowSet
@@ -35,10 +35,10 @@ def covered_moments(
     Nothing else decides: a silent window is as good as a busy one, because a live forecast cannot choose. The
     evidence is ``forecasting.window.coverage``, of all moments at once.
     """
-    first, last = micros(heard[0]), micros(heard[1])
+    first, last = to_us(heard[0]), to_us(heard[1])
     lookback, horizon, every = (_micros(span) for span in (spec.lookback, spec.horizon, step))
     at = np.arange(-(-first // every) * every, last - horizon + 1, every)
-    lost = np.array([(micros(a), micros(b)) for a, b in merged(deaf)], dtype=np.int64).reshape(-1, 2)
+    lost = np.array([(to_us(a), to_us(b)) for a, b in merge_spans(deaf)], dtype=np.int64).reshape(-1, 2)
     begins, ends = lost[:, 0], lost[:, 1]
     whole = np.concatenate([[0], np.cumsum(ends - begins)])
 
@@ -76,8 +76,8 @@ def windows(
     own = np.zeros((len(at), 0, 0), dtype=np.float32)
     shared = np.zeros((len(at), 0), dtype=np.float32)
     if history is not None:
-        past = Past(at, since=micros(since), horizon=spec.horizon, spec=history)
-        own = own_history(series, past, followed)
+        past = QueryPoints(at, since=to_us(since), horizon=spec.horizon, spec=history)
+        own = code_recency_features(series, past, followed)
         shared = machine_activity_features(series, past)
     counts = counts_between(series, at - lookback, at, codes)
     outcomes = label_matrix(series, at, at + horizon, codes)

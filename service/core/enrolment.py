@@ -44,11 +44,11 @@ class TrainingDataPolicy:
 
     exam: float = 0.3
     calibration: float = 0.15
-    fewest: int = 336
+    min_windows: int = 336
     keep: timedelta = timedelta(days=400)
     codes: CodeLimits = field(default_factory=CodeLimits)
 
     def days_until_enough(self, windows: int) -> int:
         """Return for about how many more days a machine with so many windows to learn from must be heard."""
         share = (1 - self.exam) * (1 - self.calibration)
-        return ceil(max(self.fewest - windows, 0) / share / 24)
+        return ceil(max(self.min_windows - windows, 0) / share / 24)

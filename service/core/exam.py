@@ -20,14 +20,14 @@ Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Exam:
+class HoldoutSet:
     """Windows that no model learns from, by code, and how often each code came in the machine's windows before."""
 
     windows: WindowSet
     base_rate: Mapping[int, float]
 
     @classmethod
-    def after(cls, before: Sequence[WindowSet], windows: WindowSet) -> "Exam":
+    def after(cls, before: Sequence[WindowSet], windows: WindowSet) -> "HoldoutSet":
         """Return the exam of the later windows; the earlier ones tell how often each code usually comes."""
         came: Counter[int] = Counter()
         for part in before:
@@ -45,7 +45,7 @@ class Exam:
 
 
 @dataclass(frozen=True, eq=False)
-class Marks:
+class EvaluationResult:
     """What a model said in an exam, columns in the order of its targets, and how good that was."""
 
     targets: tuple[int, ...]
@@ -61,17 +61,17 @@ class Marks:
         return self.probabilities[:, [place[code] for code in codes]]
 
 
-def examine(model: Model, exam: Exam, *, history: bool) -> Marks:
+def evaluate(model: Model, exam: HoldoutSet, *, history: bool) -> EvaluationResult:
     """Let a model sit an exam."""
     targets = model.vocabulary.targets
-    samples = Samples.of(exam.windows, model.vocabulary, history=history)
+    samples = Samples.from_windows(exam.windows, model.vocabulary, history=history)
     probabilities = model.probabilities(samples)
     support = np.asarray(samples.labels.any(axis=0))
     precision = average_precision(samples.labels, probabilities)
     scores = f1(samples.labels, probabilities >= model.thresholds)
     squares = brier(samples.labels, probabilities)
     rates = exam.base_rates(targets)
-    return Marks(
+    return EvaluationResult(
         targets=targets,
         probabilities=probabilities,
         average_precision=_number(macro(precision, support)),

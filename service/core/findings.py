@@ -5,8 +5,8 @@ from datetime import datetime
 
 import numpy as np
 
-from service.core.alarm_figures import Observed
-from service.core.alarm_rate import alarms_a_day
+from service.core.alarm_figures import MachineAlarms
+from service.core.alarm_rate import alarms_per_day
 from service.core.flood import Flood
 from service.core.plant_time import TimeBins
 from service.core.standing import StandingAlarm
@@ -63,10 +63,12 @@ class Bucket:
     @property
     def alarms_a_day(self) -> float | None:
         """Alarms a day and machine, or None where too little was watched."""
-        return alarms_a_day(self.alarms, self.watched_us)
+        return alarms_per_day(self.alarms, self.watched_us)
 
 
-def floods_found(machine: MachineId, seen: Observed, slices: TimeBins, known_until_us: int) -> list[MachineFlood]:
+def floods_found(
+    machine: MachineId, seen: MachineAlarms, slices: TimeBins, known_until_us: int
+) -> list[MachineFlood]:
     """Return the floods that touch the slices."""
     return [
         MachineFlood(machine, flood, flood.end_us <= known_until_us)
@@ -75,7 +77,7 @@ def floods_found(machine: MachineId, seen: Observed, slices: TimeBins, known_unt
     ]
 
 
-def chatter_found(machine: MachineId, seen: Observed, slices: TimeBins) -> list[MachineChatter]:
+def chatter_found(machine: MachineId, seen: MachineAlarms, slices: TimeBins) -> list[MachineChatter]:
     """Return the codes that chatter in the slices, with the bursts of which an end lies in them."""
     loud = seen.chatters & (slices.bin_index(seen.series.times) >= 0)
     times, codes = seen.series.times[loud], seen.series.codes[loud]
@@ -92,7 +94,7 @@ def chatter_found(machine: MachineId, seen: Observed, slices: TimeBins) -> list[
     return found
 
 
-def standing_found(machine: MachineId, seen: Observed, slices: TimeBins) -> list[MachineStanding]:
+def standing_found(machine: MachineId, seen: MachineAlarms, slices: TimeBins) -> list[MachineStanding]:
     """Return the standing alarms that were raised in the slices."""
     return [
         MachineStanding(machine, run)

@@ -19,12 +19,20 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.contrast import METRICS, Pair, PairedBootstrap, ScoreDifference
+from service.core.contrast import METRICS, PairedBootstrap, PairedPredictions, ScoreDifference
 from service.core.message import MACHINE, Sentence
 from service.core.metrics import Scores
 from service.core.ocdm import Labels
 
-__all__ = ["METRICS", "Figure", "Limits", "MachineComparison", "Pair", "Verdict", "judge"]
+__all__ = [
+    "METRICS",
+    "GateDecision",
+    "GateMetric",
+    "GateThresholds",
+    "MachineComparison",
+    "PairedPredictions",
+    "decide",
+]
 
 ROUNDING: Final = 1e-9  # a loss below this is arithmetic, not forgetting
 
@@ -46,8 +54,8 @@ class MachineComparison:
 
     machine: str
     new: bool
-    against_best: Mapping[str, Pair]
-    against_champion: Pair | None
+    against_best: Mapping[str, PairedPredictions]
+    against_champion: PairedPredictions | None
 
     def __post_init__(self) -> None:
         if unknown := set(self.against_best) - set(METRICS):
@@ -60,17 +68,17 @@ class MachineComparison:
         cls, machine: str, *, at: NDArray[np.int64], labels: Labels, base_rate: Scores, candidate: Scores
     ) -> Self:
         """Return the sitting of a machine that is learned when nothing serves yet."""
-        pair = Pair(at, labels, base_rate, candidate, np.broadcast_to(base_rate, labels.shape))
+        pair = PairedPredictions(at, labels, base_rate, candidate, np.broadcast_to(base_rate, labels.shape))
         return cls(machine, new=True, against_best=dict.fromkeys(METRICS, pair), against_champion=None)
 
     @property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[PairedPredictions]:
         """Every pair of this machine."""
         return [*self.against_best.values(), *([self.against_champion] if self.against_champion else [])]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class GateThresholds:
     """What may be lost, and how often chance may cost a good candidate its place."""
 
     max_forgetting: float = 0.05  # by one old machine, since its best
@@ -78,7 +86,7 @@ class Limits:
     error: float = 0.05  # of refusing a candidate that differs by chance only, all tests together
     visible_loss: float = 0.1  # where chance may hide this much, the verdict says so
     gross_loss: float = 0.25  # on one machine is refused, whatever chance may do
-    fewest_days: int = 7
+    min_days: int = 7
     resamples: int = 300
     seed: int = 0
 
@@ -88,7 +96,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Figure:
+class GateMetric:
     """Two scores side by side; ``bound`` is the least that was lost, chance allowed for, NaN if unknown."""
 
     machine: str | None  # None is the mean over the old machines
@@ -102,13 +110,13 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateDecision:
     """What the gate decided and why, in sentences and in figures."""
 
     passed: bool
     reasons: tuple[Sentence, ...]
     undecided: tuple[Sentence, ...]
-    figures: tuple[Figure, ...]
+    figures: tuple[GateMetric, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return plain JSON; a score that is not a finite number is null."""
@@ -123,7 +131,7 @@ class Verdict:
         return {"passed": self.passed, "reasons": reasons, "undecided": undecided, "figures": figures}
 
 
-def judge(sittings: Sequence[MachineComparison], limits: Limits | None = None) -> Verdict:
+def decide(sittings: Sequence[MachineComparison], limits: GateThresholds | None = None) -> GateDecision:
     """Decide whether the candidate may serve.
 
     An old machine may not lose more than ``max_forgetting`` since its best promoted version, the old machines
@@ -132,7 +140,7 @@ def judge(sittings: Sequence[MachineComparison], limits: Limits | None = None) -
     maximum over versions is lucky, and in time nothing would reach it; slow drift is stopped by each machine's
     own rule. The first machine must beat its base rate.
     """
-    limits = limits or Limits()
+    limits = limits or GateThresholds()
     if not sittings or not all(sitting.pairs for sitting in sittings):
         raise ValueError("A candidate can only be judged by exams, and every machine needs one.")
     unsound = [
@@ -141,13 +149,13 @@ def judge(sittings: Sequence[MachineComparison], limits: Limits | None = None) -
     if unsound:  # a model that answers NaN somewhere is not compared anywhere
         words = f"{MACHINE}: the candidate answers what is not a probability."
         reasons = tuple(Sentence(words, each.machine) for each in unsound)
-        return Verdict(passed=False, reasons=reasons, undecided=(), figures=())
+        return GateDecision(passed=False, reasons=reasons, undecided=(), figures=())
     questions = list(_gate_tests(sittings, limits))
     error = limits.error / max(sum(question.tested for question in questions), 1)
     found = (reason for question in questions if (reason := question.reason(error)))
     reasons = tuple(dict.fromkeys(found))  # both metrics say the same of an exam without an alarm
     doubts = (question.doubt(error, limits.visible_loss) for question in questions)
-    return Verdict(
+    return GateDecision(
         passed=not reasons,
         reasons=reasons,
         undecided=tuple(dict.fromkeys(doubt for doubt in doubts if doubt)),
@@ -167,12 +175,14 @@ class _GateTest:
 
     @property
     def tested(self) -> bool:
-        return self.allowed is not None and self.against != BASE_RATE and self.contrast.doubt is None
+        return self.allowed is not None and self.against != BASE_RATE and self.contrast.inconclusive_reason is None
 
-    def figure(self, error: float) -> Figure:
+    def figure(self, error: float) -> GateMetric:
         it = self.contrast
-        bound = it.loss - it.width(error)
-        return Figure(self.machine, it.metric, self.against, it.candidate, it.reference, it.loss, bound, it.days)
+        bound = it.loss - it.margin(error)
+        return GateMetric(
+            self.machine, it.metric, self.against, it.candidate, it.reference, it.loss, bound, it.days
+        )
 
     def reason(self, error: float) -> Sentence | None:
         """Return why the candidate is refused, if it is."""
@@ -186,13 +196,13 @@ class _GateTest:
 
     def _refusal(self, error: float) -> str | None:
         it = self.contrast
-        if self.allowed is None or it.doubt:
+        if self.allowed is None or it.inconclusive_reason:
             return self._false_alarms()
         if self.against == BASE_RATE:
             beaten = it.candidate > it.reference + ROUNDING
             words = f"{self._who} is {it.candidate:.3f}, not above the {it.reference:.3f} of its base rate."
             return None if beaten else words
-        bound = it.loss - it.width(error)
+        bound = it.loss - it.margin(error)
         if it.loss > self.gross:
             return f"{self._fell}: too much to be left to chance, however short the exam ({it.days} days)."
         if it.loss > self.allowed and bound > ROUNDING:
@@ -220,9 +230,9 @@ class _GateTest:
         )
 
     def _indecision(self, error: float, visible: float) -> str | None:
-        it, width = self.contrast, self.contrast.width(error)
-        if it.doubt:
-            return f"{MACHINE}: {it.doubt}."
+        it, width = self.contrast, self.contrast.margin(error)
+        if it.inconclusive_reason:
+            return f"{MACHINE}: {it.inconclusive_reason}."
         if not self.tested or self.allowed is None or self._refusal(error):
             return None
         if not width <= visible:
@@ -245,11 +255,11 @@ class _GateTest:
         return f"{self._who} fell from {it.reference:.3f} ({self.against}) to {it.candidate:.3f}, by {it.loss:.3f}"
 
 
-def _gate_tests(sittings: Sequence[MachineComparison], limits: Limits) -> Iterator[_GateTest]:
+def _gate_tests(sittings: Sequence[MachineComparison], limits: GateThresholds) -> Iterator[_GateTest]:
     """Yield what is asked of each machine, and then of the old ones together."""
     exams = PairedBootstrap(
         [pair for sitting in sittings for pair in sitting.pairs],
-        fewest_days=limits.fewest_days,
+        fewest_days=limits.min_days,
         draws=limits.resamples,
         rng=np.random.default_rng(limits.seed),
     )
@@ -259,14 +269,14 @@ def _gate_tests(sittings: Sequence[MachineComparison], limits: Limits) -> Iterat
         for metric in METRICS:
             best, champion = sitting.against_best.get(metric), sitting.against_champion
             if best is not None and not sitting.new:
-                yield _GateTest(sitting.machine, BEST, exams.contrast(metric, best), limits.max_forgetting, gross)
+                yield _GateTest(sitting.machine, BEST, exams.compare(metric, best), limits.max_forgetting, gross)
             if best is not None and sitting.new and champion is None:
                 constant = replace(best, reference=np.broadcast_to(best.base_rate, best.labels.shape))
-                yield _GateTest(sitting.machine, BASE_RATE, exams.contrast(metric, constant), 0.0)
+                yield _GateTest(sitting.machine, BASE_RATE, exams.compare(metric, constant), 0.0)
             if champion is not None:
-                contrast = exams.contrast(metric, champion)
+                contrast = exams.compare(metric, champion)
                 yield _GateTest(sitting.machine, CHAMPION, contrast, 0.0 if sitting.new else None, gross)
-                if not sitting.new and contrast.doubt is None:
+                if not sitting.new and contrast.inconclusive_reason is None:
                     since_champion[metric].append(contrast)
     for contrasts in since_champion.values():
         yield _GateTest(None, CHAMPION, exams.mean(contrasts), limits.mean_loss)

@@ -16,7 +16,7 @@ Reals = NDArray[np.float64]
 
 # Compiled once for all processes where somebody says where to keep the result; else by each for itself.
 @njit(cache="NUMBA_CACHE_DIR" in os.environ)
-def run(  # noqa: PLR0913, PLR0917, C901 - the state of the greedy, flat because it is compiled
+def greedy_remove(  # noqa: PLR0913, PLR0917, C901 - the state of the greedy, flat because it is compiled
     group: Integers,
     sets: Integers,
     ends: Integers,

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from argon2 import PasswordHasher, Type
+import argon2
+from argon2 import Type
 from argon2.exceptions import InvalidHashError, VerificationError
 
 
@@ -17,15 +18,15 @@ class HashCost:
 
 
 @dataclass(frozen=True)
-class Argon2:
+class PasswordHasher:
     """Hashes and verifies."""
 
     cost: HashCost = field(default_factory=HashCost)
-    _hasher: PasswordHasher = field(init=False)
+    _hasher: argon2.PasswordHasher = field(init=False)
 
     def __post_init__(self) -> None:
         cost = self.cost
-        hasher = PasswordHasher(cost.rounds, cost.kilobytes, cost.lanes, type=Type.ID)
+        hasher = argon2.PasswordHasher(cost.rounds, cost.kilobytes, cost.lanes, type=Type.ID)
         object.__setattr__(self, "_hasher", hasher)
 
     def hash(self, password: str) -> str:
@@ -47,6 +48,6 @@ class Argon2:
 
 
 @lru_cache(maxsize=8)
-def _dummy_hash(hasher: PasswordHasher) -> str:
+def _dummy_hash(hasher: argon2.PasswordHasher) -> str:
     """Return a hash of the same cost that no password has."""
     return hasher.hash("nobody has this password, because nobody has this name")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 class Health:
     """``troubles`` names each part that is not well and why; an empty one means ready."""
 
-    troubles: dict[str, str]
+    errors: dict[str, str]
     counts: dict[str, int]
     model_version: str | None
     warnings: dict[str, str] = field(default_factory=dict)  # worth a look, and no reason to be unready
@@ -16,4 +16,4 @@ class Health:
     @property
     def ready(self) -> bool:
         """Whether events can be taken and forecasts given."""
-        return not self.troubles
+        return not self.errors

@@ -11,27 +11,27 @@ from wire.identity import MachineId
 class ShelvedAlarm:
     """An alarm of one machine that somebody does not want to hear of for a while, in plant time."""
 
-    number: int
+    id: int
     machine: MachineId
     code: int
     start: datetime
     until: datetime
-    who: str
+    actor: str
     reason: str
-    lifted_at: datetime | None = None
+    unshelved_at: datetime | None = None
 
     @property
     def end(self) -> datetime:
         """When it ended or will end."""
-        return self.until if self.lifted_at is None else min(self.until, self.lifted_at)
+        return self.until if self.unshelved_at is None else min(self.until, self.unshelved_at)
 
-    def holds(self, at: datetime) -> bool:
+    def is_active(self, at: datetime) -> bool:
         """Say whether the alarm is shelved at a moment; half-open, like every span here."""
         return self.start <= at < self.end
 
 
 @dataclass(frozen=True)
-class Maintenance:
+class MaintenanceWindow:
     """A time in which nothing is told of a machine, or of a whole site, because people work on it."""
 
     number: int
@@ -60,11 +60,11 @@ class Maintenance:
 class Acknowledgement:
     """Somebody knows of a likely or raised alarm; it holds until the alarm is no longer likely."""
 
-    number: int
+    id: int
     machine: MachineId
     code: int
     at: datetime
-    who: str
+    actor: str
     note: str | None
     notice: int | None = None  # the one that was open
     ended_at: datetime | None = None
@@ -78,5 +78,5 @@ class SuppressionQuery:
     before: int | None = None
     site: str | None = None
     machine: str | None = None
-    holding_at: datetime | None = None
+    active_at: datetime | None = None
     sites: Sites = None  # only of these; of every site unless given

@@ -35,7 +35,7 @@ class Job:
     ``cut_off`` counts how many of these ended without a word, by a kill or a crash.
     """
 
-    number: int
+    id: int
     machine: MachineId
     kind: JobKind
     state: JobState
@@ -45,7 +45,7 @@ class Job:
     finished_plant_at: datetime | None = None
     owner: str | None = None
     attempt: int = 0
-    cut_off: int = 0
+    interruptions: int = 0
     progress: Progress = field(default_factory=lambda: Progress("waiting"))
     message: Message | None = None
     version: int | None = None

@@ -18,7 +18,7 @@ class ExcludedSpan(NamedTuple):
     end_us: int
 
 
-def without(series: AlarmSeries, machine: MachineId, spans: Iterable[ExcludedSpan]) -> AlarmSeries:
+def exclude(series: AlarmSeries, machine: MachineId, spans: Iterable[ExcludedSpan]) -> AlarmSeries:
     """Return a machine's alarms without those that are left out."""
     keep = np.ones(len(series), dtype=np.bool_)
     for span in spans:

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def leftovers(folder: Path, pattern: str, *, older_than: float) -> list[Path]:
+def stale_files(folder: Path, pattern: str, *, older_than: float) -> list[Path]:
     """Return what is called like this and was last written before a moment (Unix time)."""
     found = []
     for path in folder.glob(pattern):

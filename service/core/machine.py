@@ -15,7 +15,7 @@ from wire.words import MachineState
 class Machine:
     """A registered machine; ``row`` is its short number in the store."""
 
-    row: int
+    row_id: int
     id: MachineId
     name: str
     time_zone: str
@@ -35,7 +35,7 @@ class Agent:
     """How an agent was when last heard, in plant time; ``since`` is its first sign of life."""
 
     online: bool
-    heard_at: datetime
+    last_seen_at: datetime
     version: str | None = None
     epoch: UUID | None = None
     spooled: int | None = None

@@ -8,8 +8,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from forecasting.vocabulary import Columns
-from service.core.shares import shares
-from service.core.strategies.strategy import Kept, Strategy
+from service.core.shares import allocate
+from service.core.strategies.strategy import Strategy, TaskBuffer
 from service.core.windows import WindowSet
 
 
@@ -54,7 +54,7 @@ class Memory:
         """Return the memory after a machine has been retired or erased; its share is free for the next."""
         return Memory({name: kept for name, kept in self.tasks.items() if name != task})
 
-    def updated(
+    def update(
         self, task: str, windows: WindowSet, *, size: int, strategy: Strategy, targets: Columns, rng: Generator
     ) -> "Memory":
         """Return the memory after learning a task, at most ``size`` windows in all.
@@ -64,7 +64,7 @@ class Memory:
         old = self.without(task).tasks
         labels = windows.labels(targets)
         kept = [
-            Kept(memory.windows.labels(targets), memory.offered, _frequencies(memory.frequency, targets))
+            TaskBuffer(memory.windows.labels(targets), memory.offered, _frequencies(memory.frequency, targets))
             for memory in old.values()
         ]
         places = strategy.select(kept, labels, size=size, rng=rng)
@@ -89,7 +89,7 @@ class Memory:
         Every task has the same share, and a share only ever shrinks, so it stays a fair draw of its task.
         """
         held = {name: memory.held_out for name, memory in self.tasks.items()} | {task: windows}
-        given = shares(size, [len(part) for part in held.values()]) if size else [0] * len(held)
+        given = allocate(size, [len(part) for part in held.values()]) if size else [0] * len(held)
         drawn = {
             name: part.take(np.sort(rng.choice(len(part), share, replace=False)))
             for (name, part), share in zip(held.items(), given, strict=True)
@@ -100,5 +100,5 @@ class Memory:
 def _frequencies(frequency: Mapping[int, int], targets: Columns) -> NDArray[np.int64]:
     codes = np.array(list(frequency), dtype=np.int64)
     counts = np.zeros(targets.size + 1, dtype=np.int64)
-    counts[targets.of(codes)] = list(frequency.values())
+    counts[targets.index(codes)] = list(frequency.values())
     return counts[:-1]

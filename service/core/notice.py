@@ -29,7 +29,7 @@ class Notification:
     ``rearmed_at`` is when it was closed, or, if its alarm ``came``, since when that is no longer likely.
     """
 
-    number: int
+    id: int
     machine: MachineId
     code: int
     text: str
@@ -63,7 +63,7 @@ class NotificationQuery:
 
 
 @dataclass
-class Changes:
+class NotificationChanges:
     """What one look at the forecasts makes of notices.
 
     A new notice, beside the row of its machine, has no number yet; the others are told by their numbers.
@@ -73,14 +73,16 @@ class Changes:
     opened: list[tuple[int, Notification]] = field(default_factory=list)
     closed: list[tuple[int, NotificationEnd]] = field(default_factory=list)
     rearmed: list[int] = field(default_factory=list)
-    calmed: list[int] = field(default_factory=list)
+    ended_acks: list[int] = field(default_factory=list)
 
-    def pieces(self, size: int) -> Iterator["Changes"]:
+    def chunks(self, size: int) -> Iterator["NotificationChanges"]:
         """Yield them a few at a time; none depends on another."""
-        longest = max(len(self.opened), len(self.closed), len(self.rearmed), len(self.calmed))
+        longest = max(len(self.opened), len(self.closed), len(self.rearmed), len(self.ended_acks))
         for start in range(0, longest, size):
             part = slice(start, start + size)
-            yield Changes(self.opened[part], self.closed[part], self.rearmed[part], self.calmed[part])
+            yield NotificationChanges(
+                self.opened[part], self.closed[part], self.rearmed[part], self.ended_acks[part]
+            )
 
 
 class Observation(NamedTuple):
@@ -92,12 +94,12 @@ class Observation(NamedTuple):
     at: datetime
     alarm: LikelyAlarm | None
     trusted: bool
-    came: bool = False
-    hush: NotificationEnd | None = None
+    occurred: bool = False
+    suppression: NotificationEnd | None = None
     acknowledged: bool = False
 
 
-class Verdict(NamedTuple):
+class NotificationTransition(NamedTuple):
     """What is to be done: open a notice, close the open one, or let there be another after the one closed."""
 
     opens: bool = False
@@ -105,22 +107,24 @@ class Verdict(NamedTuple):
     rearms: bool = False
 
 
-NOTHING = Verdict()
+NOTHING = NotificationTransition()
 
 
-def judge(sight: Observation, last: Notification | None, habits: HysteresisPolicy) -> Verdict:
+def next_transition(
+    sight: Observation, last: Notification | None, habits: HysteresisPolicy
+) -> NotificationTransition:
     """Say what becomes of a code's last notice, or whether there must be a new one.
 
     Between ``release * threshold`` and ``threshold`` nothing ever happens, so a probability that wobbles there
     is told once. A forecast that is not to be trusted opens and ends nothing before its horizon has passed.
     """
     if last is not None and last.is_open:
-        return Verdict(closes=_end(sight, last, habits))
+        return NotificationTransition(closes=_end(sight, last, habits))
     if last is not None and last.rearmed_at is None:
-        return Verdict(rearms=is_cleared(sight, habits))
-    if sight.hush is not None or sight.acknowledged or _in_cooldown(last, sight.at, habits):
+        return NotificationTransition(rearms=is_cleared(sight, habits))
+    if sight.suppression is not None or sight.acknowledged or _in_cooldown(last, sight.at, habits):
         return NOTHING
-    return Verdict(opens=sight.trusted and sight.alarm is not None and sight.alarm.expected)
+    return NotificationTransition(opens=sight.trusted and sight.alarm is not None and sight.alarm.expected)
 
 
 def is_cleared(sight: Observation, habits: HysteresisPolicy) -> bool:
@@ -131,10 +135,10 @@ def is_cleared(sight: Observation, habits: HysteresisPolicy) -> bool:
 
 
 def _end(sight: Observation, last: Notification, habits: HysteresisPolicy) -> NotificationEnd | None:
-    if sight.came:
+    if sight.occurred:
         return NotificationEnd.CAME
-    if sight.hush is not None:
-        return sight.hush
+    if sight.suppression is not None:
+        return sight.suppression
     if sight.alarm is None:
         return NotificationEnd.WITHDRAWN
     if not sight.trusted:

@@ -46,13 +46,13 @@ def keep_in_batches(
     wishes = np.log(np.where(frequency > 0, _normalised(target, frequency), 1.0))
     if len(labels) <= size:
         return np.arange(len(labels))
-    from service.core.greedy import run  # noqa: PLC0415 - numba is loaded only where memories are updated
+    from service.core.greedy import greedy_remove  # noqa: PLC0415 - numba is loaded only where memories are updated
 
     sets, group = _label_sets(labels)
     ends = np.concatenate([[0], np.cumsum(sets.sum(axis=1))])
     starts = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(sets)))])
     members = np.argsort(group, kind="stable")
-    heads: NDArray[np.int64] = run(
+    heads: NDArray[np.int64] = greedy_remove(
         group, np.nonzero(sets)[1], ends, members, starts[:-1], wishes, held, batch, size, TIE
     )
     left = [members[head:end] for head, end in zip(heads.tolist(), starts[1:].tolist(), strict=True)]

@@ -16,7 +16,7 @@ Spans = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, eq=False)
-class Measure:
+class ScoringSpec:
     """What scoring needs of a version: kept apart from its weights, which may be pruned one day."""
 
     version: int
@@ -34,8 +34,8 @@ class PendingForecast:
     version: int
     probabilities: Matrix
     events_came: int | None = None
-    unheard: bool = False
-    revised: int = 0
+    unobserved: bool = False
+    revision_count: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +50,12 @@ class Outcome:
     as_of_us: int
     horizon_end_us: int
     events_came: int
-    unheard: bool
-    came: Flags
+    unobserved: bool
+    occurred: Flags
     persisted: Flags
-    announced: Flags
+    predicted: Flags
     base_rate: Matrix
-    revised: int
+    revision_count: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,20 +63,20 @@ class ScoredForecast:
     """An outcome beside the forecast it is about, as a person looks back on it."""
 
     outcome: Outcome
-    measure: Measure
+    spec: ScoringSpec
     status: str
     probabilities: Matrix
     scored_us: int
 
 
-def announced(probabilities: Matrix, thresholds: Matrix) -> Flags:
+def predicted_positive(probabilities: Matrix, thresholds: Matrix) -> Flags:
     """Return which codes were expected, as people were told: by figures rounded to four digits."""
     said, limit = np.asarray(probabilities, dtype=np.float64), np.asarray(thresholds, dtype=np.float64)
     return np.asarray(np.round(said, 4) >= np.round(limit, 4))
 
 
-def judged(
-    due: Iterable[PendingForecast], measure: Measure, series: AlarmSeries, *, first_us: int | None, deaf: Spans
+def score(
+    due: Iterable[PendingForecast], measure: ScoringSpec, series: AlarmSeries, *, first_us: int | None, deaf: Spans
 ) -> list[Outcome]:
     """Score forecasts of one machine and version by everything that is known now.
 
@@ -89,7 +89,7 @@ def judged(
     came = label_matrix(series, at, end, measure.codes)
     persisted = label_matrix(series, at - measure.lookback_us, at, measure.codes)
     said = np.array([one.probabilities for one in asked]).reshape(len(asked), len(measure.codes))
-    expected = announced(said, measure.thresholds)
+    expected = predicted_positive(said, measure.thresholds)
     events = np.searchsorted(series.times, end) - np.searchsorted(series.times, at)
     unheard = np.zeros(len(asked), dtype=np.bool_)
     for start, stop in deaf:
@@ -106,7 +106,7 @@ def judged(
             persisted[i],
             expected[i],
             rates[i],
-            one.revised + _is_news(one, int(events[i]), unheard=bool(unheard[i])),
+            one.revision_count + _is_news(one, int(events[i]), unheard=bool(unheard[i])),
         )
         for i, one in enumerate(asked)
     ]
@@ -114,4 +114,4 @@ def judged(
 
 def _is_news(before: PendingForecast, events: int, *, unheard: bool) -> bool:
     """Say whether the horizon holds what it did not hold when the forecast was scored before."""
-    return before.events_came is not None and (before.events_came, before.unheard) != (events, unheard)
+    return before.events_came is not None and (before.events_came, before.unobserved) != (events, unheard)

@@ -43,7 +43,7 @@ class IngestStats:
         self._stored, self._histogram = 0, Histogram(_LAGS)
         self._backfilled = self._late = 0
 
-    def note(self, events: int, lags_us: Sequence[int] = (), backfilled_us: Sequence[int] = ()) -> None:
+    def record(self, events: int, lags_us: Sequence[int] = (), backfilled_us: Sequence[int] = ()) -> None:
         """Count events that were just committed; a negative lag, from an agent whose clock is ahead, is none.
 
         ``backfilled_us`` are the ages of events of a backlog: they waited for a connection, not for us.

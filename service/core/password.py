@@ -16,14 +16,14 @@ _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # nothing that looks like somethi
 _GROUPS, _GROUP = 5, 4
 
 
-def prepared(password: str) -> str:
+def normalize(password: str) -> str:
     """Return a password as it is hashed: two ways to type one character are one password."""
     return unicodedata.normalize("NFC", password)
 
 
-def checked(password: str, *, name: str) -> str:
+def validate(password: str, *, name: str) -> str:
     """Return a new password as it is hashed, or say in a sentence what is wrong with it."""
-    ready = prepared(password)
+    ready = normalize(password)
     why = _weakness(ready, name)
     if why:
         raise InputRejected(f"The password {why}. Four words that have nothing to do with each other do.")

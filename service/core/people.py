@@ -11,7 +11,7 @@ from wire.words import PrincipalKind, Role
 class User:
     """A person; ``password`` is a hash."""
 
-    number: int
+    id: int
     name: str
     role: Role
     sites: Sites
@@ -22,7 +22,7 @@ class User:
 
 
 @dataclass(frozen=True)
-class Key:
+class ApiKey:
     """A program's key, of which only the sha256 is kept."""
 
     number: int
@@ -45,7 +45,7 @@ class Key:
 class Session:
     """A person who is signed in until a moment, or until they have not asked for long."""
 
-    number: int
+    id: int
     prefix: str
     digest: str
     user: User
@@ -57,6 +57,4 @@ class Session:
     def principal(self) -> Principal:
         """Return who asks in this session."""
         who = self.user
-        return Principal(
-            who.name, who.role, who.sites, PrincipalKind.SESSION, self.number, who.number, who.must_change
-        )
+        return Principal(who.name, who.role, who.sites, PrincipalKind.SESSION, self.id, who.id, who.must_change)

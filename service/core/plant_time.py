@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from wire.micros import micros
+from wire.micros import to_us
 
 _DAY = timedelta(days=1)
 
@@ -36,7 +36,7 @@ class TimeBins:
         kept = starts < ends
         return TimeBins(starts[kept], ends[kept], self.groups[kept])
 
-    def of(self, group: int) -> "TimeBins":
+    def for_group(self, group: int) -> "TimeBins":
         """Return the slices of one group."""
         kept = self.groups == group
         return TimeBins(self.starts[kept], self.ends[kept], self.groups[kept])
@@ -49,7 +49,7 @@ class TimeBins:
         kept = (groups >= 0) & (others.bin_index(starts) >= 0)
         return TimeBins(starts[kept], ends[kept], groups[kept])
 
-    def together(self) -> "TimeBins":
+    def ungrouped(self) -> "TimeBins":
         """Return the same slices as one group."""
         return TimeBins(self.starts, self.ends, np.zeros_like(self.groups))
 
@@ -71,24 +71,24 @@ def by_daily_times(start: datetime, end: datetime, zone: ZoneInfo, times: Sequen
     cuts, groups = [], []
     for day in local_days(start, end, zone):
         for group, at in enumerate(times):
-            cuts.append(micros(datetime.combine(day, at, tzinfo=zone)))
+            cuts.append(to_us(datetime.combine(day, at, tzinfo=zone)))
             groups.append(group)
-    return _between(cuts, groups).clipped(micros(start), micros(end))
+    return _between(cuts, groups).clipped(to_us(start), to_us(end))
 
 
 def by_days(start: datetime, end: datetime, zone: ZoneInfo) -> TimeBins:
     """Cut ``[start, end)`` at midnight; the group is the day's number in the calendar, ``date.toordinal``."""
     days = local_days(start, end, zone)
-    cuts = [micros(datetime.combine(day, time(0), tzinfo=zone)) for day in days]
-    return _between(cuts, [day.toordinal() for day in days]).clipped(micros(start), micros(end))
+    cuts = [to_us(datetime.combine(day, time(0), tzinfo=zone)) for day in days]
+    return _between(cuts, [day.toordinal() for day in days]).clipped(to_us(start), to_us(end))
 
 
 def by_hours(start: datetime, end: datetime, zone: ZoneInfo) -> TimeBins:
     """Cut ``[start, end)`` at the full hours of the wall clock, each a group of its own and an hour long."""
-    hour, first = 3_600_000_000, micros(start)
+    hour, first = 3_600_000_000, to_us(start)
     offset = (start.astimezone(zone).utcoffset() or timedelta(0)) // timedelta(microseconds=1)
-    cuts = np.arange((first + offset) // hour * hour - offset, micros(end) + hour, hour)
-    return TimeBins(cuts[:-1], cuts[1:], np.arange(len(cuts) - 1)).clipped(first, micros(end))
+    cuts = np.arange((first + offset) // hour * hour - offset, to_us(end) + hour, hour)
+    return TimeBins(cuts[:-1], cuts[1:], np.arange(len(cuts) - 1)).clipped(first, to_us(end))
 
 
 def local_days(start: datetime, end: datetime, zone: ZoneInfo) -> list[date]:

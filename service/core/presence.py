@@ -3,15 +3,17 @@
 from datetime import datetime, timedelta
 
 from service.core.machine import Agent
-from wire.words import Presence
+from wire.words import ConnectionStatus
 
 
-def presence(agent: Agent | None, now: datetime, *, stale_after: timedelta, silent: bool = False) -> Presence:
+def connection_status(
+    agent: Agent | None, now: datetime, *, stale_after: timedelta, silent: bool = False
+) -> ConnectionStatus:
     """Judge from how its agent was when last heard; ``silent`` if its alarms have stopped against its rhythm."""
     if agent is None:
-        return Presence.NEVER
+        return ConnectionStatus.NEVER
     if not agent.online:
-        return Presence.OFFLINE
-    if now - agent.heard_at > stale_after:
-        return Presence.STALE
-    return Presence.SILENT if silent else Presence.ONLINE
+        return ConnectionStatus.OFFLINE
+    if now - agent.last_seen_at > stale_after:
+        return ConnectionStatus.STALE
+    return ConnectionStatus.SILENT if silent else ConnectionStatus.ONLINE

@@ -20,7 +20,7 @@ class Principal:
     role: Role
     sites: Sites
     kind: PrincipalKind
-    number: int | None = None
+    id: int | None = None
     user: int | None = None
     must_change: bool = False  # a password that was told once and may do nothing but be changed
 
@@ -28,7 +28,7 @@ class Principal:
         """Say whether the role is enough."""
         return self.role.covers(least)
 
-    def sees(self, site: str) -> bool:
+    def can_see(self, site: str) -> bool:
         """Say whether a site is theirs."""
         return self.sites is None or site in self.sites
 
@@ -58,7 +58,7 @@ _asking: ContextVar[RequestContext | None] = ContextVar("asking", default=None)
 
 
 @contextmanager
-def asks(asking: RequestContext) -> Iterator[None]:
+def request_context(asking: RequestContext) -> Iterator[None]:
     """Let whatever happens inside be on behalf of this request."""
     token = _asking.set(asking)
     try:
@@ -67,12 +67,12 @@ def asks(asking: RequestContext) -> Iterator[None]:
         _asking.reset(token)
 
 
-def asking() -> RequestContext | None:
+def current_request() -> RequestContext | None:
     """Return the request under way; None where the service acts by itself."""
     return _asking.get()
 
 
-def asker() -> Principal | None:
+def current_user() -> Principal | None:
     """Return who asks, None for a stranger and where nobody does."""
     under_way = _asking.get()
     return under_way.principal if under_way else None
@@ -80,17 +80,17 @@ def asker() -> Principal | None:
 
 def current_sites() -> Sites:
     """Return the sites of whoever asks; none at all for a stranger, and where nobody asks."""
-    principal = asker()
+    principal = current_user()
     return principal.sites if principal else frozenset()
 
 
-def sees(site: str) -> bool:
+def can_see(site: str) -> bool:
     """Say whether a site belongs to whoever asks."""
-    principal = asker()
-    return principal is not None and principal.sees(site)
+    principal = current_user()
+    return principal is not None and principal.can_see(site)
 
 
-def insist_on(site: str | None) -> None:
+def require_site(site: str | None) -> None:
     """Raise :class:`Forbidden` unless a site, or with None every site, belongs to whoever asks."""
     sites = current_sites()
     if sites is None or site in sites:
@@ -100,6 +100,6 @@ def insist_on(site: str | None) -> None:
     raise Forbidden(f"{what}, and you act for {own} only. Ask an admin of all sites.")
 
 
-def within(wanted: Sites, own: Sites) -> bool:
+def is_subset(wanted: Sites, own: Sites) -> bool:
     """Say whether somebody with ``own`` sites has all of the wanted."""
     return own is None or (wanted is not None and wanted <= own)

@@ -19,7 +19,7 @@ class Lease(StrEnum):
 
 
 @dataclass(frozen=True)
-class Member:
+class ProcessInfo:
     """Which process this is."""
 
     name: str
@@ -28,12 +28,12 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Report:
+class HealthReport:
     """How a process says that it is."""
 
     ready: bool
-    troubles: dict[str, str] = field(default_factory=dict)
-    turns: tuple[str, ...] = ()
+    errors: dict[str, str] = field(default_factory=dict)
+    leases: tuple[str, ...] = ()
     events_per_second: float = 0.0
 
 
@@ -45,4 +45,4 @@ class Process:
     roles: frozenset[ProcessRole]
     since: datetime
     seen: datetime
-    report: Report
+    report: HealthReport

@@ -31,24 +31,24 @@ class RenderedContribution:
     seen: int | None = None
     last_seen: datetime | None = None
     share: float | None = None
-    usual_share: float | None = None
+    baseline_share: float | None = None
 
 
 @dataclass(frozen=True)
-class Reason:
+class AlarmExplanation:
     """One target code: what is said now, what is usual, and the parts that make the difference."""
 
     code: int
     text: str
     severity: str
     probability: float
-    usual_probability: float
+    baseline_probability: float
     log_odds: float
     usual_log_odds: float
     parts: list[RenderedContribution]
 
 
-def gathered(pulls: Iterable[Contribution], *, keep: int, whole: float) -> list[Contribution]:
+def top_k_with_rest(pulls: Iterable[Contribution], *, keep: int, whole: float) -> list[Contribution]:
     """Return the ``keep`` largest pulls and all others as one, rounded, so that they still sum to ``whole``.
 
     ``whole`` is rounded already. What rounding leaves goes to the others, or to the largest if there are no

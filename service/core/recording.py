@@ -39,7 +39,7 @@ class GapRow(NamedTuple):
     reason: str
 
 
-class Quarantined(NamedTuple):
+class QuarantineRow(NamedTuple):
     """Something that cannot be taken, kept whole with the reason."""
 
     machine: int | None
@@ -56,11 +56,13 @@ class EventWrite:
     received_us: int
     events: list[EventRow] = field(default_factory=list)
     gaps: list[GapRow] = field(default_factory=list)
-    quarantined: list[Quarantined] = field(default_factory=list)
-    told: dict[int, Agent] = field(default_factory=dict)
-    heard: set[int] = field(default_factory=set)
-    knocking: set[MachineId] = field(default_factory=set)
-    released: set[int] = field(default_factory=set)  # rows of the quarantine that this recording replaces
+    quarantined: list[QuarantineRow] = field(default_factory=list)
+    agent_states: dict[int, Agent] = field(default_factory=dict)
+    seen_machines: set[int] = field(default_factory=set)
+    unregistered: set[MachineId] = field(default_factory=set)
+    released_quarantine: set[int] = field(
+        default_factory=set
+    )  # rows of the quarantine that this recording replaces
     # Epochs that were stored before; where one is gone, its machine was erased, whoever it is now.
     continued: set[tuple[int, UUID]] = field(default_factory=set)
     renumber_clashes: bool = False  # store events whose number is taken by another event under another number
@@ -69,7 +71,15 @@ class EventWrite:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
-        parts = (self.events, self.gaps, self.quarantined, self.told, self.heard, self.knocking, self.released)
+        parts = (
+            self.events,
+            self.gaps,
+            self.quarantined,
+            self.agent_states,
+            self.seen_machines,
+            self.unregistered,
+            self.released_quarantine,
+        )
         return not any(parts) and not self.rivals
 
     @property
@@ -77,7 +87,7 @@ class EventWrite:
         """The rows of all machines that something would be stored of."""
         of_rows = {machine for rows in (self.events, self.gaps) for machine, _ in groupby(rows, _machine)}
         of_bodies = {row.machine for row in self.quarantined if row.machine is not None}
-        return of_rows | of_bodies | self.told.keys() | self.heard | self.rivals.keys()
+        return of_rows | of_bodies | self.agent_states.keys() | self.seen_machines | self.rivals.keys()
 
     def without_machines(self, absent: Collection[int]) -> "EventWrite":
         """Return the same recording without anything of these machines."""
@@ -86,10 +96,10 @@ class EventWrite:
             events=[row for row in self.events if row.machine not in absent],
             gaps=[row for row in self.gaps if row.machine not in absent],
             quarantined=[row for row in self.quarantined if row.machine not in absent],
-            told={machine: agent for machine, agent in self.told.items() if machine not in absent},
-            heard=self.heard.difference(absent),
+            agent_states={machine: agent for machine, agent in self.agent_states.items() if machine not in absent},
+            seen_machines=self.seen_machines.difference(absent),
             rivals={machine: note for machine, note in self.rivals.items() if machine not in absent},
-            released=set(),  # what is not stored stays in the quarantine
+            released_quarantine=set(),  # what is not stored stays in the quarantine
         )
 
     def without_epochs(self, refused: Collection[tuple[int, UUID]]) -> "EventWrite":
@@ -98,7 +108,7 @@ class EventWrite:
             self,
             events=[row for row in self.events if (row.machine, row.epoch) not in refused],
             gaps=[row for row in self.gaps if (row.machine, row.epoch) not in refused],
-            released=set(),
+            released_quarantine=set(),
         )
 
 
@@ -114,7 +124,7 @@ class WriteResult:
     stored: int
     duplicates: int
     conflicts: int
-    fresh: tuple[EventRow, ...] | None = field(default=None, compare=False)
+    new_events: tuple[EventRow, ...] | None = field(default=None, compare=False)
     absent: frozenset[int] = frozenset()
     refused: frozenset[tuple[int, UUID]] = frozenset()
     clashed: tuple[EventRow, ...] = field(default=(), compare=False)

@@ -45,7 +45,7 @@ def brier_skill(labels: Labels, probabilities: Scores, base_rate: Scores, day: P
     return 1 - np.divide(own, reference, out=np.full_like(own, np.nan), where=reference > 0)
 
 
-def shortfall(support: NDArray[np.integer]) -> float:
+def variance_correction(support: NDArray[np.integer]) -> float:
     """Return by how much the draws' spread is too small, for codes that came on ``support`` days each.
 
     The mean of k days varies by σ²/k, its draws by σ²/k · (k-1)/(k+1) on average: by too little for few days
@@ -56,7 +56,7 @@ def shortfall(support: NDArray[np.integer]) -> float:
     return sqrt(np.sum(1 / days) / shown) if shown > 0 else inf
 
 
-def quantile(error: float, freedom: float) -> float:
+def student_t_quantile(error: float, freedom: float) -> float:
     """Return how many standard errors Student's t exceeds with probability ``error`` (Cornish and Fisher)."""
     z = NormalDist().inv_cdf(1 - error)
     first = (z**3 + z) / 4

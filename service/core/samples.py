@@ -28,7 +28,7 @@ class Samples:
             raise ValueError("Inputs, labels, history and weights need the same number of rows.")
 
     @classmethod
-    def of(cls, windows: WindowSet, vocabulary: Vocabulary, *, history: bool = False) -> "Samples":
+    def from_windows(cls, windows: WindowSet, vocabulary: Vocabulary, *, history: bool = False) -> "Samples":
         """Return the vectors of these windows in the columns of ``vocabulary``."""
         if history and windows.context.shape[1] == 0:
             raise ValueError("These windows carry no own history; cut them from an event log.")
@@ -36,14 +36,14 @@ class Samples:
         return cls(
             inputs=windows.inputs(vocabulary.input_columns),
             labels=windows.labels(targets),
-            history=windows.own_history(targets) if history else None,
+            history=windows.code_recency(targets) if history else None,
         )
 
     def __len__(self) -> int:
         return len(self.inputs)
 
 
-def stacked(parts: Sequence[Samples]) -> Samples:
+def concat(parts: Sequence[Samples]) -> Samples:
     """Return all samples of several parts, one part after the other; all with history or none."""
     histories = [part.history for part in parts if part.history is not None]
     if len(histories) not in (0, len(parts)):

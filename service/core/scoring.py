@@ -30,7 +30,7 @@ class Forecaster(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class ScoreTable:
     """Outcomes of one machine side by side: a row for each forecast, a column for each target code.
 
     ``asked`` says which codes were among a row's targets. ``usual`` says where the base rate alone passes the
@@ -58,7 +58,7 @@ class Sheet:
 _BY_CODE: Final = ("asked", "probability", "base_rate", "announced", "came", "persisted", "usual")
 
 
-def joined(sheets: Sequence[Sheet]) -> Sheet:
+def concat(sheets: Sequence[ScoreTable]) -> ScoreTable:
     """Return the sheets of several versions as one, in time order, over every code that any of them forecast."""
     if len(sheets) == 1:
         return sheets[0]
@@ -66,13 +66,13 @@ def joined(sheets: Sequence[Sheet]) -> Sheet:
     order = np.argsort(np.concatenate([sheet.at for sheet in sheets]), kind="stable")
     parts = {
         field.name: np.concatenate([_placed(sheet, field.name, codes) for sheet in sheets])[order]
-        for field in fields(Sheet)
+        for field in fields(ScoreTable)
         if field.name != "codes"
     }
-    return Sheet(codes=codes, **parts)
+    return ScoreTable(codes=codes, **parts)
 
 
-def _placed(sheet: Sheet, name: str, codes: Counts) -> NDArray[np.generic]:
+def _placed(sheet: ScoreTable, name: str, codes: Counts) -> NDArray[np.generic]:
     values: NDArray[np.generic] = getattr(sheet, name)
     if name not in _BY_CODE:
         return values
@@ -81,15 +81,17 @@ def _placed(sheet: Sheet, name: str, codes: Counts) -> NDArray[np.generic]:
     return placed
 
 
-def by_day(sheet: Sheet) -> Iterator[tuple[int, Sheet]]:
+def by_day(sheet: ScoreTable) -> Iterator[tuple[int, ScoreTable]]:
     """Yield a sheet's rows day by day, each with when its day began; days are UTC's, rows are in time order."""
     days = sheet.at // _DAY_US
     starts = np.flatnonzero(np.diff(days, prepend=-1))
     for first, last in zip(starts, [*starts[1:], len(sheet)], strict=True):
         rows = {
-            field.name: getattr(sheet, field.name)[first:last] for field in fields(Sheet) if field.name != "codes"
+            field.name: getattr(sheet, field.name)[first:last]
+            for field in fields(ScoreTable)
+            if field.name != "codes"
         }
-        yield int(days[first]) * _DAY_US, Sheet(codes=sheet.codes, **rows)
+        yield int(days[first]) * _DAY_US, ScoreTable(codes=sheet.codes, **rows)
 
 
 class _SumColumn(IntEnum):
@@ -111,7 +113,7 @@ _WIDTH: Final = _SumColumn.BINS + 3 * BINS  # of each bin: pairs, probability sa
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class ScoreSums:
     """Counts that can be added; arrays end in an axis of codes until they are summed over it.
 
     ``rows`` counts forecasts: scored, days they cover, revised, unheard, and those not ``ok``: warming up, stale.
@@ -120,24 +122,24 @@ class Tally:
     pairs: Reals
     rows: Counts
 
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(self.pairs + other.pairs, self.rows + other.rows)
+    def __add__(self, other: "ScoreSums") -> "ScoreSums":
+        return ScoreSums(self.pairs + other.pairs, self.rows + other.rows)
 
 
 @dataclass(frozen=True, eq=False)
-class Count:
+class ScoreCounts:
     """A sheet counted: as a whole, and each of its codes alone."""
 
     codes: Counts
-    whole: Tally
-    by_code: Tally
+    whole: ScoreSums
+    by_code: ScoreSums
 
-    def of(self, column: int) -> Tally:
+    def of(self, column: int) -> ScoreSums:
         """Return the tally of one code."""
-        return Tally(self.by_code.pairs[..., column], self.by_code.rows[..., column])
+        return ScoreSums(self.by_code.pairs[..., column], self.by_code.rows[..., column])
 
 
-def counted(sheet: Sheet) -> Count:
+def count(sheet: ScoreTable) -> ScoreCounts:
     """Count a sheet; rows whose horizon was not heard are counted and otherwise left out."""
     heard = sheet.heard
     asked, came, base = sheet.asked[heard], sheet.came[heard], sheet.base_rate[heard]
@@ -151,10 +153,10 @@ def counted(sheet: Sheet) -> Count:
     _sum_probabilities(pairs[Forecaster.BASE_RATE], usual, known, came, known)
     pairs[:, _SumColumn.KNOWN_BASE_SQUARED] = pairs[Forecaster.BASE_RATE, _SumColumn.SQUARED]
     everything = np.ones((len(sheet), 1), dtype=np.bool_)
-    return Count(
+    return ScoreCounts(
         sheet.codes,
-        Tally(pairs.sum(axis=-1), _rows(sheet, everything)[:, 0]),
-        Tally(pairs, _rows(sheet, sheet.asked)),
+        ScoreSums(pairs.sum(axis=-1), _rows(sheet, everything)[:, 0]),
+        ScoreSums(pairs, _rows(sheet, sheet.asked)),
     )
 
 
@@ -224,7 +226,7 @@ def _average_precision(said: NDArray[np.float32], positive: Flags, asked: Flags)
     return np.where(positives > 0, area / np.maximum(positives, 1), np.nan)
 
 
-def _rows(sheet: Sheet, asked: Flags) -> Counts:
+def _rows(sheet: ScoreTable, asked: Flags) -> Counts:
     """Return what ``Tally.rows`` counts, for each column of ``asked``."""
     heard = asked & sheet.heard[:, None]
     rows = np.zeros((6, asked.shape[1]), dtype=np.int64)
@@ -243,8 +245,8 @@ def _rows(sheet: Sheet, asked: Flags) -> Counts:
 class CalibrationBin:
     """Forecasts that said about the same: how likely on average, how often it came, how many there are."""
 
-    said: float
-    came: float
+    predicted: float
+    observed: float
     pairs: int
 
 
@@ -267,7 +269,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ScoreSummary:
     """A line of the scoreboard: how many forecasts it is about, and everyone's figures on them."""
 
     forecasts: int
@@ -287,11 +289,11 @@ class Standing:
         return None if own is None or not rival else _rounded(own / rival)
 
 
-def standing(tally: Tally) -> Standing:
+def summarize(tally: ScoreSums) -> ScoreSummary:
     """Turn counts into figures."""
     forecasts, days, revised, unheard, warming_up, stale = (int(count) for count in tally.rows)
     model, persistence, base_rate = (_scores(tally.pairs[rival]) for rival in Forecaster)
-    return Standing(forecasts, days, revised, unheard, warming_up, stale, model, persistence, base_rate)
+    return ScoreSummary(forecasts, days, revised, unheard, warming_up, stale, model, persistence, base_rate)
 
 
 def _scores(sums: Reals) -> Scores:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 RANDOM_BYTES = 32
 KEY, SESSION, LOCAL, SYSTEM = "ack", "acs", "acl", "acy"  # how a token begins says where to look for it
-LONGEST = 200
+MAX_LENGTH = 200
 
 
 class Token(NamedTuple):
@@ -28,7 +28,7 @@ def new_token(kind: str, random: Callable[[int], bytes]) -> Token:
 
 def read_token(text: str) -> Token | None:
     """Take a token apart, or return None for what cannot be one."""
-    parts = text.split("_") if len(text) <= LONGEST else []
+    parts = text.split("_") if len(text) <= MAX_LENGTH else []
     if len(parts) != len(Token._fields) or not all(parts) or not text.isascii():
         return None
     return Token(*parts)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 
-def shares(size: int, available: Sequence[int]) -> list[int]:
+def allocate(size: int, available: Sequence[int]) -> list[int]:
     """Share ``size`` places among tasks that have ``available`` windows each, oldest task first.
 
     Everybody gets the same number, except that a task with fewer windows gives its rest away, and the

@@ -5,11 +5,11 @@ from enum import StrEnum
 from typing import Any
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """What has happened elsewhere."""
 
     EVENTS_STORED = "arrived"  # something was committed for some machines
-    CHAMPION = "champion"  # another version serves
+    CHAMPION_CHANGED = "champion"  # another version serves
     PERMISSIONS_CHANGED = "rights"  # somebody's rights, password or session have changed
     HISTORY_LOADED = "loaded"  # a machine's past was loaded
     SUPPRESSION_CHANGED = "hushed"  # what keeps alarms quiet has changed
@@ -20,5 +20,5 @@ class Kind(StrEnum):
 class ChangeEvent:
     """What has happened, with a few plain values."""
 
-    kind: Kind
+    kind: ChangeKind
     body: dict[str, Any] = field(default_factory=dict)

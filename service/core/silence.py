@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.series import AlarmSeries
-from wire.micros import micros
+from wire.micros import to_us
 
 LOOKBACK = timedelta(days=56)
 _HOUR = 3_600_000_000
@@ -30,24 +30,24 @@ class ActivityProfile:
     longest_pause: float
 
     @property
-    def patience(self) -> float:
+    def silence_threshold_h(self) -> float:
         """The working hours after which a pause is a silence."""
         return max(_LEAST, _BEYOND * self.longest_pause)
 
     def working_hours(self, start: datetime, end: datetime) -> float:
         """Return how many working hours lie between two moments."""
-        worked = _active_time(self.shares, np.array([micros(start), micros(end)]))
+        worked = _active_time(self.shares, np.array([to_us(start), to_us(end)]))
         return float(worked[1] - worked[0])
 
 
-def rhythm(series: AlarmSeries, now: datetime) -> ActivityProfile | None:
+def fit_profile(series: AlarmSeries, now: datetime) -> ActivityProfile | None:
     """Return a machine's rhythm from its alarms up to ``now``, or None while too little is known."""
     if len(series) < _LEAST_ALARMS:
         return None
     first, last = int(series.times[0]), int(series.times[-1])
     if last - first < _LEAST_DAYS * 24 * _HOUR:
         return None
-    hours = np.arange(first // _HOUR, min(last, micros(now)) // _HOUR + 1)
+    hours = np.arange(first // _HOUR, min(last, to_us(now)) // _HOUR + 1)
     spoke = np.isin(hours, series.times // _HOUR)
     slots = hours % _WEEK
     seen = np.bincount(slots, minlength=_WEEK)

@@ -11,20 +11,20 @@ from typing import Final
 import numpy as np
 
 from forecasting.network import Network
-from service.core.samples import Samples, stacked
-from service.core.weights import averaged
+from service.core.samples import Samples, concat
+from service.core.weights import interpolate
 
 _SHORTER: Final = 0.7  # than the stride before
 _STRIDES: Final = 7  # the shortest goes an eighth of the way: a machine that is learned is to be heard
 
 
-def settled(old: Network, new: Network, checks: Sequence[Samples]) -> Network:
+def best_interpolation(old: Network, new: Network, checks: Sequence[Samples]) -> Network:
     """Return the weights on the way from the old to the new ones that forecast the checks best.
 
     ``checks`` are samples of one machine each. Strides are tried from the whole way down, for as long as the
     next shorter one is better.
     """
-    together = stacked(checks)
+    together = concat(checks)
     weights = np.concatenate([np.full(len(part), 1 / len(part)) for part in checks])
 
     def loss(network: Network) -> float:
@@ -34,7 +34,7 @@ def settled(old: Network, new: Network, checks: Sequence[Samples]) -> Network:
 
     best, least = new, loss(new)
     for stride in range(1, _STRIDES):
-        nearer = averaged(old, new, share=_SHORTER**stride)
+        nearer = interpolate(old, new, share=_SHORTER**stride)
         if (found := loss(nearer)) >= least:
             break
         best, least = nearer, found

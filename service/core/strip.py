@@ -14,6 +14,6 @@ class HourlyCounts(NamedTuple):
     last_code: int | None = None
 
 
-def strip_end(now: datetime) -> datetime:
+def hourly_counts_end(now: datetime) -> datetime:
     """Return the end of the hour under way."""
     return now.replace(minute=0, second=0, microsecond=0) + HOUR

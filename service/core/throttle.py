@@ -10,19 +10,19 @@ _MOST_KNOWN = 10_000  # names and addresses; the longest quiet are forgotten fir
 
 
 @dataclass(frozen=True)
-class Patience:
+class BackoffPolicy:
     """So many tries are free, then the wait doubles from a second up to the longest."""
 
-    free: int
-    longest: float = 900.0  # seconds
-    forgets: float = 3600.0  # seconds without a try
+    free_attempts: int
+    max_wait_s: float = 900.0  # seconds
+    reset_after_s: float = 3600.0  # seconds without a try
 
 
 @dataclass
 class AttemptThrottle:
     """Counts tries that have not succeeded, under any key: a name, an address, both."""
 
-    patience: Patience
+    policy: BackoffPolicy
     clock: Callable[[], float]
     _tries: "OrderedDict[Hashable, tuple[int, float]]" = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
@@ -48,7 +48,7 @@ class AttemptThrottle:
                     self._tries.popitem(last=False)
             return wait
 
-    def forgive(self, key: Hashable) -> None:
+    def reset(self, key: Hashable) -> None:
         """Forget the tries of a key, because one of them was right."""
         with self._lock:
             self._tries.pop(key, None)
@@ -70,12 +70,12 @@ class AttemptThrottle:
 
     def _known(self, key: Hashable, now: float) -> tuple[int, float]:
         count, last = self._tries.get(key, (0, now))
-        return (0, now) if now - last > self.patience.forgets else (count, last)
+        return (0, now) if now - last > self.policy.reset_after_s else (count, last)
 
     def _wait(self, key: Hashable, now: float) -> float:
         count, last = self._known(key, now)
-        over = count - self.patience.free
+        over = count - self.policy.free_attempts
         if over < 0:
             return 0.0
-        pause = min(2.0 ** min(over, 60), self.patience.longest)
+        pause = min(2.0 ** min(over, 60), self.policy.max_wait_s)
         return float(max(0.0, last + pause - now))

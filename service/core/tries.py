@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from service.core.addresses import network_of
-from service.core.throttle import AttemptThrottle, Patience
+from service.core.throttle import AttemptThrottle, BackoffPolicy
 
-OF_ONE, OF_AN_ADDRESS = Patience(free=5), Patience(free=20)
+OF_ONE, OF_AN_ADDRESS = BackoffPolicy(free_attempts=5), BackoffPolicy(free_attempts=20)
 # Anybody can try any name, so a name alone stays open to its owner: many tries are free, and no wait is long.
-OF_A_NAME = Patience(free=100, longest=60.0)
+OF_A_NAME = BackoffPolicy(free_attempts=100, max_wait_s=60.0)
 _MOST_FAMILIAR = 10_000  # names with an address; those who came longest ago are forgotten first
 Count = tuple[AttemptThrottle, Hashable]
 
@@ -44,13 +44,13 @@ class LoginAttempt:
 
     def succeeded(self) -> None:
         """Forgive those before it; of what is shared, where some may have been others', only itself."""
-        self.own[0].forgive(self.own[1])
+        self.own[0].reset(self.own[1])
         for throttle, key in self.shared:
             throttle.refund(key)
 
 
 @dataclass
-class Tries:
+class LoginThrottle:
     """Counts by name and address, by address, and, where a name has not signed in before, by name alone."""
 
     clock: Callable[[], float]
@@ -73,7 +73,7 @@ class Tries:
         there, anywhere = (self.addresses, address), (self.names, name)
         return LoginAttempt((self.pairs, (name, address)), (there,) if is_familiar else (there, anywhere))
 
-    def know(self, name: str, address: str) -> None:
+    def remember_address(self, name: str, address: str) -> None:
         """Remember where somebody signed in, so that no guesses from elsewhere keep them out there."""
         address = network_of(address)
         with self._lock:
@@ -84,5 +84,5 @@ class Tries:
 
     def forgive(self, name: str) -> None:
         """Forget every try of a name, because it has another password now."""
-        self.names.forgive(name)
+        self.names.reset(name)
         self.pairs.reset_where(lambda pair: pair[0] == name)

@@ -16,10 +16,10 @@ from forecasting.network import Matrix, Network
 from forecasting.vocabulary import Vocabulary
 from service.core.calibration import ONE_CURVE, SHRINKAGE, fit, thresholds
 from service.core.memory import Memory
-from service.core.samples import Samples, stacked
+from service.core.samples import Samples, concat
 from service.core.strategies.strategy import Strategy
-from service.core.stride import settled
-from service.core.weights import averaged
+from service.core.stride import best_interpolation
+from service.core.weights import interpolate
 from service.core.windows import WindowSet
 
 Train = Callable[[Network | None, Samples, Samples | None], Network]
@@ -42,10 +42,10 @@ class UpdateConfig:
     memory: int = 2000
     history: bool = False
     held_out: float = 0.0
-    curves: Curves = "none"
+    calibration_mode: Curves = "none"
     thresholds: bool = False
-    unbalancing: float = 0.0
-    averaging: bool = False
+    label_reweighting: float = 0.0
+    interpolate_weights: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class TaskData:
     calibration: WindowSet
 
 
-def learn(
+def update_model(
     lesson: TaskData,
     *,
     network: Network | None,
@@ -89,7 +89,7 @@ def learn(
     trained = _train(lesson, network, memory, vocabulary, recipe, train)
     targets = vocabulary.target_columns
     held_out = round(recipe.memory * recipe.held_out)
-    updated = memory.updated(
+    updated = memory.update(
         lesson.task,
         lesson.train,
         size=recipe.memory - held_out,
@@ -98,17 +98,17 @@ def learn(
         rng=rng,
     ).with_holdout(lesson.task, lesson.calibration, size=held_out, rng=rng)
     unlearned = _holdout_samples(lesson, updated, vocabulary, recipe)
-    if recipe.averaging and network is not None and unlearned and not recipe.strategy.from_scratch:
-        trained = settled(network, trained, unlearned)
+    if recipe.interpolate_weights and network is not None and unlearned and not recipe.strategy.from_scratch:
+        trained = best_interpolation(network, trained, unlearned)
     return _model(trained, vocabulary, unlearned, recipe), updated
 
 
-def nearer(model: Model, before: Network, *, lesson: TaskData, memory: Memory, recipe: UpdateConfig) -> Model:
+def halve_step(model: Model, before: Network, *, lesson: TaskData, memory: Memory, recipe: UpdateConfig) -> Model:
     """Return the model half the way back to the weights before, made honest anew.
 
     ``memory`` is the one that was learned with it.
     """
-    halfway = averaged(before, model.network, share=0.5)
+    halfway = interpolate(before, model.network, share=0.5)
     return _model(halfway, model.vocabulary, _holdout_samples(lesson, memory, model.vocabulary, recipe), recipe)
 
 
@@ -120,24 +120,24 @@ def _holdout_samples(
         return []
     checks = [task.held_out for name, task in memory.tasks.items() if name != lesson.task]
     parts = [part for part in (*checks, lesson.calibration) if len(part)]
-    return [Samples.of(part, vocabulary, history=recipe.history) for part in parts]
+    return [Samples.from_windows(part, vocabulary, history=recipe.history) for part in parts]
 
 
 def _model(network: Network, vocabulary: Vocabulary, unlearned: list[Samples], recipe: UpdateConfig) -> Model:
     targets = vocabulary.target_columns.size
     even = np.full(targets, 0.5, dtype=np.float32)
     plain = Model(vocabulary, network, Calibration.identity(targets), even)
-    return calibrated(plain, unlearned, recipe=recipe) if unlearned else plain
+    return calibrate(plain, unlearned, recipe=recipe) if unlearned else plain
 
 
-def calibrated(model: Model, checks: Sequence[Samples], *, recipe: UpdateConfig) -> Model:
+def calibrate(model: Model, checks: Sequence[Samples], *, recipe: UpdateConfig) -> Model:
     """Return the model with curves and thresholds fitted on samples of several machines, each as weighty."""
     logits = [model.logits(part) for part in checks]
     mean = sum(map(len, checks)) / len(checks)
     weights = np.concatenate([np.full((len(part), 1), mean / len(part)) for part in checks])
     labels = [part.labels for part in checks]
-    if recipe.curves != "none":
-        shrinkage = ONE_CURVE if recipe.curves == "shared" else SHRINKAGE
+    if recipe.calibration_mode != "none":
+        shrinkage = ONE_CURVE if recipe.calibration_mode == "shared" else SHRINKAGE
         curves = fit(np.concatenate(logits), np.concatenate(labels), weights=weights, shrinkage=shrinkage)
         model = replace(model, calibration=curves)
     if not recipe.thresholds:
@@ -156,12 +156,12 @@ def _train(
     recipe: UpdateConfig,
     train: Train,
 ) -> Network:
-    new = Samples.of(lesson.train, vocabulary, history=recipe.history)
+    new = Samples.from_windows(lesson.train, vocabulary, history=recipe.history)
     kept = [task for name, task in memory.tasks.items() if name != lesson.task and len(task.windows)]
-    old = [Samples.of(task.windows, vocabulary, history=recipe.history) for task in kept]
+    old = [Samples.from_windows(task.windows, vocabulary, history=recipe.history) for task in kept]
     if recipe.strategy.from_scratch:
-        return train(None, stacked([*old, new]), None)
-    if recipe.unbalancing:
-        weights = [task.weights(vocabulary.target_columns, power=recipe.unbalancing) for task in kept]
+        return train(None, concat([*old, new]), None)
+    if recipe.label_reweighting:
+        weights = [task.weights(vocabulary.target_columns, power=recipe.label_reweighting) for task in kept]
         old = [replace(part, weights=weight) for part, weight in zip(old, weights, strict=True)]
-    return train(network, new, stacked(old) if old else None)
+    return train(network, new, concat(old) if old else None)

@@ -19,7 +19,7 @@ class Version:
     ``learned`` are the machines it knows, oldest first, ``targets`` the codes it forecasts, in order.
     """
 
-    number: int
+    id: int
     created_at: datetime
     weights: str
     report: dict[str, Any]
@@ -32,9 +32,9 @@ class Version:
     @property
     def name(self) -> str:
         """How people call it."""
-        return f"v{self.number}"
+        return f"v{self.id}"
 
-    def knows(self, machine: MachineId) -> bool:
+    def has_learned(self, machine: MachineId) -> bool:
         """Say whether it has learned a machine."""
         return str(machine) in self._known
 

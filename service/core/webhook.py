@@ -22,7 +22,7 @@ _MAX_PORT = 65535
 class Webhook:
     """An address that is told; ``trouble`` says why it is switched off, if we did that."""
 
-    number: int
+    id: int
     url: str
     secret: str
     severity: Severity
@@ -30,7 +30,7 @@ class Webhook:
     machine: str | None
     enabled: bool
     created_at: datetime
-    trouble: str | None = None
+    error: str | None = None
 
     def wants(self, machine: MachineId, severity: str) -> bool:
         """Say whether notices of this machine and severity go there."""
@@ -46,7 +46,7 @@ class DeliveryBacklog(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Delivery:
+class WebhookDelivery:
     """One notice on its way to one webhook; its times are wall time, because receivers live in it.
 
     ``key`` goes along with every try, so that a receiver can take it once.
@@ -72,15 +72,15 @@ class Delivery:
         return DeliveryState.WAITING if self.given_up_at is None else DeliveryState.GIVEN_UP
 
 
-class Parcel(NamedTuple):
+class DeliveryJob(NamedTuple):
     """All that is needed to deliver."""
 
-    delivery: Delivery
+    delivery: WebhookDelivery
     webhook: Webhook
     notice: Notification
 
 
-class Answer(NamedTuple):
+class DeliveryResult(NamedTuple):
     """What a receiver said: a status, or none and why there was none.
 
     Of what it wrote nothing is kept: it may be a secret of its network, and whoever asks may be of one site only.
@@ -111,7 +111,7 @@ def in_words(status: int | None, text: str | None) -> str:
         return ""
 
 
-def pause(attempts: int, chance: float) -> timedelta:
+def backoff(attempts: int, chance: float) -> timedelta:
     """Return how long to wait after that many failed attempts; ``chance`` in [0, 1) spreads it by a half.
 
     Doubles from five seconds to two hours, so that a receiver that comes back is not met by all at once.
@@ -120,9 +120,9 @@ def pause(attempts: int, chance: float) -> timedelta:
     return doubled * (0.75 + 0.5 * chance)
 
 
-def next_try(delivery: Delivery, *, now: datetime, chance: float) -> datetime | None:
+def next_try(delivery: WebhookDelivery, *, now: datetime, chance: float) -> datetime | None:
     """Return when a delivery that just failed is tried again, or None if a day was enough."""
-    then = now + pause(delivery.attempts, chance)
+    then = now + backoff(delivery.attempts, chance)
     return then if then <= delivery.created_at + _PATIENCE else None
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from forecasting.network import Layer, Matrix, Network
 
 
-def grown(network: Network, *, inputs: int, outputs: int) -> Network:
+def widen(network: Network, *, inputs: int, outputs: int) -> Network:
     """Return the network with columns for further codes, which say nothing until they are trained.
 
     New input columns and new output rows are nought and every old block stays as it is, so old outputs do
@@ -20,11 +20,13 @@ def grown(network: Network, *, inputs: int, outputs: int) -> Network:
     return Network(tuple(layers), network.own)
 
 
-def averaged(old: Network, new: Network, *, share: float) -> Network:
+def interpolate(old: Network, new: Network, *, share: float) -> Network:
     """Return weights between the old and the new ones, ``share`` of the way; the old ones grow to fit."""
-    before = grown(old, inputs=new.inputs, outputs=new.outputs).arrays()
+    before = widen(old, inputs=new.inputs, outputs=new.outputs).arrays()
     step = np.float32(share)
-    return Network.of({name: before[name] + step * (after - before[name]) for name, after in new.arrays().items()})
+    return Network.from_arrays(
+        {name: before[name] + step * (after - before[name]) for name, after in new.arrays().items()}
+    )
 
 
 def _padded(weight: Matrix, more: tuple[int, int]) -> Matrix:

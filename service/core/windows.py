@@ -62,12 +62,12 @@ class WindowSet:
         """Return which target codes the horizon held: the multi-hot label of each window."""
         return _placed(self.outcomes, self.codes, columns)
 
-    def own_history(self, columns: Columns) -> NDArray[np.float32]:
+    def code_recency(self, columns: Columns) -> NDArray[np.float32]:
         """Return windows by codes by figures: each target code's own, followed by the machine's."""
         return append_machine_features(_placed(self.history, self.tracked, columns), self.context)
 
 
-def joined(parts: Sequence[WindowSet]) -> WindowSet:
+def concat(parts: Sequence[WindowSet]) -> WindowSet:
     """Return all windows of several machines or moments as one, over every code that any of them knows."""
     if not parts:
         raise ValueError("There are no windows to join.")
@@ -87,7 +87,7 @@ def joined(parts: Sequence[WindowSet]) -> WindowSet:
 
 def _placed(table: NDArray[Kind], codes: Codes, columns: Columns) -> NDArray[Kind]:
     """Return a table whose second axis follows ``columns``, not ``codes``; what is missing is nought."""
-    place = columns.of(codes)
+    place = columns.index(codes)
     known = place < columns.size
     placed = np.zeros((len(table), columns.size, *table.shape[2:]), dtype=table.dtype)
     placed[:, place[known]] = table[:, known]

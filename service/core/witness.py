@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from forecasting.forecaster import Record
-from forecasting.series import AlarmSeries, moment
-from forecasting.window import WindowSpec, evidence
+from forecasting.forecaster import ObservedSeries
+from forecasting.series import AlarmSeries, from_us
+from forecasting.window import WindowSpec, input_window
 from service.core.catalogue import CatalogueEntry, unknown_code
-from service.core.phrase import ago, counted, lasting, times
+from service.core.phrase import ago, duration, plural, times
 from service.core.reason import DIGITS, Contribution, RenderedContribution
 from wire.words import PartKind
 
@@ -24,7 +24,7 @@ class ExplanationRenderer:
     what each input code is of the evidence, now and usually.
     """
 
-    record: Record
+    record: ObservedSeries
     at: datetime
     spec: WindowSpec
     reach: timedelta
@@ -32,14 +32,14 @@ class ExplanationRenderer:
     shares: Mapping[int, tuple[float, float]]
     entries: Mapping[int, CatalogueEntry]
 
-    def told(self, pull: Contribution) -> RenderedContribution:
+    def render(self, pull: Contribution) -> RenderedContribution:
         """Put words and figures to a pull."""
         if pull.kind is PartKind.OTHERS:
             together = "One smaller part." if pull.number == 1 else f"{pull.number} smaller parts together."
             return RenderedContribution(pull.kind, None, "Everything else", pull.contribution, together)
         series = self.record.series if pull.code is None else self._of(pull.code)
-        seen = len(evidence(series, self.at, self.spec))
-        last = moment(int(series.times[-1])) if len(series) else None
+        seen = len(input_window(series, self.at, self.spec))
+        last = from_us(int(series.times[-1])) if len(series) else None
         if pull.code is None:
             sentence = self._condition(seen, last)
             return RenderedContribution(
@@ -67,7 +67,7 @@ class ExplanationRenderer:
 
     def _presence(self, code: int, seen: int, last: datetime | None) -> str:
         if not seen or last is None:
-            return f"did not come in the last {lasting(self.spec.lookback)}, as it usually does"
+            return f"did not come in the last {duration(self.spec.lookback)}, as it usually does"
         told = f"came {times(seen)}, last {ago(self.at - last)}"
         if not self.usual:
             return told
@@ -76,7 +76,7 @@ class ExplanationRenderer:
 
     def _recency(self, last: datetime | None) -> str:
         if last is None or last < self.at - self.reach:
-            return f"itself has not come in the last {lasting(self.reach)}"
+            return f"itself has not come in the last {duration(self.reach)}"
         return f"itself last came {ago(self.at - last)}"
 
     def _habit(self, series: AlarmSeries) -> str:
@@ -86,18 +86,18 @@ class ExplanationRenderer:
             return "itself has not been watched for a day yet"
         # Only what lies before this moment: a horizon longer than a day would reach beyond it.
         held = sum(len(series.between(start, min(start + self.spec.horizon, self.at))) > 0 for start in heard)
-        ahead = lasting(self.spec.horizon)
-        return f"itself came in the same {ahead} on {held} of the last {counted(len(heard), 'day')}"
+        ahead = duration(self.spec.horizon)
+        return f"itself came in the same {ahead} on {held} of the last {plural(len(heard), 'day')}"
 
     def _condition(self, seen: int, last: datetime | None) -> str:
-        told = f"The machine raised {counted(seen, 'alarm')} in the last {lasting(self.spec.lookback)}"
+        told = f"The machine raised {plural(seen, 'alarm')} in the last {duration(self.spec.lookback)}"
         if self.usual:
             told += f", usually {self._usually_seen}"
         return told + (f"; the last came {ago(self.at - last)}." if last else ".")
 
     @cached_property
     def _usually_seen(self) -> int:
-        each = [len(evidence(self.record.series, one, self.spec)) for one in self.usual]
+        each = [len(input_window(self.record.series, one, self.spec)) for one in self.usual]
         return round(sum(each) / len(each))
 
     def _of(self, code: int) -> AlarmSeries:

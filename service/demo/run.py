@@ -106,7 +106,7 @@ def _stage(plan: Plan, data_dir: Path, say: Callable[[str], None]) -> Iterator[S
         try:
             with open_stores(settings) as stores:
                 service = Service(settings, stores)
-                password = service.gatehouse.people.open_house(FIRST)
+                password = service.gatehouse.people.reset_demo_admin(FIRST)
                 fleet = Fleet(plan.fleet(), broker_port, clock, data_dir / "agents")
                 with _serving(service, listener) as address:
                     fleet.start()
@@ -123,7 +123,7 @@ def _serving(service: Service, listener: socket.socket) -> Iterator[str]:
     """Serve the API from a thread; the main one draws or checks."""
     address = url_of(listener)
     service.announce(address)
-    server = Server(server_config(service.front(), service.settings), ending=service.feed.close)
+    server = Server(server_config(service.asgi_app(), service.settings), ending=service.feed.close)
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="api", daemon=True)
     service.start()
     thread.start()

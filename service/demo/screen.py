@@ -30,7 +30,7 @@ def screen(service: Service, address: str, password: str) -> Panel:
         ("   model ", "dim"), health.model_version or "none yet",
     )  # fmt: skip
     learning = Text("\n".join(_jobs(service)), style="cyan")
-    troubles = Text("\n".join(f"{part}: {why}" for part, why in health.troubles.items()), style="red")
+    troubles = Text("\n".join(f"{part}: {why}" for part, why in health.errors.items()), style="red")
     foot = Text.assemble(
         ("the page: ", "dim"),
         address,
@@ -77,7 +77,7 @@ def _machines(service: Service) -> Table:
 
 def _forecasts(service: Service) -> list[Forecast]:
     try:
-        newest = service.newest.of(service.stores.machines.all())
+        newest = service.newest.fresh_for(service.stores.machines.all())
     except Unavailable:
         return []
     return sorted((one.forecast for one in newest), key=urgency)

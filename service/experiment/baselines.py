@@ -32,5 +32,5 @@ def baselines(fleet: Fleet, papers: Sequence[Exam]) -> list[Run]:
     }
     if fleet.has_history:
         place = HistorySpec().decays.index(_RECENT)
-        said["own recency"] = [part.own_history(columns)[:, :, place] for part in windows]
+        said["own recency"] = [part.code_recency(columns)[:, :, place] for part in windows]
     return [Run.of(name, 0, [marked(papers, forecasts, 0.5)]) for name, forecasts in said.items()]

@@ -83,7 +83,7 @@ def compare(
                     name,
                     fleet,
                     papers,
-                    recipe=preset.recipe(name, memory=plan.memory, history=with_history),
+                    recipe=preset.update_config(name, memory=plan.memory, history=with_history),
                     training=training,
                     seed=seed,
                     clock=clock,

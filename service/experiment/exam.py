@@ -37,7 +37,7 @@ def exams(fleet: Fleet, *, history: bool) -> tuple[Exam, ...]:
     columns = fleet.vocabulary.target_columns
     return tuple(
         Exam(
-            Samples.of(machine.exam, fleet.vocabulary, history=history),
+            Samples.from_windows(machine.exam, fleet.vocabulary, history=history),
             np.concatenate([machine.train.labels(columns), machine.calibration.labels(columns)]).mean(axis=0),
         )
         for machine in fleet.machines

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from forecasting.series import AlarmSeries
 from service.core.windows import WindowSet
 from service.errors import InputRejected
-from wire.micros import micros
+from wire.micros import to_us
 
 _PARTS: Final = ("train", "test")
 _HEADER: Final = ["timestamp", "alarm", "serial"]
@@ -92,7 +92,7 @@ def _alarm(path: Path, number: int, row: list[str]) -> tuple[str, int, int]:
     try:
         timestamp, code, serial = row
         at = datetime.fromisoformat(timestamp)
-        return serial.strip(), micros(at if at.tzinfo else at.replace(tzinfo=UTC)), int(code)
+        return serial.strip(), to_us(at if at.tzinfo else at.replace(tzinfo=UTC)), int(code)
     except ValueError as error:
         raise InputRejected(f"Line {number} of {path} is not a timestamp, an alarm and a serial.") from error
 

@@ -15,7 +15,7 @@ from forecasting.window import WindowSpec
 from service.core.dataset import covered_moments, split, windows
 from service.core.windows import WindowSet
 from service.errors import InputRejected
-from wire.micros import moment
+from wire.micros import from_us
 
 EXAM: Final = 0.3  # the last share of a machine's windows, in time, that no model ever learns from
 FEWEST: Final = 336  # training windows of two weeks; a machine with fewer keeps collecting
@@ -68,7 +68,7 @@ def from_log(log: Mapping[str, AlarmSeries], cut: Cut) -> Fleet:
     parts = {}
     for name in chosen:
         series = log[name]
-        heard = moment(series.times[0]), moment(series.times[-1])
+        heard = from_us(series.times[0]), from_us(series.times[-1])
         at = covered_moments(heard, spec)
         at = at[_busy(series, at, spec, cut)]
         whole = windows(series, at, spec, since=heard[0], history=cut.history, tracked=cut.targets)

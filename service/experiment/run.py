@@ -10,8 +10,8 @@ from forecasting.network import Network
 from service.core.memory import Memory
 from service.core.ocdm import Labels, divergence
 from service.core.samples import Samples
-from service.core.strategies.strategy import Kept, Places, Strategy
-from service.core.update import TaskData, UpdateConfig, learn
+from service.core.strategies.strategy import Indices, Strategy, TaskBuffer
+from service.core.update import TaskData, UpdateConfig, update_model
 from service.experiment.exam import Exam, Marks, marked
 from service.experiment.fleet import Fleet
 from service.experiment.results import Run, Upkeep
@@ -60,7 +60,7 @@ def run(
             seconds.append(clock() - began)
             return trained
 
-        model, memory = learn(
+        model, memory = update_model(
             TaskData(machine.name, machine.train, machine.calibration),
             network=network,
             memory=memory,
@@ -94,7 +94,7 @@ class _Timed:
     def from_scratch(self) -> bool:
         return self.strategy.from_scratch
 
-    def select(self, old: Sequence[Kept], new: Labels, *, size: int, rng: Generator) -> list[Places]:
+    def select(self, old: Sequence[TaskBuffer], new: Labels, *, size: int, rng: Generator) -> list[Indices]:
         began = self.clock()
         places = self.strategy.select(old, new, size=size, rng=rng)
         self.seconds.append(self.clock() - began)

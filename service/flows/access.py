@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from service.core import secret
-from service.core.people import Key, Session
+from service.core.people import ApiKey, Session
 from service.core.principal import Principal
 from service.core.secret import Token, digest, matches, read_token
 from service.errors import Unavailable
@@ -34,21 +34,21 @@ class Authenticator:
     wall: Callable[[], datetime]
     idle: timedelta
     own: dict[Token, Principal] = field(default_factory=dict)
-    remember: float = 5.0
+    cache_ttl: float = 5.0
     monotonic: Callable[[], float] = time.monotonic
-    told: Callable[[], None] = lambda: None  # lets other processes know of a change
+    on_invalidate: Callable[[], None] = lambda: None  # lets other processes know of a change
     _kept: "OrderedDict[str, tuple[float, Principal]]" = field(default_factory=OrderedDict)
     _familiar: "OrderedDict[str, None]" = field(default_factory=OrderedDict)
     _changes: int = 0
     _lock: Lock = field(default_factory=Lock)
 
-    def remembered(self, text: str) -> Principal | None:
+    def cached(self, text: str) -> Principal | None:
         """Return whom a token was found to be of lately; asks nobody and never blocks for long."""
         with self._lock:
             kept = self._kept.get(digest(text))
-            return kept[1] if kept and self.monotonic() - kept[0] < self.remember else None
+            return kept[1] if kept and self.monotonic() - kept[0] < self.cache_ttl else None
 
-    def is_familiar(self, text: str) -> bool:
+    def was_recently_valid(self, text: str) -> bool:
         """Say whether a token is this process's own, or was good when it was last looked up; asks nobody."""
         with self._lock:
             if digest(text) in self._familiar:
@@ -56,9 +56,9 @@ class Authenticator:
         token = read_token(text)
         return token is not None and self._own(token) is not None
 
-    def who(self, text: str) -> Principal | None:
+    def authenticate(self, text: str) -> Principal | None:
         """Return whom a token is of, or None for one that is not known, or not any more."""
-        known = self.remembered(text)
+        known = self.cached(text)
         if known is not None:
             return known
         token = read_token(text)
@@ -66,12 +66,12 @@ class Authenticator:
             return None
         changes = self._changes
         found = self._own(token) or self._found(token)
-        self.note(text, is_good=found is not None)
+        self.remember_validity(text, is_good=found is not None)
         if found is not None:
             self._keep(digest(text), found, changes)
         return found
 
-    def note(self, text: str, *, is_good: bool) -> None:
+    def remember_validity(self, text: str, *, is_good: bool) -> None:
         """Remember that a token is good, for longer than whose it is: it is no stranger's when it comes again."""
         key = digest(text)
         with self._lock:
@@ -81,10 +81,10 @@ class Authenticator:
             while len(self._familiar) > _MOST_KEPT:
                 self._familiar.popitem(last=False)
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Look again at every token, here and elsewhere: somebody's rights have changed."""
         self.invalidate_local()
-        self.told()
+        self.on_invalidate()
 
     def invalidate_local(self) -> None:
         """Look again at every token, because rights have changed in another process."""
@@ -127,7 +127,7 @@ class Authenticator:
             return session.principal()
         return None
 
-    def _touch_key(self, key: Key, now: datetime) -> None:
+    def _touch_key(self, key: ApiKey, now: datetime) -> None:
         if key.used_at is None or now - key.used_at >= _TOUCH_AFTER:
             with suppress(Unavailable):  # that it is used is worth knowing, and no reason to refuse it
                 self.keys.touch(key.number, at=now)
@@ -135,4 +135,4 @@ class Authenticator:
     def _touch_session(self, session: Session, now: datetime) -> None:
         if now - session.seen_at >= _TOUCH_AFTER:
             with suppress(Unavailable):
-                self.sessions.touch(session.number, at=now)
+                self.sessions.touch(session.id, at=now)

@@ -11,7 +11,7 @@ from forecasting.network import Matrix
 from service.core.base_rate import LOOKBACK, base_rates
 from service.core.machine import Machine
 from service.store.events import EventStore
-from wire.micros import micros
+from wire.micros import to_us
 
 _RENEW_AFTER = timedelta(days=1)
 _RENEW_LATE_AFTER = timedelta(minutes=15)  # a backlog arrives in many pieces
@@ -27,16 +27,16 @@ class BaseRates:
 
     def note_late(self, machines: Iterable[Machine]) -> None:
         """Note that events of an earlier time have arrived: what was counted is to be counted again soon."""
-        self._late.update(machine.row for machine in machines)
+        self._late.update(machine.row_id for machine in machines)
 
-    def of(self, machine: Machine, at: datetime, model: Forecaster) -> Matrix | None:
+    def get(self, machine: Machine, at: datetime, model: Forecaster) -> Matrix | None:
         """Return the rates in the order of the model's targets, or None while no horizon has closed."""
-        key = (machine.row, model.vocabulary.targets)
+        key = (machine.row_id, model.vocabulary.targets)
         kept = self._kept.get(key)
-        renew_after = _RENEW_LATE_AFTER if machine.row in self._late else _RENEW_AFTER
+        renew_after = _RENEW_LATE_AFTER if machine.row_id in self._late else _RENEW_AFTER
         if kept and timedelta(0) <= at - kept[0] < renew_after and kept[1] is not None:
             return kept[1]
-        self._late.discard(machine.row)
+        self._late.discard(machine.row_id)
         rates = self._count(machine, at, model)
         if kept is None or at >= kept[0]:  # a look into the past must not replace the present
             self._kept[key] = (at, rates)
@@ -48,8 +48,8 @@ class BaseRates:
             return None
         rates = base_rates(
             self.log.series(machine, at - LOOKBACK, at),
-            micros(first),
-            np.array([micros(at)], dtype=np.int64),
+            to_us(first),
+            np.array([to_us(at)], dtype=np.int64),
             model.spec.horizon // timedelta(microseconds=1),
             np.array(model.vocabulary.targets, dtype=np.int64),
         )

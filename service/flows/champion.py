@@ -12,12 +12,12 @@ from service.core.version import Version
 from service.errors import NoChampion, Unavailable
 from service.store.versions import VersionStore
 
-_LOOK_AGAIN = 0.5  # seconds: a new champion is noticed this soon
+_REFRESH_INTERVAL_S = 0.5  # seconds: a new champion is noticed this soon
 _MAX_LOADED = 4
 
 
 @dataclass(frozen=True)
-class Serving:
+class LoadedModel:
     """A version with its model in memory."""
 
     version: Version
@@ -30,15 +30,15 @@ class ChampionCache:
     def __init__(self, versions: VersionStore, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._versions, self._monotonic = versions, monotonic
         self._lock = Lock()
-        self._loaded: OrderedDict[str, Serving] = OrderedDict()
-        self._current: Serving | None = None
+        self._loaded: OrderedDict[str, LoadedModel] = OrderedDict()
+        self._current: LoadedModel | None = None
         self._looked = float("-inf")
         self.complaint: str | None = None
 
-    def current(self) -> Serving:
+    def current(self) -> LoadedModel:
         """Return what serves now, or raise :class:`NoChampion` if nothing has been learned yet."""
         with self._lock:
-            if self._monotonic() - self._looked >= _LOOK_AGAIN:
+            if self._monotonic() - self._looked >= _REFRESH_INTERVAL_S:
                 self._look()
                 self._looked = self._monotonic()
             if self._current is None:
@@ -52,7 +52,7 @@ class ChampionCache:
         """Look for a new champion at the next chance."""
         self._looked = float("-inf")
 
-    def at(self, at: datetime) -> Serving | None:
+    def at(self, at: datetime) -> LoadedModel | None:
         """Return what served at a past moment, or None if nothing did or its weights have been let go.
 
         What is loaded is not read again: of a large fleet's version there is much to read.
@@ -61,7 +61,7 @@ class ChampionCache:
         if number is None:
             return None
         with self._lock:
-            kept = next((one.version for one in self._loaded.values() if one.version.number == number), None)
+            kept = next((one.version for one in self._loaded.values() if one.version.id == number), None)
             if kept is not None:
                 return self._load(kept)
         version = self._versions.get(number)
@@ -71,7 +71,7 @@ class ChampionCache:
             return self._load(version)
 
     def _look(self) -> None:
-        if self._current is not None and self._versions.champion_number() == self._current.version.number:
+        if self._current is not None and self._versions.champion_number() == self._current.version.id:
             self.complaint = None
             return
         version = self._versions.champion()
@@ -84,10 +84,10 @@ class ChampionCache:
             if self._current is None:
                 raise
 
-    def _load(self, version: Version) -> Serving:
+    def _load(self, version: Version) -> LoadedModel:
         serving = self._loaded.get(version.weights)
-        if serving is None or serving.version.number != version.number:
-            serving = Serving(version, self._versions.load(version))
+        if serving is None or serving.version.id != version.id:
+            serving = LoadedModel(version, self._versions.load(version))
             self._loaded[version.weights] = serving
             if len(self._loaded) > _MAX_LOADED:
                 self._loaded.popitem(last=False)

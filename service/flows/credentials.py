@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
-from service.broker.dynamic_security import DynamicSecurity
+from service.broker.dynamic_security import DynamicSecurityClient
 from service.core.credential import (
     AclDiff,
     BrokerAclSnapshot,
+    BrokerAuthState,
     Credential,
-    Guard,
     Ownership,
-    differences,
+    diff,
     ownership,
 )
 from service.core.edge_toml import AgentAccess, edge_toml
@@ -55,28 +55,31 @@ class CredentialService:
 
     machines: MachineStore
     credentials: CredentialStore
-    security: DynamicSecurity | None
+    security: DynamicSecurityClient | None
     clock: PlantClock
     access: AgentAccess
     password: Callable[[], str] = field(default=_password, repr=False)
-    guard: Guard = field(default=Guard.UNKNOWN, init=False)
-    why_not: str | None = field(default=None, init=False)  # the broker is not guarded
+    auth_state: BrokerAuthState = field(default=BrokerAuthState.UNKNOWN, init=False)
+    unavailable_reason: str | None = field(default=None, init=False)  # the broker is not guarded
     foreign: str | None = field(default=None, init=False)  # why the broker is not this installation's to change
     locked_out: list[MachineId] = field(default_factory=list, init=False)
     _one: Lock = field(default_factory=Lock, init=False, repr=False)  # changes to the broker, one after another
 
     def __post_init__(self) -> None:
         if self.security is None:
-            self.guard, self.why_not = Guard.OFF, "the setting broker_dynamic_security is off"
+            self.auth_state, self.unavailable_reason = (
+                BrokerAuthState.OFF,
+                "the setting broker_dynamic_security is off",
+            )
 
-    def probe(self) -> Guard:
+    def probe(self) -> BrokerAuthState:
         """Ask the broker whether it is guarded; :class:`Unavailable` while it is away."""
         if self.security is not None:
             guard, why_not = self.security.guard()
-            if guard is not self.guard:
+            if guard is not self.auth_state:
                 log.info("dynamic security of the broker: %s", why_not or "on")
-            self.guard, self.why_not = guard, why_not
-        return self.guard
+            self.auth_state, self.unavailable_reason = guard, why_not
+        return self.auth_state
 
     def enrolled(self, machine: Machine, *, is_new: bool, who: str) -> tuple[IssuedCredential | None, str | None]:
         """Issue to a machine that has just been enrolled and holds none; or say what keeps us from it.
@@ -84,7 +87,7 @@ class CredentialService:
         The enrolment stands whatever happens here. A machine whose credentials were revoked gets new ones only
         if it had been retired: whoever enrols twice does not undo a revocation.
         """
-        known = self.credentials.of(machine)
+        known = self.credentials.get(machine)
         if self.security is None or (known is not None and (known.revoked_at is None or not is_new)):
             return None, self._advice(machine.id, known)
         try:
@@ -93,10 +96,10 @@ class CredentialService:
             with self._alone():
                 if not self._owns(self.security):
                     return None, f"No credentials were issued. {self.foreign}"
-                claimed = self.credentials.claim(machine, again=is_new, at=self.clock.now(), who=who)
-                return (None, None) if claimed is None else (self._admit(machine, claimed), None)
+                claimed = self.credentials.issue_if_absent(machine, again=is_new, at=self.clock.now(), who=who)
+                return (None, None) if claimed is None else (self._grant(machine, claimed), None)
         except Unavailable as error:
-            if self.guard is not Guard.ON:
+            if self.auth_state is not BrokerAuthState.ON:
                 return (
                     None,
                     f"Whether the broker wants credentials is not known yet. {error} {_rotate(machine.id)}",
@@ -111,7 +114,7 @@ class CredentialService:
             self.probe()  # a broker that is away must not cost the machine the password it has
             if not self._owns(self._guarding()):
                 raise Conflict(f"No credentials were issued. {self.foreign}")
-            return self._admit(known, self.credentials.rotate(known, at=self.clock.now(), who=who))
+            return self._grant(known, self.credentials.rotate(known, at=self.clock.now(), who=who))
 
     def revoke(self, machine: MachineId, *, who: str, reason: str | None) -> tuple[Credential | None, str | None]:
         """Throw a machine out and let it in no more; the second answer says what has not reached the broker yet.
@@ -121,20 +124,20 @@ class CredentialService:
         known = self.machines.get(machine)
         with self._alone():
             self.credentials.revoke(known, at=self.clock.now(), who=who, reason=reason)
-            held = self.credentials.of(known)
+            held = self.credentials.get(known)
             note = self._disable(known) if held is not None else None
         if note is not None:
             log.warning("the credentials of %s are revoked, but not at the broker: %s", machine, note)
         return held, note
 
-    def of(self, machine: MachineId) -> tuple[Credential | None, str | None]:
+    def get(self, machine: MachineId) -> tuple[Credential | None, str | None]:
         """Return a machine's credentials, and what should be done about them."""
-        known = self.credentials.of(self.machines.get(machine))
+        known = self.credentials.get(self.machines.get(machine))
         return known, self._advice(machine, known)
 
     def reconcile(self) -> AclDiff | None:
         """Make broker and database agree; None while the broker is not guarded, or belongs to another database."""
-        if self.security is None or self.probe() is not Guard.ON:
+        if self.security is None or self.probe() is not BrokerAuthState.ON:
             return None
         with self._alone():
             self.credentials.disown_unconfirmed(at=self.clock.now())
@@ -142,45 +145,45 @@ class CredentialService:
             if not self._claims(self.security, issued, guarded):
                 log.warning(self.foreign)
                 return None
-            found = differences(issued, guarded)
+            found = diff(issued, guarded)
             self._repair(self.security, found)
-            self.credentials.settle(
-                well=found.well, locked_out=found.locked_out, newer=found.newer, at=self.clock.now()
+            self.credentials.apply(
+                well=found.matching, locked_out=found.locked_out, newer=found.newer, at=self.clock.now()
             )
             self.locked_out = sorted(found.locked_out)
         if not found.is_empty:
             log.warning("broker and database did not agree about credentials: %s", found)
         return found
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Find out what the process that reconciles has found."""
         guard, issued = self.probe(), self.credentials.all()
         self.locked_out = sorted(one.machine for one in issued if one.state is CredentialState.LOCKED_OUT)
-        if self.security is not None and guard is Guard.ON:
+        if self.security is not None and guard is BrokerAuthState.ON:
             guarded = self.security.look()
             self.foreign = _foreign(ownership(self.credentials.installation(), issued, guarded), guarded)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Change broker and database while nobody else does, in this process or another."""
-        with self._one, self.credentials.alone():
+        with self._one, self.credentials.exclusive():
             yield
 
-    def _repair(self, security: DynamicSecurity, found: AclDiff) -> None:
-        if found.strangers:
-            security.set_aside(found.strangers)
-        if found.withdrawn or found.stray_roles:
-            security.remove(dict.fromkeys([*found.withdrawn, *found.stray_roles]))
+    def _repair(self, security: DynamicSecurityClient, found: AclDiff) -> None:
+        if found.unknown_clients:
+            security.set_aside(found.unknown_clients)
+        if found.withdrawn or found.orphan_roles:
+            security.remove(dict.fromkeys([*found.withdrawn, *found.orphan_roles]))
         for machine, generation in found.returned.items():
             security.let_back(machine, generation=generation)
         for machine in found.missing:
             security.hold(machine)
         for machine in found.outdated:
             security.disable(machine)
-        for machine in dict.fromkeys([*found.bent, *found.wrong_roles]):
-            security.straighten(machine)
+        for machine in dict.fromkeys([*found.misconfigured, *found.wrong_roles]):
+            security.repair_roles(machine)
 
-    def _admit(self, machine: Machine, credential: Credential) -> IssuedCredential:
+    def _grant(self, machine: Machine, credential: Credential) -> IssuedCredential:
         password = self.password()
         try:
             self._guarding().admit(
@@ -191,9 +194,9 @@ class CredentialService:
             )
         except Unavailable:
             # The broker may have done it and only its answer was lost: then it takes a password that nobody has.
-            self.credentials.disown(machine, at=self.clock.now())
+            self.credentials.mark_outdated(machine, at=self.clock.now())
             raise
-        self.credentials.settle(well=[machine.id], locked_out=(), newer={}, at=self.clock.now())
+        self.credentials.apply(well=[machine.id], locked_out=(), newer={}, at=self.clock.now())
         name, zone = agent_name(machine.id), machine.time_zone
         text = edge_toml(machine.id, self.access, username=name, password=password, time_zone=zone)
         self.locked_out = [one for one in self.locked_out if one != machine.id]
@@ -210,15 +213,17 @@ class CredentialService:
         except Unavailable as error:
             return f"{error} It is removed there as soon as the broker can be asked."
         name = agent_name(machine.id)
-        return f"The broker was not told: {self.why_not}. If it still lets {name} in, remove that user there."
+        return f"The broker was not told: {self.unavailable_reason}. If it still lets {name} in, remove that user there."
 
-    def _owns(self, security: DynamicSecurity) -> bool:
+    def _owns(self, security: DynamicSecurityClient) -> bool:
         """Say whether the broker is this installation's, and claim it if it is nobody's."""
         if self.foreign is None and security.installation() == self.credentials.installation():
             return True
         return self._claims(security, self.credentials.all(), security.look())
 
-    def _claims(self, security: DynamicSecurity, issued: list[Credential], guarded: BrokerAclSnapshot) -> bool:
+    def _claims(
+        self, security: DynamicSecurityClient, issued: list[Credential], guarded: BrokerAclSnapshot
+    ) -> bool:
         identity = self.credentials.installation()
         found = ownership(identity, issued, guarded)
         self.foreign = _foreign(found, guarded)
@@ -228,7 +233,7 @@ class CredentialService:
 
     def _is_guarded(self) -> bool:
         """Say whether the broker is guarded, and ask it unless it was: it may have become so since."""
-        return self.guard is Guard.ON or self.probe() is Guard.ON
+        return self.auth_state is BrokerAuthState.ON or self.probe() is BrokerAuthState.ON
 
     def _farewell(self, machine: Machine) -> tuple[str, bytes] | None:
         """Return what the will of an agent that is online would say: nobody publishes it for whom we throw out."""
@@ -248,14 +253,16 @@ class CredentialService:
         )
         return topic(machine.id, Channel.STATE), encode(state)
 
-    def _guarding(self) -> DynamicSecurity:
+    def _guarding(self) -> DynamicSecurityClient:
         """Return the broker's security, or say that there is none."""
         if self.security is None or not self._is_guarded():
-            raise Conflict(f"There are no credentials to issue: {self.why_not}. See alarmcast admin broker-init.")
+            raise Conflict(
+                f"There are no credentials to issue: {self.unavailable_reason}. See alarmcast admin broker-init."
+            )
         return self.security
 
     def _advice(self, machine: MachineId, known: Credential | None) -> str | None:
-        if known is None or self.guard is Guard.OFF:
+        if known is None or self.auth_state is BrokerAuthState.OFF:
             return None
         if known.locked_out_at is not None:
             return f"The broker does not let it in: it has lost its password, or keeps it out. {_rotate(machine)}"
@@ -266,14 +273,14 @@ def _rotate(machine: MachineId) -> str:
     return f"To issue some: alarmcast admin machine rotate {machine}"
 
 
-def adopt(credentials: CredentialStore, security: DynamicSecurity) -> list[str]:
+def adopt(credentials: CredentialStore, security: DynamicSecurityClient) -> list[str]:
     """Give the broker to this database, whosever it was; return whom it lets in no more: the unknown.
 
     They are disabled and keep their passwords, so that the database that knows them can take the broker back.
     """
     identity, known = credentials.installation(), {one.name for one in credentials.all()}
     found = security.look()
-    strangers = sorted(name for name, one in found.holders.items() if one.enabled and name not in known)
+    strangers = sorted(name for name, one in found.clients.items() if one.enabled and name not in known)
     if strangers:
         security.set_aside(strangers)
     security.claim(identity)
@@ -283,7 +290,7 @@ def adopt(credentials: CredentialStore, security: DynamicSecurity) -> list[str]:
 def _foreign(found: Ownership, guarded: BrokerAclSnapshot) -> str | None:
     if found in (Ownership.OWN, Ownership.UNCLAIMED):
         return None
-    admitted = sum(holder.enabled for holder in guarded.holders.values())
+    admitted = sum(holder.enabled for holder in guarded.clients.values())
     why = (
         "The broker belongs to another installation than this database"
         if found is Ownership.FOREIGN

@@ -22,11 +22,11 @@ from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.words import JobKind, JobState, MachineState
 
-_AGAIN = {
+_CHECK_INTERVAL = {
     MachineState.LIVE: (JobKind.REFRESH, JobState.QUEUED),
     MachineState.FAILED: (JobKind.ENROL, JobState.COLLECTING),
 }
-_LOOK_AGAIN = timedelta(minutes=30)  # of plant time: a window takes an hour to come
+_RECHECK_AFTER = timedelta(minutes=30)  # of plant time: a window takes an hour to come
 _UNTIL_FIRST_EVENT = timedelta(minutes=1)  # of plant time: whoever waits for the first event looks more often
 _NOT_HEARD = "Waiting for the first event. Start the machine's agent, or load its past."
 _NO_AGENT = "Its agent is not online: start it, or load more of the machine's past."
@@ -38,7 +38,7 @@ def wall_now() -> datetime:
 
 
 @dataclass
-class Enrolment:
+class EnrolmentService:
     """The flow and its ports; ``refresh_after`` of None relearns machines only when asked to.
 
     ``news`` is set when there may be a job to take up, for whoever does not want to find out by looking.
@@ -54,7 +54,7 @@ class Enrolment:
     refresh_after: timedelta | None
     credentials: CredentialService | None = None
     wall: Callable[[], datetime] = wall_now
-    news: Event = field(default_factory=Event)
+    wake: Event = field(default_factory=Event)
     _looked: dict[int, datetime] = field(default_factory=dict)
     _unheard: set[int] = field(default_factory=set)  # jobs whose machine has raised no alarm yet
 
@@ -71,7 +71,7 @@ class Enrolment:
                 f"{machine} is {known.state.value} and has not been learned yet; its enrolment goes on."
             )
         job = self.jobs.open(known, JobKind.REFRESH, JobState.QUEUED, at=self.wall())
-        self.news.set()
+        self.wake.set()
         return job
 
     def retire(self, machine: MachineId, *, who: str, reason: str | None) -> None:
@@ -89,26 +89,26 @@ class Enrolment:
         self._let_go(machine, who=who, reason=reason)
         return learned_by
 
-    def admit(self) -> int:
+    def queue_ready(self) -> int:
         """Queue the jobs whose machines have been heard for long enough by now; return how many."""
         now = self.clock.now()
         admitted = 0
         for job in self.jobs.collecting():
-            looked = self._looked.get(job.number)
-            wait = _UNTIL_FIRST_EVENT if job.number in self._unheard else _LOOK_AGAIN
+            looked = self._looked.get(job.id)
+            wait = _UNTIL_FIRST_EVENT if job.id in self._unheard else _RECHECK_AFTER
             if looked is not None and timedelta(0) <= now - looked < wait:
                 continue
-            self._looked[job.number] = now
-            self._unheard.discard(job.number)
+            self._looked[job.id] = now
+            self._unheard.discard(job.id)
             admitted += self._admit(job, now)
         return admitted
 
     def invalidate(self) -> None:
         """Look at every collecting machine at the next chance: a past may have been loaded."""
         self._looked.clear()
-        self.news.set()
+        self.wake.set()
 
-    def schedule(self) -> int:
+    def queue_refreshes(self) -> int:
         """Queue what was learned too long ago, or tried too long ago in vain; return how many.
 
         A machine that was rejected is tried again as well: it has told more since, and the fleet has learned.
@@ -118,7 +118,7 @@ class Enrolment:
         due = self.clock.now() - self.refresh_after
         queued = 0
         for machine in self.machines.all():
-            again = _AGAIN.get(machine.state)
+            again = _CHECK_INTERVAL.get(machine.state)
             if again is None or (machine.learned_at is not None and machine.learned_at >= due):
                 continue
             last = self.jobs.newest(machine=machine.id, limit=1)
@@ -132,7 +132,7 @@ class Enrolment:
 
         In the database it has lost that already, in the transaction that let it go.
         """
-        self.announcer.retract(machine)
+        self.announcer.clear(machine)
         if self.credentials is not None:
             self.credentials.revoke(machine, who=who, reason=reason)
 
@@ -143,26 +143,26 @@ class Enrolment:
 
     def _admit(self, job: Job, now: datetime) -> bool:
         machine = self.machines.get(job.machine)
-        count, fewest = self.school.training_windows(machine, now), self.school.curriculum.fewest
+        count, fewest = self.school.training_windows(machine, now), self.school.policy.min_windows
         if count >= fewest:
-            self.jobs.ready(job)
+            self.jobs.queue(job)
             return True
         heard = self.log.first_at(machine) is not None
         if not heard:
-            self._unheard.add(job.number)
+            self._unheard.add(job.id)
         words = self._what_is_missing(machine, count) if heard else _NOT_HEARD
         if flagged := self.log.flagged(machine):
             words += f" {flagged} events do not count, because their times lie in the future or too far back."
         message = Message.of(words)
         if message != job.message:
-            self.jobs.tell(job, message, MachineState.COLLECTING if heard else MachineState.REGISTERED)
+            self.jobs.set_message(job, message, MachineState.COLLECTING if heard else MachineState.REGISTERED)
         return False
 
     def _what_is_missing(self, machine: Machine, windows: int) -> str:
-        curriculum, agent = self.school.curriculum, self.machines.agent(machine)
+        curriculum, agent = self.school.policy, self.machines.agent(machine)
         days = curriculum.days_until_enough(windows)
         words = (
-            f"Collecting data: {windows} of {curriculum.fewest} hourly windows; needs about {days} more "
+            f"Collecting data: {windows} of {curriculum.min_windows} hourly windows; needs about {days} more "
             f"{'day' if days == 1 else 'days'}."
         )
         return words if agent is not None and agent.online else f"{words} {_NO_AGENT}"

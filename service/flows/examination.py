@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.contrast import BRIER_SKILL, METRICS, Pair
-from service.core.exam import Exam, Marks, examine
-from service.core.gate import Limits, MachineComparison, Verdict, judge
+from service.core.contrast import BRIER_SKILL, METRICS, PairedPredictions
+from service.core.exam import EvaluationResult, HoldoutSet, evaluate
+from service.core.gate import GateDecision, GateThresholds, MachineComparison, decide
 from service.core.job import Progress
 from service.core.update import Model
 from service.store.exams import HoldoutStore
@@ -25,13 +25,13 @@ class Champion:
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class EvaluationReport:
     """All marks of one learning: the candidate's, the champion's on the new machine unseen, the best so far."""
 
-    marks: Mapping[str, Marks]
-    before: Marks | None
+    results: Mapping[str, EvaluationResult]
+    before: EvaluationResult | None
     best: Mapping[str, Mapping[str, float | None]]
-    verdict: Verdict
+    decision: GateDecision
 
     @property
     def forgetting(self) -> dict[str, float | None]:
@@ -40,7 +40,7 @@ class Report:
         for figure in _FIGURES:
             losses = []
             for name, best in self.best.items():
-                now, then = getattr(self.marks[name], figure), best[figure]
+                now, then = getattr(self.results[name], figure), best[figure]
                 if now is None or then is None:
                     continue
                 relative = figure != BRIER_SKILL  # which may be nought or less, so that no share of it can be lost
@@ -54,39 +54,39 @@ class CandidateEvaluation:
     """The exams' arithmetic and where they are kept."""
 
     exams: HoldoutStore
-    limits: Limits
+    limits: GateThresholds
 
-    def of(
+    def run(
         self,
         machine: str,
         candidate: Model,
-        exam: Exam,
+        exam: HoldoutSet,
         *,
         champion: Champion | None,
         others: Sequence[str],
         told: Callable[[Progress], None],
-    ) -> Report:
+    ) -> EvaluationReport:
         """Let a candidate sit the exam of the machine it has just learned, and those of all the others."""
-        marks = {machine: examine(candidate, exam, history=True)}
-        unseen = examine(champion.model, exam, history=True) if champion else None
+        marks = {machine: evaluate(candidate, exam, history=True)}
+        unseen = evaluate(champion.model, exam, history=True) if champion else None
         sittings = [_new(machine, exam, marks[machine], unseen)]
         best: dict[str, dict[str, float | None]] = {}
         for place, name in enumerate(others, start=1):
             told(Progress("exams", place, len(others) + 1))
-            paper = self.exams.of(MachineId.parse(name))
+            paper = self.exams.get(MachineId.parse(name))
             if paper is None or champion is None:
                 continue
-            marks[name] = examine(candidate, paper, history=True)
-            answers = self.exams.answers(MachineId.parse(name))
+            marks[name] = evaluate(candidate, paper, history=True)
+            answers = self.exams.results_by_version(MachineId.parse(name))
             if champion.number not in answers:
-                answers[champion.number] = examine(champion.model, paper, history=True)
+                answers[champion.number] = evaluate(champion.model, paper, history=True)
             sittings.append(_old(name, paper, marks[name], answers, champion.number))
             best[name] = {figure: _value(_best(answers, figure), figure) for figure in _FIGURES}
         told(Progress("gate", len(others) + 1, len(others) + 1))
-        return Report(marks, unseen, best, judge(sittings, self.limits))
+        return EvaluationReport(marks, unseen, best, decide(sittings, self.limits))
 
 
-def _new(name: str, exam: Exam, own: Marks, unseen: Marks | None) -> MachineComparison:
+def _new(name: str, exam: HoldoutSet, own: EvaluationResult, unseen: EvaluationResult | None) -> MachineComparison:
     if unseen is not None:
         return MachineComparison(name, new=True, against_best={}, against_champion=_pair(exam, own, unseen))
     codes = own.targets
@@ -99,7 +99,9 @@ def _new(name: str, exam: Exam, own: Marks, unseen: Marks | None) -> MachineComp
     )
 
 
-def _old(name: str, exam: Exam, own: Marks, answers: Mapping[int, Marks], champion: int) -> MachineComparison:
+def _old(
+    name: str, exam: HoldoutSet, own: EvaluationResult, answers: Mapping[int, EvaluationResult], champion: int
+) -> MachineComparison:
     best = {metric: found for metric in METRICS if (found := _best(answers, metric))}
     return MachineComparison(
         name,
@@ -109,20 +111,20 @@ def _old(name: str, exam: Exam, own: Marks, answers: Mapping[int, Marks], champi
     )
 
 
-def _best(answers: Mapping[int, Marks], figure: str) -> Marks | None:
+def _best(answers: Mapping[int, EvaluationResult], figure: str) -> EvaluationResult | None:
     scored = {value: one for one in answers.values() if (value := _value(one, figure)) is not None}
     return scored[max(scored)] if scored else None
 
 
-def _value(marks: Marks | None, figure: str) -> float | None:
+def _value(marks: EvaluationResult | None, figure: str) -> float | None:
     value: float | None = getattr(marks, figure) if marks else None
     return value
 
 
-def _pair(exam: Exam, candidate: Marks, reference: Marks) -> Pair:
+def _pair(exam: HoldoutSet, candidate: EvaluationResult, reference: EvaluationResult) -> PairedPredictions:
     """Return both models' answers on the codes that both forecast."""
     known = set(reference.targets)
     codes = tuple(code for code in candidate.targets if code in known)
-    return Pair(
+    return PairedPredictions(
         exam.windows.at, exam.labels(codes), exam.base_rates(codes), candidate.of(codes), reference.of(codes)
     )

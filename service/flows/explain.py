@@ -7,16 +7,16 @@ from typing import Final
 
 import numpy as np
 
-from forecasting.explanation import USUAL_SPAN, Explanation, explained
-from forecasting.forecaster import Forecaster, Record
+from forecasting.explanation import BASELINE_SPAN, Explanation, explain
+from forecasting.forecaster import Forecaster, ObservedSeries
 from service.core.catalogue import CatalogueEntry, unknown_code
-from service.core.reason import DIGITS, Contribution, Reason, gathered
+from service.core.reason import DIGITS, AlarmExplanation, Contribution, top_k_with_rest
 from service.core.witness import ExplanationRenderer
 from service.errors import NotFound
-from service.flows.champion import Serving
+from service.flows.champion import LoadedModel
 from service.flows.forecast import ForecastService, ServingAt
 from service.flows.newest import ForecastCache
-from service.flows.wording import wanted
+from service.flows.wording import is_target
 from wire.identity import MachineId
 from wire.words import PartKind
 
@@ -38,9 +38,9 @@ class ForecastExplanation:
     as_of: datetime
     model_version: str
     hindsight: bool
-    usual_moments: int
+    baseline_moments: int
     reading: str
-    explanations: list[Reason]
+    explanations: list[AlarmExplanation]
 
 
 @dataclass(frozen=True)
@@ -54,26 +54,26 @@ class ExplanationService:
         """Explain the newest forecast, as of the moment it was made, so that both tell the same figures."""
         known = self.desk.machines.get(machine)
         known.require_active()
-        at = self.newest.of([known])[0].forecast.as_of
+        at = self.newest.fresh_for([known])[0].forecast.as_of
         then = ServingAt(known, self.desk.champion.current(), hindsight=False)
         return self._explain(then, at, code, parts)
 
     def past(self, machine: MachineId, at: datetime, *, code: int | None, parts: int) -> ForecastExplanation:
         """Explain the forecast as of a past moment, by the version that made it."""
-        return self._explain(self.desk.then(machine, at), at, code, parts)
+        return self._explain(self.desk.serving_at(machine, at), at, code, parts)
 
     def _explain(self, then: ServingAt, at: datetime, code: int | None, parts: int) -> ForecastExplanation:
         machine, model = then.machine, then.serving.forecaster
         entries = self.desk.catalogue.entries()
         columns = _columns(then.serving, entries, code)
-        series = self.desk.log.series(machine, at - model.reach - USUAL_SPAN, at)
-        record = Record(series, self.desk.log.first_at(machine) or at)
-        why = explained(model, record, at, columns)
+        series = self.desk.log.series(machine, at - model.lookback - BASELINE_SPAN, at)
+        record = ObservedSeries(series, self.desk.log.first_at(machine) or at)
+        why = explain(model, record, at, columns)
         inputs = model.vocabulary.inputs
         shares = dict(
             zip(inputs, zip(why.shares.tolist(), why.baseline_shares.tolist(), strict=True), strict=True)
         )
-        witness = ExplanationRenderer(record, at, model.spec, model.reach, why.moments, shares, entries)
+        witness = ExplanationRenderer(record, at, model.spec, model.lookback, why.moments, shares, entries)
         rows = np.argsort(-why.probabilities, kind="stable").tolist()
         return ForecastExplanation(
             site=machine.id.site,
@@ -81,16 +81,18 @@ class ExplanationService:
             as_of=at,
             model_version=then.serving.version.name,
             hindsight=then.hindsight,
-            usual_moments=len(why.moments),
+            baseline_moments=len(why.moments),
             reading=_READING.format(usual=_USUAL if why.moments else _NO_PAST),
             explanations=[_reason(model, why, row, columns[row], parts, witness) for row in rows],
         )
 
 
-def _columns(serving: Serving, entries: dict[int, CatalogueEntry], code: int | None) -> list[int]:
+def _columns(serving: LoadedModel, entries: dict[int, CatalogueEntry], code: int | None) -> list[int]:
     """Return the columns of the targets that are asked about: all that the forecast names, or one."""
     targets = serving.forecaster.vocabulary.targets
-    columns = [place for place, target in enumerate(targets) if wanted(target, entries) and code in (None, target)]
+    columns = [
+        place for place, target in enumerate(targets) if is_target(target, entries) and code in (None, target)
+    ]
     if code is not None and not columns:
         raise NotFound(
             f"{serving.version.name} does not forecast code {code}; ask for one that the machine's forecast names."
@@ -100,20 +102,20 @@ def _columns(serving: Serving, entries: dict[int, CatalogueEntry], code: int | N
 
 def _reason(
     model: Forecaster, why: Explanation, row: int, column: int, keep: int, witness: ExplanationRenderer
-) -> Reason:
+) -> AlarmExplanation:
     code = model.vocabulary.targets[column]
     entry = witness.entries.get(code) or unknown_code(code)
-    log_odds, usual = (round(float(one[row]), DIGITS) for one in (why.log_odds, why.usual_log_odds))
-    pulls = gathered(_pulls(model, why, row, code), keep=keep, whole=log_odds - usual)
-    return Reason(
+    log_odds, usual = (round(float(one[row]), DIGITS) for one in (why.log_odds, why.baseline_log_odds))
+    pulls = top_k_with_rest(_pulls(model, why, row, code), keep=keep, whole=log_odds - usual)
+    return AlarmExplanation(
         code=code,
         text=entry.text,
         severity=entry.severity,
         probability=round(float(why.probabilities[row]), DIGITS),
-        usual_probability=round(float(why.baseline_probabilities[row]), DIGITS),
+        baseline_probability=round(float(why.baseline_probabilities[row]), DIGITS),
         log_odds=log_odds,
         usual_log_odds=usual,
-        parts=[witness.told(pull) for pull in pulls],
+        parts=[witness.render(pull) for pull in pulls],
     )
 
 

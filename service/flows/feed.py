@@ -34,7 +34,7 @@ class AlarmEvent:
 
 
 @dataclass(frozen=True)
-class Wish:
+class Filter:
     """What a listener wants to hear of; all machines unless told otherwise."""
 
     kinds: frozenset[StreamKind] = frozenset(StreamKind)
@@ -61,7 +61,7 @@ class Batch(NamedTuple):
 class Subscription:
     """One listener's place; ``wake`` is called, from any thread, when something waits or the feed has ended."""
 
-    def __init__(self, feed: "EventBus", wish: Wish, wake: Callable[[], None], most: int) -> None:
+    def __init__(self, feed: "EventBus", wish: Filter, wake: Callable[[], None], most: int) -> None:
         self._feed, self.wish, self._wake = feed, wish, wake
         self._lock = Lock()
         self._alarms: deque[AlarmEvent] = deque(maxlen=most)
@@ -80,7 +80,7 @@ class Subscription:
 
     def close(self) -> None:
         """Listen no more; harmless if it is closed."""
-        self._feed.leave(self)
+        self._feed.unsubscribe(self)
 
     def put_alarms(self, alarms: Sequence[AlarmEvent], *, missed: int = 0) -> None:
         """Let alarms wait, at the price of the oldest where there is no room; ``missed`` were lost on the way."""
@@ -88,16 +88,16 @@ class Subscription:
             room = (self._alarms.maxlen or 0) - len(self._alarms)
             self._missed += missed + max(0, len(alarms) - room)
             self._alarms.extend(alarms)
-        self.rouse()
+        self.wake()
 
     def put_forecast(self, machine: MachineId, encoded: bytes) -> None:
         """Let a forecast wait in place of the machine's last."""
         with self._lock:
             self._forecasts.pop(machine, None)
             self._forecasts[machine] = encoded
-        self.rouse()
+        self.wake()
 
-    def rouse(self) -> None:
+    def wake(self) -> None:
         """Wake the listener, once until it has taken what waits: waking is what costs most."""
         with self._lock:
             asleep, self._asleep = self._asleep, False
@@ -114,13 +114,13 @@ class EventBus:
         self._places = Places()
         self._lock = Lock()
         self._subscriptions: tuple[Subscription, ...] = ()
-        self.listened = False
+        self.has_subscribers = False
         self.closed = False
         self.when_closed: list[Callable[[], None]] = []  # what else ends with it
         self.ping = 15.0  # seconds after which a silent stream says that it is still there
 
     @property
-    def listeners(self) -> int:
+    def subscriber_count(self) -> int:
         """How many listen now, followers of jobs included, without the one that tells the other processes."""
         return self._places.count(_ALL)
 
@@ -146,7 +146,7 @@ class EventBus:
         own = {} if owner is None else {f"user {owner}": self._most_of_one}
         return own | {_ALL: self._most_listeners}
 
-    def subscribe(self, wish: Wish, wake: Callable[[], None]) -> Subscription:
+    def subscribe(self, wish: Filter, wake: Callable[[], None]) -> Subscription:
         """Return a place to listen from, or raise :class:`Unavailable` if there is none."""
         if self.closed:
             raise Unavailable("The service stops; listen again when it has started.")
@@ -155,32 +155,32 @@ class EventBus:
         with self._lock:
             new = Subscription(self, wish, wake, self._most_waiting)
             self._subscriptions = (*self._subscriptions, new)
-            self.listened = True
+            self.has_subscribers = True
         return new
 
-    def leave(self, subscription: Subscription) -> None:
+    def unsubscribe(self, subscription: Subscription) -> None:
         """Let a listener go."""
         with self._lock:
             if subscription not in self._subscriptions:
                 return
             self._subscriptions = tuple(one for one in self._subscriptions if one is not subscription)
-            self.listened = bool(self._subscriptions)
+            self.has_subscribers = bool(self._subscriptions)
         if subscription.wish.relayed:
             self.give_place_back(subscription.wish.owner)
 
-    def announce(self, machine: MachineId, encoded: bytes) -> None:
+    def publish(self, machine: MachineId, encoded: bytes) -> None:
         """Tell a machine's new forecast."""
-        if self.listened:
+        if self.has_subscribers:
             for one in self._subscriptions:
                 if StreamKind.FORECAST in one.wish.kinds and one.wish.wants(machine):
                     one.put_forecast(machine, encoded)
 
-    def raised(self, rows: Iterable[EventRow], machines: Iterable[Machine]) -> None:
+    def publish_alarms(self, rows: Iterable[EventRow], machines: Iterable[Machine]) -> None:
         """Tell alarms of these machines that are now committed, those whose time is believed."""
         listening = [one for one in self._subscriptions if StreamKind.ALARM in one.wish.kinds]
         if not listening:
             return
-        names = {machine.row: machine.id for machine in machines}
+        names = {machine.row_id: machine.id for machine in machines}
         alarms: dict[MachineId, list[AlarmEvent]] = {}
         for row in rows:
             if row.flag == IN_TIME:
@@ -191,7 +191,7 @@ class EventBus:
             if wanted:
                 one.put_alarms(wanted)
 
-    def relay(self, alarms: Sequence[AlarmEvent], *, missed: int = 0) -> None:
+    def publish_remote(self, alarms: Sequence[AlarmEvent], *, missed: int = 0) -> None:
         """Tell alarms that another process has committed, and how many more there were."""
         for one in self._subscriptions:
             if one.wish.relayed and StreamKind.ALARM in one.wish.kinds:
@@ -205,6 +205,6 @@ class EventBus:
             self.closed = True
             left = self._subscriptions
         for one in left:
-            one.rouse()
+            one.wake()
         for end in self.when_closed:
             end()

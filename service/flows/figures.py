@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from forecasting.series import AlarmSeries
-from service.core.alarm_figures import Observed, Tally, count_by_code, tallies
+from service.core.alarm_figures import AlarmCounts, MachineAlarms, count_by_code, count_by_slice
 from service.core.findings import (
     Bucket,
     CodeCount,
@@ -21,7 +21,7 @@ from service.core.findings import (
     floods_found,
     standing_found,
 )
-from service.core.left_out import ExcludedSpan, without
+from service.core.left_out import ExcludedSpan, exclude
 from service.core.machine import Agent, Machine
 from service.core.plant_time import TimeBins, by_daily_times, by_days, by_hours
 from service.core.standing import LEAD
@@ -30,12 +30,12 @@ from service.flows.choice import chosen_machines, chosen_span
 from service.flows.ports import Machines
 from service.store.events import EventStore
 from wire.clock import PlantClock
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 from wire.moment import EARLIEST
 from wire.words import AlarmMetricsGrouping, BucketLength
 from wire.zones import common_zone
 
-USUAL_SPAN = timedelta(days=7)
+DEFAULT_SPAN = timedelta(days=7)
 MAX_SPAN = timedelta(days=92)
 HOURS_UP_TO = timedelta(days=7)
 MOST_READ = 1_000_000  # alarms of one machine
@@ -69,7 +69,7 @@ class GroupKey:
 
 
 @dataclass(frozen=True)
-class Figures:
+class AlarmMetrics:
     """The figures of a span: the worst lines, the commonest codes, the newest floods first.
 
     ``truncated`` is how many machines had so many alarms that only the newest of them were counted.
@@ -79,8 +79,8 @@ class Figures:
     until: datetime
     machines: int
     left_out: int
-    total: Tally
-    lines: list[tuple[GroupKey, Tally]]
+    total: AlarmCounts
+    lines: list[tuple[GroupKey, AlarmCounts]]
     codes: list[CodeCount]
     floods: list[MachineFlood]
     chatter: list[MachineChatter]
@@ -112,7 +112,7 @@ class AlarmMetricsService:
     patience: float = PATIENCE
     room: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_AT_ONCE))
 
-    def figures(self, query: AlarmMetricsQuery) -> Figures:
+    def compute(self, query: AlarmMetricsQuery) -> AlarmMetrics:
         """Return the figures that a query asks for; few are computed at a time: they may take much memory."""
         if not self.room.acquire(timeout=self.patience):
             raise Unavailable("Figures are being computed for others; ask again, or for a shorter span.")
@@ -121,9 +121,9 @@ class AlarmMetricsService:
         finally:
             self.room.release()
 
-    def _figures(self, query: AlarmMetricsQuery) -> Figures:
+    def _figures(self, query: AlarmMetricsQuery) -> AlarmMetrics:
         since, until = chosen_span(
-            query.since, query.until, now=self.clock.now(), usual=USUAL_SPAN, longest=MAX_SPAN
+            query.since, query.until, now=self.clock.now(), usual=DEFAULT_SPAN, longest=MAX_SPAN
         )
         ruler = _Grouping(query, since, until, self.shifts)
         machines = chosen_machines(self.machines, query.site, query.machine)
@@ -136,11 +136,11 @@ class AlarmMetricsService:
             if len(series) > self.most_read:
                 series = AlarmSeries(series.times[1:], series.codes[1:])
                 sums.truncated += 1
-            kept = without(series, machine.id, shelved)
+            kept = exclude(series, machine.id, shelved)
             slices = ruler.slices(machine)
             if kept is not series:
-                sums.left_out += _inside(slices, Observed(series)) - _inside(slices, Observed(kept))
-            sums.take(machine, Observed(kept), slices, self._monitored_span(machine, agents.get(machine.id)))
+                sums.left_out += _inside(slices, MachineAlarms(series)) - _inside(slices, MachineAlarms(kept))
+            sums.take(machine, MachineAlarms(kept), slices, self._monitored_span(machine, agents.get(machine.id)))
         return sums.figures(len(machines))
 
     def _monitored_span(self, machine: Machine, agent: Agent | None) -> tuple[int, int]:
@@ -151,8 +151,8 @@ class AlarmMetricsService:
         first, last = self.log.first_at(machine), self.log.last_at(machine)
         heard = [at for at in (first, last) if at is not None]
         if agent is not None:
-            heard += [agent.since or agent.heard_at, agent.heard_at]
-        return (micros(min(heard)), micros(max(heard))) if heard else (0, 0)
+            heard += [agent.since or agent.last_seen_at, agent.last_seen_at]
+        return (to_us(min(heard)), to_us(max(heard))) if heard else (0, 0)
 
 
 class _Grouping:
@@ -190,7 +190,7 @@ class _Grouping:
             case AlarmMetricsGrouping.CODE:
                 return GroupKey(code=group)
 
-    def worst_first(self, line: tuple[GroupKey, Tally]) -> tuple[object, ...]:
+    def worst_first(self, line: tuple[GroupKey, AlarmCounts]) -> tuple[object, ...]:
         """Order lines: in time where they are of time, otherwise the most alarms first."""
         key, tally = line
         if key.shift is not None:
@@ -209,8 +209,8 @@ class _Grouping:
         elif self.by is AlarmMetricsGrouping.HOUR:
             cut = by_daily_times(*span, zone, _HOURS)
         else:
-            cut = TimeBins.whole(micros(self.since), micros(self.until))
-        return cut if self._shift is None else cut.within(shifts.of(self._names.index(self._shift)))
+            cut = TimeBins.whole(to_us(self.since), to_us(self.until))
+        return cut if self._shift is None else cut.within(shifts.for_group(self._names.index(self._shift)))
 
 
 class _Accumulator:
@@ -225,8 +225,8 @@ class _Accumulator:
         self._buckets = TimeBins(cut.starts, cut.ends, np.arange(len(cut.starts)))
         self._bucket_alarms = np.zeros(len(cut.starts), dtype=np.int64)
         self._bucket_time = np.zeros(len(cut.starts), dtype=np.int64)
-        self._total = Tally()
-        self._lines: dict[GroupKey, Tally] = {}
+        self._total = AlarmCounts()
+        self._lines: dict[GroupKey, AlarmCounts] = {}
         self._codes: Counter[int] = Counter()
         self._raisers: Counter[int] = Counter()
         self._floods: list[MachineFlood] = []
@@ -234,9 +234,9 @@ class _Accumulator:
         self._standing: list[MachineStanding] = []
         self.left_out = self.truncated = 0
 
-    def take(self, machine: Machine, seen: Observed, slices: TimeBins, watched: tuple[int, int]) -> None:
+    def take(self, machine: Machine, seen: MachineAlarms, slices: TimeBins, watched: tuple[int, int]) -> None:
         """Add a machine."""
-        whole = next((one for _, one in tallies(seen, slices.together(), watched)), Tally())
+        whole = next((one for _, one in count_by_slice(seen, slices.ungrouped(), watched)), AlarmCounts())
         self._total += whole
         for key, tally in self._of_lines(machine, seen, slices, watched, whole):
             self._lines[key] = self._lines[key] + tally if key in self._lines else tally
@@ -248,19 +248,19 @@ class _Accumulator:
         self._bucket_alarms += np.bincount(places, minlength=len(self._bucket_alarms))
         heard = self._buckets.within(slices.clipped(*watched))
         np.add.at(self._bucket_time, heard.groups, heard.ends - heard.starts)
-        self._floods += floods_found(machine.id, seen, slices, micros(self._ruler.until))
+        self._floods += floods_found(machine.id, seen, slices, to_us(self._ruler.until))
         self._chatter += chatter_found(machine.id, seen, slices)
         self._standing += standing_found(machine.id, seen, slices)
 
-    def figures(self, machines: int) -> Figures:
+    def figures(self, machines: int) -> AlarmMetrics:
         """Return all that was added, in the order in which it is shown."""
         lines = self._lines.items()
         if self._ruler.by is AlarmMetricsGrouping.CODE:  # a code's rate is over the time of all machines
-            whole = self._total.watched_us
-            lines = {key: replace(tally, watched_us=whole) for key, tally in lines}.items()
+            whole = self._total.monitored_us
+            lines = {key: replace(tally, monitored_us=whole) for key, tally in lines}.items()
         edges = zip(self._buckets.starts.tolist(), self._buckets.ends.tolist(), strict=True)
         counted = zip(self._bucket_alarms.tolist(), self._bucket_time.tolist(), strict=True)
-        return Figures(
+        return AlarmMetrics(
             since=self._ruler.since,
             until=self._ruler.until,
             machines=machines,
@@ -279,22 +279,22 @@ class _Accumulator:
             bucket=self._length,
             time_zone=self._zone,
             rate=[
-                Bucket(moment(start), moment(end), alarms, watched)
+                Bucket(from_us(start), from_us(end), alarms, watched)
                 for (start, end), (alarms, watched) in zip(edges, counted, strict=True)
             ],
             truncated=self.truncated,
         )
 
     def _of_lines(
-        self, machine: Machine, seen: Observed, slices: TimeBins, watched: tuple[int, int], whole: Tally
-    ) -> Iterator[tuple[GroupKey, Tally]]:
+        self, machine: Machine, seen: MachineAlarms, slices: TimeBins, watched: tuple[int, int], whole: AlarmCounts
+    ) -> Iterator[tuple[GroupKey, AlarmCounts]]:
         if self._ruler.by in (AlarmMetricsGrouping.SITE, AlarmMetricsGrouping.MACHINE):
             yield self._ruler.key(machine, 0), whole
             return
         of_code = self._ruler.by is AlarmMetricsGrouping.CODE
-        for group, tally in count_by_code(seen, slices) if of_code else tallies(seen, slices, watched):
+        for group, tally in count_by_code(seen, slices) if of_code else count_by_slice(seen, slices, watched):
             yield self._ruler.key(machine, group), tally
 
 
-def _inside(slices: TimeBins, seen: Observed) -> int:
+def _inside(slices: TimeBins, seen: MachineAlarms) -> int:
     return int((slices.bin_index(seen.series.times) >= 0).sum())

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.machine import Agent, Machine, UnregisteredMachine
-from service.core.presence import presence
+from service.core.presence import connection_status
 from service.core.principal import Sites
-from service.core.strip import HourlyCounts, strip_end
+from service.core.strip import HourlyCounts, hourly_counts_end
 from service.core.version import Version
 from service.errors import Unavailable
-from service.flows.champion import ChampionCache, Serving
+from service.flows.champion import ChampionCache, LoadedModel
 from service.flows.newest import CachedForecast, ForecastCache
 from service.flows.silence import SilenceDetector
 from service.store.catalogue import CatalogueStore
@@ -25,10 +25,10 @@ from wire.clock import PlantClock
 from wire.forecasts import LikelyAlarm
 from wire.identity import MachineId
 from wire.rest.fleet import MOST_LIKELY, STRIP_HOURS, FleetCard, LastAlarm, LikelyView, ShelvedAlarm
-from wire.words import Presence
+from wire.words import ConnectionStatus
 
-_LOOK_AGAIN = 0.5  # seconds: however many ask, the fleet is looked at this often at most
-_REST = 4  # and at most a fifth of the time goes into it, which ten thousand machines would else take whole
+_REFRESH_INTERVAL_S = 0.5  # seconds: however many ask, the fleet is looked at this often at most
+_MIN_PAUSE_S = 4  # and at most a fifth of the time goes into it, which ten thousand machines would else take whole
 _MAKE_AT_ONCE = 10  # forecasts
 _MAX_REMOVED = 1000  # machines; who was away while more than these left gets everything
 
@@ -42,7 +42,7 @@ class CachedCard(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Seen:
+class FleetSnapshot:
     """What an answer is made of; ``complete`` if all cards are here and not only those that changed."""
 
     revision: str
@@ -60,7 +60,7 @@ class _CardInputs(NamedTuple):
 
     machine: Machine
     agent: Agent | None
-    presence: Presence
+    presence: ConnectionStatus
     shelved: frozenset[int]
     newest: CachedForecast | None
     arrival: int
@@ -74,7 +74,7 @@ class _SharedInputs(NamedTuple):
     strip_end: datetime
 
 
-class _Place(NamedTuple):
+class _CardState(NamedTuple):
     """What is remembered of a machine."""
 
     facts: _CardInputs
@@ -97,7 +97,7 @@ class FleetDependencies:
     shelved: Callable[[], Mapping[MachineId, AbstractSet[int]]] = dict  # codes that nobody wants to hear of now
 
 
-class FleetBoard:
+class FleetOverview:
     """Holds the cards of the whole fleet; asking costs little as long as little changes.
 
     ``token`` tells this process's revisions from those of another.
@@ -112,13 +112,13 @@ class FleetBoard:
         self._number = 0  # of the last look that found something new
         self._common: _SharedInputs | None = None
         self._version: str | None = None
-        self._places: dict[MachineId, _Place] = {}
+        self._places: dict[MachineId, _CardState] = {}
         self._gone: dict[MachineId, int] = {}
         self._gone_since = 0  # departures up to this number are forgotten
         self._ordered: list[CachedCard] = []
         self._knocking: list[UnregisteredMachine] = []
 
-    def overview(self, *, site: str | None = None, since: str | None = None, sites: Sites = None) -> Seen:
+    def overview(self, *, site: str | None = None, since: str | None = None, sites: Sites = None) -> FleetSnapshot:
         """Return the fleet, or only what changed since a revision that this process has given.
 
         ``site`` is the one asked about, ``sites`` are those that the asker may know of.
@@ -130,11 +130,11 @@ class FleetBoard:
         with self._lock:
             now = self._from.clock.now()
             if (started := self._monotonic()) >= self._look_at:
-                self._look(now)
+                self._refresh(now)
                 looked = self._monotonic()
-                self._look_at = looked + max(_LOOK_AGAIN, _REST * (looked - started))
+                self._look_at = looked + max(_REFRESH_INTERVAL_S, _MIN_PAUSE_S * (looked - started))
             after = self._read(since)
-            return Seen(
+            return FleetSnapshot(
                 revision=f"{self._token}.{self._number}",
                 complete=after is None,
                 plant_time=now,
@@ -158,9 +158,9 @@ class FleetBoard:
             return None
         return int(number) if self._gone_since <= int(number) <= self._number else None
 
-    def _look(self, now: datetime) -> None:
+    def _refresh(self, now: datetime) -> None:
         """Make anew the cards of machines about which something has changed."""
-        self._knocking = self._from.machines.knocks()
+        self._knocking = self._from.machines.unregistered()
         machines, agents = self._from.machines.all(), self._from.machines.agents()
         serving = self._serving()
         common = self._now_common(now, serving)
@@ -171,10 +171,10 @@ class FleetBoard:
             machine.id: _CardInputs(
                 machine,
                 agent := agents.get(machine.id),
-                presence(agent, now, stale_after=self._from.stale_after, silent=machine.id in silent),
+                connection_status(agent, now, stale_after=self._from.stale_after, silent=machine.id in silent),
                 frozenset(shelved.get(machine.id, ())),
                 forecasts.get(machine.id),
-                self._from.newest.arrival(machine.id),
+                self._from.newest.version(machine.id),
             )
             for machine in machines
         }
@@ -185,14 +185,14 @@ class FleetBoard:
         places = {key: place for key, place in old.items() if key in facts}
         for one in changed:
             machine = one.machine
-            strip = strips.get(machine.row) or old[machine.id].strip
+            strip = strips.get(machine.row_id) or old[machine.id].strip
             card = _card(one, strip, common)
             before = old.get(machine.id)
             if before is not None and before.kept.card == card:
                 kept = before.kept  # made anew, and the same: nobody need hear of it
             else:
                 kept = CachedCard(card, card.model_dump_json().encode(), number)
-            places[machine.id] = _Place(one, strip, kept)
+            places[machine.id] = _CardState(one, strip, kept)
         self._note_gone(old.keys() - facts.keys(), facts, number)
         if any(places[one.machine.id].kept.changed == number for one in changed) or old.keys() - facts.keys():
             self._number = number
@@ -200,7 +200,7 @@ class FleetBoard:
         self._places, self._common = places, common
         self._version = serving.version.name if serving else None
 
-    def _serving(self) -> Serving | None:
+    def _serving(self) -> LoadedModel | None:
         try:
             return self._from.champion.current()
         except (
@@ -208,10 +208,12 @@ class FleetBoard:
         ):  # nothing learned yet, or its weights cannot be read; cards are worth having all the same
             return None
 
-    def _now_common(self, now: datetime, serving: Serving | None) -> _SharedInputs:
-        return _SharedInputs(self._from.catalogue.entries(), serving.version if serving else None, strip_end(now))
+    def _now_common(self, now: datetime, serving: LoadedModel | None) -> _SharedInputs:
+        return _SharedInputs(
+            self._from.catalogue.entries(), serving.version if serving else None, hourly_counts_end(now)
+        )
 
-    def _forecasts(self, machines: list[Machine], serving: Serving | None) -> dict[MachineId, CachedForecast]:
+    def _forecasts(self, machines: list[Machine], serving: LoadedModel | None) -> dict[MachineId, CachedForecast]:
         """Return each machine's forecast, or its last one while the rhythm has not made the next.
 
         A few are made here where the version that serves has made none yet; a large fleet that was just started
@@ -223,23 +225,23 @@ class FleetBoard:
         missing = []
         for machine in machines:
             place = self._places.get(machine.id)
-            last = place.facts.newest if place and place.facts.machine.row == machine.row else None
-            newest = self._from.newest.kept(machine.id) or last
+            last = place.facts.newest if place and place.facts.machine.row_id == machine.row_id else None
+            newest = self._from.newest.get(machine.id) or last
             if newest is not None:
                 found[machine.id] = newest
             if newest is None or newest.forecast.model_version != serving.version.name:
                 missing.append(machine)
-        return found | {one.machine: one for one in self._from.newest.of(missing[:_MAKE_AT_ONCE])}
+        return found | {one.machine: one for one in self._from.newest.fresh_for(missing[:_MAKE_AT_ONCE])}
 
     def _read_strips(self, changed: list[_CardInputs], end: datetime) -> dict[int, HourlyCounts]:
         """Read the strips of machines that something has arrived for, or of all when the hour has turned."""
         turned = self._common is None or self._common.strip_end != end
         wanted = [one.machine for one in changed if turned or self._has_arrived(one)]
-        return self._from.strips.strips(wanted, end, STRIP_HOURS) if wanted else {}
+        return self._from.strips.counts(wanted, end, STRIP_HOURS) if wanted else {}
 
     def _has_arrived(self, facts: _CardInputs) -> bool:
         place = self._places.get(facts.machine.id)
-        if place is None or place.facts.machine.row != facts.machine.row:
+        if place is None or place.facts.machine.row_id != facts.machine.row_id:
             return True
         return place.facts.arrival != facts.arrival
 
@@ -252,7 +254,7 @@ class FleetBoard:
             self._gone_since = max(self._gone_since, self._gone.pop(oldest))
 
 
-def _same(place: _Place | None, facts: _CardInputs) -> bool:
+def _same(place: _CardState | None, facts: _CardInputs) -> bool:
     if place is None:
         return False
     old = place.facts
@@ -262,7 +264,7 @@ def _same(place: _Place | None, facts: _CardInputs) -> bool:
 def _card(facts: _CardInputs, strip: HourlyCounts, common: _SharedInputs) -> FleetCard:
     machine, agent = facts.machine, facts.agent
     # Of a machine that has never connected only an imported past is known, which says nothing about the present.
-    newest = None if facts.presence is Presence.NEVER else facts.newest
+    newest = None if facts.presence is ConnectionStatus.NEVER else facts.newest
     forecast = newest.forecast if newest else None
     alarms = _in_words(forecast.alarms if forecast else [], common.entries, facts.shelved)
     expected = [alarm.probability for alarm in alarms if alarm.expected and not alarm.shelved]
@@ -273,13 +275,13 @@ def _card(facts: _CardInputs, strip: HourlyCounts, common: _SharedInputs) -> Fle
         time_zone=machine.time_zone,
         state=machine.state,
         presence=facts.presence,
-        heard_at=agent.heard_at if agent else None,
+        heard_at=agent.last_seen_at if agent else None,
         spooled=agent.spooled if agent else None,
         last_alarm=_last_alarm(strip, common.entries),
         strip=list(strip.counts),
         strip_end=common.strip_end,
         forecast_status=forecast.status if forecast else None,
-        learned=common.version is not None and common.version.knows(machine.id),
+        learned=common.version is not None and common.version.has_learned(machine.id),
         likely=sorted(alarms, key=_urgency)[:MOST_LIKELY],
         expected=len(expected),
         shelved=[ShelvedAlarm(code=code, text=_text(code, common.entries)) for code in sorted(facts.shelved)],

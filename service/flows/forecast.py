@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from forecasting.forecaster import Record
+from forecasting.forecaster import ObservedSeries
 from forecasting.network import Matrix
-from forecasting.window import WindowSpec, coverage, evidence
+from forecasting.window import WindowSpec, coverage, input_window
 from service.core.evidence import Evidence
 from service.core.histogram import Histogram
 from service.core.machine import Agent, Machine
 from service.core.version import StoredForecast
 from service.errors import InputRejected
 from service.flows.base_rates import BaseRates
-from service.flows.champion import ChampionCache, Serving
+from service.flows.champion import ChampionCache, LoadedModel
 from service.flows.wording import TargetLabels
 from service.store.catalogue import CatalogueStore
 from service.store.events import EventStore
@@ -49,7 +49,7 @@ class ServingAt(NamedTuple):
     """A machine, the version that spoke for it at some moment, and whether that is hindsight."""
 
     machine: Machine
-    serving: Serving
+    serving: LoadedModel
     hindsight: bool
 
 
@@ -67,7 +67,7 @@ class ForecastService:
     monotonic: Callable[[], float] = time.monotonic
     durations: Histogram = field(default_factory=lambda: Histogram(_SECONDS))
 
-    def now(self, machines: Sequence[Machine], at: datetime) -> list[ForecastResult]:
+    def forecast_now(self, machines: Sequence[Machine], at: datetime) -> list[ForecastResult]:
         """Forecast machines as of ``at``, this moment or the grid's last, with the champion, all in one pass."""
         serving = self.champion.current()
         started = self.monotonic()
@@ -78,16 +78,16 @@ class ForecastService:
             self.durations.add(self.monotonic() - started)
         return made
 
-    def past(self, machine: MachineId, at: datetime) -> Forecast:
+    def forecast_at(self, machine: MachineId, at: datetime) -> Forecast:
         """Forecast as of a past moment, with the version that served then, or with the champion in hindsight."""
-        known, serving, hindsight = self.then(machine, at)
+        known, serving, hindsight = self.serving_at(machine, at)
         # How the agent is now says nothing about then; what is stored is what was heard.
         (found,) = self._evidence([known], at, serving)
         heard = ObservedSpan(found.first_at, at, well=True)
         (made,) = self._make([known], at, serving, [found], [heard], hindsight=hindsight)
         return made.forecast
 
-    def then(self, machine: MachineId, at: datetime) -> ServingAt:
+    def serving_at(self, machine: MachineId, at: datetime) -> ServingAt:
         """Say who speaks for a machine as of a past moment, or refuse a moment that cannot be asked about."""
         if at > self.clock.now():
             raise InputRejected(f"{at.isoformat()} has not come yet; ask for a moment up to now.")
@@ -95,15 +95,16 @@ class ForecastService:
         known.require_active()
         then = self.champion.at(at)
         serving = then or self.champion.current()
-        if at < EARLIEST + serving.forecaster.reach:
+        if at < EARLIEST + serving.forecaster.lookback:
             raise InputRejected(f"{at.isoformat()} is too long ago; ask for a moment after {EARLIEST.year}.")
         return ServingAt(known, serving, hindsight=then is None)
 
-    def _present(self, machines: Sequence[Machine], at: datetime, serving: Serving) -> list[ForecastResult]:
+    def _present(self, machines: Sequence[Machine], at: datetime, serving: LoadedModel) -> list[ForecastResult]:
         agents = self._agents(machines)
         found = self._evidence(machines, at, serving)
         heard = [
-            self._heard(one, at, agents.get(machine.id)) for machine, one in zip(machines, found, strict=True)
+            self._observed_span(one, at, agents.get(machine.id))
+            for machine, one in zip(machines, found, strict=True)
         ]
         return self._make(machines, at, serving, found, heard)
 
@@ -112,33 +113,33 @@ class ForecastService:
             return self.machines.agents()
         return {machine.id: agent for machine in machines if (agent := self.machines.agent(machine))}
 
-    def _evidence(self, machines: Sequence[Machine], at: datetime, serving: Serving) -> list[Evidence]:
-        return self.log.evidence(machines, at - serving.forecaster.reach, at)
+    def _evidence(self, machines: Sequence[Machine], at: datetime, serving: LoadedModel) -> list[Evidence]:
+        return self.log.evidence(machines, at - serving.forecaster.lookback, at)
 
     def _make(
         self,
         machines: Sequence[Machine],
         at: datetime,
-        serving: Serving,
+        serving: LoadedModel,
         found: Sequence[Evidence],
         heard: Sequence[ObservedSpan],
         *,
         hindsight: bool = False,
     ) -> list[ForecastResult]:
         model = serving.forecaster
-        records = [Record(one.series, one.first_at or at) for one in found]
+        records = [ObservedSeries(one.series, one.first_at or at) for one in found]
         rows = model.probabilities(records, at)
-        wording = TargetLabels.of(model, self.catalogue.entries())
+        wording = TargetLabels.build(model, self.catalogue.entries())
         return [
-            self._one(machine, at, serving, one, row, its, wording, hindsight=hindsight)
+            self._build(machine, at, serving, one, row, its, wording, hindsight=hindsight)
             for machine, one, row, its in zip(machines, found, rows, heard, strict=True)
         ]
 
-    def _one(
+    def _build(
         self,
         machine: Machine,
         at: datetime,
-        serving: Serving,
+        serving: LoadedModel,
         found: Evidence,
         probabilities: Matrix,
         heard: ObservedSpan,
@@ -148,7 +149,7 @@ class ForecastService:
     ) -> ForecastResult:
         spec = serving.forecaster.spec
         covered, status = _coverage_and_status(found, at, spec, heard)
-        seen = len(evidence(found.series, at, spec))
+        seen = len(input_window(found.series, at, spec))
         forecast = Forecast(
             site=machine.id.site,
             machine=machine.id.machine,
@@ -159,22 +160,20 @@ class ForecastService:
             events_seen=seen,
             coverage=round(covered, 4),
             model_version=serving.version.name,
-            learned=serving.version.knows(machine.id),
+            learned=serving.version.has_learned(machine.id),
             hindsight=hindsight,
             status=status,
-            alarms=wording.alarms(probabilities, self.base_rates.of(machine, at, serving.forecaster)),
+            alarms=wording.alarms(probabilities, self.base_rates.get(machine, at, serving.forecaster)),
         )
-        stored = StoredForecast(
-            machine.row, at, serving.version.number, status.value, seen, covered, probabilities
-        )
+        stored = StoredForecast(machine.row_id, at, serving.version.id, status.value, seen, covered, probabilities)
         return ForecastResult(forecast, stored)
 
-    def _heard(self, found: Evidence, at: datetime, agent: Agent | None) -> ObservedSpan:
+    def _observed_span(self, found: Evidence, at: datetime, agent: Agent | None) -> ObservedSpan:
         """Say since when and up to when the machine was heard, and whether its agent is well now."""
         if agent is None:
             return ObservedSpan(found.first_at, found.last_at, well=False)
-        well = agent.online and at - agent.heard_at <= self.stale_after
-        return ObservedSpan(found.first_at, at if well else agent.heard_at, well=well)
+        well = agent.online and at - agent.last_seen_at <= self.stale_after
+        return ObservedSpan(found.first_at, at if well else agent.last_seen_at, well=well)
 
 
 def _coverage_and_status(
@@ -184,7 +183,7 @@ def _coverage_and_status(
     if heard.since is None or heard.until is None:
         return 0.0, ForecastStatus.WARMING_UP
     deaf = [(gap.first_at, gap.last_at) for gap in found.gaps]
-    covered = coverage(at, spec, heard=(heard.since, max(heard.until, heard.since)), deaf=deaf)
+    covered = coverage(at, spec, observed=(heard.since, max(heard.until, heard.since)), unobserved=deaf)
     if not heard.well:
         return covered, ForecastStatus.STALE
     return covered, ForecastStatus.OK if covered >= ENOUGH_COVERAGE else ForecastStatus.WARMING_UP

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from service.core.hush import Acknowledgement, Maintenance, ShelvedAlarm
+from service.core.hush import Acknowledgement, MaintenanceWindow, ShelvedAlarm
 from service.core.left_out import ExcludedSpan
 from service.errors import InputRejected, NotFound
 from service.flows.ports import Machines, MaintenanceWindows, Shelves
 from service.store.acknowledgements import AcknowledgementStore
 from wire.clock import PlantClock
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 
 def _nobody(_site: str, _machine: str | None) -> None:
@@ -52,27 +52,27 @@ class SuppressionService:
         self.changed(*machine)
         return shelf
 
-    def lift(self, machine: MachineId, number: int, *, who: str, reason: str | None) -> ShelvedAlarm:
+    def unshelve(self, machine: MachineId, number: int, *, who: str, reason: str | None) -> ShelvedAlarm:
         """End a machine's shelf before its time."""
         self.machines.get(machine)
         shelf = self.shelves.get(number)
         if shelf.machine != machine:
             raise NotFound(f"There is no shelf {number} of {machine}.")
-        lifted = self.shelves.lift(shelf, at=self.clock.now(), who=who, reason=reason)
+        lifted = self.shelves.unshelve(shelf, at=self.clock.now(), who=who, reason=reason)
         self.changed(*machine)
         return lifted
 
     def shelved(self) -> dict[MachineId, set[int]]:
         """Return the shelved codes of every machine that has any now, in one query."""
         found: dict[MachineId, set[int]] = {}
-        for one in self.shelves.holding(self.clock.now()):
+        for one in self.shelves.active(self.clock.now()):
             found.setdefault(one.machine, set()).add(one.code)
         return found
 
-    def left_out(self, start: datetime, end: datetime) -> list[ExcludedSpan]:
+    def excluded_spans(self, start: datetime, end: datetime) -> list[ExcludedSpan]:
         """Return what figures over ``[start, end)`` leave out: alarms raised while they were shelved."""
         return [
-            ExcludedSpan(one.machine, one.code, micros(one.start), micros(one.end))
+            ExcludedSpan(one.machine, one.code, to_us(one.start), to_us(one.end))
             for one in self.shelves.between(start, end)
         ]
 
@@ -82,9 +82,9 @@ class SuppressionService:
         known.require_active()
         return self.acknowledgements.add(known, code, at=self.clock.now(), who=who, note=note)
 
-    def maintain(self, window: Maintenance) -> Maintenance:
+    def schedule_maintenance(self, window: MaintenanceWindow) -> MaintenanceWindow:
         """Keep a machine or a site quiet for a time; one that would have begun before begins now."""
-        self._insist_on(window.site, window.machine)
+        self._require_target(window.site, window.machine)
         now = self.clock.now()
         begun = replace(window, start=max(window.start, now))
         if begun.until <= begun.start:
@@ -93,13 +93,13 @@ class SuppressionService:
         self.changed(window.site, window.machine)
         return kept
 
-    def end_maintenance(self, number: int, *, who: str, reason: str | None) -> Maintenance:
+    def end_maintenance(self, number: int, *, who: str, reason: str | None) -> MaintenanceWindow:
         """End a maintenance window before its time, begun or not."""
         ended = self.windows.cancel(self.windows.get(number), at=self.clock.now(), who=who, reason=reason)
         self.changed(ended.site, ended.machine)
         return ended
 
-    def _insist_on(self, site: str, machine: str | None) -> None:
+    def _require_target(self, site: str, machine: str | None) -> None:
         if machine is not None:
             self.machines.get(MachineId(site, machine))
         elif not any(one.id.site == site for one in self.machines.all()):

@@ -85,7 +85,7 @@ class JobWatch:
                 continue  # the database is busy or away: the next look finds it
 
     def _look(self, followers: tuple[Follower, ...]) -> None:
-        found = {job.number: job for job in self.jobs.several({one.number for one in followers})}
+        found = {job.id: job for job in self.jobs.several({one.number for one in followers})}
         for follower in followers:
             job = found.get(follower.number)
             if job is not None and job != follower.latest:

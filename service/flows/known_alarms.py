@@ -8,7 +8,7 @@ import numpy as np
 from service.core.machine import Machine
 from service.core.recording import EventRow
 from service.store.events import EventStore
-from wire.micros import moment
+from wire.micros import from_us
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class KnownAlarms:
         if self.log is None or first_us is None or last_us is None:
             return nothing
         first, last = self.log.first_at(self.machine), self.log.last_at(self.machine)
-        if first is None or last is None or moment(last_us) < first or moment(first_us) > last:
+        if first is None or last is None or from_us(last_us) < first or from_us(first_us) > last:
             return nothing
         return self
 
@@ -33,8 +33,8 @@ class KnownAlarms:
         if self.log is None or not events:
             return events, 0
         times = np.array([event.at_us for event in events], dtype=np.int64)
-        end = moment(int(times.max())) + timedelta(microseconds=1)
-        stored = self.log.series(self.machine, moment(int(times.min())), end)
+        end = from_us(int(times.max())) + timedelta(microseconds=1)
+        stored = self.log.series(self.machine, from_us(int(times.min())), end)
         starts = np.searchsorted(stored.times, times, side="left").tolist()
         ends = np.searchsorted(stored.times, times, side="right").tolist()
         new = [

@@ -20,23 +20,23 @@ from forecasting.vocabulary import Vocabulary
 from service.core.candidate import Candidate, RetainedSamples
 from service.core.catalogue import CatalogueEntry
 from service.core.code_limits import OTHER
-from service.core.exam import Exam
+from service.core.exam import HoldoutSet
 from service.core.job import Progress
 from service.core.machine import Machine
 from service.core.memory import Memory
 from service.core.message import MACHINE, Sentence
 from service.core.ocdm import divergence
 from service.core.samples import Samples
-from service.core.update import Model, TaskData, UpdateConfig, learn, nearer
+from service.core.update import Model, TaskData, UpdateConfig, halve_step, update_model
 from service.core.version import Version
 from service.errors import InputRejected, TrainingFailed
-from service.flows.examination import CandidateEvaluation, Champion, Report
+from service.flows.examination import CandidateEvaluation, Champion, EvaluationReport
 from service.flows.schooling import DatasetBuilder, TrainingData
 from service.store.catalogue import CatalogueStore
 from service.store.memories import MemoryStore
 from service.store.versions import VersionStore
 
-Told = Callable[[Progress], None]
+ProgressCallback = Callable[[Progress], None]
 _MAX_STEP_HALVINGS = 3  # an eighth of the way is hardly worth a version, and less is not
 
 
@@ -44,7 +44,13 @@ class Trainer(Protocol):
     """Whatever turns samples into weights."""
 
     def __call__(
-        self, start: Network | None, new: Samples, replay: Samples | None, *, rng: Generator, told: Told
+        self,
+        start: Network | None,
+        new: Samples,
+        replay: Samples | None,
+        *,
+        rng: Generator,
+        told: ProgressCallback,
     ) -> Network:
         """Train from given weights or from fresh ones."""
         ...
@@ -86,7 +92,7 @@ class CandidateTrainer:
     history: HistorySpec
     code_version: str
 
-    def learn(self, machine: Machine, *, now: datetime, train: Trainer, told: Told) -> Candidate:
+    def run(self, machine: Machine, *, now: datetime, train: Trainer, told: ProgressCallback) -> Candidate:
         """Learn a machine on top of the champion, with replay, and let the gate judge the result."""
         watch, name = StageTimer(), str(machine.id)
         told(Progress("dataset"))
@@ -99,7 +105,7 @@ class CandidateTrainer:
         memory = self._memory(champion, name)
         watch.lap("dataset")
         # The same champion and machine give the same bits, however often a job has to be taken up again.
-        rng = np.random.default_rng([champion.number if champion else 0, machine.row])
+        rng = np.random.default_rng([champion.id if champion else 0, machine.row_id])
 
         def fit(start: Network | None, new: Samples, replay: Samples | None) -> Network:
             watch.lap("memory")
@@ -109,7 +115,7 @@ class CandidateTrainer:
             return trained
 
         lesson = TaskData(name, parts.train, parts.calibration)
-        model, updated = learn(
+        model, updated = update_model(
             lesson,
             network=before.network if before else None,
             memory=memory,
@@ -119,15 +125,15 @@ class CandidateTrainer:
             rng=rng,
         )
         watch.lap("memory")
-        exam = Exam.after([parts.train, parts.calibration], parts.exam)
+        exam = HoldoutSet.after([parts.train, parts.calibration], parts.exam)
         others = [other for other in updated.tasks if other != name]
-        reigning = Champion(champion.number, _model(before)) if champion and before else None
-        report = self.examination.of(name, model, exam, champion=reigning, others=others, told=told)
+        reigning = Champion(champion.id, _model(before)) if champion and before else None
+        report = self.examination.run(name, model, exam, champion=reigning, others=others, told=told)
         halved = 0
         # Too far for some machine is not too far at half the way: the fleet learns as much as the gate lets it.
-        while before is not None and not report.verdict.passed and halved < _MAX_STEP_HALVINGS:
-            model = nearer(model, before.network, lesson=lesson, memory=updated, recipe=self.recipe)
-            report = self.examination.of(name, model, exam, champion=reigning, others=others, told=told)
+        while before is not None and not report.decision.passed and halved < _MAX_STEP_HALVINGS:
+            model = halve_step(model, before.network, lesson=lesson, memory=updated, recipe=self.recipe)
+            report = self.examination.run(name, model, exam, champion=reigning, others=others, told=told)
             halved += 1
         watch.lap("exams")
         weights = self.weights.save(self._forecaster(model))
@@ -135,19 +141,19 @@ class CandidateTrainer:
         tasks = updated.tasks
         return Candidate(
             machine=name,
-            parent=champion.number if champion else None,
+            parent=champion.id if champion else None,
             weights=weights,
             targets=vocabulary.targets,
             kept={other: RetainedSamples(tasks[other].windows.at, tasks[other].held_out.at) for other in others},
             task=tasks[name],
             exam=exam,
-            marks=report.marks,
+            marks=report.results,
             before=report.before,
-            passed=report.verdict.passed,
-            reasons=report.verdict.reasons,
-            undecided=report.verdict.undecided,
+            passed=report.decision.passed,
+            reasons=report.decision.reasons,
+            undecided=report.decision.undecided,
             notes=(self._left_out_note(name, left_out),) if left_out else (),
-            report=self._told(parts, vocabulary, updated, report)
+            report=self._build_report(parts, vocabulary, updated, report)
             | {"halved": halved, "seconds": watch.seconds}
             | {"left_out": _left_out(champion, tasks, name, left_out)},
         )
@@ -164,8 +170,8 @@ class CandidateTrainer:
         return model
 
     def _parts(self, machine: Machine, now: datetime, listed: Collection[int]) -> TrainingData:
-        parts = self.school.cut(machine, now, self.history, listed=listed)
-        fewest = self.school.curriculum.fewest
+        parts = self.school.build(machine, now, self.history, listed=listed)
+        fewest = self.school.policy.min_windows
         if len(parts.train) < fewest:
             raise InputRejected(f"{machine.id} has {len(parts.train)} windows to learn from and needs {fewest}.")
         return parts
@@ -181,15 +187,15 @@ class CandidateTrainer:
                 "Load one, then enrol the machine again: alarmcast admin catalogue load FILE"
             )
         known = before.vocabulary if before else Vocabulary((), ())
-        limit = self.school.curriculum.codes.in_model
+        limit = self.school.policy.codes.in_model
         room = max(0, limit - sum(code not in listed for code in known.inputs))
         old = set(known.inputs)
         new = [code for code in parts.chosen.unlisted if code not in old]
         unwanted = {OTHER, *new[room:]}
-        return known.extended([code for code in parts.train.codes.tolist() if code not in unwanted], targets)
+        return known.extend([code for code in parts.train.codes.tolist() if code not in unwanted], targets)
 
     def _left_out_note(self, name: str, left_out: int) -> Sentence:
-        limits = self.school.curriculum.codes
+        limits = self.school.policy.codes
         words = (
             f"{left_out} codes of {MACHINE} were not learned and count as unknown: they are not in the catalogue, "
             f"of which a machine may bring {limits.per_machine} (learn_codes_per_machine) and the model may read "
@@ -199,7 +205,7 @@ class CandidateTrainer:
         return Sentence(words, name)
 
     def _memory(self, champion: Version | None, name: str) -> Memory:
-        memory = self.memories.of(champion.number) if champion else Memory()
+        memory = self.memories.get(champion.id) if champion else Memory()
         machines, size = len({*memory.tasks, name}), self.recipe.memory
         if round(size * (1 - self.recipe.held_out)) < machines or round(size * self.recipe.held_out) < machines:
             raise InputRejected(
@@ -212,7 +218,9 @@ class CandidateTrainer:
             self.school.spec, model.vocabulary, model.network, model.calibration, model.thresholds, self.history
         )
 
-    def _told(self, parts: TrainingData, vocabulary: Vocabulary, memory: Memory, report: Report) -> dict[str, Any]:
+    def _build_report(
+        self, parts: TrainingData, vocabulary: Vocabulary, memory: Memory, report: EvaluationReport
+    ) -> dict[str, Any]:
         """Return all that is worth knowing of a version, as JSON."""
         labels = [task.windows.labels(vocabulary.target_columns) for task in memory.tasks.values()]
         together = np.concatenate(labels)
@@ -238,7 +246,7 @@ class CandidateTrainer:
                 "kl_offered": round(divergence(np.array([offered])), 6) if any(offered) else None,
             },
             "forgetting": report.forgetting,
-            "verdict": report.verdict.as_json(),
+            "verdict": report.decision.as_json(),
         }
 
 
@@ -246,8 +254,8 @@ def _model(forecaster: Forecaster) -> Model:
     return Model(forecaster.vocabulary, forecaster.network, forecaster.calibration, forecaster.thresholds)
 
 
-def _summary(report: Report, vocabulary: Vocabulary) -> str:
-    marks = report.marks.values()
+def _summary(report: EvaluationReport, vocabulary: Vocabulary) -> str:
+    marks = report.results.values()
     precision = [one.average_precision for one in marks if one.average_precision is not None]
     skill = [one.brier_skill for one in marks if one.brier_skill is not None]
     machines = "1 machine" if len(marks) == 1 else f"{len(marks)} machines"

@@ -15,10 +15,10 @@ from threading import Condition
 from typing import IO, cast
 from uuid import UUID, uuid5
 
-from service.core.leftovers import leftovers
+from service.core.leftovers import stale_files
 from service.core.machine import Machine
 from service.core.places import Full, Places
-from service.core.recording import IN_TIME, EventRow, EventWrite, Quarantined, WriteResult
+from service.core.recording import IN_TIME, EventRow, EventWrite, QuarantineRow, WriteResult
 from service.errors import Conflict, Gone, InputRejected, TooLarge, TooMany, Unavailable
 from service.flows.known_alarms import KnownAlarms
 from service.flows.plain_rows import plain_rows
@@ -30,7 +30,7 @@ from service.store.machines import MachineStore
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
-from wire.micros import micros
+from wire.micros import to_us
 
 BATCH = 10_000
 _BLOCK = 1_000  # lines: a bad one makes its whole block be read one by one
@@ -60,7 +60,7 @@ class ImportFile:
 
 
 @dataclass
-class Loaded:
+class ImportResult:
     """What became of a file's rows."""
 
     stored: int = 0
@@ -137,7 +137,7 @@ class HistoryImporter:
         """Return the file that this process is loading for a machine, the newest of them, if there is one."""
         return self._uploads.get(machine.id)
 
-    def load(self, machine: Machine, log: ImportFile, upload: "Upload | None" = None) -> Loaded:
+    def load(self, machine: Machine, log: ImportFile, upload: "Upload | None" = None) -> ImportResult:
         """Commit what was uploaded, batch by batch, until the machine is let go or the service stops."""
 
         def look(done: int, lines: int | None) -> None:
@@ -178,7 +178,7 @@ class HistoryImporter:
 
         All of it only while nobody uploads.
         """
-        for left in leftovers(self.folder, "history-*", older_than=older_than):
+        for left in stale_files(self.folder, "history-*", older_than=older_than):
             left.unlink(missing_ok=True)
 
 
@@ -215,14 +215,14 @@ def load_history(
     policy: TimePolicy,
     stored: EventStore | None = None,
     progress: Callable[[int, int], None] = lambda _done, _lines: None,
-) -> Loaded:
+) -> ImportResult:
     """Commit a log in batches; its epoch is made from its bytes, so loading it twice changes nothing.
 
     All of it is read before a row is stored: a file that is broken, of several machines or of another time is
     refused whole. Rows whose time is not believed are counted and left out; loaded again, they may count. An alarm
     that is ``stored`` with the same time and code, by the agent or from another file of the same log, is known.
     """
-    epoch, lines = surveyed(log)
+    epoch, lines = scan(log)
     _require_alarms(log)
     progress(0, lines)
     survey = Survey(log.serial, log.zone, policy.bounds(now))
@@ -231,7 +231,7 @@ def load_history(
         if first % BATCH < len(block):
             progress(0, lines)
     survey.insist(log.title, policy.retention)
-    reading = _Reading(machine, log, epoch, policy.bounds(now), EventWrite(micros(now)))
+    reading = _ImportReader(machine, log, epoch, policy.bounds(now), EventWrite(to_us(now)))
     reading.loaded = _expected(survey, policy)
     reading.known = KnownAlarms(stored, machine).within(survey.first_us, survey.last_us)
     for first, block in _blocks(log):
@@ -247,8 +247,8 @@ def load_history(
     return reading.loaded
 
 
-def _expected(survey: Survey, policy: TimePolicy) -> Loaded:
-    return Loaded(
+def _expected(survey: Survey, policy: TimePolicy) -> ImportResult:
+    return ImportResult(
         too_old=survey.too_old,
         from_the_future=survey.from_the_future,
         last_us=survey.last_us,
@@ -256,7 +256,7 @@ def _expected(survey: Survey, policy: TimePolicy) -> Loaded:
     )
 
 
-def _begin(reading: "_Reading", recorder: Recorder) -> None:
+def _begin(reading: "_ImportReader", recorder: Recorder) -> None:
     """Commit the first event alone: it tells whether the same file was loaded before with other times."""
     reading.leave_out_known()
     waiting = reading.recording
@@ -276,13 +276,13 @@ def _begin(reading: "_Reading", recorder: Recorder) -> None:
     _count(reading.loaded, EventWrite(0), recorded)
 
 
-def _commit(reading: "_Reading", recorder: Recorder) -> None:
+def _commit(reading: "_ImportReader", recorder: Recorder) -> None:
     reading.leave_out_known()
     recording = reading.recording
     _count(reading.loaded, recording, _store(reading, recording, recorder))
 
 
-def _store(reading: "_Reading", recording: EventWrite, recorder: Recorder) -> WriteResult:
+def _store(reading: "_ImportReader", recording: EventWrite, recorder: Recorder) -> WriteResult:
     """Commit and begin the next batch; raise if the machine may not have these events any more."""
     recorded = recorder.commit(recording)
     machine = reading.machine
@@ -293,13 +293,13 @@ def _store(reading: "_Reading", recording: EventWrite, recorder: Recorder) -> Wr
             f"{machine.id} has too many spools and history files; nothing of {reading.log.title} is stored. "
             "Join its history into fewer files, or erase the machine and enrol it again."
         )
-    begun = {(machine.row, reading.epoch)} if recording.events else recording.continued
+    begun = {(machine.row_id, reading.epoch)} if recording.events else recording.continued
     reading.recording = EventWrite(recording.received_us, continued=begun)
     return recorded
 
 
 @dataclass
-class _Reading:
+class _ImportReader:
     """A file under way: the rows that wait for the next commit, and what became of those before."""
 
     machine: Machine
@@ -307,7 +307,7 @@ class _Reading:
     epoch: UUID
     bounds: TimeBounds
     recording: EventWrite
-    loaded: Loaded = field(default_factory=Loaded)
+    loaded: ImportResult = field(default_factory=ImportResult)
     has_begun: bool = False
     known: KnownAlarms | None = None
 
@@ -329,7 +329,7 @@ class _Reading:
         if plain is None:
             self._take_one_by_one(first, lines)
             return
-        row, epoch, (earliest, latest) = self.machine.row, self.epoch, self.bounds
+        row, epoch, (earliest, latest) = self.machine.row_id, self.epoch, self.bounds
         self.loaded.rows += len(plain)
         self.recording.events += [
             EventRow(row, epoch, first + place, code, at_us, IN_TIME)
@@ -347,9 +347,9 @@ class _Reading:
                 continue
             if alarm is not None:
                 self.loaded.rows += 1
-                at_us = micros(alarm.at)
+                at_us = to_us(alarm.at)
                 if self.bounds.earliest_us <= at_us <= self.bounds.latest_us:
-                    event = EventRow(self.machine.row, self.epoch, number, alarm.code, at_us, IN_TIME)
+                    event = EventRow(self.machine.row_id, self.epoch, number, alarm.code, at_us, IN_TIME)
                     self.recording.events.append(event)
 
     def _reject(self, number: int, line: str, error: RowRejected) -> None:
@@ -358,7 +358,7 @@ class _Reading:
         if len(self.loaded.examples) < _EXAMPLES:
             self.loaded.examples.append(detail)
         self.loaded.rows += 1
-        self.recording.quarantined.append(Quarantined(self.machine.row, topic, "bad_row", detail, body))
+        self.recording.quarantined.append(QuarantineRow(self.machine.row_id, topic, "bad_row", detail, body))
 
 
 def _require_alarms(log: ImportFile) -> None:
@@ -383,7 +383,7 @@ def _require_alarms(log: ImportFile) -> None:
     )
 
 
-def surveyed(log: ImportFile) -> tuple[UUID, int]:
+def scan(log: ImportFile) -> tuple[UUID, int]:
     """Return the epoch of a history file, the same rows, packed or not, the same epoch, and how many lines it has.
 
     Reads all of it, so that a file that breaks off, or unpacks to nonsense, is refused before a row is stored.
@@ -445,7 +445,7 @@ def _opened(log: ImportFile) -> Iterator[IO[bytes]]:
         raise InputRejected(f"Cannot read {log.title}: {why}. Nothing was stored; give a whole file.") from None
 
 
-def _count(loaded: Loaded, recording: EventWrite, recorded: WriteResult) -> None:
+def _count(loaded: ImportResult, recording: EventWrite, recorded: WriteResult) -> None:
     loaded.stored += recorded.stored
     loaded.duplicates += recorded.duplicates
     loaded.rejected += len(recording.quarantined) + recorded.conflicts

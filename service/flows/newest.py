@@ -55,7 +55,7 @@ class ForecastCache:
         self._last_arrival: dict[MachineId, int] = {}
         self.arrived = Event()  # set while some machine is touched
 
-    def touch(self, machines: Iterable[MachineId]) -> None:
+    def invalidate(self, machines: Iterable[MachineId]) -> None:
         """Note that something arrived for these machines."""
         with self._lock:
             self._arrivals += 1
@@ -72,44 +72,44 @@ class ForecastCache:
             self.arrived.clear()
             return touched
 
-    def fresh(self, machine: MachineId) -> CachedForecast | None:
+    def get_fresh(self, machine: MachineId) -> CachedForecast | None:
         """Return what is kept, if it is fresh; never asks the store, never blocks."""
         kept = self._kept.get(machine)
         if kept is None or self._clock.now() - kept.forecast.as_of > self._max_age:
             return None
         return kept
 
-    def kept(self, machine: MachineId) -> CachedForecast | None:
+    def get(self, machine: MachineId) -> CachedForecast | None:
         """Return what is kept, however old: all that has arrived is in it, and the grid renews it."""
         return self._kept.get(machine)
 
-    def arrival(self, machine: MachineId) -> int:
+    def version(self, machine: MachineId) -> int:
         """Return the number of the machine's last arrival: as long as it is the same, nothing has come for it."""
         return self._last_arrival.get(machine, 0)
 
-    def latest(self, machines: list[Machine]) -> list[CachedForecast]:
+    def get_or_make(self, machines: list[Machine]) -> list[CachedForecast]:
         """Return what is kept for each machine, making in one pass those for which nothing is."""
         missing = [machine for machine in machines if self._kept.get(machine.id) is None]
-        made = {one.machine: one for one in self.of(missing)}
+        made = {one.machine: one for one in self.fresh_for(missing)}
         found = (self._kept.get(machine.id) or made.get(machine.id) for machine in machines)
         return [one for one in found if one]
 
-    def of(self, machines: list[Machine]) -> list[CachedForecast]:
+    def fresh_for(self, machines: list[Machine]) -> list[CachedForecast]:
         """Return a fresh forecast for each machine, making in one pass those that are not."""
-        found = {machine.id: self.fresh(machine.id) for machine in machines}
+        found = {machine.id: self.get_fresh(machine.id) for machine in machines}
         missing = [machine for machine in machines if found[machine.id] is None]
         if missing:
-            seen = self.arrivals
-            made = self._desk.now(missing, self._clock.now())
-            found |= {machine.id: self.keep(one, seen) for machine, one in zip(missing, made, strict=True)}
+            seen = self.versions
+            made = self._desk.forecast_now(missing, self._clock.now())
+            found |= {machine.id: self.put(one, seen) for machine, one in zip(missing, made, strict=True)}
         return [newest for machine in machines if (newest := found[machine.id])]
 
     @property
-    def arrivals(self) -> int:
+    def versions(self) -> int:
         """How often something has arrived: read before a forecast is made, given back when it is kept."""
         return self._arrivals
 
-    def keep(self, made: ForecastResult, seen: int) -> CachedForecast:
+    def put(self, made: ForecastResult, seen: int) -> CachedForecast:
         """Remember a forecast that was just made and return the newest there is.
 
         One that was begun before its machine's last arrival is served to whoever asked for it, but not kept:

@@ -4,19 +4,19 @@ from dataclasses import dataclass
 
 from service.core.hush import Acknowledgement
 from service.core.notice import Notification, NotificationQuery
-from service.core.webhook import Delivery
+from service.core.webhook import WebhookDelivery
 from service.flows.ports import NoticeLog
 from service.store.acknowledgements import AcknowledgementStore
 from service.store.deliveries import DeliveryStore
 
 
 @dataclass(frozen=True)
-class Told:
+class NotificationRow:
     """A notice, who acknowledged it first, and how its deliveries go."""
 
     notice: Notification
     known: Acknowledgement | None
-    deliveries: list[Delivery]
+    deliveries: list[WebhookDelivery]
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class NotificationList:
     acknowledgements: AcknowledgementStore
     deliveries: DeliveryStore
 
-    def page(self, query: NotificationQuery) -> list[Told]:
+    def page(self, query: NotificationQuery) -> list[NotificationRow]:
         """Return notices with all that belongs to them, newest first."""
         found = self.notices.page(query)
-        numbers = [notice.number for notice in found]
+        numbers = [notice.id for notice in found]
         known, sent = self.acknowledgements.for_notifications(numbers), self.deliveries.for_notifications(numbers)
-        return [Told(one, known.get(one.number), sent.get(one.number, [])) for one in found]
+        return [NotificationRow(one, known.get(one.id), sent.get(one.id, [])) for one in found]

@@ -6,9 +6,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Event, Lock
 
-from service.core.hush import Maintenance
+from service.core.hush import MaintenanceWindow
 from service.core.machine import Machine
-from service.core.notice import Changes, HysteresisPolicy, Notification, Observation, is_cleared, judge
+from service.core.notice import (
+    HysteresisPolicy,
+    Notification,
+    NotificationChanges,
+    Observation,
+    is_cleared,
+    next_transition,
+)
 from service.flows.newest import CachedForecast
 from service.store.acknowledgements import AcknowledgementStore
 from service.store.events import EventStore
@@ -19,7 +26,7 @@ from service.store.shelves import ShelvingStore
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.words import NotificationEnd
 
 _PIECE = 50  # changes in one transaction, so that ingest never waits long behind them
@@ -33,10 +40,10 @@ class NotificationContext:
     at: datetime
     notices: dict[MachineId, dict[int, Notification]]  # each code's last
     shelved: dict[MachineId, set[int]]
-    windows: list[Maintenance]
+    windows: list[MaintenanceWindow]
     acknowledged: dict[MachineId, dict[int, list[int]]]  # by code, the numbers of those that hold
 
-    def hush(self, machine: MachineId, code: int) -> NotificationEnd | None:
+    def suppression(self, machine: MachineId, code: int) -> NotificationEnd | None:
         """Say what keeps a code of a machine quiet, if anything does."""
         if code in self.shelved.get(machine, ()):
             return NotificationEnd.SHELVED
@@ -60,28 +67,28 @@ class NotificationService:
     acknowledgements: AcknowledgementStore
     clock: PlantClock
     wall: Callable[[], datetime]
-    habits: HysteresisPolicy
+    policy: HysteresisPolicy
     opened: int = 0
-    wanted: Event = field(default_factory=Event)  # set while there is something to look at
+    pending: Event = field(default_factory=Event)  # set while there is something to look at
     _lock: Lock = field(default_factory=Lock)
     _waiting: dict[MachineId, Forecast] = field(default_factory=dict)
     _last: dict[MachineId, Forecast] = field(default_factory=dict)
 
-    def told(self, newest: CachedForecast) -> None:
+    def on_forecast(self, newest: CachedForecast) -> None:
         """Take a forecast that was just announced; never blocks, never asks the store."""
         with self._lock:
             self._waiting[newest.machine] = newest.forecast
-            self.wanted.set()
+            self.pending.set()
 
-    def again(self, site: str, machine: str | None) -> None:
+    def reevaluate(self, site: str, machine: str | None) -> None:
         """Look once more at the last forecast of a machine or a site, because what keeps it quiet has changed."""
         with self._lock:
             for one, forecast in self._last.items():
                 if one.site == site and machine in {None, one.machine}:
                     self._waiting.setdefault(one, forecast)
-            self.wanted.set()
+            self.pending.set()
 
-    def look(self, pause: Callable[[], object] = lambda: None) -> int:
+    def run_once(self, pause: Callable[[], object] = lambda: None) -> int:
         """Judge what waits and write what comes of it; return how many notices were opened.
 
         ``pause`` is called between two pieces. A notice and its deliveries are always of one piece.
@@ -89,27 +96,27 @@ class NotificationService:
         with self._lock:
             waiting, self._waiting = self._waiting, {}
             self._last |= waiting
-            self.wanted.clear()
+            self.pending.clear()
         opened = 0
         try:
-            changes, now = self._judge(waiting)
-            for number, piece in enumerate(changes.pieces(_PIECE)):
+            changes, now = self._evaluate(waiting)
+            for number, piece in enumerate(changes.chunks(_PIECE)):
                 if number:
                     pause()
                 opened += self.notices.write(piece, at=now, wall=self.wall())
         except Exception:
             with self._lock:  # they are still to be judged when the trouble is over
                 self._waiting = waiting | self._waiting
-                self.wanted.set()
+                self.pending.set()
             raise
         finally:
             self.opened += opened
         return opened
 
-    def _judge(self, waiting: dict[MachineId, Forecast]) -> tuple[Changes, datetime]:
+    def _evaluate(self, waiting: dict[MachineId, Forecast]) -> tuple[NotificationChanges, datetime]:
         fleet = {machine.id: machine for machine in self.machines.all()}
-        around = self._context([fleet[machine].row for machine in waiting if machine in fleet])
-        changes = Changes()
+        around = self._context([fleet[machine].row_id for machine in waiting if machine in fleet])
+        changes = NotificationChanges()
         for gone in around.machines() - set(fleet):
             self._one(None, None, gone, around, changes)
         for machine, forecast in waiting.items():
@@ -122,14 +129,14 @@ class NotificationService:
     def _context(self, rows: list[int]) -> NotificationContext:
         now = self.clock.now()
         around = NotificationContext(
-            now, defaultdict(dict), defaultdict(set), self.windows.holding(now), defaultdict(dict)
+            now, defaultdict(dict), defaultdict(set), self.windows.active(now), defaultdict(dict)
         )
-        for notice in self.notices.live(rows, now - self.habits.quiet):  # oldest first, so the last one stays
+        for notice in self.notices.current(rows, now - self.policy.quiet):  # oldest first, so the last one stays
             around.notices[notice.machine][notice.code] = notice
-        for shelf in self.shelves.holding(now):
+        for shelf in self.shelves.active(now):
             around.shelved[shelf.machine].add(shelf.code)
-        for known in self.acknowledgements.holding():
-            around.acknowledged[known.machine].setdefault(known.code, []).append(known.number)
+        for known in self.acknowledgements.active():
+            around.acknowledged[known.machine].setdefault(known.code, []).append(known.id)
         return around
 
     def _one(
@@ -138,7 +145,7 @@ class NotificationService:
         forecast: Forecast | None,
         name: MachineId,
         around: NotificationContext,
-        changes: Changes,
+        changes: NotificationChanges,
     ) -> None:
         """Judge every code of a machine that is expected, or that anything is known of."""
         alarms = {alarm.code: alarm for alarm in forecast.alarms} if forecast else {}
@@ -148,14 +155,14 @@ class NotificationService:
         expected = {code for code, alarm in alarms.items() if alarm.expected}
         for code in sorted(expected | set(lasts) | set(known)):
             last, alarm = lasts.get(code), alarms.get(code)
-            hush = around.hush(name, code)
+            hush = around.suppression(name, code)
             sight = Observation(around.at, alarm, trusted, code in came, hush, acknowledged=code in known)
-            if is_cleared(sight, self.habits):
-                changes.calmed += known.get(code, [])
-            verdict = judge(sight, last, self.habits)
+            if is_cleared(sight, self.policy):
+                changes.ended_acks += known.get(code, [])
+            verdict = next_transition(sight, last, self.policy)
             if verdict.opens and machine and forecast and alarm:
                 news = Notification(
-                    number=0,
+                    id=0,
                     machine=name,
                     code=code,
                     text=alarm.text,
@@ -167,11 +174,11 @@ class NotificationService:
                     model_version=forecast.model_version,
                     opened_at=around.at,
                 )
-                changes.opened.append((machine.row, news))
+                changes.opened.append((machine.row_id, news))
             if last and verdict.closes:
-                changes.closed.append((last.number, verdict.closes))
+                changes.closed.append((last.id, verdict.closes))
             if last and verdict.rearms:
-                changes.rearmed.append(last.number)
+                changes.rearmed.append(last.id)
 
     def _came(
         self, machine: Machine, forecast: Forecast, lasts: Iterable[Notification], now: datetime
@@ -185,4 +192,4 @@ class NotificationService:
         latest = dict(
             zip(series.codes.tolist(), series.times.tolist(), strict=True)
         )  # in time order: the last stays
-        return {one.code for one in standing if latest.get(one.code, -1) >= micros(one.as_of)}
+        return {one.code for one in standing if latest.get(one.code, -1) >= to_us(one.as_of)}

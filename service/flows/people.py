@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from service.core.hashing import Argon2
-from service.core.password import checked, generate_temporary
-from service.core.people import Key, User
-from service.core.principal import Principal, Sites, within
+from service.core.hashing import PasswordHasher
+from service.core.password import generate_temporary, validate
+from service.core.people import ApiKey, User
+from service.core.principal import Principal, Sites, is_subset
 from service.core.secret import KEY, digest, new_token
 from service.errors import Forbidden, InputRejected, NotFound
 from service.flows.access import Authenticator
@@ -19,10 +19,10 @@ from wire.words import Role
 FIRST = "admin"
 
 
-class NewKey(NamedTuple):
+class IssuedApiKey(NamedTuple):
     """A key that was just made, and its token, shown this once."""
 
-    key: Key
+    key: ApiKey
     token: str
 
 
@@ -31,7 +31,7 @@ class UserUpdate(NamedTuple):
 
     role: Role | None = None
     sites: Sites = None
-    moves: bool = False
+    change_sites: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,14 @@ class UserService:
 
     users: UserStore
     keys: ApiKeyStore
-    hasher: Argon2
+    hasher: PasswordHasher
     access: Authenticator
     wall: Callable[[], datetime]
     random: Callable[[int], bytes] = secrets.token_bytes
     choose: Callable[[str], str] = secrets.choice
-    forgive: Callable[[str], None] = lambda _name: None  # lets a name be tried at once that has another password
+    reset_throttle: Callable[[str], None] = lambda _name: (
+        None
+    )  # lets a name be tried at once that has another password
 
     def first_admin(self) -> str | None:
         """Make the first user of all and return the password to tell once; None if there is any user."""
@@ -55,7 +57,7 @@ class UserService:
         user = self._new(FIRST, Role.ADMIN, None, password, must_change=True)
         return password if self.users.add_first(user, who="service") else None
 
-    def open_house(self, name: str) -> str:
+    def reset_demo_admin(self, name: str) -> str:
         """Give an admin a new password that need not be changed, and return it: for a demo's own screen."""
         password, now = generate_temporary(self.choose), self.wall()
         known = self.users.find(name)
@@ -64,30 +66,30 @@ class UserService:
         else:
             hashed = self.hasher.hash(password)
             self.users.set_password(known, hashed, must_change=False, at=now, who="demo")
-        self.access.forget()
+        self.access.invalidate()
         return password
 
     def all_users(self, by: Principal) -> list[User]:
         """Return the users whose sites are all of the asker's, by name."""
-        return [user for user in self.users.all() if within(user.sites, by.sites)]
+        return [user for user in self.users.all() if is_subset(user.sites, by.sites)]
 
     def add_user(
         self, name: str, role: Role, sites: Sites, *, password: str | None, by: Principal
     ) -> tuple[User, str | None]:
         """Keep a new user; without a password they get one that is told once, which is returned beside them."""
-        _insist_on(sites, by)
+        _require_sites(sites, by)
         told = generate_temporary(self.choose) if password is None else None
-        ready = told or checked(password or "", name=name)
+        ready = told or validate(password or "", name=name)
         made = self.users.add(self._new(name, role, sites, ready, must_change=told is not None), who=by.name)
         return made, told
 
     def change_user(self, name: str, change: UserUpdate, *, by: Principal) -> User:
         """Give a user another role or other sites, at once."""
         user = self._user(name, by)
-        sites = change.sites if change.moves else user.sites
-        _insist_on(sites, by)
+        sites = change.sites if change.change_sites else user.sites
+        _require_sites(sites, by)
         changed = self.users.change(user, role=change.role or user.role, sites=sites, at=self.wall(), who=by.name)
-        self.access.forget()
+        self.access.invalidate()
         return changed
 
     def reset_password(self, name: str, *, by: Principal) -> str:
@@ -95,24 +97,26 @@ class UserService:
         user = self._user(name, by)
         told = generate_temporary(self.choose)
         self.users.set_password(user, self.hasher.hash(told), must_change=True, at=self.wall(), who=by.name)
-        self.access.forget()
-        self.forgive(user.name)
+        self.access.invalidate()
+        self.reset_throttle(user.name)
         return told
 
     def remove_user(self, name: str, *, by: Principal) -> None:
         """Forget a user; they are signed out at once."""
         self.users.remove(self._user(name, by), at=self.wall(), who=by.name)
-        self.access.forget()
+        self.access.invalidate()
 
-    def all_keys(self, by: Principal) -> list[Key]:
+    def all_keys(self, by: Principal) -> list[ApiKey]:
         """Return the keys whose sites are all of the asker's, oldest first."""
-        return [key for key in self.keys.all() if within(key.sites, by.sites)]
+        return [key for key in self.keys.all() if is_subset(key.sites, by.sites)]
 
-    def add_key(self, name: str, role: Role, sites: Sites, *, lasts: timedelta | None, by: Principal) -> NewKey:
+    def add_key(
+        self, name: str, role: Role, sites: Sites, *, lasts: timedelta | None, by: Principal
+    ) -> IssuedApiKey:
         """Make a key for a program."""
-        _insist_on(sites, by)
+        _require_sites(sites, by)
         now, token = self.wall(), new_token(KEY, self.random)
-        key = Key(
+        key = ApiKey(
             number=0,
             name=name,
             prefix=token.prefix,
@@ -123,15 +127,15 @@ class UserService:
             created_by=by.name,
             expires_at=None if lasts is None else now + lasts,
         )
-        return NewKey(self.keys.add(key), str(token))
+        return IssuedApiKey(self.keys.add(key), str(token))
 
     def revoke_key(self, number: int, *, by: Principal, reason: str | None) -> None:
         """Take a key back, at once."""
         key = self.keys.get(number)
-        if not within(key.sites, by.sites):
+        if not is_subset(key.sites, by.sites):
             raise NotFound(f"There is no key {number}.")
         self.keys.remove(key, at=self.wall(), who=by.name, reason=reason)
-        self.access.forget()
+        self.access.invalidate()
 
     def _new(self, name: str, role: Role, sites: Sites, password: str, *, must_change: bool) -> User:
         hashed = self.hasher.hash(password)
@@ -139,14 +143,14 @@ class UserService:
 
     def _user(self, name: str, by: Principal) -> User:
         user = self.users.get(name)
-        if not within(user.sites, by.sites):
+        if not is_subset(user.sites, by.sites):
             raise NotFound(f"There is no user {name}.")
         return user
 
 
-def _insist_on(sites: Sites, by: Principal) -> None:
+def _require_sites(sites: Sites, by: Principal) -> None:
     if sites is not None and not sites:
         raise InputRejected("Name at least one site, or none at all for every site.", pointer="body/sites")
-    if not within(sites, by.sites):
+    if not is_subset(sites, by.sites):
         own = ", ".join(sorted(by.sites or ()))
         raise Forbidden(f"You can give others only sites that are yours: {own}.")

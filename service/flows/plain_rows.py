@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 from wire.moment import EARLIEST, LATEST
 
 _STAMP = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{3}(?:\d{3})?)?"
 _ROW = re.compile(rf"^({_STAMP}),(\d{{1,9}})(?:,([^\s,\"]+))?\r?$", re.ASCII | re.MULTILINE)
-_EARLIEST, _LATEST = micros(EARLIEST), micros(LATEST)
+_EARLIEST, _LATEST = to_us(EARLIEST), to_us(LATEST)
 _HOUR_US = 3_600_000_000
 
 
@@ -84,7 +84,7 @@ def _offset_in(zone: tzinfo, hour: int) -> int | None:
     A local time that occurs twice is the first of the two, and one that never occurs has the offset that was
     valid before the clocks were changed, as :class:`wire.log_rows.RowReader` reads them.
     """
-    first = moment(hour * _HOUR_US).replace(tzinfo=zone)
+    first = from_us(hour * _HOUR_US).replace(tzinfo=zone)
     last = first + timedelta(microseconds=_HOUR_US - 1)
     before, after = _offset(first), _offset(last)
     return before if before == after else None

@@ -18,17 +18,17 @@ from service.core.recording import (
     EventRow,
     EventWrite,
     GapRow,
-    Quarantined,
+    QuarantineRow,
     WriteResult,
 )
 from service.flows.ports import Recorder
 from service.flows.registry import MachineCache
 from service.flows.twins import DuplicateAgentDetector
-from wire.acks import Ack, fold, runs
+from wire.acks import Ack, merge_ranges, to_ranges
 from wire.codec import decode, decode_batch
 from wire.errors import PayloadRejected, TopicRejected
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.state import AgentState, Note, bounded
 from wire.topics import Channel, parse_topic
 
@@ -68,7 +68,7 @@ class TimePolicy:
 
     def bounds(self, now: datetime) -> TimeBounds:
         """Return between which times events are believed at ``now``."""
-        return TimeBounds(micros(now - self.retention), micros(now + self.future_tolerance))
+        return TimeBounds(to_us(now - self.retention), to_us(now + self.future_tolerance))
 
     def judge(self, now: datetime) -> Callable[[int], int]:
         """Return what tells an event's flag from its time in microseconds, as seen at ``now``."""
@@ -89,22 +89,22 @@ class IngestBatch:
     now: datetime
     policy: TimePolicy
     registry: MachineCache
-    twins: DuplicateAgentDetector = field(default_factory=DuplicateAgentDetector)
+    duplicate_agents: DuplicateAgentDetector = field(default_factory=DuplicateAgentDetector)
     present: Mapping[int, Agent] = field(default_factory=dict)  # what agents told last, by machine
     stale_after: timedelta = timedelta(0)
-    recording: EventWrite = field(init=False)
+    write: EventWrite = field(init=False)
     acked: dict[Sender, list[tuple[int, int]]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     machines: dict[MachineId, Machine] = field(default_factory=dict)
     late: set[Machine] = field(default_factory=set)
-    touched: set[MachineId] = field(default_factory=set)  # whose forecasts may have changed
+    affected: set[MachineId] = field(default_factory=set)  # whose forecasts may have changed
 
     def __post_init__(self) -> None:
-        self.recording = EventWrite(micros(self.now), renumber_clashes=True)
+        self.write = EventWrite(to_us(self.now), renumber_clashes=True)
         self._flag = self.policy.judge(self.now)
         self._late_before = self.now - _LATE
 
-    def take(self, message: IncomingMessage) -> None:
+    def add(self, message: IncomingMessage) -> None:
         """Judge one message, whatever it holds; raises only if the store that knows the machines is away."""
         try:
             topic = _parse_topic(message.topic)
@@ -113,7 +113,7 @@ class IngestBatch:
             return
         machine = self.registry.find(topic.machine)
         if machine is None:
-            self.recording.knocking.add(topic.machine)
+            self.write.unregistered.add(topic.machine)
             self.counts["unregistered"] += 1
             return
         self.machines[topic.machine] = machine
@@ -125,20 +125,20 @@ class IngestBatch:
         except PayloadRejected as error:
             self._quarantine(machine, message, error.reason, error.detail)
 
-    def refuse(self, message: IncomingMessage, reason: str, detail: str) -> None:
+    def reject(self, message: IncomingMessage, reason: str, detail: str) -> None:
         """Quarantine a message without looking into it."""
         self._quarantine(None, message, reason, detail)
 
     def acks(self, recorded: WriteResult) -> list[tuple[MachineId, Ack]]:
         """Return what may be said to the agents once the recording is committed: what was stored of it."""
-        rows = {machine: self.machines[machine].row for machine, _, _ in self.acked}
+        rows = {machine: self.machines[machine].row_id for machine, _, _ in self.acked}
         reused = {(row.machine, row.epoch) for row in recorded.clashed}
         return [
             (
                 machine,
                 Ack(
                     epoch=epoch,
-                    seqs=fold(seqs),
+                    seqs=merge_ranges(seqs),
                     now=self.now,
                     instance=instance,
                     reused=(rows[machine], epoch) in reused,
@@ -150,42 +150,44 @@ class IngestBatch:
 
     def _add_events(self, machine: Machine, message: IncomingMessage) -> None:
         batch = decode_batch(message.payload)
-        row, epoch = machine.row, batch.epoch
-        self.touched.add(machine.id)
+        row, epoch = machine.row_id, batch.epoch
+        self.affected.add(machine.id)
         acked = self.acked.setdefault(Sender(machine.id, epoch, batch.instance), [])
         judge = self._flag
         taken = [
-            EventRow(row, epoch, event.seq, event.code, at_us := micros(event.at), judge(at_us))
+            EventRow(row, epoch, event.seq, event.code, at_us := to_us(event.at), judge(at_us))
             for event in batch.events
         ]
-        self.recording.events += taken
+        self.write.events += taken
         flagged = sum(event.flag != IN_TIME for event in taken)
         if flagged:
             self.counts["flagged"] += flagged
         if batch.events and batch.events[0].at < self._late_before:
             self.late.add(machine)
-        acked += runs([event.seq for event in batch.events])
+        acked += to_ranges([event.seq for event in batch.events])
         for gap in batch.gaps:
             first, last = gap.seqs
-            self.recording.gaps.append(
-                GapRow(row, epoch, first, last, micros(gap.first_at), micros(gap.last_at), gap.reason.value)
+            self.write.gaps.append(
+                GapRow(row, epoch, first, last, to_us(gap.first_at), to_us(gap.last_at), gap.reason.value)
             )
             acked.append(gap.seqs)
-        for bad in batch.bad:
+        for bad in batch.rejected:
             self.counts[f"quarantined:{bad.reason}"] += 1
             envelope = f'{{"epoch":"{epoch}","{bad.kind}":['.encode()  # so that it can be replayed
             body = (envelope + bad.body + b"]}")[:MAX_BODY]
-            self.recording.quarantined.append(Quarantined(row, message.topic, bad.reason, bad.detail, body))
+            self.write.quarantined.append(QuarantineRow(row, message.topic, bad.reason, bad.detail, body))
             if bad.seqs:
                 acked.append(bad.seqs)
-        if batch.events or batch.gaps or batch.bad:  # somebody who only asks whether we listen is not the machine
-            self.recording.heard.add(row)
+        if (
+            batch.events or batch.gaps or batch.rejected
+        ):  # somebody who only asks whether we listen is not the machine
+            self.write.seen_machines.add(row)
 
     def _add_state(self, machine: Machine, message: IncomingMessage) -> None:
         state = decode(AgentState, message.payload)
         # A retained state is old news; a live one, a last will above all, is from this very moment.
         heard_at = min(state.at, self.now) if message.retained else self.now
-        believed = self.twins.believes(
+        believed = self.duplicate_agents.accept(
             machine.id,
             state.epoch,
             online=state.online,
@@ -193,29 +195,29 @@ class IngestBatch:
             instance=state.instance,
             gave_way=state.gave_way,
         )
-        pair = self.twins.pair(machine.id, self.now)
+        pair = self.duplicate_agents.pair(machine.id, self.now)
         if pair is not None:
-            self.recording.rivals[machine.row] = _rival(machine.id, pair, self.now)
+            self.write.rivals[machine.row_id] = _rival(machine.id, pair, self.now)
         if not believed:
             self.counts["states_of_another_agent"] += 1
             return
-        before = self.present.get(machine.row)
+        before = self.present.get(machine.row_id)
         told = _told(state, heard_at, before)
-        self.recording.told[machine.row] = told
+        self.write.agent_states[machine.row_id] = told
         if self._is_news(before, told):
-            self.touched.add(machine.id)
+            self.affected.add(machine.id)
 
     def _is_news(self, before: Agent | None, now: Agent) -> bool:
         """Say whether a state changes how far a forecast is to be trusted; most only say that all is as it was."""
         if before is None or before.online != now.online:
             return True
-        return now.heard_at - before.heard_at >= self.stale_after
+        return now.last_seen_at - before.last_seen_at >= self.stale_after
 
     def _quarantine(self, machine: Machine | None, message: IncomingMessage, reason: str, detail: str) -> None:
         self.counts[f"quarantined:{reason}"] += 1
-        row = machine.row if machine else None
-        self.recording.quarantined.append(
-            Quarantined(row, _storable(message.topic), reason, _storable(detail), message.payload[:MAX_BODY])
+        row = machine.row_id if machine else None
+        self.write.quarantined.append(
+            QuarantineRow(row, _storable(message.topic), reason, _storable(detail), message.payload[:MAX_BODY])
         )
 
 
@@ -227,17 +229,17 @@ class IngestResult:
     """
 
     acks: list[tuple[MachineId, Ack]]
-    touched: set[MachineId]
+    affected: set[MachineId]
     late: set[Machine]
     recorded: WriteResult
     counts: Counter[str]
-    fresh: Sequence[EventRow] = ()
+    new_events: Sequence[EventRow] = ()
     machines: Mapping[MachineId, Machine] = field(default_factory=dict)
 
 
-def record(intake: IngestBatch, *, recorder: Recorder) -> IngestResult:
+def commit(intake: IngestBatch, *, recorder: Recorder) -> IngestResult:
     """Commit an intake in one transaction; only then may its acks be sent."""
-    recorded = WriteResult(0, 0, 0) if intake.recording.is_empty else recorder.commit(intake.recording)
+    recorded = WriteResult(0, 0, 0) if intake.write.is_empty else recorder.commit(intake.write)
     counts = intake.counts + Counter(
         stored=recorded.stored,
         duplicate=recorded.duplicates,
@@ -248,9 +250,9 @@ def record(intake: IngestBatch, *, recorder: Recorder) -> IngestResult:
         counts["unregistered"] += len(recorded.absent)
     if recorded.refused:
         counts["refused_epochs"] += len(recorded.refused)
-    fresh = intake.recording.events if recorded.fresh is None else recorded.fresh
+    fresh = intake.write.events if recorded.new_events is None else recorded.new_events
     return IngestResult(
-        intake.acks(recorded), intake.touched, intake.late, recorded, counts, fresh, intake.machines
+        intake.acks(recorded), intake.affected, intake.late, recorded, counts, fresh, intake.machines
     )
 
 
@@ -266,7 +268,7 @@ def _told(state: AgentState, heard_at: datetime, before: Agent | None) -> Agent:
         and before.state_at
         and before.state_at > state.at
     ):
-        return replace(before, online=False, heard_at=heard_at)
+        return replace(before, online=False, last_seen_at=heard_at)
     return Agent(
         state.online,
         heard_at,

@@ -30,12 +30,12 @@ class ForecastScheduler:
     newest: ForecastCache
     machines: MachineStore
     stored: ForecastStore
-    abroad: Announcer
+    mqtt: Announcer
     clock: PlantClock
     step: timedelta
-    home: Announcer | None = None
-    leads: Callable[[], bool] = lambda: True
-    told: tuple[Callable[[CachedForecast], None], ...] = ()
+    local_feed: Announcer | None = None
+    is_leader: Callable[[], bool] = lambda: True
+    listeners: tuple[Callable[[CachedForecast], None], ...] = ()
     monotonic: Callable[[], float] = time.monotonic
     _done: tuple[datetime, bool] | None = None
     _leap: ClockLeap = field(init=False)
@@ -49,14 +49,14 @@ class ForecastScheduler:
     @property
     def idle(self) -> bool:
         """Whether nobody here wants a forecast now."""
-        return self.home is None and not self.leads()
+        return self.local_feed is None and not self.is_leader()
 
     def run_grid(self) -> int:
         """Make the forecasts of the grid's last moment, once, and store them if we lead; return how many.
 
         Moments that passed while nobody ran are gone: a forecast made later would not have been one.
         """
-        at, leads = grid_floor(self.clock.now(), self.step), self.leads()
+        at, leads = grid_floor(self.clock.now(), self.step), self.is_leader()
         if self._done in ((at, leads), (at, True)):
             return 0
         if leads and (wrong := self._leap.observe(at, self.monotonic())):
@@ -64,21 +64,21 @@ class ForecastScheduler:
                 wrong[0], wrong[-1]
             )  # they were never due, and would stand in the way of those that will be
         already = self.stored.made_at(at) if leads else set()
-        due = [machine for machine in self.machines.all() if machine.row not in already]
-        seen = self.newest.arrivals
-        made = self.desk.now(due, at)
+        due = [machine for machine in self.machines.all() if machine.row_id not in already]
+        seen = self.newest.versions
+        made = self.desk.forecast_now(due, at)
         if leads:
             self.stored.add([one.stored for one in made])
         for one in made:
-            self._announce(self.newest.keep(one, seen), leads=leads)
+            self._announce(self.newest.put(one, seen), leads=leads)
         self._done = (at, leads)
         return len(made) if leads else 0
 
     def on_promotion(self) -> None:
         """Have every machine's forecast made anew when another version has begun to serve."""
-        version = self.desk.champion.current().version.number
+        version = self.desk.champion.current().version.id
         if version != self._last_version:
-            self.newest.touch(machine.id for machine in self.machines.all())
+            self.newest.invalidate(machine.id for machine in self.machines.all())
             self._last_version = version
 
     def on_leadership(self) -> None:
@@ -86,10 +86,10 @@ class ForecastScheduler:
 
         Of that alone, because a large fleet takes long.
         """
-        leads = self.leads()
+        leads = self.is_leader()
         if leads and not self._led:
             since = self.monotonic() - _MAX_MISSED
-            self.newest.touch([machine for machine, at in self._missed.items() if at >= since])
+            self.newest.invalidate([machine for machine, at in self._missed.items() if at >= since])
             self._missed.clear()
         self._led = leads
 
@@ -100,14 +100,14 @@ class ForecastScheduler:
 
     def run_changed(self) -> int:
         """Announce new forecasts of the machines that something arrived for; return how many."""
-        touched, leads = self.newest.drain_invalidated(), self.leads()
+        touched, leads = self.newest.drain_invalidated(), self.is_leader()
         if not leads:
             self._leave(touched)
         try:
             machines = [machine for machine in self.machines.all() if machine.id in touched] if touched else []
-            forecasts = self.newest.of(machines)
+            forecasts = self.newest.fresh_for(machines)
         except Exception:
-            self.newest.touch(touched)  # they still want a forecast when the trouble is over
+            self.newest.invalidate(touched)  # they still want a forecast when the trouble is over
             raise
         for newest in forecasts:
             self._announce(newest, leads=leads)
@@ -117,9 +117,9 @@ class ForecastScheduler:
         self._missed |= dict.fromkeys(touched, self.monotonic())
 
     def _announce(self, newest: CachedForecast, *, leads: bool) -> None:
-        if self.home is not None:
-            self.home.announce(newest.machine, newest.encoded)
+        if self.local_feed is not None:
+            self.local_feed.publish(newest.machine, newest.encoded)
         if leads:
-            self.abroad.announce(newest.machine, newest.published)
-            for tell in self.told:
+            self.mqtt.publish(newest.machine, newest.published)
+            for tell in self.listeners:
                 tell(newest)

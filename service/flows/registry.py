@@ -7,7 +7,7 @@ from service.core.machine import Machine
 from service.store.machines import MachineStore
 from wire.identity import MachineId
 
-_REMEMBER = 1.0  # seconds; who was enrolled or retired just now is known this soon
+_CACHE_TTL_S = 1.0  # seconds; who was enrolled or retired just now is known this soon
 
 
 class MachineCache:
@@ -22,5 +22,5 @@ class MachineCache:
         """Return the machine if it is enrolled."""
         if self._monotonic() >= self._until:
             self._known = {one.id: one for one in self._machines.all()}
-            self._until = self._monotonic() + _REMEMBER
+            self._until = self._monotonic() + _CACHE_TTL_S
         return self._known.get(machine)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from service.core.quarantine import QuarantinedItem, QuarantineQuery
 from service.errors import Conflict
 from service.flows.ports import Quarantined, Recorder
-from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, record
+from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, commit
 from service.flows.registry import MachineCache
 from wire.clock import PlantClock
 from wire.identity import MachineId
@@ -23,7 +23,7 @@ class ReplayResult(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Replay:
+class QuarantineReplay:
     """Judges as ingest does, with the very same code; what is taken leaves the quarantine in the same commit."""
 
     quarantine: Quarantined
@@ -33,7 +33,7 @@ class Replay:
     policy: TimePolicy
     touched: Callable[[Iterable[MachineId]], None]
 
-    def one(self, number: int, corrected: bytes | None = None) -> ReplayResult:
+    def replay(self, number: int, corrected: bytes | None = None) -> ReplayResult:
         """Replay one item, with a corrected body if one is given; raises if it is refused again."""
         item = self.quarantine.get(number)
         replayed, why = self._judge(item, corrected)
@@ -41,7 +41,7 @@ class Replay:
             raise Conflict(f"Item {number} is still refused: {why}. Correct it, or leave it where it is.")
         return replayed
 
-    def many(self, reason: str, limit: int) -> ReplayResult:
+    def replay_all(self, reason: str, limit: int) -> ReplayResult:
         """Replay up to ``limit`` items of one reason, oldest of the newest first; what is refused again stays."""
         stored = known = refused = 0
         for item in reversed(self.quarantine.page(QuarantineQuery(limit, reason=reason))):
@@ -53,14 +53,14 @@ class Replay:
         # What is known to be a machine's needs no topic: a conflict was found after the message was taken apart.
         name = topic(item.machine, Channel.EVENTS) if item.machine else item.topic
         intake = IngestBatch(self.clock.now(), self.policy, self.registry)
-        intake.take(IncomingMessage(name, item.body if corrected is None else corrected))
-        recording = intake.recording
+        intake.add(IncomingMessage(name, item.body if corrected is None else corrected))
+        recording = intake.write
         if not (recording.events or recording.gaps):
             return ReplayResult(0, 0, 1), _why(intake)
-        recording.heard.clear()  # what was refused long ago is no sign of life
-        recording.released.add(item.id)
-        receipt = record(intake, recorder=self.recorder)
-        self.touched(receipt.touched)
+        recording.seen_machines.clear()  # what was refused long ago is no sign of life
+        recording.released_quarantine.add(item.id)
+        receipt = commit(intake, recorder=self.recorder)
+        self.touched(receipt.affected)
         recorded = receipt.recorded
         if recorded.absent:
             return ReplayResult(0, 0, 1), "its machine is not registered"
@@ -72,6 +72,6 @@ class Replay:
 
 
 def _why(intake: IngestBatch) -> str:
-    if intake.recording.knocking:
+    if intake.write.unregistered:
         return "its machine is not registered"
-    return next((f"{one.reason}, {one.detail}" for one in intake.recording.quarantined), "it holds no event")
+    return next((f"{one.reason}, {one.detail}" for one in intake.write.quarantined), "it holds no event")

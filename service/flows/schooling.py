@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from forecasting.history import HistorySpec
 from forecasting.series import AlarmSeries
-from forecasting.window import Span, WindowSpec, merged
+from forecasting.window import Span, WindowSpec, merge_spans
 from service.core.code_limits import ChosenCodes, choose_codes
 from service.core.dataset import Split, covered_moments, split, windows
 from service.core.enrolment import TrainingDataPolicy
@@ -42,23 +42,23 @@ class DatasetBuilder:
     machines: MachineStore
     log: EventStore
     spec: WindowSpec
-    curriculum: TrainingDataPolicy
+    policy: TrainingDataPolicy
 
     def training_windows(self, machine: Machine, now: datetime) -> int:
         """Return how many windows there are to learn from; nothing is read but what was heard when."""
-        return len(self._split(self._moments(machine, self._heard(machine, now))).train)
+        return len(self._split(self._moments(machine, self._observed(machine, now))).train)
 
-    def cut(
+    def build(
         self, machine: Machine, now: datetime, history: HistorySpec, *, listed: Collection[int]
     ) -> TrainingData:
         """Return every covered hourly window of a machine, shared out; one that held nothing counts as well.
 
         ``listed`` are the codes of the catalogue, which always count; of others only so many do.
         """
-        heard = self._heard(machine, now)
+        heard = self._observed(machine, now)
         start = heard[0] if heard else now
         series = self.log.series(machine, start, now)
-        chosen = choose_codes(series, listed, self.curriculum.codes)
+        chosen = choose_codes(series, listed, self.policy.codes)
         whole = windows(
             series,
             self._moments(machine, heard),
@@ -74,26 +74,26 @@ class DatasetBuilder:
         )
 
     def _split(self, at: NDArray[np.int64]) -> Split:
-        exam = self.curriculum.exam
-        return split(at, self.spec.horizon, calibration=self.curriculum.calibration * (1 - exam), exam=exam)
+        exam = self.policy.exam
+        return split(at, self.spec.horizon, calibration=self.policy.calibration * (1 - exam), exam=exam)
 
     def _moments(self, machine: Machine, heard: Span | None) -> NDArray[np.int64]:
         if heard is None:
             return np.zeros(0, dtype=np.int64)
-        return covered_moments(heard, self.spec, deaf=self._deaf(machine, heard))
+        return covered_moments(heard, self.spec, deaf=self._unobserved(machine, heard))
 
-    def _heard(self, machine: Machine, now: datetime) -> Span | None:
+    def _observed(self, machine: Machine, now: datetime) -> Span | None:
         """Return from when to when the machine was heard, as far back as events are kept."""
         spans = self._observed_spans(machine)
         if not spans:
             return None
         first, last = min(start for start, _ in spans), max(end for _, end in spans)
-        return max(first, now - self.curriculum.keep), min(last, now)
+        return max(first, now - self.policy.keep), min(last, now)
 
-    def _deaf(self, machine: Machine, heard: Span) -> list[Span]:
+    def _unobserved(self, machine: Machine, heard: Span) -> list[Span]:
         """Return when nobody listened: the agent's gaps, and between a loaded past and the first agent."""
         gaps = [(gap.first_at, gap.last_at) for gap in self.log.gaps(machine, *heard)]
-        spans = merged(self._observed_spans(machine))
+        spans = merge_spans(self._observed_spans(machine))
         between = [(end, start) for (_, end), (start, _) in pairwise(spans)]
         return gaps + [span for span in between if span[1] - span[0] > _QUIET]
 
@@ -102,5 +102,5 @@ class DatasetBuilder:
         spans = self.log.spans(machine)
         agent = self.machines.agent(machine)
         if spans and agent is not None and agent.since is not None:
-            spans.append((agent.since, max(agent.since, agent.heard_at)))
+            spans.append((agent.since, max(agent.since, agent.last_seen_at)))
         return spans

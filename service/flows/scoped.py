@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from service.core.hush import Maintenance, ShelvedAlarm, SuppressionQuery
+from service.core.hush import MaintenanceWindow, ShelvedAlarm, SuppressionQuery
 from service.core.job import Job
 from service.core.machine import Agent, Machine, UnregisteredMachine, unknown_machine
 from service.core.message import is_visible
 from service.core.notice import Notification, NotificationQuery
-from service.core.principal import asker, current_sites, insist_on, sees
+from service.core.principal import can_see, current_sites, current_user, require_site
 from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
 from service.core.report import of_sites, report_for
 from service.core.version import Version
 from service.core.webhook import Webhook
 from service.errors import NotFound
-from service.flows.feed import EventBus, Subscription, Wish
-from service.flows.fleet import FleetBoard, Seen
+from service.flows.feed import EventBus, Filter, Subscription
+from service.flows.fleet import FleetOverview, FleetSnapshot
 from service.flows.job_watch import Follower, JobWatch
 from service.flows.silence import SilenceDetector, SilentMachine
 from service.store.exams import HoldoutStore
@@ -45,30 +45,30 @@ class SiteFilteredMachines:
 
     def get(self, machine: MachineId) -> Machine:
         """Return a machine, or raise as if it did not exist."""
-        if not sees(machine.site):
+        if not can_see(machine.site):
             raise unknown_machine(machine)
         return _shown_machine(self.machines.get(machine))
 
     def find(self, machine: MachineId) -> Machine | None:
         """Return a machine, or None."""
-        found = self.machines.find(machine) if sees(machine.site) else None
+        found = self.machines.find(machine) if can_see(machine.site) else None
         return _shown_machine(found) if found else None
 
     def all(self, *, retired: bool = False) -> list[Machine]:
         """Return the machines, by site and name."""
-        return [_shown_machine(one) for one in self.machines.all(retired=retired) if sees(one.id.site)]
+        return [_shown_machine(one) for one in self.machines.all(retired=retired) if can_see(one.id.site)]
 
     def agents(self) -> dict[MachineId, Agent]:
         """Return how their agents were when last heard."""
-        return {machine: agent for machine, agent in self.machines.agents().items() if sees(machine.site)}
+        return {machine: agent for machine, agent in self.machines.agents().items() if can_see(machine.site)}
 
     def agent(self, machine: Machine) -> Agent | None:
         """Return how one machine's agent was when last heard."""
-        return self.machines.agent(machine) if sees(machine.id.site) else None
+        return self.machines.agent(machine) if can_see(machine.id.site) else None
 
-    def knocks(self) -> list[UnregisteredMachine]:
+    def unregistered(self) -> list[UnregisteredMachine]:
         """Return who knocks at the asker's sites."""
-        return [knock for knock in self.machines.knocks() if sees(knock.machine.site)]
+        return [knock for knock in self.machines.unregistered() if can_see(knock.machine.site)]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class SiteFilteredJobs:
     def get(self, number: int) -> Job:
         """Return a job, or raise as if it did not exist."""
         job = self.jobs.get(number)
-        if not sees(job.machine.site):
+        if not can_see(job.machine.site):
             raise NotFound(f"There is no job {number}.")
         return _shown_job(job)
 
@@ -147,7 +147,7 @@ class SiteFilteredQuarantine:
     def get(self, number: int) -> QuarantinedItem:
         """Return one item, or raise as if it did not exist."""
         item = self.quarantine.get(number)
-        mine = current_sites() is None or (item.machine is not None and sees(item.machine.site))
+        mine = current_sites() is None or (item.machine is not None and can_see(item.machine.site))
         if not mine:
             raise NotFound(f"Nothing is quarantined under number {number}; it may have been replayed.")
         return item
@@ -167,32 +167,32 @@ class SiteFilteredShelving:
         self, machine: Machine, code: int, *, at: datetime, until: datetime, who: str, reason: str
     ) -> ShelvedAlarm:
         """Shelve an alarm."""
-        insist_on(machine.id.site)
+        require_site(machine.id.site)
         return self.shelves.add(machine, code, at=at, until=until, who=who, reason=reason)
 
     def get(self, number: int) -> ShelvedAlarm:
         """Return a shelf, or raise as if it did not exist."""
         shelf = self.shelves.get(number)
-        if not sees(shelf.machine.site):
+        if not can_see(shelf.machine.site):
             raise NotFound(f"There is no shelf {number}.")
         return shelf
 
-    def lift(self, shelf: ShelvedAlarm, *, at: datetime, who: str, reason: str | None) -> ShelvedAlarm:
+    def unshelve(self, shelf: ShelvedAlarm, *, at: datetime, who: str, reason: str | None) -> ShelvedAlarm:
         """End a shelf."""
-        insist_on(shelf.machine.site)
-        return self.shelves.lift(shelf, at=at, who=who, reason=reason)
+        require_site(shelf.machine.site)
+        return self.shelves.unshelve(shelf, at=at, who=who, reason=reason)
 
     def page(self, query: SuppressionQuery) -> list[ShelvedAlarm]:
         """Return shelves, newest first."""
         return self.shelves.page(replace(query, sites=current_sites()))
 
-    def holding(self, at: datetime) -> list[ShelvedAlarm]:
+    def active(self, at: datetime) -> list[ShelvedAlarm]:
         """Return every shelf that holds at a moment."""
-        return [shelf for shelf in self.shelves.holding(at) if sees(shelf.machine.site)]
+        return [shelf for shelf in self.shelves.active(at) if can_see(shelf.machine.site)]
 
     def between(self, start: datetime, end: datetime) -> list[ShelvedAlarm]:
         """Return the shelves that held at some time in a span."""
-        return [shelf for shelf in self.shelves.between(start, end) if sees(shelf.machine.site)]
+        return [shelf for shelf in self.shelves.between(start, end) if can_see(shelf.machine.site)]
 
 
 @dataclass(frozen=True)
@@ -201,30 +201,32 @@ class SiteFilteredMaintenance:
 
     windows: MaintenanceStore
 
-    def add(self, window: Maintenance, *, at: datetime) -> Maintenance:
+    def add(self, window: MaintenanceWindow, *, at: datetime) -> MaintenanceWindow:
         """Keep a new window."""
-        insist_on(window.site)
+        require_site(window.site)
         return self.windows.add(window, at=at)
 
-    def get(self, number: int) -> Maintenance:
+    def get(self, number: int) -> MaintenanceWindow:
         """Return a window, or raise as if it did not exist."""
         window = self.windows.get(number)
-        if not sees(window.site):
+        if not can_see(window.site):
             raise NotFound(f"There is no maintenance window {number}.")
         return window
 
-    def cancel(self, window: Maintenance, *, at: datetime, who: str, reason: str | None) -> Maintenance:
+    def cancel(
+        self, window: MaintenanceWindow, *, at: datetime, who: str, reason: str | None
+    ) -> MaintenanceWindow:
         """End a window."""
-        insist_on(window.site)
+        require_site(window.site)
         return self.windows.cancel(window, at=at, who=who, reason=reason)
 
-    def page(self, query: SuppressionQuery) -> list[Maintenance]:
+    def page(self, query: SuppressionQuery) -> list[MaintenanceWindow]:
         """Return windows, newest first."""
         return self.windows.page(replace(query, sites=current_sites()))
 
-    def holding(self, at: datetime) -> list[Maintenance]:
+    def active(self, at: datetime) -> list[MaintenanceWindow]:
         """Return every window that a moment lies in."""
-        return [window for window in self.windows.holding(at) if sees(window.site)]
+        return [window for window in self.windows.active(at) if can_see(window.site)]
 
 
 @dataclass(frozen=True)
@@ -246,7 +248,7 @@ class SiteFilteredWebhooks:
 
     def add(self, webhook: Webhook, *, who: str, reason: str | None) -> Webhook:
         """Keep a new webhook."""
-        insist_on(webhook.site)
+        require_site(webhook.site)
         return self.webhooks.add(webhook, who=who, reason=reason)
 
     def all(self) -> list[Webhook]:
@@ -262,12 +264,12 @@ class SiteFilteredWebhooks:
 
     def switch(self, webhook: Webhook, *, enabled: bool, at: datetime, who: str, reason: str | None) -> Webhook:
         """Switch a webhook on or off."""
-        insist_on(webhook.site)
+        require_site(webhook.site)
         return self.webhooks.switch(webhook, enabled=enabled, at=at, who=who, reason=reason)
 
     def remove(self, webhook: Webhook, *, at: datetime, who: str, reason: str | None) -> None:
         """Forget a webhook."""
-        insist_on(webhook.site)
+        require_site(webhook.site)
         self.webhooks.remove(webhook, at=at, who=who, reason=reason)
 
 
@@ -281,16 +283,16 @@ class SiteFilteredSilence:
     @property
     def found(self) -> list[SilentMachine]:
         """The machines that are silent now."""
-        return [one for one in self.watch.current(self.now()) if sees(one.machine.site)]
+        return [one for one in self.watch.current(self.now()) if can_see(one.machine.site)]
 
 
 @dataclass(frozen=True)
 class SiteFilteredFleet:
     """The asker's cards."""
 
-    board: FleetBoard
+    board: FleetOverview
 
-    def overview(self, *, site: str | None = None, since: str | None = None) -> Seen:
+    def overview(self, *, site: str | None = None, since: str | None = None) -> FleetSnapshot:
         """Return the fleet, or only what changed since a revision."""
         return self.board.overview(site=site, since=since, sites=current_sites())
 
@@ -301,7 +303,7 @@ class SiteFilteredBus:
 
     feed: EventBus
 
-    def subscribe(self, wish: Wish, wake: Callable[[], None]) -> Subscription:
+    def subscribe(self, wish: Filter, wake: Callable[[], None]) -> Subscription:
         """Return a place to listen from."""
         return self.feed.subscribe(replace(wish, sites=current_sites(), owner=_owner()), wake)
 
@@ -328,7 +330,7 @@ class SiteFilteredBus:
 
 def _owner() -> str | None:
     """Return whose streams are counted by name: everybody's but the service's own."""
-    principal = asker()
+    principal = current_user()
     return None if principal is None or principal.is_own else principal.name
 
 
@@ -351,4 +353,4 @@ def _own(figures: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_own(webhook: Webhook) -> bool:
-    return current_sites() is None or (webhook.site is not None and sees(webhook.site))
+    return current_sites() is None or (webhook.site is not None and can_see(webhook.site))

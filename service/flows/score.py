@@ -11,7 +11,7 @@ import numpy as np
 from forecasting.forecaster import Forecaster
 from service.core.base_rate import LOOKBACK
 from service.core.machine import Agent, Machine
-from service.core.outcome import Measure, Outcome, PendingForecast, judged
+from service.core.outcome import Outcome, PendingForecast, ScoringSpec, score
 from service.core.version import Version
 from service.errors import Unavailable
 from service.store.events import EventStore
@@ -19,7 +19,7 @@ from service.store.machines import MachineStore
 from service.store.outcomes import OutcomeStore
 from service.store.versions import VersionStore
 from wire.clock import PlantClock
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class ScoringService:
     clock: PlantClock
     grace: timedelta
     at_once: int = 200  # forecasts of one machine that are scored together
-    _measures: dict[int, Measure] = field(default_factory=dict)
+    _measures: dict[int, ScoringSpec] = field(default_factory=dict)
     _unreadable: set[int] = field(default_factory=set)
 
     def all_due(self) -> Iterator[int]:
@@ -71,26 +71,26 @@ class ScoringService:
         if not due:
             return 0
         # Said before the events are read: whatever is committed from here on counts itself as late.
-        opened = self.outcomes.open(machine, max(self._end(one) for one in due))
-        self.outcomes.add(machine, self._judged(machine, due), opened=opened, at=now)
+        opened = self.outcomes.begin(machine, max(self._end(one) for one in due))
+        self.outcomes.add(machine, self._score_all(machine, due), opened=opened, at=now)
         return len(due)
 
-    def _judged(self, machine: Machine, due: list[PendingForecast]) -> list[Outcome]:
-        earliest = moment(min(one.as_of_us for one in due))
+    def _score_all(self, machine: Machine, due: list[PendingForecast]) -> list[Outcome]:
+        earliest = from_us(min(one.as_of_us for one in due))
         back = timedelta(microseconds=max(self._measures[one.version].lookback_us for one in due))
-        end = moment(max(self._end(one) for one in due))
+        end = from_us(max(self._end(one) for one in due))
         first = self.log.first_at(machine)
         series = self.log.series(machine, earliest - max(LOOKBACK, back), end)
-        deaf = [(micros(gap.first_at), micros(gap.last_at)) for gap in self.log.gaps(machine, earliest, end)]
+        deaf = [(to_us(gap.first_at), to_us(gap.last_at)) for gap in self.log.gaps(machine, earliest, end)]
         by_version = sorted(due, key=lambda one: one.version)
         return [
             outcome
             for version, group in groupby(by_version, key=lambda one: one.version)
-            for outcome in judged(
+            for outcome in score(
                 group,
                 self._measures[version],
                 series,
-                first_us=None if first is None else micros(first),
+                first_us=None if first is None else to_us(first),
                 deaf=deaf,
             )
         ]
@@ -103,28 +103,28 @@ class ScoringService:
         last = self.log.last_at(machine)
         if agent is None or agent.spooled:
             return last
-        return agent.heard_at if last is None else max(agent.heard_at, last)
+        return agent.last_seen_at if last is None else max(agent.last_seen_at, last)
 
     def _save_specs(self) -> None:
         """Take from versions what scoring needs while their weights are there."""
-        missing = set(self.outcomes.unmeasured())
+        missing = set(self.outcomes.versions_without_spec())
         for version in self.versions.all() if missing else ():
-            if version.number in missing:
+            if version.id in missing:
                 try:
-                    self.outcomes.save_spec(_measure(version.number, self.versions.load(version)))
+                    self.outcomes.save_spec(_measure(version.id, self.versions.load(version)))
                 except Unavailable as error:  # the others can still be scored
-                    self._complain(version, str(error))
+                    self._warn_once(version, str(error))
         if missing or not self._measures:
-            self._measures = self.outcomes.measures()
+            self._measures = self.outcomes.specs()
 
-    def _complain(self, version: Version, why: str) -> None:
-        if version.number not in self._unreadable:
-            self._unreadable.add(version.number)
+    def _warn_once(self, version: Version, why: str) -> None:
+        if version.id not in self._unreadable:
+            self._unreadable.add(version.id)
             log.warning("the forecasts of %s cannot be scored: %s", version.name, why)
 
 
-def _measure(version: int, model: Forecaster) -> Measure:
-    return Measure(
+def _measure(version: int, model: Forecaster) -> ScoringSpec:
+    return ScoringSpec(
         version,
         model.spec.lookback // _MICROSECOND,
         model.spec.horizon // _MICROSECOND,

@@ -6,16 +6,16 @@ from datetime import date, datetime, timedelta
 
 from service.core.machine import Machine
 from service.core.outcome import ScoredForecast
-from service.core.scoring import Standing, Tally, by_day, counted, joined, standing
+from service.core.scoring import ScoreSummary, ScoreSums, by_day, concat, count, summarize
 from service.flows.choice import chosen_machines, chosen_span
 from service.flows.ports import Machines
 from service.store.outcomes import OutcomeStore
 from wire.clock import PlantClock
 from wire.identity import MachineId
-from wire.micros import moment
+from wire.micros import from_us
 from wire.words import Grouping
 
-USUAL_SPAN = timedelta(days=30)
+DEFAULT_SPAN = timedelta(days=30)
 MAX_SPAN = timedelta(days=400)
 
 
@@ -32,7 +32,7 @@ class ScoreboardQuery:
 
 
 @dataclass(frozen=True)
-class Key:
+class ScoreKey:
     """What a line of the scoreboard is about; None is all of them."""
 
     machine: MachineId | None = None
@@ -42,14 +42,14 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Board:
+class ScoreboardResult:
     """The figures of a span, all together and in lines; ``waiting`` are closed but not known yet."""
 
     since: datetime
     until: datetime
     waiting: int
-    total: Standing | None
-    lines: list[tuple[Key, Standing]]
+    total: ScoreSummary | None
+    lines: list[tuple[ScoreKey, ScoreSummary]]
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Scoreboard:
     clock: PlantClock
     grace: timedelta
 
-    def board(self, query: ScoreboardQuery) -> Board:
+    def compute(self, query: ScoreboardQuery) -> ScoreboardResult:
         """Return the figures that a query asks for."""
         since, until = self.span(query.since, query.until)
         machines = chosen_machines(self.machines, query.site, query.machine)
-        tallies: dict[Key, Tally] = {}
-        total: Tally | None = None
+        tallies: dict[ScoreKey, ScoreSums] = {}
+        total: ScoreSums | None = None
         for machine in machines:
             for key, tally in self._tallies(machine, since, until, query):
                 if key is None:
@@ -74,12 +74,12 @@ class Scoreboard:
                 else:
                     tallies[key] = tallies[key] + tally if key in tallies else tally
         closed = self.clock.now() - self.grace
-        return Board(
+        return ScoreboardResult(
             since,
             until,
-            self.outcomes.waiting(machines, since, until, closed=closed),
-            None if total is None else standing(total),
-            [(key, standing(tally)) for key, tally in sorted(tallies.items(), key=_order)],
+            self.outcomes.pending(machines, since, until, closed=closed),
+            None if total is None else summarize(total),
+            [(key, summarize(tally)) for key, tally in sorted(tallies.items(), key=_order)],
         )
 
     def past(
@@ -95,37 +95,37 @@ class Scoreboard:
         known = self.machines.get(machine)
         start, end = self.span(since, until)
         if before_us is not None:
-            end = min(end, moment(before_us))
+            end = min(end, from_us(before_us))
         found = self.outcomes.page(known, start, end, limit=limit + 1)
         return found[:limit], len(found) > limit
 
     def span(self, since: datetime | None, until: datetime | None) -> tuple[datetime, datetime]:
         """Return the span asked for, or say in a sentence what is wrong with it."""
-        return chosen_span(since, until, now=self.clock.now(), usual=USUAL_SPAN, longest=MAX_SPAN)
+        return chosen_span(since, until, now=self.clock.now(), usual=DEFAULT_SPAN, longest=MAX_SPAN)
 
     def _tallies(
         self, machine: Machine, since: datetime, until: datetime, query: ScoreboardQuery
-    ) -> Iterator[tuple[Key | None, Tally]]:
+    ) -> Iterator[tuple[ScoreKey | None, ScoreSums]]:
         """Yield a machine's share of the total (key None) and of each line."""
-        sheets = self.outcomes.sheets(machine, since, until, status=query.status)
+        sheets = self.outcomes.score_tables(machine, since, until, status=query.status)
         if not sheets:
             return
-        for sheet in sheets if query.by is Grouping.VERSION else [joined(sheets)]:
-            count = counted(sheet)
-            yield None, count.whole
+        for sheet in sheets if query.by is Grouping.VERSION else [concat(sheets)]:
+            counts = count(sheet)
+            yield None, counts.whole
             if query.by is Grouping.MACHINE:
-                yield Key(machine=machine.id), count.whole
+                yield ScoreKey(machine=machine.id), counts.whole
             elif query.by is Grouping.VERSION:
-                yield Key(version=int(sheet.version[0])), count.whole
+                yield ScoreKey(version=int(sheet.version[0])), counts.whole
             elif query.by is Grouping.DAY:
                 for start_us, day in by_day(sheet):
-                    yield Key(day=moment(start_us).date()), counted(day).whole
+                    yield ScoreKey(day=from_us(start_us).date()), count(day).whole
             else:
                 owner = machine.id if query.by is Grouping.MACHINE_AND_CODE else None
-                for column, code in enumerate(count.codes):
-                    yield Key(machine=owner, code=int(code)), count.of(column)
+                for column, code in enumerate(counts.codes):
+                    yield ScoreKey(machine=owner, code=int(code)), counts.of(column)
 
 
-def _order(line: tuple[Key, Tally]) -> tuple[MachineId, int, int, date]:
+def _order(line: tuple[ScoreKey, ScoreSums]) -> tuple[MachineId, int, int, date]:
     key = line[0]
     return (key.machine or MachineId("", ""), key.code or 0, key.version or 0, key.day or date.min)

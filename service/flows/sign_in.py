@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from threading import BoundedSemaphore
 from typing import NamedTuple
 
-from service.core.hashing import Argon2
-from service.core.password import checked, prepared
+from service.core.hashing import PasswordHasher
+from service.core.password import normalize, validate
 from service.core.people import Session, User
 from service.core.principal import Principal
 from service.core.secret import SESSION, new_token
 from service.core.throttle import AttemptThrottle
-from service.core.tries import OF_ONE, LoginAttempt, Tries
+from service.core.tries import OF_ONE, LoginAttempt, LoginThrottle
 from service.errors import Conflict, InputRejected, NotSignedIn, TooMany
 from service.flows.access import Authenticator
 from service.store.people import SessionStore, UserStore
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 _AT_ONCE = 4  # passwords judged at a time: each takes a core and 32 MB
 
 
-class SignedIn(NamedTuple):
+class LoginResult(NamedTuple):
     """A session that has just begun, and its token, shown this once."""
 
     session: Session
@@ -38,54 +38,52 @@ class LoginService:
 
     users: UserStore
     sessions: SessionStore
-    hasher: Argon2
+    hasher: PasswordHasher
     access: Authenticator
     wall: Callable[[], datetime]
     lasts: timedelta
     monotonic: Callable[[], float] = time.monotonic
     random: Callable[[int], bytes] = secrets.token_bytes
-    tries: Tries = field(init=False)
+    throttle: LoginThrottle = field(init=False)
     changes: AttemptThrottle = field(init=False)  # tries to change a password, by session
     _doors: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_AT_ONCE))
 
     def __post_init__(self) -> None:
-        self.tries = Tries(self.monotonic)
+        self.throttle = LoginThrottle(self.monotonic)
         self.changes = AttemptThrottle(OF_ONE, self.monotonic)
 
-    def sign_in(self, name: str, password: str, *, origin: str | None) -> SignedIn:
+    def login(self, name: str, password: str, *, origin: str | None) -> LoginResult:
         """Begin a session, or raise: the same, after the same work, for a wrong password and an unknown name."""
         address = origin or "?"
-        user = self._judged(name, password, self.tries.of(name, address), address)
-        self.tries.know(name, address)
+        user = self._judged(name, password, self.throttle.of(name, address), address)
+        self.throttle.remember_address(name, address)
         now = self.wall()
         if self.hasher.is_outdated(user.password):
-            self.users.rehash(user, self.hasher.hash(prepared(password)))
+            self.users.rehash(user, self.hasher.hash(normalize(password)))
         token = new_token(SESSION, self.random)
         session = self.sessions.begin(user, token, at=now, expires=now + self.lasts, origin=origin)
-        self.access.note(str(token), is_good=True)
-        return SignedIn(session, str(token))
+        self.access.remember_validity(str(token), is_good=True)
+        return LoginResult(session, str(token))
 
-    def sign_out(self, principal: Principal) -> None:
+    def logout(self, principal: Principal) -> None:
         """End the session of whoever asks."""
-        if principal.kind is not PrincipalKind.SESSION or principal.number is None:
+        if principal.kind is not PrincipalKind.SESSION or principal.id is None:
             raise Conflict("You ask with a key, not in a session; there is nothing to end.")
-        self.sessions.end(principal.number, at=self.wall(), who=principal.name)
-        self.access.forget()
+        self.sessions.end(principal.id, at=self.wall(), who=principal.name)
+        self.access.invalidate()
 
     def change_password(self, principal: Principal, old: str, new: str, *, origin: str | None) -> None:
         """Give whoever asks another password; their other sessions end."""
         if principal.user is None:
             raise Conflict("You ask with a key, and a key has no password.")
         # Counted by session, so that nobody who only knows the name can keep its owner from another password.
-        user = self._judged(principal.name, old, LoginAttempt((self.changes, principal.number)), origin or "?")
-        ready = checked(new, name=user.name)
+        user = self._judged(principal.name, old, LoginAttempt((self.changes, principal.id)), origin or "?")
+        ready = validate(new, name=user.name)
         if self.hasher.verify(user.password, ready):
             raise InputRejected("The new password is the old one; choose another.", pointer="body/new")
         hashed = self.hasher.hash(ready)
-        self.users.set_password(
-            user, hashed, must_change=False, at=self.wall(), who=user.name, keep=principal.number
-        )
-        self.access.forget()
+        self.users.set_password(user, hashed, must_change=False, at=self.wall(), who=user.name, keep=principal.id)
+        self.access.invalidate()
 
     def _judged(self, name: str, password: str, attempt: LoginAttempt, address: str) -> User:
         """Return the user of this name if the password is theirs."""
@@ -107,7 +105,7 @@ class LoginService:
         """Return whose name and password these are; a try that cannot be judged is taken back."""
         try:
             user = self.users.find(name)
-            right = self.hasher.verify(user.password if user else None, prepared(password))
+            right = self.hasher.verify(user.password if user else None, normalize(password))
         except Exception:
             attempt.cancel()
             raise

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from service.core.machine import Agent, Machine
-from service.core.silence import LOOKBACK, ActivityProfile, rhythm
+from service.core.silence import LOOKBACK, ActivityProfile, fit_profile
 from service.store.events import EventStore
 from service.store.machines import MachineStore
 from wire.identity import MachineId
@@ -20,7 +20,7 @@ class SilentMachine:
 
     machine: MachineId
     since: datetime
-    missed_hours: float
+    overdue_hours: float
     usual_hours: float
 
 
@@ -36,23 +36,23 @@ class SilenceDetector:
     arrival: Callable[[MachineId], int] = lambda _machine: 0
     _profiles: dict[int, tuple[datetime, ActivityProfile | None]] = field(default_factory=dict)
     _judged: dict[MachineId, int] = field(default_factory=dict)  # the last arrival before it was judged
-    found: list[SilentMachine] = field(default_factory=list)
+    silent: list[SilentMachine] = field(default_factory=list)
 
-    def look(self, now: datetime) -> list[SilentMachine]:
+    def refresh(self, now: datetime) -> list[SilentMachine]:
         """Return the machines that are silent now, those that have missed most first."""
-        self.found = self._silent(self.machines.all(), now)
-        return self.found
+        self.silent = self._silent(self.machines.all(), now)
+        return self.silent
 
     def current(self, now: datetime) -> list[SilentMachine]:
         """Return the silent machines, and judge again those for which something has arrived since."""
-        found = self.found
+        found = self.silent
         changed = {one.machine for one in found if self.arrival(one.machine) != self._judged.get(one.machine, 0)}
         if not changed:
             return found
         again = self._silent([machine for machine in self.machines.all() if machine.id in changed], now)
         current = _strangest_first([*(one for one in found if one.machine not in changed), *again])
-        if self.found is found:  # otherwise every machine was judged meanwhile
-            self.found = current
+        if self.silent is found:  # otherwise every machine was judged meanwhile
+            self.silent = current
         return current
 
     def _silent(self, machines: list[Machine], now: datetime) -> list[SilentMachine]:
@@ -80,25 +80,29 @@ class SilenceDetector:
         """
         if agent is None or not agent.online or agent.spooled:
             return None
-        listened = min(now, agent.heard_at)
+        listened = min(now, agent.last_seen_at)
         if last is None or last >= listened:
             return None
         known = self._profile(machine, now)
         if known is None:
             return None
         missed = known.working_hours(last, listened)
-        return SilentMachine(machine.id, last, missed, known.patience) if missed > known.patience else None
+        return (
+            SilentMachine(machine.id, last, missed, known.silence_threshold_h)
+            if missed > known.silence_threshold_h
+            else None
+        )
 
     def _profile(self, machine: Machine, now: datetime) -> ActivityProfile | None:
-        kept = self._profiles.get(machine.row)
+        kept = self._profiles.get(machine.row_id)
         if kept and timedelta(0) <= now - kept[0] < _RENEW_AFTER:
             return kept[1]
-        learned = rhythm(self.log.series(machine, now - LOOKBACK, now), now)
+        learned = fit_profile(self.log.series(machine, now - LOOKBACK, now), now)
         if learned is None and kept and kept[1]:
             learned = kept[1]  # a machine that is silent for weeks has not lost its rhythm
-        self._profiles[machine.row] = (now, learned)
+        self._profiles[machine.row_id] = (now, learned)
         return learned
 
 
 def _strangest_first(silent: list[SilentMachine]) -> list[SilentMachine]:
-    return sorted(silent, key=lambda one: -one.missed_hours / one.usual_hours)
+    return sorted(silent, key=lambda one: -one.overdue_hours / one.usual_hours)

@@ -10,7 +10,7 @@ from service.errors import InputRejected
 from service.flows.plain_rows import plain_columns
 from service.flows.record_events import TimeBounds
 from wire.log_rows import RowReader, RowRejected, fields
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 _HEAD = 4_096  # bytes that tell what kind of file it is
 _MOST_SERIALS, _LONGEST_SERIAL, _NAMED_SERIALS = 1_000, 100, 10
@@ -109,7 +109,7 @@ class Survey:
             if row is not None and alarm is not None:
                 self._count_serial(row.serial or "", 1)
                 if self.serial is None or row.serial == self.serial:
-                    times.append(micros(alarm.at))
+                    times.append(to_us(alarm.at))
         self._count_times(np.array(times, dtype=np.int64))
 
     def _count_serial(self, serial: str, rows: int) -> None:
@@ -156,8 +156,8 @@ def _earliest(before: int | None, times: NDArray[np.int64]) -> int | None:
 
 
 def _day(at_us: int | None) -> str:
-    return "" if at_us is None else f"{moment(at_us):%Y-%m-%d}"
+    return "" if at_us is None else f"{from_us(at_us):%Y-%m-%d}"
 
 
 def _minute(at_us: int | None) -> str:
-    return "" if at_us is None else f"{moment(at_us):%Y-%m-%d %H:%M} UTC"
+    return "" if at_us is None else f"{from_us(at_us):%Y-%m-%d %H:%M} UTC"

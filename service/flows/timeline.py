@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from forecasting.series import AlarmSeries
-from service.core.alarm_figures import Observed
+from service.core.alarm_figures import MachineAlarms
 from service.core.chatter import Burst
 from service.core.findings import MachineFlood, floods_found, standing_found
 from service.core.history import ExactGaps
@@ -16,10 +16,10 @@ from service.flows.ports import Machines
 from service.store.events import EventStore
 from wire.clock import PlantClock
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.moment import EARLIEST
 
-USUAL_SPAN = timedelta(hours=28)
+DEFAULT_SPAN = timedelta(hours=28)
 MAX_SPAN = timedelta(days=31)
 MOST_ALARMS, MOST_MARKS = 5000, 1000
 MOST_READ = 100_000  # alarms that floods, bursts and standing alarms are looked for in
@@ -57,15 +57,15 @@ class TimelineService:
     def timeline(self, machine: MachineId, since: datetime | None, until: datetime | None) -> Timeline:
         """Return a machine's timeline, of the last 28 hours unless told otherwise."""
         known = self.machines.get(machine)
-        start, end = chosen_span(since, until, now=self.clock.now(), usual=USUAL_SPAN, longest=MAX_SPAN)
+        start, end = chosen_span(since, until, now=self.clock.now(), usual=DEFAULT_SPAN, longest=MAX_SPAN)
         series = self.log.newest(known, max(start - LEAD, EARLIEST), end, self.most_read + 1)
         too_many = len(series) > self.most_read
         if too_many:
             series = AlarmSeries(series.times[1:], series.codes[1:])
-        seen, span = Observed(series), TimeBins.whole(micros(start), micros(end))
+        seen, span = MachineAlarms(series), TimeBins.whole(to_us(start), to_us(end))
         inside = series.between(start, end)
-        bursts = [one for one in seen.bursts if one.last_us >= micros(start)]
-        floods = floods_found(machine, seen, span, micros(end))
+        bursts = [one for one in seen.bursts if one.last_us >= to_us(start)]
+        floods = floods_found(machine, seen, span, to_us(end))
         gaps = self.log.newest_gaps(known, start, end, MOST_MARKS + 1)
         return Timeline(
             machine=known,

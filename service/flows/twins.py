@@ -6,8 +6,8 @@ from uuid import UUID
 
 from wire.identity import MachineId
 
-_REMEMBERS = timedelta(days=1)
-_MOST = 100  # speakers of one machine: whoever makes up new ones without end must not fill the memory
+_REMEMBER_FOR = timedelta(days=1)
+_MAX_MACHINES = 100  # speakers of one machine: whoever makes up new ones without end must not fill the memory
 
 
 @dataclass
@@ -31,7 +31,7 @@ class DuplicateAgentDetector:
 
     _speakers: dict[MachineId, _Speakers] = field(default_factory=dict)
 
-    def believes(
+    def accept(
         self,
         machine: MachineId,
         epoch: UUID,
@@ -60,12 +60,12 @@ class DuplicateAgentDetector:
                 known.parted = known.parted | {speaker}
             return False
         last_spoke = known.before.get(speaker)
-        if last_spoke is not None and at - last_spoke < _REMEMBERS:
+        if last_spoke is not None and at - last_spoke < _REMEMBER_FOR:
             known.found(speaker, at)
-        known.before = {other: when for other, when in known.before.items() if at - when < _REMEMBERS}
+        known.before = {other: when for other, when in known.before.items() if at - when < _REMEMBER_FOR}
         known.before.pop(known.present, None)
         known.before[known.present] = at  # last, as the newest
-        if len(known.before) > _MOST:
+        if len(known.before) > _MAX_MACHINES:
             del known.before[next(iter(known.before))]
         known.parted = (known.parted & known.before.keys()) - {speaker}
         known.present, known.epoch = speaker, epoch
@@ -76,10 +76,10 @@ class DuplicateAgentDetector:
         known = self._speakers.get(machine)
         return known.pair if known is not None and known.pair_at == at else None
 
-    def seen(self, now: datetime) -> list[MachineId]:
+    def recent(self, now: datetime) -> list[MachineId]:
         """Return the machines in whose name two agents have spoken within a day."""
         return sorted(
             machine
             for machine, known in list(self._speakers.items())
-            if known.pair_at is not None and now - known.pair_at < _REMEMBERS
+            if known.pair_at is not None and now - known.pair_at < _REMEMBER_FOR
         )

@@ -31,18 +31,18 @@ class VersionService:
         So two who go back at once go back one version, not two.
         """
         champion = self.versions.champion()
-        if champion is not None and serving not in {None, champion.number}:
-            raise champion_changed_error(champion.number, believed=serving)
+        if champion is not None and serving not in {None, champion.id}:
+            raise champion_changed_error(champion.id, believed=serving)
         if champion is None or champion.parent is None:
             raise Conflict("There is no earlier version to go back to.")
         parent = self.versions.get(champion.parent)
-        return self._let_serve(parent, who=who, reason=reason, serving=champion.number)
+        return self._let_serve(parent, who=who, reason=reason, serving=champion.id)
 
     def _let_serve(self, version: Version, *, who: str, reason: str, serving: int | None) -> Version:
         if not reason.strip():
             raise InputRejected("Say why; the reason is kept with the change.")
         self.versions.promote(version, at=self.clock.now(), who=who, reason=reason, serving=serving)
-        return self.versions.get(version.number)
+        return self.versions.get(version.id)
 
 
 def _why(version: Version) -> str:

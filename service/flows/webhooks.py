@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 from service.core.notice import Notification
 from service.core.receivers import Receivers
-from service.core.webhook import Answer, Webhook, checked_url
+from service.core.webhook import DeliveryResult, Webhook, checked_url
 from service.errors import NotFound
 from service.flows.ports import Machines, Webhooks
 from service.worker.post import WebhookClient
@@ -43,7 +43,7 @@ class WebhookService:
         elif site is not None and not any(one.id.site == site for one in self.machines.all()):
             raise NotFound(f"No machine is enrolled at {site}; name a site that has one.")
         made = Webhook(
-            number=0,
+            id=0,
             url=checked_url(url, self.receivers),
             secret=self.secret(),
             severity=severity,
@@ -71,17 +71,17 @@ class WebhookService:
         """Forget a webhook and its deliveries."""
         self.webhooks.remove(self.webhooks.get(number), at=self.clock.now(), who=who, reason=reason)
 
-    def test(self, number: int) -> Answer:
+    def test(self, number: int) -> DeliveryResult:
         """Send a signed test, once, and return what the receiver said; works for one that is switched off too."""
         webhook = self.webhooks.get(number)
         body = WebhookMessage(event=WebhookEventType.TEST, notice=None).model_dump_json().encode()
         return self.post.send(webhook.url, webhook.secret, str(self.key()), body)
 
 
-def news(notice: Notification) -> NotificationPayload:
+def payload(notice: Notification) -> NotificationPayload:
     """Return a notice as it is told."""
     return NotificationPayload(
-        id=notice.number,
+        id=notice.id,
         site=notice.machine.site,
         machine=notice.machine.machine,
         code=notice.code,
@@ -96,6 +96,6 @@ def news(notice: Notification) -> NotificationPayload:
     )
 
 
-def message(notice: Notification) -> bytes:
+def body(notice: Notification) -> bytes:
     """Return the body of a delivery, the same at every attempt."""
-    return WebhookMessage(event=WebhookEventType.OPENED, notice=news(notice)).model_dump_json().encode()
+    return WebhookMessage(event=WebhookEventType.OPENED, notice=payload(notice)).model_dump_json().encode()

@@ -32,10 +32,10 @@ class TargetLabels:
     words: tuple[_Target, ...]
 
     @classmethod
-    def of(cls, model: Forecaster, entries: Mapping[int, CatalogueEntry]) -> "TargetLabels":
+    def build(cls, model: Forecaster, entries: Mapping[int, CatalogueEntry]) -> "TargetLabels":
         """Look up every target code."""
         targets = model.vocabulary.targets
-        columns = [column for column, code in enumerate(targets) if wanted(code, entries)]
+        columns = [column for column, code in enumerate(targets) if is_target(code, entries)]
         thresholds = model.thresholds.tolist()
         words = []
         for column in columns:
@@ -64,7 +64,7 @@ class TargetLabels:
         ]
 
 
-def wanted(code: int, entries: Mapping[int, CatalogueEntry]) -> bool:
+def is_target(code: int, entries: Mapping[int, CatalogueEntry]) -> bool:
     """Say whether a target is still to be forecast; one that is not keeps its column in the network."""
     return code not in entries or entries[code].target
 

@@ -30,17 +30,17 @@ class Preset:
     averaging: bool = False
     min_alarms: int = 0
 
-    def recipe(self, strategy: str, *, memory: int, history: bool = True) -> UpdateConfig:
+    def update_config(self, strategy: str, *, memory: int, history: bool = True) -> UpdateConfig:
         """Return what a strategy needs beside training; ``history`` is whether windows carry any."""
         return UpdateConfig(
             strategy=self.strategies[strategy],
             memory=memory,
             history=self.history and history,
             held_out=self.held_out,
-            curves=self.curves,
+            calibration_mode=self.curves,
             thresholds=self.thresholds,
-            unbalancing=self.unbalancing,
-            averaging=self.averaging,
+            label_reweighting=self.unbalancing,
+            interpolate_weights=self.averaging,
         )
 
 

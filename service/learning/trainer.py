@@ -14,8 +14,8 @@ from numpy.random import Generator
 from torch import Tensor
 
 from forecasting.network import Network
-from service.core.samples import Samples, stacked
-from service.core.weights import grown
+from service.core.samples import Samples, concat
+from service.core.weights import widen
 from service.learning.loss import cross_entropy, focal_loss
 from service.learning.module import Dropout, Module
 from service.learning.optimiser import Adam
@@ -90,7 +90,7 @@ def _module(network: Network | None, new: Samples, spec: TrainingSpec) -> Module
         return Module((inputs, *spec.hidden, outputs), own, dropout=spec.dropout)
     if bool(network.own) != (new.history is not None):
         raise ValueError("A network that reads own history learns from samples that carry it, and only such.")
-    return to_module(grown(network, inputs=inputs, outputs=outputs), dropout=spec.dropout)
+    return to_module(widen(network, inputs=inputs, outputs=outputs), dropout=spec.dropout)
 
 
 def _fit(
@@ -123,7 +123,7 @@ class _Batches:
     """New and replayed samples in one table, new ones first, from which every batch is one gather."""
 
     def __init__(self, new: Samples, replay: Samples | None, spec: TrainingSpec) -> None:
-        both = new if replay is None or len(replay) == 0 else stacked([new, replay])
+        both = new if replay is None or len(replay) == 0 else concat([new, replay])
         self._inputs = torch.from_numpy(both.inputs)
         self._history = None if both.history is None else torch.from_numpy(both.history)
         self._labels = torch.from_numpy(both.labels).float()

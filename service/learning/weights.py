@@ -8,7 +8,7 @@ from service.learning.module import Dropout, Module
 
 def to_network(module: Module) -> Network:
     """Return a copy of the module's weights as the network that serves."""
-    return Network.of({name: tensor.numpy().copy() for name, tensor in module.state_dict().items()})
+    return Network.from_arrays({name: tensor.numpy().copy() for name, tensor in module.state_dict().items()})
 
 
 def to_module(network: Network, *, dropout: Dropout) -> Module:

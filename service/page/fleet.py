@@ -2,21 +2,21 @@
 
 from nicegui import html
 
-from service.page.frame import Told, follow, frame
+from service.page.frame import PageContext, layout, subscribe
 from service.page.parts.elements import FleetBoard
 from wire.words import Role
 
 
-async def fleet(told: Told) -> None:
+async def fleet(told: PageContext) -> None:
     """Draw the page; its cards come as soon as the browser is there, and then as they change."""
-    with frame(told, "Fleet", path="/"):
+    with layout(told, "Fleet", path="/"):
         with html.div().classes("ac-head"):
             html.h1("Which alarms will come next")
             html.span("in the next hours, by machine, most urgent first").classes("quiet")
         board = FleetBoard(may_enrol=told.may(Role.ADMIN))
 
     async def load() -> None:
-        board.load(await told.live.whole())
+        board.load(await told.live.snapshot())
 
     board.on("ready", load)
-    follow(told, board.load)
+    subscribe(told, board.load)

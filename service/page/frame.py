@@ -10,9 +10,9 @@ from uuid import uuid4
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError, AsyncClient, NotSignedIn
-from service.page.kept import Kept
+from service.page.kept import RequestCache
 from service.page.leaving import CHECK_INTERVAL_S, SessionMonitor, redirect_to_login
-from service.page.live import Live
+from service.page.live import FleetPoller
 from service.page.parts.elements import PlantClock, ThemeSwitch, Visitor
 from service.page.pulse import StatusPoller
 from wire.rest.people import Me
@@ -24,13 +24,13 @@ _OF_ADMINS = (("/access", "Authenticator"),)
 
 
 @dataclass(frozen=True)
-class Told:
+class PageContext:
     """What every page is given: the API to ask, and what is asked once for all pages that are open."""
 
     client: AsyncClient
-    live: Live
+    live: FleetPoller
     pulse: StatusPoller
-    kept: Kept
+    kept: RequestCache
     me: Me
 
     @property
@@ -47,8 +47,8 @@ class Told:
 
 
 @contextmanager
-def frame(
-    told: Told, title: str, *, path: str, look: str | None = None, zone: str | None = None
+def layout(
+    told: PageContext, title: str, *, path: str, look: str | None = None, zone: str | None = None
 ) -> Iterator[None]:
     """Draw the frame; what is drawn inside ``with`` is the page's own, as is the style sheet named ``look``.
 
@@ -69,8 +69,8 @@ def frame(
             clock = PlantClock()
             Visitor(told.me)
             ThemeSwitch()
-    follow(told, lambda overview: clock.tell(overview, zone or told.zone))
-    ui.timer(CHECK_INTERVAL_S, SessionMonitor(told.client, told.me).look, immediate=False)
+    subscribe(told, lambda overview: clock.tell(overview, zone or told.zone))
+    ui.timer(CHECK_INTERVAL_S, SessionMonitor(told.client, told.me).check, immediate=False)
     with html.main(id="main").classes("ac-main"):
         yield
 
@@ -89,7 +89,7 @@ def login_layout(title: str) -> Iterator[None]:
         yield
 
 
-def follow(told: Told, watcher: Callable[[dict[str, Any]], None]) -> None:
+def subscribe(told: PageContext, watcher: Callable[[dict[str, Any]], None]) -> None:
     """Let ``watcher`` know of every change of the fleet for as long as this page is open."""
     key = uuid4()
     client = ui.context.client
@@ -98,13 +98,13 @@ def follow(told: Told, watcher: Callable[[dict[str, Any]], None]) -> None:
         with client:
             watcher(changed)
 
-    client.on_connect(lambda: told.live.watch(key, within_the_page))
-    client.on_disconnect(lambda: told.live.unwatch(key))
-    client.on_delete(lambda: told.live.unwatch(key))  # which may be while it is connected
+    client.on_connect(lambda: told.live.subscribe(key, within_the_page))
+    client.on_disconnect(lambda: told.live.unsubscribe(key))
+    client.on_delete(lambda: told.live.unsubscribe(key))  # which may be while it is connected
 
 
 @contextmanager
-def complaining(say: Callable[[str], None] | None = None) -> Iterator[None]:
+def show_api_errors(say: Callable[[str], None] | None = None) -> Iterator[None]:
     """Show what the API refused, in its own words, instead of breaking the page; where ``say`` shows it, if given.
 
     A date that no calendar has is refused here, before anybody is asked.

@@ -16,20 +16,20 @@ from alarmcast import Unavailable
 from service.page.access import access
 from service.page.alarms import alarms
 from service.page.fleet import fleet
-from service.page.frame import Told, login_layout
+from service.page.frame import PageContext, login_layout
 from service.page.front import ApiOrPages, is_client_disconnect
 from service.page.headers import SecurityHeaders
 from service.page.health import health
 from service.page.learning.page import learning
 from service.page.machine.page import machine
 from service.page.paced import ASSETS, PageRateLimit, Visitors
-from service.page.parts.blocks import teach
+from service.page.parts.blocks import empty_state
 from service.page.reception import PASSWORD, SIGN_IN, PageAuth, address_of
 from service.page.sign_in.page import own_path, password, sign_in
 from service.page.undelivered import Collection, Undelivered
 
 _STATIC = Path(__file__).parent / "static"
-Draw = Callable[[Told, Request], Awaitable[Response | None]]
+Draw = Callable[[PageContext, Request], Awaitable[Response | None]]
 
 
 def is_drawn(page: str) -> bool:
@@ -75,7 +75,7 @@ def _doors(reception: PageAuth, undelivered: Undelivered) -> None:
     async def _sign_in(request: Request) -> Response | None:
         undelivered.add(ui.context.client, address_of(request))
         wanted = request.query_params.get("next", "/")
-        if await reception.known(request) is not None:
+        if await reception.identify(request) is not None:
             return RedirectResponse(own_path(wanted), 303)
         sign_in(wanted)
         return None
@@ -83,7 +83,7 @@ def _doors(reception: PageAuth, undelivered: Undelivered) -> None:
     @ui.page(PASSWORD)
     async def _password(request: Request) -> Response | None:
         undelivered.add(ui.context.client, address_of(request))
-        known = await reception.known(request)
+        known = await reception.identify(request)
         if known is None:
             return RedirectResponse(SIGN_IN, 303)
         password(known[1].name, must=known[1].must_change)
@@ -102,7 +102,7 @@ def _wrong_doors(undelivered: Undelivered) -> None:
             return await http_exception_handler(request, error)
         with Client(ui.page(""), request=request) as client, login_layout("No such page"):
             undelivered.add(client, address_of(request))
-            teach("There is no such page", "Look for a slip in the address, or begin with the machines.")
+            empty_state("There is no such page", "Look for a slip in the address, or begin with the machines.")
             with html.div().classes("ac-tools ac-middle"):
                 html.a("All machines", href="/").classes("ac-button")
         return client.build_response(request, 404)
@@ -128,7 +128,7 @@ def _for_visitors(reception: PageAuth, undelivered: Undelivered) -> Callable[[st
     def page(address: str) -> Callable[[Draw], None]:
         def add(draw: Draw) -> None:
             async def welcomed(request: Request) -> Response | None:
-                told = await reception.welcome(request)
+                told = await reception.context_for(request)
                 if isinstance(told, Response):
                     undelivered.add(ui.context.client, address_of(request))
                     return told
@@ -147,28 +147,28 @@ def _rooms(reception: PageAuth, undelivered: Undelivered) -> None:
     page = _for_visitors(reception, undelivered)
 
     @page("/")
-    async def _fleet(told: Told, _request: Request) -> None:
+    async def _fleet(told: PageContext, _request: Request) -> None:
         await fleet(told)
 
     @page("/machines/{site}/{name}")
-    async def _machine(told: Told, request: Request) -> Response | None:
+    async def _machine(told: PageContext, request: Request) -> Response | None:
         known = await machine(told, request.path_params["site"], request.path_params["name"])
         return None if known else ui.context.client.build_response(request, 404)
 
     @page("/alarms")
-    async def _alarms(told: Told, request: Request) -> None:
+    async def _alarms(told: PageContext, request: Request) -> None:
         await alarms(told, request.query_params)
 
     @page("/health")
-    async def _health(told: Told, _request: Request) -> None:
+    async def _health(told: PageContext, _request: Request) -> None:
         await health(told)
 
     @page("/access")
-    async def _access(told: Told, request: Request) -> Response | None:
+    async def _access(told: PageContext, request: Request) -> Response | None:
         let_in = await access(told)
         return None if let_in else ui.context.client.build_response(request, 403)
 
     @page("/learning")
-    async def _learning(told: Told, request: Request) -> None:
+    async def _learning(told: PageContext, request: Request) -> None:
         asked = request.query_params
         await learning(told, site=asked.get("site"), machine=asked.get("machine"))

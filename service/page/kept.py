@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Kept:
+class RequestCache:
     """Keeps answers for some seconds; who asks while one is on its way waits for the same one."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._answers: dict[Hashable, tuple[float, asyncio.Future[Any]]] = {}  # until when, and what
 
-    async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]], *, seconds: float = 4.0) -> T:
+    async def get_or_fetch(self, key: Hashable, ask: Callable[[], Awaitable[T]], *, seconds: float = 4.0) -> T:
         """Return the answer kept under ``key``, or ask for it and keep it for so many seconds.
 
         A failure is told to all who wait, and not kept.

@@ -28,7 +28,7 @@ class SessionMonitor:
     me: Me
     unanswered: int = 0
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """End the page that asks unless they are."""
         try:
             now = await self.client.session.me()

@@ -16,7 +16,7 @@ Watcher = Callable[[dict[str, Any]], None]
 
 
 @dataclass
-class Live:
+class FleetPoller:
     """Asks for the fleet once a second while a page is open; watchers get what changed, as the API says it."""
 
     client: AsyncClient
@@ -27,7 +27,7 @@ class Live:
     _opened: asyncio.Event = field(default_factory=asyncio.Event)
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def whole(self) -> dict[str, Any]:
+    async def snapshot(self) -> dict[str, Any]:
         """Return the overview with all its cards."""
         if self._newest is None:
             await self._ask()
@@ -46,12 +46,12 @@ class Live:
             self._zone = common_zone(card["time_zone"] for card in self._cards.values())
         return self._zone
 
-    def watch(self, key: object, watcher: Watcher) -> None:
+    def subscribe(self, key: object, watcher: Watcher) -> None:
         """Tell ``watcher`` of every change from now on, until ``unwatch(key)``."""
         self._watchers[key] = watcher
         self._opened.set()
 
-    def unwatch(self, key: object) -> None:
+    def unsubscribe(self, key: object) -> None:
         """Tell no more."""
         self._watchers.pop(key, None)
 
@@ -89,4 +89,4 @@ class Live:
             except Exception:
                 # A page that was closed at this very moment must not silence the others.
                 log.debug("a page could not be told", exc_info=True)
-                self.unwatch(key)
+                self.unsubscribe(key)

@@ -64,7 +64,7 @@ class StatusPoller:
                 log.debug("a page could not be told", exc_info=True)
                 self._listeners.pop(key, None)
 
-    def listen(self, listener: Listener) -> None:
+    def subscribe(self, listener: Listener) -> None:
         """Tell ``listener`` of every beat for as long as the page that is being drawn is open."""
         client, key = ui.context.client, object()
 

@@ -9,9 +9,9 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse
 
 from alarmcast import AsyncClient, NotSignedIn
-from service.page.frame import Told
-from service.page.kept import Kept
-from service.page.live import Live
+from service.page.frame import PageContext
+from service.page.kept import RequestCache
+from service.page.live import FleetPoller
 from service.page.pulse import StatusPoller
 from wire.rest.people import SESSION_COOKIE, Me
 from wire.words import Role
@@ -29,9 +29,9 @@ def address_of(request: Request) -> str:
 class SharedPollers:
     """What is asked once for all visitors of one role and the same sites: they have the same right to hear it."""
 
-    live: Live
+    live: FleetPoller
     pulse: StatusPoller
-    kept: Kept = field(default_factory=Kept)
+    kept: RequestCache = field(default_factory=RequestCache)
     _ears: list[asyncio.Task[None]] = field(default_factory=list)
 
     def open(self) -> None:
@@ -57,9 +57,9 @@ class PageAuth:
     client_for: Callable[[Sites], AsyncClient]
     _rooms: dict[tuple[Role, Sites], SharedPollers] = field(default_factory=dict)
 
-    async def welcome(self, request: Request) -> Told | RedirectResponse:
+    async def context_for(self, request: Request) -> PageContext | RedirectResponse:
         """Return what a visitor's page is given, or the way to where they must go first."""
-        known = await self.known(request)
+        known = await self.identify(request)
         if known is None:
             wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(f"{SIGN_IN}?next={quote(wanted, safe='')}", 303)
@@ -68,9 +68,9 @@ class PageAuth:
             return RedirectResponse(PASSWORD, 303)
         room = self._room(me.role, None if me.sites is None else frozenset(me.sites))
         await room.live.prepare()
-        return Told(client, room.live, room.pulse, room.kept, me)
+        return PageContext(client, room.live, room.pulse, room.kept, me)
 
-    async def known(self, request: Request) -> tuple[AsyncClient, Me] | None:
+    async def identify(self, request: Request) -> tuple[AsyncClient, Me] | None:
         """Return who visits and how they ask, or None for a stranger."""
         token = request.cookies.get(SESSION_COOKIE)
         if not token:
@@ -90,6 +90,6 @@ class PageAuth:
         room = self._rooms.get((role, sites))
         if room is None:
             client = self.client_for(sites)
-            room = self._rooms[role, sites] = SharedPollers(Live(client), StatusPoller(client))
+            room = self._rooms[role, sites] = SharedPollers(FleetPoller(client), StatusPoller(client))
             room.open()
         return room

@@ -9,11 +9,11 @@ from sqlalchemy import Row, Select, insert, select
 
 from service.core.hush import Acknowledgement, SuppressionQuery
 from service.core.machine import Machine
-from service.store.audit import note as write_down
+from service.store.audit import record as write_down
 from service.store.engine import Database
 from service.store.tables import acknowledgements, machines, notices
 from wire.identity import MachineId
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 _ROWS = select(acknowledgements, machines.c.site, machines.c.machine).join_from(acknowledgements, machines)
 
@@ -27,16 +27,20 @@ class AcknowledgementStore:
     def add(self, machine: Machine, code: int, *, at: datetime, who: str, note: str | None) -> Acknowledgement:
         """Note that somebody knows of an alarm, and of its open notice if there is one."""
         with self.database.write() as connection:
-            of_code = (notices.c.machine_id == machine.row, notices.c.code == code, notices.c.closed_us.is_(None))
+            of_code = (
+                notices.c.machine_id == machine.row_id,
+                notices.c.code == code,
+                notices.c.closed_us.is_(None),
+            )
             told = connection.execute(select(notices.c.id).where(*of_code)).scalar()
-            row = {"machine_id": machine.row, "code": code, "notice_id": told, "at_us": micros(at)}
+            row = {"machine_id": machine.row_id, "code": code, "notice_id": told, "at_us": to_us(at)}
             added = connection.execute(insert(acknowledgements).values(**row, who=who, note=note))
             subject = f"{machine.id} code {code}"
             write_down(connection, at=at, who=who, action="acknowledge", subject=subject, reason=note)
             number = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
-        return Acknowledgement(number, machine.id, code, moment(micros(at)), who, note, told)
+        return Acknowledgement(number, machine.id, code, from_us(to_us(at)), who, note, told)
 
-    def holding(self) -> list[Acknowledgement]:
+    def active(self) -> list[Acknowledgement]:
         """Return those whose alarm has been likely ever since."""
         return self._all(_ROWS.where(acknowledgements.c.ended_us.is_(None)))
 
@@ -49,7 +53,7 @@ class AcknowledgementStore:
             statement = statement.where(machines.c.site == query.site)
         if query.machine is not None:
             statement = statement.where(machines.c.machine == query.machine)
-        if query.holding_at is not None:
+        if query.active_at is not None:
             statement = statement.where(acknowledgements.c.ended_us.is_(None))
         return self._all(statement)
 
@@ -69,12 +73,12 @@ class AcknowledgementStore:
 
 def _acknowledgement(row: Row[Any]) -> Acknowledgement:
     return Acknowledgement(
-        number=row.id,
+        id=row.id,
         machine=MachineId(row.site, row.machine),
         code=row.code,
-        at=moment(row.at_us),
-        who=row.who,
+        at=from_us(row.at_us),
+        actor=row.who,
         note=row.note,
         notice=row.notice_id,
-        ended_at=moment(row.ended_us) if row.ended_us is not None else None,
+        ended_at=from_us(row.ended_us) if row.ended_us is not None else None,
     )

@@ -14,17 +14,17 @@ _LEVEL = 1  # of compression; 6 takes twice as long and leaves a tenth less
 _FIELDS = ("at", "codes", "counts", "outcomes", "tracked", "history", "context")
 
 
-def packed(array: NDArray[Any], kind: np.dtype[Any]) -> bytes:
+def to_bytes(array: NDArray[Any], kind: np.dtype[Any]) -> bytes:
     """Return an array's numbers; whoever reads them knows their kind and shape."""
     return np.ascontiguousarray(array, dtype=kind).tobytes()
 
 
-def squeezed(array: NDArray[Any]) -> bytes:
+def compress(array: NDArray[Any]) -> bytes:
     """Return float32 numbers compressed."""
-    return zlib.compress(packed(array, FLOAT32), _LEVEL)
+    return zlib.compress(to_bytes(array, FLOAT32), _LEVEL)
 
 
-def unsqueezed(body: bytes) -> NDArray[np.float32]:
+def decompress(body: bytes) -> NDArray[np.float32]:
     """Return what ``squeezed`` took, flat."""
     return np.frombuffer(zlib.decompress(body), dtype=FLOAT32)
 

@@ -15,7 +15,7 @@ from service.errors import Unavailable
 from service.store.clashes import Body, Clash
 from service.store.dialect import Rows, copy_rows
 from service.store.tables import events
-from wire.acks import fold
+from wire.acks import merge_ranges
 
 _COLUMNS = ("epoch_id", "seq", "machine_id", "code", "at_us", "received_us", "flag")
 _HOLD = text("SELECT id, last_seq FROM epochs WHERE id = ANY(CAST(:epochs AS int[])) ORDER BY id FOR UPDATE")
@@ -32,7 +32,7 @@ _RAISE = text(
 )
 
 
-def hold(connection: Connection, epochs: Collection[int]) -> dict[int, int]:
+def lock_epochs(connection: Connection, epochs: Collection[int]) -> dict[int, int]:
     """Keep epochs from every other commit until the end of this one; return the highest number of each, or 0."""
     if not epochs:
         return {}
@@ -45,7 +45,7 @@ def hold(connection: Connection, epochs: Collection[int]) -> dict[int, int]:
     }
 
 
-def store(
+def insert_new(
     connection: Connection, recording: EventWrite, numbers: Mapping[tuple[int, UUID], int], highest: dict[int, int]
 ) -> tuple[WriteResult, list[Clash]]:
     """Store what is new of the epochs that are held; ``highest`` is what :func:`hold` has returned."""
@@ -79,7 +79,7 @@ def _stored(
     for epoch, (_, _, seq, _, _, _) in zip(epochs, rows, strict=True):
         if seq <= highest[epoch]:
             doubtful.setdefault(epoch, []).append((seq, seq))
-    spans = [(epoch, first, last) for epoch, seqs in doubtful.items() for first, last in fold(seqs)]
+    spans = [(epoch, first, last) for epoch, seqs in doubtful.items() for first, last in merge_ranges(seqs)]
     if not spans:
         return {}
     values = dict(zip(("epochs", "firsts", "lasts"), map(list, zip(*spans, strict=True)), strict=True))

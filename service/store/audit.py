@@ -5,11 +5,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection, insert, select
 
-from service.core.audit import AuditQuery, Deed
-from service.core.principal import asking
+from service.core.audit import AuditQuery, AuditRecord
+from service.core.principal import current_request
 from service.store.engine import Database
 from service.store.tables import audit
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class AuditStore:
 
     database: Database
 
-    def newest(self, limit: int = 100) -> list[Deed]:
+    def newest(self, limit: int = 100) -> list[AuditRecord]:
         """Return the latest entries, newest first."""
         return self.page(AuditQuery(limit))
 
-    def page(self, query: AuditQuery) -> list[Deed]:
+    def page(self, query: AuditQuery) -> list[AuditRecord]:
         """Return entries, newest first."""
         statement = select(audit).order_by(audit.c.id.desc()).limit(query.limit)
         if query.before is not None:
@@ -31,25 +31,27 @@ class AuditStore:
             statement = statement.where(audit.c.who == query.who)
         with self.database.read() as connection:
             return [
-                Deed(moment(row.at_us), row.who, row.action, row.subject, row.reason, row.origin, row.id)
+                AuditRecord(from_us(row.at_us), row.who, row.action, row.subject, row.reason, row.origin, row.id)
                 for row in connection.execute(statement)
             ]
 
     def write(self, *, at: datetime, who: str, action: str, subject: str, reason: str | None = None) -> None:
         """Write an entry of a deed that changes nothing in the database itself, or many things one by one."""
         with self.database.write() as connection:
-            note(connection, at=at, who=who, action=action, subject=subject, reason=reason)
+            record(connection, at=at, who=who, action=action, subject=subject, reason=reason)
 
 
-def note(connection: Connection, *, at: datetime, who: str, action: str, subject: str, reason: str | None) -> None:
+def record(
+    connection: Connection, *, at: datetime, who: str, action: str, subject: str, reason: str | None
+) -> None:
     """Write an entry inside the transaction of the change it tells of.
 
     What was asked for bears the plant time and the address of its request; ``at`` is for what the service does
     by itself.
     """
-    request = asking()
+    request = current_request()
     row = {
-        "at_us": micros(request.at if request else at),
+        "at_us": to_us(request.at if request else at),
         "who": who,
         "action": action,
         "subject": subject,
@@ -61,7 +63,7 @@ def note(connection: Connection, *, at: datetime, who: str, action: str, subject
 
 def record_request(connection: Connection, *, action: str, subject: str) -> None:
     """Write an entry if the change was asked for; what the service does by itself needs none."""
-    request = asking()
+    request = current_request()
     if request is not None and request.principal is not None:
         who = request.principal.name
-        note(connection, at=request.at, who=who, action=action, subject=subject, reason=None)
+        record(connection, at=request.at, who=who, action=action, subject=subject, reason=None)

@@ -11,12 +11,12 @@ from uuid import UUID, uuid5
 
 from sqlalchemy import Connection, select
 
-from service.core.recording import EventRow, EventWrite, Quarantined
+from service.core.recording import EventRow, EventWrite, QuarantineRow
 from service.store.ranges import stored_in
 from service.store.tables import machines
-from wire.acks import fold
+from wire.acks import merge_ranges
 from wire.identity import MachineId
-from wire.micros import moment
+from wire.micros import from_us
 from wire.moment import isoformat
 from wire.topics import Channel, topic
 
@@ -39,7 +39,7 @@ def known_before(
     ranges = [
         (epoch_id, first, last)
         for epoch_id, group in by_epoch.items()
-        for first, last in fold((row.seq, row.seq) for row in group)
+        for first, last in merge_ranges((row.seq, row.seq) for row in group)
     ]
     found = stored_in(connection, ranges, _COLUMNS, most=len(recording.events))
     kept = {(epoch_id, seq): (code, at_us, received_us) for epoch_id, seq, code, at_us, received_us in found}
@@ -72,7 +72,7 @@ def _number(row: EventRow) -> int:
     return int.from_bytes(blake2b(content, digest_size=8).digest()) % _HIGHEST + 1
 
 
-def conflicts(connection: Connection, clashes: Sequence[Clash]) -> list[Quarantined]:
+def conflicts(connection: Connection, clashes: Sequence[Clash]) -> list[QuarantineRow]:
     """Return what is kept of clashes, each with what it contradicts."""
     names = _names(connection, {row.machine for row, _ in clashes})
     return [_conflict(names[row.machine], row, kept) for row, kept in clashes]
@@ -83,9 +83,9 @@ def _names(connection: Connection, rows: set[int]) -> dict[int, MachineId]:
     return {row: MachineId(site, machine) for row, site, machine in connection.execute(query)} if rows else {}
 
 
-def _conflict(machine: MachineId, row: EventRow, kept: Body) -> Quarantined:
-    event = f'{{"seq":{row.seq},"code":{row.code},"at":"{isoformat(moment(row.at_us))}"}}'
+def _conflict(machine: MachineId, row: EventRow, kept: Body) -> QuarantineRow:
+    event = f'{{"seq":{row.seq},"code":{row.code},"at":"{isoformat(from_us(row.at_us))}"}}'
     body = f'{{"epoch":"{row.epoch}","events":[{event}]}}'
-    detail = f"event {row.seq} is stored already with code {kept[0]} at {moment(kept[1]).isoformat()}"
+    detail = f"event {row.seq} is stored already with code {kept[0]} at {from_us(kept[1]).isoformat()}"
     # Its own topic: two machines may contradict themselves with the same words, and neither may hide the other.
-    return Quarantined(row.machine, topic(machine, Channel.EVENTS), "conflict", detail, body.encode())
+    return QuarantineRow(row.machine, topic(machine, Channel.EVENTS), "conflict", detail, body.encode())

@@ -12,12 +12,12 @@ from sqlalchemy import ColumnElement, Connection, Row, or_, select, text, update
 from service.core.credential import Credential
 from service.core.machine import Machine
 from service.store.advisory import Advisory
-from service.store.audit import note
+from service.store.audit import record
 from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.tables import credentials, installation, machines
 from wire.identity import MachineId
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 from wire.topics import agent_name
 
 _ROWS = select(credentials, machines.c.site, machines.c.machine).join_from(credentials, machines)
@@ -31,7 +31,7 @@ class CredentialStore:
     database: Database
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Keep every other process from changing broker and database meanwhile; on SQLite there is none."""
         if self.database.is_sqlite:
             yield
@@ -55,7 +55,7 @@ class CredentialStore:
             identity = connection.execute(select(installation.c.identity)).scalar_one_or_none()
         return None if identity is None else str(identity)
 
-    def of(self, machine: Machine) -> Credential | None:
+    def get(self, machine: Machine) -> Credential | None:
         """Return a machine's credentials, if some were ever issued."""
         with self.database.read() as connection:
             return _of(connection, machine)
@@ -65,7 +65,7 @@ class CredentialStore:
         with self.database.read() as connection:
             return [_credential(row) for row in connection.execute(_ROWS.order_by(credentials.c.username))]
 
-    def claim(self, machine: Machine, *, again: bool, at: datetime, who: str) -> Credential | None:
+    def issue_if_absent(self, machine: Machine, *, again: bool, at: datetime, who: str) -> Credential | None:
         """Issue to a machine that has none; of any number that claim at once one gets them, the others None.
 
         With ``again``, one whose credentials were revoked gets new ones under its old name.
@@ -76,7 +76,7 @@ class CredentialStore:
                 if not again or known.revoked_us is None:
                     return None
                 self._renew(connection, machine, known.generation + 1, at)
-            note(connection, at=at, who=who, action="issue_credentials", subject=str(machine.id), reason=None)
+            record(connection, at=at, who=who, action="issue_credentials", subject=str(machine.id), reason=None)
             return _of(connection, machine)
 
     def rotate(self, machine: Machine, *, at: datetime, who: str) -> Credential:
@@ -85,7 +85,7 @@ class CredentialStore:
             if not self._insert(connection, machine, at):
                 known = _locked(connection, machine)
                 self._renew(connection, machine, known.generation + 1, at)
-            note(connection, at=at, who=who, action="rotate_credentials", subject=str(machine.id), reason=None)
+            record(connection, at=at, who=who, action="rotate_credentials", subject=str(machine.id), reason=None)
             issued = _of(connection, machine)
         assert issued is not None  # noqa: S101 - it was written above
         return issued
@@ -97,10 +97,10 @@ class CredentialStore:
                 return None
             return _of(connection, machine)
 
-    def disown(self, machine: Machine, *, at: datetime) -> None:
+    def mark_outdated(self, machine: Machine, *, at: datetime) -> None:
         """Let what was issued last count as old already, and the machine as locked out until it gets new ones."""
         with self.database.write() as connection:
-            _disown(connection, credentials.c.machine_id == machine.row, at)
+            _disown(connection, credentials.c.machine_id == machine.row_id, at)
 
     def disown_unconfirmed(self, *, at: datetime) -> None:
         """Do the same for whom a process was killed while it issued a password: nobody may have it.
@@ -110,7 +110,7 @@ class CredentialStore:
         with self.database.write() as connection:
             _disown(connection, credentials.c.unconfirmed_us.is_not(None), at)
 
-    def settle(
+    def apply(
         self,
         *,
         well: Iterable[MachineId],
@@ -136,46 +136,46 @@ class CredentialStore:
                     credentials.c.locked_out_us.is_(None),
                     credentials.c.revoked_us.is_(None),
                 )
-                connection.execute(update(credentials).where(*unmarked).values(locked_out_us=micros(at)))
+                connection.execute(update(credentials).where(*unmarked).values(locked_out_us=to_us(at)))
 
     def _insert(self, connection: Connection, machine: Machine, at: datetime) -> bool:
         name = agent_name(machine.id)
-        row = (machine.row, name, name, 1, micros(at), micros(at))
+        row = (machine.row_id, name, name, 1, to_us(at), to_us(at))
         return insert_rows(connection, credentials, _COLUMNS, [row]) > 0
 
     def _renew(self, connection: Connection, machine: Machine, generation: int, at: datetime) -> None:
         values = {
             "generation": generation,
-            "rotated_us": micros(at),
+            "rotated_us": to_us(at),
             "revoked_us": None,
             "locked_out_us": None,
-            "unconfirmed_us": micros(at),
+            "unconfirmed_us": to_us(at),
         }
-        connection.execute(update(credentials).where(credentials.c.machine_id == machine.row).values(**values))
+        connection.execute(update(credentials).where(credentials.c.machine_id == machine.row_id).values(**values))
 
 
 def revoke_within(connection: Connection, machine: Machine, *, at: datetime, who: str, reason: str | None) -> bool:
     """Revoke inside the transaction of what is the reason for it; return whether there was anything to revoke."""
-    held = (credentials.c.machine_id == machine.row, credentials.c.revoked_us.is_(None))
-    values = {"revoked_us": micros(at), "locked_out_us": None, "unconfirmed_us": None}
+    held = (credentials.c.machine_id == machine.row_id, credentials.c.revoked_us.is_(None))
+    values = {"revoked_us": to_us(at), "locked_out_us": None, "unconfirmed_us": None}
     if not connection.execute(update(credentials).where(*held).values(**values)).rowcount:
         return False
-    note(connection, at=at, who=who, action="revoke_credentials", subject=str(machine.id), reason=reason)
+    record(connection, at=at, who=who, action="revoke_credentials", subject=str(machine.id), reason=reason)
     return True
 
 
 def _disown(connection: Connection, which: ColumnElement[bool], at: datetime) -> None:
-    values = {"generation": credentials.c.generation + 1, "locked_out_us": micros(at), "unconfirmed_us": None}
+    values = {"generation": credentials.c.generation + 1, "locked_out_us": to_us(at), "unconfirmed_us": None}
     connection.execute(update(credentials).where(which).values(**values))
 
 
 def _of(connection: Connection, machine: Machine) -> Credential | None:
-    row = connection.execute(_ROWS.where(credentials.c.machine_id == machine.row)).one_or_none()
+    row = connection.execute(_ROWS.where(credentials.c.machine_id == machine.row_id)).one_or_none()
     return _credential(row) if row else None
 
 
 def _locked(connection: Connection, machine: Machine) -> Row[Any]:
-    query = select(credentials).where(credentials.c.machine_id == machine.row).with_for_update()
+    query = select(credentials).where(credentials.c.machine_id == machine.row_id).with_for_update()
     return connection.execute(query).one()
 
 
@@ -183,7 +183,7 @@ def _credential(row: Row[Any]) -> Credential:
     return Credential(
         machine=MachineId(row.site, row.machine),
         generation=row.generation,
-        issued_at=moment(row.issued_us),
+        issued_at=from_us(row.issued_us),
         rotated_at=_moment(row.rotated_us),
         revoked_at=_moment(row.revoked_us),
         locked_out_at=_moment(row.locked_out_us),
@@ -191,4 +191,4 @@ def _credential(row: Row[Any]) -> Credential:
 
 
 def _moment(us: int | None) -> datetime | None:
-    return None if us is None else moment(us)
+    return None if us is None else from_us(us)

@@ -7,13 +7,13 @@ from typing import Any
 
 from sqlalchemy import Row, func, select, update
 
-from service.core.webhook import Answer, Delivery, DeliveryBacklog, Parcel
-from service.store.audit import note
+from service.core.webhook import DeliveryBacklog, DeliveryJob, DeliveryResult, WebhookDelivery
+from service.store.audit import record
 from service.store.engine import Database
 from service.store.notices import notification_from_row
 from service.store.tables import deliveries, machines, notices, webhooks
 from service.store.webhooks import webhook_of
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class DeliveryStore:
 
     database: Database
 
-    def due(self, now: datetime, *, limit: int, not_to: Iterable[int] = ()) -> list[Delivery]:
+    def due(self, now: datetime, *, limit: int, not_to: Iterable[int] = ()) -> list[WebhookDelivery]:
         """Return the deliveries whose time has come, longest due first, except to some webhooks."""
         query = (
             select(deliveries)
             .join(webhooks)
             .where(
-                deliveries.c.next_try_us <= micros(now),
+                deliveries.c.next_try_us <= to_us(now),
                 webhooks.c.enabled,
                 deliveries.c.webhook_id.not_in(list(not_to)),
             )
@@ -38,14 +38,14 @@ class DeliveryStore:
         with self.database.read() as connection:
             return [_delivery(row) for row in connection.execute(query)]
 
-    def claim(self, delivery: Delivery, *, now: datetime, lease: timedelta) -> Parcel | None:
+    def claim(self, delivery: WebhookDelivery, *, now: datetime, lease: timedelta) -> DeliveryJob | None:
         """Count another attempt before it is made, or return None if somebody else was quicker.
 
         Should this process die on the way, the delivery is due again when the lease has run out.
         """
-        until = micros(now + lease)
+        until = to_us(now + lease)
         with self.database.write() as connection:
-            seen = micros(delivery.next_try) if delivery.next_try is not None else None
+            seen = to_us(delivery.next_try) if delivery.next_try is not None else None
             mine = (deliveries.c.id == delivery.number, deliveries.c.next_try_us == seen)
             values = {"attempts": deliveries.c.attempts + 1, "next_try_us": until}
             if not connection.execute(update(deliveries).where(*mine).values(**values)).rowcount:
@@ -56,24 +56,26 @@ class DeliveryStore:
                 .join_from(notices, machines)
                 .where(notices.c.id == delivery.notice)
             ).one()
-        taken = replace(delivery, attempts=delivery.attempts + 1, next_try=moment(until))
-        return Parcel(taken, webhook_of(hook), notification_from_row(news))
+        taken = replace(delivery, attempts=delivery.attempts + 1, next_try=from_us(until))
+        return DeliveryJob(taken, webhook_of(hook), notification_from_row(news))
 
-    def settle(self, delivery: Delivery, answer: Answer, *, now: datetime, again: datetime | None) -> None:
+    def complete(
+        self, delivery: WebhookDelivery, answer: DeliveryResult, *, now: datetime, again: datetime | None
+    ) -> None:
         """Note what a receiver said to the attempt that was taken up, and when to try again, if ever.
 
         One that was given up meanwhile, or taken up by another, keeps what it has, unless it was delivered.
         """
         values: dict[str, Any] = {"status": answer.status, "answer": answer.text}
-        values["next_try_us"] = micros(again) if again is not None and not answer.ok else None
+        values["next_try_us"] = to_us(again) if again is not None and not answer.ok else None
         if answer.ok:
-            values |= {"delivered_us": micros(now), "given_up_us": None}
+            values |= {"delivered_us": to_us(now), "given_up_us": None}
         elif again is None:
-            values["given_up_us"] = micros(now)
+            values["given_up_us"] = to_us(now)
         with self.database.write() as connection:
             chosen = update(deliveries).where(deliveries.c.id == delivery.number)
             if not answer.ok:
-                taken = micros(delivery.next_try) if delivery.next_try is not None else None
+                taken = to_us(delivery.next_try) if delivery.next_try is not None else None
                 chosen = chosen.where(deliveries.c.next_try_us == taken)
             connection.execute(chosen.values(**values))
 
@@ -81,14 +83,14 @@ class DeliveryStore:
         """End all that waits for a webhook and disable it, because its receiver said that it is gone."""
         with self.database.write() as connection:
             waiting = (deliveries.c.webhook_id == webhook, deliveries.c.next_try_us.is_not(None))
-            ended = {"next_try_us": None, "given_up_us": micros(now), "answer": why}
+            ended = {"next_try_us": None, "given_up_us": to_us(now), "answer": why}
             connection.execute(update(deliveries).where(*waiting).values(**ended))
             switched = update(webhooks).where(webhooks.c.id == webhook)
             connection.execute(switched.values(enabled=False, trouble=why))
             subject = f"webhook {webhook}"
-            note(connection, at=plant_at, who="service", action="disable", subject=subject, reason=why)
+            record(connection, at=plant_at, who="service", action="disable", subject=subject, reason=why)
 
-    def waiting(self) -> DeliveryBacklog:
+    def backlog(self) -> DeliveryBacklog:
         """Return how much is still to be delivered to webhooks that are enabled, and since when."""
         query = (
             select(func.count(), func.min(deliveries.c.created_us))
@@ -97,29 +99,29 @@ class DeliveryStore:
         )
         with self.database.read() as connection:
             number, oldest = connection.execute(query).one()
-        return DeliveryBacklog(number, None if oldest is None else moment(oldest))
+        return DeliveryBacklog(number, None if oldest is None else from_us(oldest))
 
-    def for_notifications(self, numbers: Iterable[int]) -> dict[int, list[Delivery]]:
+    def for_notifications(self, numbers: Iterable[int]) -> dict[int, list[WebhookDelivery]]:
         """Return the deliveries of these notices, oldest first."""
         query = select(deliveries).where(deliveries.c.notice_id.in_(list(numbers))).order_by(deliveries.c.id)
-        found: dict[int, list[Delivery]] = {}
+        found: dict[int, list[WebhookDelivery]] = {}
         with self.database.read() as connection:
             for row in connection.execute(query):
                 found.setdefault(row.notice_id, []).append(_delivery(row))
         return found
 
 
-def _delivery(row: Row[Any]) -> Delivery:
-    return Delivery(
+def _delivery(row: Row[Any]) -> WebhookDelivery:
+    return WebhookDelivery(
         number=row.id,
         key=row.key,
         webhook=row.webhook_id,
         notice=row.notice_id,
-        created_at=moment(row.created_us),
+        created_at=from_us(row.created_us),
         attempts=row.attempts,
-        next_try=moment(row.next_try_us) if row.next_try_us is not None else None,
+        next_try=from_us(row.next_try_us) if row.next_try_us is not None else None,
         status=row.status,
         answer=row.answer,
-        delivered_at=moment(row.delivered_us) if row.delivered_us is not None else None,
-        given_up_at=moment(row.given_up_us) if row.given_up_us is not None else None,
+        delivered_at=from_us(row.delivered_us) if row.delivered_us is not None else None,
+        given_up_at=from_us(row.given_up_us) if row.given_up_us is not None else None,
     )

@@ -124,7 +124,7 @@ class Database:
     def schema(self, scripts: Path = schemas.SCRIPTS) -> schemas.Schema:
         """Return which schema the database has and which this version wants."""
         with self.read() as connection:
-            return schemas.look(connection, scripts)
+            return schemas.read_schema(connection, scripts)
 
     def upgrade(self, scripts: Path = schemas.SCRIPTS) -> None:
         """Bring the schema to this version's; an empty database gets all of it, one of others is refused.
@@ -159,7 +159,7 @@ class Database:
                     yield connection
                     broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
                     if broken:
-                        raise DatabaseDamaged(damaged(f"a row of {broken[0][0]} refers to nothing"))
+                        raise DatabaseDamaged(is_corrupt(f"a row of {broken[0][0]} refers to nothing"))
             finally:
                 switch.execute("PRAGMA foreign_keys=ON")
 
@@ -171,13 +171,13 @@ class Database:
         with _translated(), self._writer.connect() as connection:
             found = connection.exec_driver_sql(f"PRAGMA {pragma}(1)").scalar_one()
         if found != "ok":
-            raise DatabaseDamaged(damaged(str(found)))
+            raise DatabaseDamaged(is_corrupt(str(found)))
 
     def _require_open(self) -> None:
         if self._closed:
             raise Unavailable("The database is closed, because the service stops.")
 
-    def detached(self) -> "psycopg.Connection[Any]":
+    def raw_connection(self) -> "psycopg.Connection[Any]":
         """Return a connection of PostgreSQL's own driver that is the caller's alone, and to be closed by them."""
         self._require_open()
         with _translated():
@@ -219,7 +219,7 @@ class Database:
         self._reader.dispose()
 
 
-def damaged(what: str) -> str:
+def is_corrupt(what: str) -> str:
     """Say what a person can do about a damaged file."""
     return (
         f"The database is damaged: {' '.join(what.split())}. Stop the service, bring back the last backup with "
@@ -238,7 +238,7 @@ def _translated() -> Iterator[None]:
         raise Unavailable(f"The database does not answer as it should: {error.orig}.") from error
     except DBAPIError as error:
         if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
-            raise DatabaseDamaged(damaged(str(error.orig))) from error
+            raise DatabaseDamaged(is_corrupt(str(error.orig))) from error
         if error.connection_invalidated:
             raise Unavailable(f"The connection to the database was lost: {error.orig}.") from error
         raise

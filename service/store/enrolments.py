@@ -13,7 +13,7 @@ from service.core.enrolment import Enrolled, NewMachine
 from service.core.machine import Machine
 from service.core.message import Message, decoded
 from service.errors import Conflict
-from service.store.audit import note
+from service.store.audit import record
 from service.store.catalogue import CHANGE, merge_into
 from service.store.credentials import revoke_within
 from service.store.dialect import insert_rows
@@ -39,7 +39,7 @@ from service.store.tables import (
     shelves,
     tasks,
 )
-from wire.micros import micros
+from wire.micros import to_us
 from wire.words import JobKind, JobState, MachineState
 
 # Each kind has its own partial index, used only if the query has the index's own words; together neither would be.
@@ -72,17 +72,17 @@ class EnrolmentStore:
                 return Enrolled(known, is_new=False)
             change = merge_into(connection, parse_catalogue(new.catalogue)) if new.catalogue else None
             if change:
-                note(connection, at=plant_at, who=who, action=CHANGE, subject=str(change), reason=None)
+                record(connection, at=plant_at, who=who, action=CHANGE, subject=str(change), reason=None)
             machine, is_new = _registered(connection, new, plant_at=plant_at)
             job = None if is_new else latest_job(connection, machine)
             if job is None or (not job.is_open and _may_try_again(connection, machine)):
                 job = open_job(connection, machine, JobKind.ENROL, JobState.COLLECTING, at=at)
-                note(connection, at=plant_at, who=who, action="enrol", subject=str(new.id), reason=None)
+                record(connection, at=plant_at, who=who, action="enrol", subject=str(new.id), reason=None)
             if key is not None:
-                row = (key, new.fingerprint, job.number, micros(at))
+                row = (key, new.fingerprint, job.id, to_us(at))
                 insert_rows(connection, idempotency, ("key", "request", "job_id", "created_us"), [row])
                 self._answered(connection, new, key)  # somebody may have used the key at the same moment
-        return Enrolled(job.number, is_new=is_new)
+        return Enrolled(job.id, is_new=is_new)
 
     def retire(self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str | None) -> None:
         """Let a machine go: no forecasts, no replay, no exams; what it has told stays until it is erased.
@@ -90,11 +90,11 @@ class EnrolmentStore:
         With it goes the right to come in: cut off before the broker is told, it is told when the two are compared.
         """
         with self.database.write() as connection:
-            _held(connection, machine.row)
-            cancel_jobs(connection, machine.row, at=at, plant_at=plant_at, why=_RETIRED)
-            _set_state(connection, machine.row, MachineState.RETIRED)
+            _held(connection, machine.row_id)
+            cancel_jobs(connection, machine.row_id, at=at, plant_at=plant_at, why=_RETIRED)
+            _set_state(connection, machine.row_id, MachineState.RETIRED)
             revoke_within(connection, machine, at=plant_at, who=who, reason=reason)
-            note(connection, at=plant_at, who=who, action="retire", subject=str(machine.id), reason=reason)
+            record(connection, at=plant_at, who=who, action="retire", subject=str(machine.id), reason=reason)
 
     def erase(self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str) -> list[str]:
         """Remove all that a machine has ever told, and return which versions had learned from it.
@@ -104,19 +104,19 @@ class EnrolmentStore:
         """
         versions = self._begin_to_erase(machine, who=who, at=at, plant_at=plant_at, reason=reason)
         for kind in _KINDS:
-            while self._erase_events(kind, machine.row):
+            while self._erase_events(kind, machine.row_id):
                 pass
         with self.database.write() as connection:
-            _held(connection, machine.row)
-            _erase(connection, machine.row)
-            _set_state(connection, machine.row, MachineState.RETIRED, reason=f"Erased; {_learned(versions)}.")
+            _held(connection, machine.row_id)
+            _erase(connection, machine.row_id)
+            _set_state(connection, machine.row_id, MachineState.RETIRED, reason=f"Erased; {_learned(versions)}.")
         return versions
 
     def _begin_to_erase(
         self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str
     ) -> list[str]:
         """Let a machine go: a commit that is storing its events ends first, and every later one leaves it out."""
-        chosen = machine.row
+        chosen = machine.row_id
         with self.database.write() as connection:
             known = _held(connection, chosen)
             query = select(tasks.c.version_id).where(tasks.c.machine_id == chosen)
@@ -128,7 +128,7 @@ class EnrolmentStore:
             begun = f"{_ERASING}; {_learned(versions)}. Erase it again if this does not end."
             _set_state(connection, chosen, MachineState.RETIRED, reason=begun)
             learned = f"learned by {', '.join(versions)}" if versions else "learned by no version"
-            note(
+            record(
                 connection,
                 at=plant_at,
                 who=who,
@@ -159,7 +159,7 @@ class EnrolmentStore:
 def _registered(connection: Connection, new: NewMachine, *, plant_at: datetime) -> tuple[int, bool]:
     site, name = new.id
     state = MachineState.REGISTERED.value
-    row = (site, name, new.name or name, new.time_zone or "UTC", micros(plant_at), state)
+    row = (site, name, new.name or name, new.time_zone or "UTC", to_us(plant_at), state)
     is_new = insert_rows(connection, machines, _COLUMNS, [row]) > 0
     query = select(machines).where(machines.c.site == site, machines.c.machine == name)
     known = connection.execute(query.with_for_update()).one()

@@ -38,12 +38,12 @@ from service.store.excess import NO_MACHINE, note_excess
 from service.store.fence import absent
 from service.store.gaps import gaps_between, insert_gaps, newest_gaps
 from service.store.integers import integers
-from service.store.late import note_late
+from service.store.late import invalidate_scores
 from service.store.machines import record_rivals, record_unregistered, update_last_seen
 from service.store.partitions import Months
 from service.store.quarantine import insert_quarantined
 from service.store.tables import epochs, events, quarantine
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 _EVENT_COLUMNS = ("epoch_id", "seq", "machine_id", "code", "at_us", "received_us", "flag")
 # Rows of one batch stand together, so grouping them hashes an epoch once a batch instead of once an event.
@@ -105,24 +105,26 @@ class EventStore:
         refused = keys - numbers.keys()
         if refused:
             recording = recording.without_epochs(refused)
-        held = None if self.database.is_sqlite else arrivals.hold(connection, numbers.values())
-        _release(connection, recording.released)
+        held = None if self.database.is_sqlite else arrivals.lock_epochs(connection, numbers.values())
+        _release(connection, recording.released_quarantine)
         if held is None:
             recorded, clashes = _insert_events(connection, recording, numbers)
         else:
-            recorded, clashes = arrivals.store(connection, recording, numbers, held)
+            recorded, clashes = arrivals.insert_new(connection, recording, numbers, held)
         if clashes and recording.renumber_clashes:
             recorded, clashes = self._renumber(connection, recording, recorded, clashes)
         received_us = recording.received_us
         left_out = Counter((machine, ExcessKind.EPOCHS) for machine, _ in refused)
         left_out += insert_gaps(connection, recording.gaps, numbers, received_us, most=self.limits.gaps)
-        note_late(connection, recording, stored=recorded.stored)
+        invalidate_scores(connection, recording, stored=recorded.stored)
         left_out += insert_quarantined(
             connection, [*recording.quarantined, *conflicts(connection, clashes)], received_us, self.limits
         )
-        update_last_seen(connection, recording.told, recording.heard, received_us)
+        update_last_seen(connection, recording.agent_states, recording.seen_machines, received_us)
         record_rivals(connection, recording.rivals)
-        unlisted = record_unregistered(connection, recording.knocking, received_us, most=self.limits.unenrolled)
+        unlisted = record_unregistered(
+            connection, recording.unregistered, received_us, most=self.limits.unenrolled
+        )
         if unlisted:
             left_out[NO_MACHINE, ExcessKind.UNENROLLED] += unlisted
         note_excess(connection, left_out, received_us)
@@ -130,28 +132,28 @@ class EventStore:
 
     def series(self, machine: Machine, start: datetime, end: datetime) -> AlarmSeries:
         """Return a machine's trustworthy alarms in ``[start, end)``, in an order that arrival cannot change."""
-        bounds = {"machine": machine.row, "start": micros(start), "end": micros(end)}
+        bounds = {"machine": machine.row_id, "start": to_us(start), "end": to_us(end)}
         with self.database.read() as connection:
             table = integers(connection, _WINDOW, bounds, 2)
         return AlarmSeries(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
 
     def newest(self, machine: Machine, start: datetime, end: datetime, most: int) -> AlarmSeries:
         """Return the newest ``most`` alarms of such a series, in the same order."""
-        bounds = {"machine": machine.row, "start": micros(start), "end": micros(end), "most": most}
+        bounds = {"machine": machine.row_id, "start": to_us(start), "end": to_us(end), "most": most}
         with self.database.read() as connection:
             table = integers(connection, _NEWEST, bounds, 2)[::-1]
         return AlarmSeries(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
 
     def count(self, machine: Machine, start: datetime, end: datetime) -> int:
         """Return how many alarms such a series has."""
-        bounds = {"machine": machine.row, "start": micros(start), "end": micros(end)}
+        bounds = {"machine": machine.row_id, "start": to_us(start), "end": to_us(end)}
         with self.database.read() as connection:
             return int(connection.execute(_COUNT, bounds).scalar_one())
 
     def evidence(self, machines: Sequence[Machine], start: datetime, end: datetime) -> list[Evidence]:
         """Return what forecasts of many machines are made from, in their order, with a few statements for all."""
         with self.database.read() as connection:
-            return evidence(connection, machines, micros(start), micros(end))
+            return evidence(connection, machines, to_us(start), to_us(end))
 
     def first_at(self, machine: Machine) -> datetime | None:
         """Return when the machine's trustworthy history begins."""
@@ -163,19 +165,19 @@ class EventStore:
 
     def _moment(self, query: TextClause, machine: Machine) -> datetime | None:
         with self.database.read() as connection:
-            found = connection.execute(query, {"machine": machine.row}).scalar()
-        return moment(found) if found is not None else None
+            found = connection.execute(query, {"machine": machine.row_id}).scalar()
+        return from_us(found) if found is not None else None
 
     def spans(self, machine: Machine) -> list[tuple[datetime, datetime]]:
         """Return when each epoch, a spool or a history file, has its first and its last trustworthy alarm."""
         with self.database.read() as connection:
-            rows = connection.execute(_SPANS, {"machine": machine.row})
-            return [(moment(first), moment(last)) for first, last in rows]
+            rows = connection.execute(_SPANS, {"machine": machine.row_id})
+            return [(from_us(first), from_us(last)) for first, last in rows]
 
     def flagged(self, machine: Machine) -> int:
         """Return how many of a machine's events are kept out of windows for their time."""
         with self.database.read() as connection:
-            return int(connection.execute(_FLAGGED, {"machine": machine.row}).scalar_one())
+            return int(connection.execute(_FLAGGED, {"machine": machine.row_id}).scalar_one())
 
     def heard_since(self, machine: Machine, epoch: UUID, since: datetime) -> bool:
         """Say whether an event of this spool was received at or after a moment."""
@@ -183,7 +185,9 @@ class EventStore:
             select(events.c.seq)
             .join(epochs, epochs.c.id == events.c.epoch_id)
             .where(
-                epochs.c.machine_id == machine.row, epochs.c.epoch == epoch, events.c.received_us >= micros(since)
+                epochs.c.machine_id == machine.row_id,
+                epochs.c.epoch == epoch,
+                events.c.received_us >= to_us(since),
             )
         )
         with self.database.read() as connection:
@@ -192,7 +196,7 @@ class EventStore:
     def gaps(self, machine: Machine, start: datetime, end: datetime) -> list[GapRecord]:
         """Return the gaps that touch ``[start, end)``, in time order."""
         with self.database.read() as connection:
-            return gaps_between(connection, machine, micros(start), micros(end))
+            return gaps_between(connection, machine, to_us(start), to_us(end))
 
     def newest_gaps(self, machine: Machine, start: datetime, end: datetime, most: int) -> ExactGaps:
         """Return the newest gaps as above, in time order, each with how many of its numbers are really missing.
@@ -200,16 +204,16 @@ class EventStore:
         An agent may drop what was already on its way; such events arrive, and the gap is smaller than it says.
         """
         with self.database.read() as connection:
-            return newest_gaps(connection, machine, micros(start), micros(end), most)
+            return newest_gaps(connection, machine, to_us(start), to_us(end), most)
 
     def page(self, machine: Machine, query: PageQuery) -> AlarmPage:
         """Return a page of a machine's alarms, newest first."""
         place = (events.c.at_us, events.c.code, events.c.epoch_id, events.c.seq)
-        wanted: list[ColumnElement[bool]] = [events.c.machine_id == machine.row]
+        wanted: list[ColumnElement[bool]] = [events.c.machine_id == machine.row_id]
         if query.since is not None:
-            wanted.append(events.c.at_us >= micros(query.since))
+            wanted.append(events.c.at_us >= to_us(query.since))
         if query.until is not None:
-            wanted.append(events.c.at_us < micros(query.until))
+            wanted.append(events.c.at_us < to_us(query.until))
         if query.code is not None:
             wanted.append(events.c.code == query.code)
         if query.before is not None:
@@ -221,7 +225,7 @@ class EventStore:
             rows = connection.execute(statement).fetchall()
         shown, more = rows[: query.limit], len(rows) > query.limit
         alarms = [
-            StoredAlarm(moment(row.at_us), row.code, moment(row.received_us), _FLAGS.get(row.flag))
+            StoredAlarm(from_us(row.at_us), row.code, from_us(row.received_us), _FLAGS.get(row.flag))
             for row in shown
         ]
         last = Cursor(shown[-1].at_us, shown[-1].code, shown[-1].epoch_id, shown[-1].seq) if more else None
@@ -237,15 +241,15 @@ class EventStore:
         if self.database.is_sqlite:
             more, left = _insert_events(connection, storable, numbers)
         else:
-            held = arrivals.hold(connection, numbers.values())
-            more, left = arrivals.store(connection, storable, numbers, held)
+            held = arrivals.lock_epochs(connection, numbers.values())
+            more, left = arrivals.insert_new(connection, storable, numbers, held)
         left += [clash for row, clash in moved.items() if _of_epoch(row) not in numbers]
-        fresh = tuple(storable.events) if more.fresh is None else more.fresh
+        fresh = tuple(storable.events) if more.new_events is None else more.new_events
         whole = WriteResult(
             recorded.stored + more.stored,
             recorded.duplicates + more.duplicates,
             len(left),
-            (*(recorded.fresh or ()), *fresh),
+            (*(recorded.new_events or ()), *fresh),
             clashed=tuple(moved[row][0] for row in storable.events),
         )
         return whole, left
@@ -264,7 +268,7 @@ class EventStore:
 
 def _of_part(recorded: WriteResult, kept: EventWrite) -> WriteResult:
     """Return what became of a part of a recording, with its new events named: they are not all of the whole."""
-    return recorded if recorded.fresh is not None else replace(recorded, fresh=tuple(kept.events))
+    return recorded if recorded.new_events is not None else replace(recorded, new_events=tuple(kept.events))
 
 
 def _insert_events(

@@ -11,7 +11,7 @@ from service.core.evidence import Evidence
 from service.core.history import GapRecord
 from service.core.machine import Machine
 from service.store.integers import integers
-from wire.micros import moment
+from wire.micros import from_us
 
 _THESE: BindParameter[int] = bindparam("machines", expanding=True)
 # Written with the literal the partial index names, or neither database would use it.
@@ -34,7 +34,7 @@ _GAPS = text(
 
 def evidence(connection: Connection, machines: Sequence[Machine], start_us: int, end_us: int) -> list[Evidence]:
     """Return what there is about each machine in ``[start, end)``, in the order of the machines."""
-    rows = [machine.row for machine in machines]
+    rows = [machine.row_id for machine in machines]
     span = {"machines": rows, "start": start_us, "end": end_us}
     events = integers(connection, _WINDOWS, span, 3)
     owners, times, codes = (np.ascontiguousarray(column) for column in events.T)
@@ -42,12 +42,12 @@ def evidence(connection: Connection, machines: Sequence[Machine], start_us: int,
     extents = {row: (first, last) for row, first, last in connection.execute(_ENDS, {"machines": rows})}
     gaps = defaultdict[int, list[GapRecord]](list)
     for row, first_us, last_us, *rest in connection.execute(_GAPS, span):
-        gaps[row].append(GapRecord(moment(first_us), moment(last_us), *rest))
+        gaps[row].append(GapRecord(from_us(first_us), from_us(last_us), *rest))
     return [
         Evidence(
             AlarmSeries(times[begin:end], codes[begin:end]),
             gaps.get(row, ()),
-            *(None if at is None else moment(at) for at in extents.get(row, (None, None))),
+            *(None if at is None else from_us(at) for at in extents.get(row, (None, None))),
         )
         for row, begin, end in zip(rows, begins, ends, strict=True)
     ]

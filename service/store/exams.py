@@ -9,9 +9,9 @@ import numpy as np
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from forecasting import history
-from service.core.exam import Exam, Marks
+from service.core.exam import EvaluationResult, HoldoutSet
 from service.errors import Unavailable
-from service.store.arrays import unsqueezed, windows_from_bytes
+from service.store.arrays import decompress, windows_from_bytes
 from service.store.engine import Database
 from service.store.parcel import RowValues
 from service.store.tables import exams, machines, marks, model_versions, promotions
@@ -26,7 +26,7 @@ class HoldoutStore:
 
     database: Database
 
-    def of(self, machine: MachineId) -> Exam | None:
+    def get(self, machine: MachineId) -> HoldoutSet | None:
         """Return a machine's newest exam."""
         query = (
             select(exams)
@@ -42,9 +42,9 @@ class HoldoutStore:
         if row.features != history.VERSION:
             raise Unavailable(f"The exam of {machine} was written by another version of Alarmcast; learn it anew.")
         rates = {int(code): rate for code, rate in json.loads(row.base_rate).items()}
-        return Exam(windows_from_bytes(row.windows), rates)
+        return HoldoutSet(windows_from_bytes(row.windows), rates)
 
-    def answers(self, machine: MachineId) -> dict[int, Marks]:
+    def results_by_version(self, machine: MachineId) -> dict[int, EvaluationResult]:
         """Return what every version that has ever served said in a machine's newest exam, by its number."""
         query = (
             _marks()
@@ -120,11 +120,11 @@ def _marks(*, figures_only: bool = False) -> Any:
     )
 
 
-def _answered(row: Row[Any]) -> Marks:
+def _answered(row: Row[Any]) -> EvaluationResult:
     targets = tuple(json.loads(row.targets))
-    return Marks(
+    return EvaluationResult(
         targets=targets,
-        probabilities=np.asarray(unsqueezed(row.probabilities)).reshape(-1, len(targets)),
+        probabilities=np.asarray(decompress(row.probabilities)).reshape(-1, len(targets)),
         average_precision=row.average_precision,
         brier_skill=row.brier_skill,
         macro_f1=row.macro_f1,

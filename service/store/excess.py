@@ -11,7 +11,7 @@ from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.tables import excess, machines
 from wire.identity import MachineId
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 NO_MACHINE = 0  # the number of no machine, for messages that belong to none
 _COLUMNS = ("machine_id", "kind", "amount", "since_us", "last_us")
@@ -40,7 +40,7 @@ class ExcessStore:
 
     def since(self, since: datetime) -> list[Excess]:
         """Return what was still being left out at or after a moment, most items first."""
-        query = _NAMED.where(excess.c.last_us >= micros(since)).order_by(excess.c.amount.desc(), excess.c.kind)
+        query = _NAMED.where(excess.c.last_us >= to_us(since)).order_by(excess.c.amount.desc(), excess.c.kind)
         with self.database.read() as connection:
             rows = connection.execute(query).fetchall()
         return [
@@ -48,8 +48,8 @@ class ExcessStore:
                 MachineId(row.site, row.machine) if row.site is not None else None,
                 ExcessKind(row.kind),
                 row.amount,
-                moment(row.since_us),
-                moment(row.last_us),
+                from_us(row.since_us),
+                from_us(row.last_us),
             )
             for row in rows
         ]

@@ -13,7 +13,7 @@ from service.core.machine import Machine
 from service.core.recording import FROM_THE_FUTURE, TOO_OLD
 from service.store.engine import Database
 from service.store.tables import events
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 _PAGE = 2000
 _PLACE = (events.c.at_us, events.c.code, events.c.epoch_id, events.c.seq)
@@ -34,15 +34,15 @@ class AlarmExports:
     ) -> Iterator[StoredAlarm]:
         """Yield a machine's alarms in ``[start, end)``; each page sees the store as it is by then."""
         wanted = [
-            events.c.machine_id == machine.row,
-            events.c.at_us >= micros(start),
-            events.c.at_us < micros(end),
+            events.c.machine_id == machine.row_id,
+            events.c.at_us >= to_us(start),
+            events.c.at_us < to_us(end),
         ]
         if code is not None:
             wanted.append(events.c.code == code)
         kinds = [self._rows(wanted, kind) for kind in _KINDS]
         for row in merge(*kinds, key=_place):
-            yield StoredAlarm(moment(row.at_us), row.code, moment(row.received_us), _FLAGS.get(row.flag))
+            yield StoredAlarm(from_us(row.at_us), row.code, from_us(row.received_us), _FLAGS.get(row.flag))
 
     def _rows(self, wanted: list[ColumnElement[bool]], kind: TextClause) -> Iterator[Row[Any]]:
         after: Cursor | None = None

@@ -23,7 +23,7 @@ class DatabaseInfoReader:
 
     database: Database
 
-    def look(self) -> DatabaseInfo:
+    def read(self) -> DatabaseInfo:
         """Return the facts as they are now; the size is what its file or its tables take on the disk."""
         with self.database.read() as connection:
             revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()

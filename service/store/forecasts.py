@@ -13,7 +13,7 @@ from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.fence import absent
 from service.store.tables import forecasts, machines
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 _COLUMNS = ("machine_id", "as_of_us", "version_id", "status", "events_seen", "coverage", "probabilities")
 _FLOAT32 = np.dtype("<f4")
@@ -30,7 +30,7 @@ class ForecastStore:
         rows = [
             (
                 one.machine,
-                micros(one.as_of),
+                to_us(one.as_of),
                 one.version,
                 one.status,
                 one.events_seen,
@@ -47,14 +47,14 @@ class ForecastStore:
 
     def made_at(self, at: datetime) -> set[int]:
         """Return which machines have a stored forecast of this very moment."""
-        query = select(forecasts.c.machine_id).where(forecasts.c.as_of_us == micros(at))
+        query = select(forecasts.c.machine_id).where(forecasts.c.as_of_us == to_us(at))
         with self.database.read() as connection:
             return set(connection.execute(query).scalars())
 
     def forget(self, first: datetime, last: datetime) -> None:
         """Delete the forecasts from one moment to another that were made while the clock was ahead."""
         of_somebody = forecasts.c.machine_id.in_(select(machines.c.id))  # so that the key finds them
-        made_ahead = forecasts.c.as_of_us.between(micros(first), micros(last))
+        made_ahead = forecasts.c.as_of_us.between(to_us(first), to_us(last))
         with self.database.write() as connection:
             connection.execute(delete(forecasts).where(of_somebody, made_ahead))
 
@@ -63,9 +63,9 @@ class ForecastStore:
         query = (
             select(forecasts)
             .where(
-                forecasts.c.machine_id == machine.row,
-                forecasts.c.as_of_us >= micros(start),
-                forecasts.c.as_of_us < micros(end),
+                forecasts.c.machine_id == machine.row_id,
+                forecasts.c.as_of_us >= to_us(start),
+                forecasts.c.as_of_us < to_us(end),
             )
             .order_by(forecasts.c.as_of_us)
         )
@@ -73,7 +73,7 @@ class ForecastStore:
             return [
                 StoredForecast(
                     row.machine_id,
-                    moment(row.as_of_us),
+                    from_us(row.as_of_us),
                     row.version_id,
                     row.status,
                     row.events_seen,
@@ -86,8 +86,8 @@ class ForecastStore:
     def any_with_evidence(self, machine: Machine, *, after: datetime) -> bool:
         """Say whether a forecast made after a moment, from at least one event, is stored for a machine."""
         query = select(forecasts.c.as_of_us).where(
-            forecasts.c.machine_id == machine.row,
-            forecasts.c.as_of_us > micros(after),
+            forecasts.c.machine_id == machine.row_id,
+            forecasts.c.as_of_us > to_us(after),
             forecasts.c.events_seen > 0,
         )
         with self.database.read() as connection:

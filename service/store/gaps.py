@@ -15,8 +15,8 @@ from service.core.recording import GapRow
 from service.store.dialect import insert_rows
 from service.store.ranges import stored_in
 from service.store.tables import gaps
-from wire.acks import fold
-from wire.micros import moment
+from wire.acks import merge_ranges
+from wire.micros import from_us
 
 _COLUMNS = ("epoch_id", "first_seq", "last_seq", "machine_id", "first_us", "last_us", "reason", "received_us")
 # A gap that goes on is told again, longer; a shorter one is from before, and what was acked is never forgotten.
@@ -106,7 +106,7 @@ def gaps_between(connection: Connection, machine: Machine, start_us: int, end_us
     """Return the gaps that touch ``[start, end)``, in time order."""
     query = (
         select(gaps)
-        .where(gaps.c.machine_id == machine.row, gaps.c.last_us >= start_us, gaps.c.first_us < end_us)
+        .where(gaps.c.machine_id == machine.row_id, gaps.c.last_us >= start_us, gaps.c.first_us < end_us)
         .order_by(gaps.c.first_us)
     )
     return [_record(row) for row in connection.execute(query)]
@@ -119,7 +119,7 @@ def newest_gaps(connection: Connection, machine: Machine, start_us: int, end_us:
     """
     query = (
         select(gaps)
-        .where(gaps.c.machine_id == machine.row, gaps.c.last_us >= start_us, gaps.c.first_us < end_us)
+        .where(gaps.c.machine_id == machine.row_id, gaps.c.last_us >= start_us, gaps.c.first_us < end_us)
         .order_by(gaps.c.first_us.desc(), gaps.c.first_seq.desc())
         .limit(most)
     )
@@ -127,7 +127,7 @@ def newest_gaps(connection: Connection, machine: Machine, start_us: int, end_us:
     spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for row in rows:
         spans[row.epoch_id].append((row.first_seq, row.last_seq))
-    ranges = [(epoch, first, last) for epoch, each in spans.items() for first, last in fold(each)]
+    ranges = [(epoch, first, last) for epoch, each in spans.items() for first, last in merge_ranges(each)]
     arrived: dict[int, list[int]] = defaultdict(list)
     for epoch, seq in stored_in(connection, ranges, ("epoch_id", "seq"), most=_MOST_ARRIVED):
         arrived[epoch].append(seq)
@@ -145,4 +145,4 @@ def _within(arrived: "np.ndarray[Any, np.dtype[np.int64]]", gap: Row[Any]) -> in
 
 
 def _record(row: Row[Any]) -> GapRecord:
-    return GapRecord(moment(row.first_us), moment(row.last_us), row.first_seq, row.last_seq, row.reason)
+    return GapRecord(from_us(row.first_us), from_us(row.last_us), row.first_seq, row.last_seq, row.reason)

@@ -12,17 +12,17 @@ import numpy as np
 from service.core.candidate import Candidate, RetainedSamples
 from service.core.message import Sentence
 from service.errors import TrainingFailed
-from service.store.parcel import Parcel
+from service.store.parcel import CandidateRows
 
 MOST_BYTES: Final = 512 << 20  # of a parcel; the serving process reads it whole
 _SENTENCES: Final = ("reasons", "undecided", "notes")
 _PLACE: Final = "bytes"  # the only key of what stands for them; no row has a single cell
 
 
-def hand_over(candidate: Candidate, file: Path) -> None:
+def write(candidate: Candidate, file: Path) -> None:
     """Pack and write a candidate; its weights are in their own file already."""
     body: list[bytes] = []
-    parcel = vars(Parcel.of(candidate))
+    parcel = vars(CandidateRows.of(candidate))
     kept = {name: [one.replayed.tolist(), one.held_out.tolist()] for name, one in candidate.kept.items()}
     sentences = {name: [one.as_json() for one in parcel[name]] for name in _SENTENCES}
     told = _extract_bytes(parcel | {"kept": kept} | sentences, body)
@@ -33,7 +33,7 @@ def hand_over(candidate: Candidate, file: Path) -> None:
         opened.writelines(body)
 
 
-def take_over(file: Path) -> Parcel:
+def read(file: Path) -> CandidateRows:
     """Read what was handed over."""
     try:
         _insist_on_room(file.stat().st_size)
@@ -47,7 +47,7 @@ def take_over(file: Path) -> Parcel:
         raise TrainingFailed(f"What the training process left cannot be read: {len(body)} of {size} bytes.")
     parcel = _restore_bytes(told, body)
     moments = {name: [np.array(one, dtype=np.int64) for one in both] for name, both in parcel["kept"].items()}
-    return Parcel(
+    return CandidateRows(
         **parcel
         | {"kept": {name: RetainedSamples(*both) for name, both in moments.items()}}
         | {"targets": tuple(parcel["targets"])}

@@ -24,7 +24,7 @@ from service.store.dialect import insert_rows, now_us
 from service.store.engine import Database
 from service.store.tables import jobs, machines
 from wire.identity import MachineId
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 from wire.words import JobKind, JobState, MachineState
 
 _OPEN = jobs.c.state.in_([state.value for state in OPEN])
@@ -78,14 +78,14 @@ class JobStore:
         """Return the machine's open job, a new one if it has none."""
         with self.database.write() as connection:
             record_request(connection, action="refresh", subject=str(machine.id))
-            return open_job(connection, machine.row, kind, state, at=at)
+            return open_job(connection, machine.row_id, kind, state, at=at)
 
-    def ready(self, job: Job) -> None:
+    def queue(self, job: Job) -> None:
         """Put a job that was collecting into the queue."""
         with self.database.write() as connection:
             changed = connection.execute(
                 update(jobs)
-                .where(jobs.c.id == job.number, jobs.c.state == JobState.COLLECTING.value)
+                .where(jobs.c.id == job.id, jobs.c.state == JobState.COLLECTING.value)
                 .values(
                     state=JobState.QUEUED.value, progress=json.dumps(Progress("queued").as_json()), message=None
                 )
@@ -93,10 +93,10 @@ class JobStore:
             if changed.rowcount:
                 _set_machine(connection, job, MachineState.LEARNING)
 
-    def tell(self, job: Job, message: Message, state: MachineState) -> None:
+    def set_message(self, job: Job, message: Message, state: MachineState) -> None:
         """Note what a collecting job waits for, and how its machine is."""
         with self.database.write() as connection:
-            still = and_(jobs.c.id == job.number, jobs.c.state == JobState.COLLECTING.value)
+            still = and_(jobs.c.id == job.id, jobs.c.state == JobState.COLLECTING.value)
             if connection.execute(update(jobs).where(still).values(message=message.encoded())).rowcount:
                 _set_machine(connection, job, state)
 
@@ -129,7 +129,7 @@ class JobStore:
                     lease_us=clock_us + _us(lease),
                     attempt=jobs.c.attempt + 1,
                     cut_off=jobs.c.cut_off + int(bool(running)),
-                    started_us=func.coalesce(jobs.c.started_us, micros(now)),
+                    started_us=func.coalesce(jobs.c.started_us, to_us(now)),
                     progress=json.dumps(Progress("starting").as_json()),
                     message=None,
                 )
@@ -141,10 +141,10 @@ class JobStore:
     def renew(self, job: Job, progress: Progress, *, lease: timedelta) -> None:
         """Tell how far a job is and hold it for longer, or raise :class:`LeaseLost`."""
         with self.database.write() as connection:
-            hold(connection, job)
+            check_lease(connection, job)
             connection.execute(
                 update(jobs)
-                .where(jobs.c.id == job.number)
+                .where(jobs.c.id == job.id)
                 .values(lease_us=now_us(connection) + _us(lease), progress=json.dumps(progress.as_json()))
             )
 
@@ -152,14 +152,14 @@ class JobStore:
         """Give a job back unfinished, so that whoever comes next takes it up at once."""
         values = {"state": JobState.QUEUED.value, "owner": None, "lease_us": None, "message": why.encoded()}
         with self.database.write() as connection:
-            hold(connection, job)
+            check_lease(connection, job)
             more = jobs.c.cut_off + int(cut_off)
-            connection.execute(update(jobs).where(jobs.c.id == job.number).values(cut_off=more, **values))
+            connection.execute(update(jobs).where(jobs.c.id == job.id).values(cut_off=more, **values))
 
     def fail(self, job: Job, message: Message, *, now: datetime, plant_now: datetime) -> None:
         """End a job that nothing came of; its machine says why."""
         with self.database.write() as connection:
-            hold(connection, job)
+            check_lease(connection, job)
             close_job(connection, job, JobState.FAILED, at=now, plant_at=plant_now, message=message)
             # A machine that was live before a refresh failed is no worse than it was.
             state = MachineState.FAILED if job.kind is JobKind.ENROL else MachineState.LIVE
@@ -191,7 +191,7 @@ def _alone(connection: Connection) -> bool:
 def open_job(connection: Connection, machine: int, kind: JobKind, state: JobState, *, at: datetime) -> Job:
     """Return a machine's open job inside a transaction, a new one if it has none."""
     progress = json.dumps(Progress("waiting").as_json())
-    row = (machine, kind.value, state.value, micros(at), 0, 0, progress)
+    row = (machine, kind.value, state.value, to_us(at), 0, 0, progress)
     insert_rows(connection, jobs, _COLUMNS, [row])
     return _job(connection.execute(_jobs().where(jobs.c.machine_id == machine, _OPEN)).one())
 
@@ -203,15 +203,15 @@ def latest_job(connection: Connection, machine: int) -> Job | None:
     return _job(row) if row else None
 
 
-def hold(connection: Connection, job: Job) -> None:
+def check_lease(connection: Connection, job: Job) -> None:
     """Make sure inside a transaction that the job is still its worker's, or raise :class:`LeaseLost`.
 
     A lease that has run out is lost only once somebody else has taken the job up, which raises its attempt.
     """
-    query = select(jobs.c.attempt, jobs.c.owner, jobs.c.state).where(jobs.c.id == job.number)
+    query = select(jobs.c.attempt, jobs.c.owner, jobs.c.state).where(jobs.c.id == job.id)
     row = connection.execute(query.with_for_update()).one_or_none()
     if row is None or tuple(row) != (job.attempt, job.owner, JobState.RUNNING.value):
-        raise LeaseLost(f"Job {job.number} is no longer this worker's: it was cancelled, or taken up by another.")
+        raise LeaseLost(f"Job {job.id} is no longer this worker's: it was cancelled, or taken up by another.")
 
 
 def close_job(
@@ -227,23 +227,23 @@ def close_job(
     """End a job inside a transaction."""
     values: dict[str, Any] = {
         "state": state.value,
-        "finished_us": micros(at),
-        "finished_plant_us": micros(plant_at),
+        "finished_us": to_us(at),
+        "finished_plant_us": to_us(plant_at),
         "owner": None,
         "lease_us": None,
         "message": message.encoded() if message else None,
         "version_id": version,
         "progress": json.dumps(Progress("done").as_json()),
     }
-    connection.execute(update(jobs).where(jobs.c.id == job.number).values(**values))
+    connection.execute(update(jobs).where(jobs.c.id == job.id).values(**values))
 
 
 def cancel_jobs(connection: Connection, machine: int, *, at: datetime, plant_at: datetime, why: Message) -> None:
     """End a machine's open jobs inside a transaction; a worker at one of them finds its lease lost."""
     values = {
         "state": JobState.CANCELLED.value,
-        "finished_us": micros(at),
-        "finished_plant_us": micros(plant_at),
+        "finished_us": to_us(at),
+        "finished_plant_us": to_us(plant_at),
         "message": why.encoded(),
         "lease_us": None,
         "progress": json.dumps(Progress("done").as_json()),
@@ -267,17 +267,17 @@ def _jobs() -> Select[Any]:
 
 def _job(row: Row[Any]) -> Job:
     return Job(
-        number=row.id,
+        id=row.id,
         machine=MachineId(row.site, row.machine),
         kind=JobKind(row.kind),
         state=JobState(row.state),
-        created_at=moment(row.created_us),
+        created_at=from_us(row.created_us),
         started_at=_moment(row.started_us),
         finished_at=_moment(row.finished_us),
         finished_plant_at=_moment(row.finished_plant_us),
         owner=row.owner,
         attempt=row.attempt,
-        cut_off=row.cut_off,
+        interruptions=row.cut_off,
         progress=Progress(**json.loads(row.progress)),
         message=decoded(row.message),
         version=row.version_id,
@@ -285,4 +285,4 @@ def _job(row: Row[Any]) -> Job:
 
 
 def _moment(at_us: int | None) -> datetime | None:
-    return None if at_us is None else moment(at_us)
+    return None if at_us is None else from_us(at_us)

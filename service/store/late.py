@@ -26,7 +26,7 @@ _at_us = attrgetter("at_us")
 _LATE = "SELECT late FROM scored WHERE machine_id = :machine"
 
 
-def note_late(connection: Connection, recording: EventWrite, *, stored: int) -> None:
+def invalidate_scores(connection: Connection, recording: EventWrite, *, stored: int) -> None:
     """Mark inside a commit all outcomes that its events and gaps may change; ordinary ones cost one look.
 
     An event changes what came in its own horizons, and what the evidence and the base rate said in all later
@@ -44,7 +44,7 @@ def note_late(connection: Connection, recording: EventWrite, *, stored: int) -> 
             connection.execute(_MARK, {"machine": machine, "at": at_us})
 
 
-def open_scoring(connection: Connection, machine: int, through_us: int) -> int:
+def begin_scoring(connection: Connection, machine: int, through_us: int) -> int:
     """Say that a machine's forecasts are about to be scored up to a moment; return the count to close with."""
     _pass_gate(connection, "pg_advisory_xact_lock")
     connection.execute(_OPEN, {"machine": machine, "through": through_us})

@@ -33,10 +33,10 @@ class WriterLock:
             )
             raise DatabaseInUse(message, holder.get("url"), holder.get("certificate")) from None
         self._file = file
-        self.announce(None)
+        self.write_address(None)
         return self
 
-    def announce(self, url: str | None, certificate: Path | None = None) -> None:
+    def write_address(self, url: str | None, certificate: Path | None = None) -> None:
         """Leave the address at which the holder can be asked to do things, and the certificate it shows there."""
         if self._file is not None:
             shown = None if certificate is None else str(certificate.resolve())

@@ -13,7 +13,7 @@ from service.store.dialect import insert_rows, upsert
 from service.store.engine import Database
 from service.store.tables import agents, knocks, machines
 from wire.identity import MachineId
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 from wire.state import Note
 from wire.words import MachineState
 
@@ -80,7 +80,7 @@ class MachineStore:
 
     def agents_with_notes(self, since: datetime) -> dict[MachineId, Agent]:
         """Return the agents that had a row they could not read, a warning or a rival at or after a moment."""
-        since_us = micros(since)
+        since_us = to_us(since)
         noted = [agents.c[name] >= since_us for name in ("last_skipped_us", "warning_us", "rival_us")]
         query = (
             select(machines.c.site, machines.c.machine, agents)
@@ -94,15 +94,15 @@ class MachineStore:
     def agent(self, machine: Machine) -> Agent | None:
         """Return how one machine's agent was when last heard."""
         with self.database.read() as connection:
-            row = connection.execute(select(agents).where(agents.c.machine_id == machine.row)).one_or_none()
+            row = connection.execute(select(agents).where(agents.c.machine_id == machine.row_id)).one_or_none()
         return _agent(row) if row else None
 
-    def knocks(self) -> list[UnregisteredMachine]:
+    def unregistered(self) -> list[UnregisteredMachine]:
         """Return who speaks on a topic of a machine that is not registered, most recent first."""
         with self.database.read() as connection:
             rows = connection.execute(select(knocks).order_by(knocks.c.last_us.desc()))
             return [
-                UnregisteredMachine(MachineId(row.site, row.machine), moment(row.first_us), moment(row.last_us))
+                UnregisteredMachine(MachineId(row.site, row.machine), from_us(row.first_us), from_us(row.last_us))
                 for row in rows
             ]
 
@@ -110,7 +110,7 @@ class MachineStore:
         """Return the latest plant time that the store knows of: an event, a sign of life or a forecast."""
         with self.database.read() as connection:
             moments = [at for query in _LATEST if (at := connection.execute(query).scalar()) is not None]
-        return moment(max(moments)) if moments else None
+        return from_us(max(moments)) if moments else None
 
 
 def update_last_seen(
@@ -127,9 +127,9 @@ def update_last_seen(
 def _life(connection: Connection, row: int, agent: Agent | None, at_us: int) -> tuple[Any, ...]:
     if agent is None:
         return (row, at_us, at_us, True, *[None] * (len(_TOLD) - 1))
-    at_us = micros(agent.heard_at)
+    at_us = to_us(agent.last_seen_at)
     epoch = agent.epoch.hex if agent.epoch and connection.dialect.name == "sqlite" else agent.epoch
-    state_us = micros(agent.state_at) if agent.state_at else at_us
+    state_us = to_us(agent.state_at) if agent.state_at else at_us
     told = (agent.online, agent.version, epoch, agent.spooled, agent.skew_ms, state_us, agent.skipped)
     return (row, at_us, at_us, *told, *_note_columns(agent.last_skipped), *_note_columns(agent.warning))
 
@@ -143,12 +143,12 @@ def record_rivals(connection: Connection, rivals: Mapping[int, Note]) -> None:
 
 
 def _note_columns(note: Note | None) -> tuple[str | None, int | None]:
-    return (None, None) if note is None else (note.text, micros(note.at))
+    return (None, None) if note is None else (note.text, to_us(note.at))
 
 
 def _note(text: str | None, at_us: int | None) -> Note | None:
     # Not judged again: whatever stands in the database is shown, as text.
-    return None if text is None or at_us is None else Note.model_construct(text=text, at=moment(at_us))
+    return None if text is None or at_us is None else Note.model_construct(text=text, at=from_us(at_us))
 
 
 def record_unregistered(connection: Connection, knocking: Collection[MachineId], at_us: int, *, most: int) -> int:
@@ -178,27 +178,27 @@ def _forget_oldest_knocks(connection: Connection, most: int) -> int:
 
 def _machine(row: Row[Any]) -> Machine:
     return Machine(
-        row=row.id,
+        row_id=row.id,
         id=MachineId(row.site, row.machine),
         name=row.name,
         time_zone=row.time_zone,
-        registered_at=moment(row.registered_us),
+        registered_at=from_us(row.registered_us),
         state=MachineState(row.state),
         reason=decoded(row.reason),
-        learned_at=moment(row.learned_us) if row.learned_us is not None else None,
+        learned_at=from_us(row.learned_us) if row.learned_us is not None else None,
     )
 
 
 def _agent(row: Row[Any]) -> Agent:
     return Agent(
         online=row.online,
-        heard_at=moment(row.heard_us),
+        last_seen_at=from_us(row.heard_us),
         version=row.agent,
         epoch=row.epoch,
         spooled=row.spooled,
         skew_ms=row.skew_ms,
-        since=moment(row.since_us) if row.since_us is not None else None,
-        state_at=moment(row.state_us) if row.state_us is not None else None,
+        since=from_us(row.since_us) if row.since_us is not None else None,
+        state_at=from_us(row.state_us) if row.state_us is not None else None,
         skipped=row.skipped or 0,
         last_skipped=_note(row.last_skipped, row.last_skipped_us),
         warning=_note(row.warning, row.warning_us),

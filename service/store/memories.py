@@ -15,7 +15,7 @@ from service.core.windows import WindowSet
 from service.errors import ChampionChanged, Unavailable
 from service.store.arrays import FLOAT32, INT32
 from service.store.engine import Database
-from service.store.parcel import Parcel, RowValues
+from service.store.parcel import CandidateRows, RowValues
 from service.store.tables import machines, memories, samples, tasks
 from wire.words import MachineState
 
@@ -26,7 +26,7 @@ class MemoryStore:
 
     database: Database
 
-    def of(self, version: int) -> Memory:
+    def get(self, version: int) -> Memory:
         """Return a version's memory without the machines that have been retired since."""
         learned = (
             select(tasks, machines.c.site, machines.c.machine)
@@ -60,7 +60,7 @@ class MemoryStore:
         )
 
 
-def write_memory(connection: Connection, parcel: Parcel, *, version: int, rows: Mapping[str, int]) -> None:
+def write_memory(connection: Connection, parcel: CandidateRows, *, version: int, rows: Mapping[str, int]) -> None:
     """Write a new version's memory inside a transaction; ``rows`` are the machines' short numbers.
 
     Of older machines only the choice is written, of the new one its windows too.
@@ -82,7 +82,7 @@ def write_memory(connection: Connection, parcel: Parcel, *, version: int, rows: 
     _write_tasks(connection, parcel, version=version, rows=rows)
 
 
-def _write_tasks(connection: Connection, parcel: Parcel, *, version: int, rows: Mapping[str, int]) -> None:
+def _write_tasks(connection: Connection, parcel: CandidateRows, *, version: int, rows: Mapping[str, int]) -> None:
     query = select(tasks).where(tasks.c.version_id == parcel.parent)
     before = {row.machine_id: row for row in connection.execute(query)}
     known = [before[rows[machine]] for machine in parcel.kept]

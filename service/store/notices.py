@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, Row, Select, or_, select, update
 
-from service.core.notice import Changes, Notification, NotificationQuery
+from service.core.notice import Notification, NotificationChanges, NotificationQuery
 from service.core.webhook import Webhook
 from service.store.dialect import insert_rows
 from service.store.engine import Database
@@ -16,7 +16,7 @@ from service.store.fence import absent
 from service.store.tables import acknowledgements, deliveries, machines, notices
 from service.store.webhooks import all_webhooks
 from wire.identity import MachineId
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 from wire.words import MachineState, NotificationEnd
 
 _ROWS = select(notices, machines.c.site, machines.c.machine).join_from(notices, machines)
@@ -41,19 +41,19 @@ class NotificationStore:
     database: Database
     new_key: Callable[[], UUID] = uuid4
 
-    def live(self, chosen: Collection[int], since: datetime) -> list[Notification]:
+    def current(self, chosen: Collection[int], since: datetime) -> list[Notification]:
         """Return what decides about new notices: those open, those not rearmed, those rearmed since.
 
         Only of the machines in these rows, because a large fleet has many, and of all that were let go.
         """
-        concerned = or_(notices.c.rearmed_us.is_(None), notices.c.rearmed_us > micros(since))
+        concerned = or_(notices.c.rearmed_us.is_(None), notices.c.rearmed_us > to_us(since))
         query = _ROWS.where(concerned).order_by(notices.c.id)
         if len(chosen) <= _NAMED:
             retired = machines.c.state == MachineState.RETIRED.value
             query = query.where(or_(notices.c.machine_id.in_(list(chosen)), retired))
         return self._all(query)
 
-    def write(self, changes: Changes, *, at: datetime, wall: datetime) -> int:
+    def write(self, changes: NotificationChanges, *, at: datetime, wall: datetime) -> int:
         """Write changes in one transaction; return how many notices were really opened.
 
         A notice that another process has opened meanwhile is left alone, and so is one closed already.
@@ -63,8 +63,8 @@ class NotificationStore:
             for number, end in changes.closed:
                 _close(connection, number, end, at=at, wall=wall)
             for chosen, values, table in (
-                (changes.rearmed, {"rearmed_us": micros(at)}, notices),
-                (changes.calmed, {"ended_us": micros(at)}, acknowledgements),
+                (changes.rearmed, {"rearmed_us": to_us(at)}, notices),
+                (changes.ended_acks, {"ended_us": to_us(at)}, acknowledgements),
             ):
                 for number in chosen:
                     connection.execute(update(table).where(table.c.id == number).values(**values))
@@ -93,17 +93,17 @@ class NotificationStore:
         self, connection: Connection, machine: int, notice: Notification, told: list[Webhook], wall: datetime
     ) -> int:
         row = (
-            machine, notice.code, notice.text, notice.severity, micros(notice.as_of), micros(notice.horizon_end),
-            notice.probability, notice.threshold, notice.model_version, micros(notice.opened_at),
+            machine, notice.code, notice.text, notice.severity, to_us(notice.as_of), to_us(notice.horizon_end),
+            notice.probability, notice.threshold, notice.model_version, to_us(notice.opened_at),
         )  # fmt: skip
         if absent(connection, [machine]) or not insert_rows(connection, notices, _COLUMNS, [row]):
             return 0
         of_code = (notices.c.machine_id == machine, notices.c.code == notice.code, notices.c.closed_us.is_(None))
         number = connection.execute(select(notices.c.id).where(*of_code)).scalar_one()
-        now = micros(wall)
+        now = to_us(wall)
         for webhook in told:
             if webhook.wants(notice.machine, notice.severity):
-                values = (number, webhook.number, self.new_key(), now, 0, now)
+                values = (number, webhook.id, self.new_key(), now, 0, now)
                 connection.execute(deliveries.insert().values(**dict(zip(_DELIVERY, values, strict=True))))
         return 1
 
@@ -115,29 +115,29 @@ class NotificationStore:
 def notification_from_row(row: Row[Any]) -> Notification:
     """Return a notice from its row, its machine's names beside it."""
     return Notification(
-        number=row.id,
+        id=row.id,
         machine=MachineId(row.site, row.machine),
         code=row.code,
         text=row.text,
         severity=row.severity,
-        as_of=moment(row.as_of_us),
-        horizon_end=moment(row.horizon_end_us),
+        as_of=from_us(row.as_of_us),
+        horizon_end=from_us(row.horizon_end_us),
         probability=row.probability,
         threshold=row.threshold,
         model_version=row.model_version,
-        opened_at=moment(row.opened_us),
-        closed_at=moment(row.closed_us) if row.closed_us is not None else None,
+        opened_at=from_us(row.opened_us),
+        closed_at=from_us(row.closed_us) if row.closed_us is not None else None,
         ended=NotificationEnd(row.ended) if row.ended is not None else None,
-        rearmed_at=moment(row.rearmed_us) if row.rearmed_us is not None else None,
+        rearmed_at=from_us(row.rearmed_us) if row.rearmed_us is not None else None,
     )
 
 
 def _close(connection: Connection, number: int, end: NotificationEnd, *, at: datetime, wall: datetime) -> None:
-    rearmed = None if end is NotificationEnd.CAME else micros(at)
-    values = {"closed_us": micros(at), "ended": end.value, "rearmed_us": rearmed}
+    rearmed = None if end is NotificationEnd.CAME else to_us(at)
+    values = {"closed_us": to_us(at), "ended": end.value, "rearmed_us": rearmed}
     still = (notices.c.id == number, notices.c.closed_us.is_(None))
     changed = connection.execute(update(notices).where(*still).values(**values))
     if changed.rowcount and end in _NO_LONGER_TOLD:
         waiting = (deliveries.c.notice_id == number, deliveries.c.next_try_us.is_not(None))
-        given_up = {"next_try_us": None, "given_up_us": micros(wall), "answer": _NO_LONGER_TOLD[end]}
+        given_up = {"next_try_us": None, "given_up_us": to_us(wall), "answer": _NO_LONGER_TOLD[end]}
         connection.execute(update(deliveries).where(*waiting).values(**given_up))

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sqlalchemy import Row, bindparam, select, text
 
 from service.core.machine import Machine
-from service.core.outcome import Measure, Outcome, PendingForecast, ScoredForecast
-from service.core.scoring import Sheet
+from service.core.outcome import Outcome, PendingForecast, ScoredForecast, ScoringSpec
+from service.core.scoring import ScoreTable
 from service.store.dialect import insert_rows
 from service.store.engine import Database
-from service.store.late import open_scoring, was_invalidated
+from service.store.late import begin_scoring, was_invalidated
 from service.store.tables import outcomes, version_measures
-from wire.micros import micros
+from wire.micros import to_us
 
 _FLOAT32, _CODES = np.dtype("<f4"), np.dtype("<i8")
 _CAME, _PERSISTED, _ANNOUNCED = 1, 2, 4
@@ -84,23 +84,23 @@ class OutcomeStore:
 
     database: Database
 
-    def unmeasured(self) -> list[int]:
+    def versions_without_spec(self) -> list[int]:
         """Return the versions that have served and whose measure is not kept yet."""
         with self.database.read() as connection:
             return sorted(connection.execute(_UNMEASURED).scalars())
 
-    def save_spec(self, measure: Measure) -> None:
+    def save_spec(self, measure: ScoringSpec) -> None:
         """Keep what scoring needs of a version; the first to be kept stays."""
         codes, thresholds = measure.codes.astype(_CODES), measure.thresholds.astype(_FLOAT32)
         row = (measure.version, measure.lookback_us, measure.horizon_us, codes.tobytes(), thresholds.tobytes())
         with self.database.write() as connection:
             insert_rows(connection, version_measures, _MEASURES, [row])
 
-    def measures(self) -> dict[int, Measure]:
+    def specs(self) -> dict[int, ScoringSpec]:
         """Return what is kept of every version."""
         with self.database.read() as connection:
             return {
-                row.version_id: Measure(
+                row.version_id: ScoringSpec(
                     row.version_id,
                     row.lookback_us,
                     row.horizon_us,
@@ -115,11 +115,11 @@ class OutcomeStore:
 
         ``longest_us`` is the longest horizon of any version.
         """
-        values = {"machine": machine.row, "closed": micros(closed), "longest": longest_us, "limit": limit}
+        values = {"machine": machine.row_id, "closed": to_us(closed), "longest": longest_us, "limit": limit}
         with self.database.read() as connection:
             rows = connection.execute(_CLOSED, values).fetchall()
             due = [PendingForecast(row.as_of_us, row.version_id, _floats(row.probabilities)) for row in rows]
-            again = connection.execute(_STALE, {"machine": machine.row, "limit": limit - len(due)})
+            again = connection.execute(_STALE, {"machine": machine.row_id, "limit": limit - len(due)})
             return due + [
                 PendingForecast(
                     row.as_of_us,
@@ -132,39 +132,39 @@ class OutcomeStore:
                 for row in again
             ]
 
-    def open(self, machine: Machine, through_us: int) -> int:
+    def begin(self, machine: Machine, through_us: int) -> int:
         """Say that horizons up to a moment are about to be scored; return what ``add`` wants to know."""
         with self.database.write() as connection:
-            return open_scoring(connection, machine.row, through_us)
+            return begin_scoring(connection, machine.row_id, through_us)
 
     def add(self, machine: Machine, made: Sequence[Outcome], *, opened: int, at: datetime) -> None:
         """Store outcomes; if events came too late to be in them, they stay due."""
         with self.database.write() as connection:
-            stale = int(was_invalidated(connection, machine.row, opened))
+            stale = int(was_invalidated(connection, machine.row_id, opened))
             rows = [
                 (
-                    machine.row,
+                    machine.row_id,
                     one.as_of_us,
                     one.horizon_end_us,
                     one.events_came,
-                    one.unheard,
+                    one.unobserved,
                     _marks(one),
                     one.base_rate.astype(_FLOAT32).tobytes(),
-                    micros(at),
-                    one.revised,
+                    to_us(at),
+                    one.revision_count,
                     stale,
                 )
                 for one in made
             ]
             insert_rows(connection, outcomes, _COLUMNS, rows, on_conflict=_REPLACE)
 
-    def sheets(
+    def score_tables(
         self, machine: Machine, start: datetime, end: datetime, *, status: str | None = None
-    ) -> list[Sheet]:
+    ) -> list[ScoreTable]:
         """Return the outcomes of a machine's forecasts made in ``[start, end)``, one sheet for each version."""
-        values = {"machine": machine.row, "since": micros(start), "until": micros(end)}
+        values = {"machine": machine.row_id, "since": to_us(start), "until": to_us(end)}
         sql = _SPAN if status is None else _SPAN + " AND f.status = :status"
-        measures = self.measures()
+        measures = self.specs()
         with self.database.read() as connection:
             rows = connection.execute(text(sql), values if status is None else values | {"status": status})
             by_version = groupby(sorted(map(tuple, rows), key=itemgetter(0, 1)), key=itemgetter(0))
@@ -172,22 +172,22 @@ class OutcomeStore:
 
     def page(self, machine: Machine, start: datetime, end: datetime, *, limit: int) -> list[ScoredForecast]:
         """Return the last scored forecasts that were made in ``[start, end)``, newest first."""
-        values = {"machine": machine.row, "since": micros(start), "until": micros(end), "limit": limit}
-        measures = self.measures()
+        values = {"machine": machine.row_id, "since": to_us(start), "until": to_us(end), "limit": limit}
+        measures = self.specs()
         with self.database.read() as connection:
             return [_scored(row, measures[row.version_id]) for row in connection.execute(_PAGE, values)]
 
-    def waiting(self, machines: Sequence[Machine], start: datetime, end: datetime, *, closed: datetime) -> int:
+    def pending(self, machines: Sequence[Machine], start: datetime, end: datetime, *, closed: datetime) -> int:
         """Return how many forecasts of ``[start, end)`` whose horizon ended by ``closed`` have no outcome."""
-        values = {"machines": [machine.row for machine in machines], "since": micros(start), "until": micros(end)}
+        values = {"machines": [machine.row_id for machine in machines], "since": to_us(start), "until": to_us(end)}
         with self.database.read() as connection:
             known = connection.execute(_KNOWN, values).scalar_one()
-            made = connection.execute(_MADE, values | {"closed": micros(closed)}).scalar_one()
+            made = connection.execute(_MADE, values | {"closed": to_us(closed)}).scalar_one()
         return max(int(made) - int(known), 0)
 
 
 def _marks(outcome: Outcome) -> bytes:
-    marks = outcome.came * _CAME + outcome.persisted * _PERSISTED + outcome.announced * _ANNOUNCED
+    marks = outcome.occurred * _CAME + outcome.persisted * _PERSISTED + outcome.predicted * _ANNOUNCED
     return bytes(marks.astype(np.uint8))
 
 
@@ -195,13 +195,13 @@ def _floats(stored: bytes) -> NDArray[np.float32]:
     return np.frombuffer(stored, dtype=_FLOAT32)
 
 
-def _sheet(measure: Measure, rows: list[tuple[Any, ...]]) -> Sheet:
+def _sheet(measure: ScoringSpec, rows: list[tuple[Any, ...]]) -> ScoreTable:
     """Put rows that are in time order side by side; arrays are joined as bytes, never looked at one by one."""
     versions, at, status, unheard, revised, stored_marks, stored_rates, stored_said = zip(*rows, strict=True)
     shape = (len(rows), len(measure.codes))
     marks = np.frombuffer(b"".join(stored_marks), dtype=np.uint8).reshape(shape)
     rates = _floats(b"".join(stored_rates)).reshape(shape)
-    return Sheet(
+    return ScoreTable(
         codes=measure.codes,
         version=np.array(versions, dtype=np.int64),
         at=np.array(at, dtype=np.int64),
@@ -218,7 +218,7 @@ def _sheet(measure: Measure, rows: list[tuple[Any, ...]]) -> Sheet:
     )
 
 
-def _scored(row: Row[Any], measure: Measure) -> ScoredForecast:
+def _scored(row: Row[Any], measure: ScoringSpec) -> ScoredForecast:
     marks = np.frombuffer(row.marks, dtype=np.uint8)
     outcome = Outcome(
         row.as_of_us,

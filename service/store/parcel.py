@@ -9,16 +9,16 @@ import numpy as np
 
 from forecasting import history
 from service.core.candidate import Candidate, RetainedSamples
-from service.core.exam import Exam, Marks
+from service.core.exam import EvaluationResult, HoldoutSet
 from service.core.message import Sentence
 from service.core.windows import WindowSet
-from service.store.arrays import FLOAT32, INT32, packed, squeezed, windows_to_bytes
+from service.store.arrays import FLOAT32, INT32, compress, to_bytes, windows_to_bytes
 
 RowValues = dict[str, Any]  # of a row, without those that only the database can know
 
 
 @dataclass(frozen=True, eq=False)
-class Parcel:
+class CandidateRows:
     """What ``Candidate`` says, in cells: plain values and bytes."""
 
     machine: str
@@ -39,7 +39,7 @@ class Parcel:
     report: dict[str, Any]
 
     @classmethod
-    def of(cls, candidate: Candidate) -> "Parcel":
+    def of(cls, candidate: Candidate) -> "CandidateRows":
         """Pack a candidate."""
         task = candidate.task
         return cls(
@@ -69,18 +69,18 @@ def _samples(windows: WindowSet) -> list[RowValues]:
         {
             "at_us": int(windows.at[place]),
             "features": history.VERSION,
-            "codes": packed(windows.codes[seen], INT32),
-            "counts": packed(windows.counts[place][seen], INT32),
-            "outcomes": packed(windows.codes[windows.outcomes[place]], INT32),
-            "tracked": packed(windows.tracked[remembered[place]], INT32),
-            "history": packed(windows.history[place][remembered[place]], FLOAT32),
-            "context": packed(windows.context[place], FLOAT32),
+            "codes": to_bytes(windows.codes[seen], INT32),
+            "counts": to_bytes(windows.counts[place][seen], INT32),
+            "outcomes": to_bytes(windows.codes[windows.outcomes[place]], INT32),
+            "tracked": to_bytes(windows.tracked[remembered[place]], INT32),
+            "history": to_bytes(windows.history[place][remembered[place]], FLOAT32),
+            "context": to_bytes(windows.context[place], FLOAT32),
         }
         for place, seen in enumerate(windows.counts > 0)
     ]
 
 
-def _exam(exam: Exam) -> RowValues:
+def _exam(exam: HoldoutSet) -> RowValues:
     return {
         "features": history.VERSION,
         "base_rate": json.dumps(dict(exam.base_rate)),
@@ -88,11 +88,11 @@ def _exam(exam: Exam) -> RowValues:
     }
 
 
-def _marks(marks: Marks) -> RowValues:
+def _marks(marks: EvaluationResult) -> RowValues:
     return {
         "average_precision": marks.average_precision,
         "brier_skill": marks.brier_skill,
         "macro_f1": marks.macro_f1,
         "by_code": json.dumps(marks.by_code),
-        "probabilities": squeezed(marks.probabilities),
+        "probabilities": compress(marks.probabilities),
     }

@@ -16,9 +16,9 @@ from sqlalchemy import Connection, text
 from service.core.recording import IN_TIME, EventRow
 from service.store.advisory import Advisory
 from service.store.engine import Database
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
-_DAY_US = micros(datetime(1970, 1, 2, tzinfo=UTC))
+_DAY_US = to_us(datetime(1970, 1, 2, tzinfo=UTC))
 _DECEMBER = 12
 _LOCK = text("SELECT pg_advisory_xact_lock(:key)")
 _MADE = text(
@@ -81,7 +81,7 @@ class Months:
 def months_of(moments: Iterable[int]) -> set[Month]:
     """Return the months that moments, in microseconds, lie in."""
     days = {at_us // _DAY_US for at_us in moments}  # far fewer than moments
-    return {Month(day.year, day.month) for day in (moment(number * _DAY_US) for number in days)}
+    return {Month(day.year, day.month) for day in (from_us(number * _DAY_US) for number in days)}
 
 
 def make(connection: Connection, months: Iterable[Month]) -> None:
@@ -94,7 +94,7 @@ def make(connection: Connection, months: Iterable[Month]) -> None:
         return
     connection.execute(_LOCK, {"key": Advisory.MONTHS.value})
     for month in sorted(wanted - set(made(connection))):  # asked again: others may have made some meanwhile
-        names = {"table": month.table, "start": micros(month.start), "end": micros(month.next.start)}
+        names = {"table": month.table, "start": to_us(month.start), "end": to_us(month.next.start)}
         for statement in _MAKE:
             connection.exec_driver_sql(statement.format(**names))
 

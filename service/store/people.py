@@ -10,14 +10,14 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from service.core.people import Key, Session, User
+from service.core.people import ApiKey, Session, User
 from service.core.principal import Sites
 from service.core.secret import Token, digest
 from service.errors import Conflict, NotFound
-from service.store.audit import note
+from service.store.audit import record
 from service.store.engine import Database
 from service.store.tables import keys, sessions, users
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 from wire.words import Role
 
 _SESSIONS = select(
@@ -63,7 +63,7 @@ class UserStore:
             "sites": _written(user.sites),
             "password": user.password,
             "must_change": user.must_change,
-            "created_us": micros(user.created_at),
+            "created_us": to_us(user.created_at),
         }
         with self.database.write() as connection:
             if _find(connection, user.name) is not None:
@@ -92,7 +92,7 @@ class UserStore:
         with self.database.write() as connection:
             values = {"role": role.value, "sites": _written(sites)}
             with _an_admin_stays(connection):
-                connection.execute(update(users).where(users.c.id == user.number).values(**values))
+                connection.execute(update(users).where(users.c.id == user.id).values(**values))
             told = f"{role.value} of {_told(sites)}, was {user.role.value} of {_told(user.sites)}"
             _note(connection, at, who, "change user", f"user {user.name}", told)
         return self.get(user.name)
@@ -103,24 +103,24 @@ class UserStore:
         """Give a user another password and end all their sessions but the one in the row ``keep``."""
         with self.database.write() as connection:
             values = {"password": password, "must_change": must_change}
-            connection.execute(update(users).where(users.c.id == user.number).values(**values))
-            others = (sessions.c.user_id == user.number, sessions.c.id != (keep or 0))
+            connection.execute(update(users).where(users.c.id == user.id).values(**values))
+            others = (sessions.c.user_id == user.id, sessions.c.id != (keep or 0))
             connection.execute(delete(sessions).where(*others))
             action = "give one-time password" if must_change else "change password"
             _note(connection, at, who, action, f"user {user.name}", None)
 
     def rehash(self, user: User, password: str) -> None:
         """Keep the same password under today's cost; nobody need hear of it."""
-        still = (users.c.id == user.number, users.c.password == user.password)
+        still = (users.c.id == user.id, users.c.password == user.password)
         with self.database.write() as connection:
             connection.execute(update(users).where(*still).values(password=password))
 
     def remove(self, user: User, *, at: datetime, who: str) -> None:
         """Forget a user and end their sessions; never the last who may do everything."""
         with self.database.write() as connection:
-            connection.execute(delete(sessions).where(sessions.c.user_id == user.number))
+            connection.execute(delete(sessions).where(sessions.c.user_id == user.id))
             with _an_admin_stays(connection):
-                connection.execute(delete(users).where(users.c.id == user.number))
+                connection.execute(delete(users).where(users.c.id == user.id))
             _note(connection, at, who, "remove user", f"user {user.name}", None)
 
 
@@ -135,16 +135,16 @@ class SessionStore:
         row = {
             "prefix": token.prefix,
             "digest": digest(token.secret),
-            "user_id": user.number,
-            "created_us": micros(at),
-            "seen_us": micros(at),
-            "expires_us": micros(expires),
+            "user_id": user.id,
+            "created_us": to_us(at),
+            "seen_us": to_us(at),
+            "expires_us": to_us(expires),
             "origin": origin,
         }
         with self.database.write() as connection:
-            connection.execute(delete(sessions).where(sessions.c.expires_us <= micros(at)))
+            connection.execute(delete(sessions).where(sessions.c.expires_us <= to_us(at)))
             connection.execute(insert(sessions).values(**row))
-            connection.execute(update(users).where(users.c.id == user.number).values(signed_in_us=micros(at)))
+            connection.execute(update(users).where(users.c.id == user.id).values(signed_in_us=to_us(at)))
             _note(connection, at, user.name, "sign in", f"user {user.name}", None)
             found = _session(connection, token.prefix)
         if found is None:
@@ -159,7 +159,7 @@ class SessionStore:
     def touch(self, session: int, *, at: datetime) -> None:
         """Note that somebody asked in a session."""
         with self.database.write() as connection:
-            connection.execute(update(sessions).where(sessions.c.id == session).values(seen_us=micros(at)))
+            connection.execute(update(sessions).where(sessions.c.id == session).values(seen_us=to_us(at)))
 
     def end(self, session: int, *, at: datetime, who: str) -> None:
         """Sign out."""
@@ -174,23 +174,23 @@ class ApiKeyStore:
 
     database: Database
 
-    def all(self) -> list[Key]:
+    def all(self) -> list[ApiKey]:
         """Return every key, oldest first."""
         with self.database.read() as connection:
             return [_key(row) for row in connection.execute(select(keys).order_by(keys.c.id))]
 
-    def get(self, number: int) -> Key:
+    def get(self, number: int) -> ApiKey:
         """Return a key, or raise :class:`NotFound`."""
         found = self._one(select(keys).where(keys.c.id == number))
         if found is None:
             raise no_key(number)
         return found
 
-    def find(self, prefix: str) -> Key | None:
+    def find(self, prefix: str) -> ApiKey | None:
         """Return a key by the public part of its token, run out or not."""
         return self._one(select(keys).where(keys.c.prefix == prefix))
 
-    def add(self, key: Key) -> Key:
+    def add(self, key: ApiKey) -> ApiKey:
         """Keep a new key; a name that is taken is a :class:`Conflict`."""
         row = {
             "name": key.name,
@@ -198,9 +198,9 @@ class ApiKeyStore:
             "digest": key.digest,
             "role": key.role.value,
             "sites": _written(key.sites),
-            "created_us": micros(key.created_at),
+            "created_us": to_us(key.created_at),
             "created_by": key.created_by,
-            "expires_us": None if key.expires_at is None else micros(key.expires_at),
+            "expires_us": None if key.expires_at is None else to_us(key.expires_at),
         }
         taken = Conflict(f"There is a key {key.name!r} already; choose another name, or revoke that one first.")
         with self.database.write() as connection:
@@ -220,15 +220,15 @@ class ApiKeyStore:
     def touch(self, key: int, *, at: datetime) -> None:
         """Note that somebody asked with a key."""
         with self.database.write() as connection:
-            connection.execute(update(keys).where(keys.c.id == key).values(used_us=micros(at)))
+            connection.execute(update(keys).where(keys.c.id == key).values(used_us=to_us(at)))
 
-    def remove(self, key: Key, *, at: datetime, who: str, reason: str | None) -> None:
+    def remove(self, key: ApiKey, *, at: datetime, who: str, reason: str | None) -> None:
         """Take a key back."""
         with self.database.write() as connection:
             connection.execute(delete(keys).where(keys.c.id == key.number))
             _note(connection, at, who, "revoke key", f"key {key.name}", reason)
 
-    def _one(self, statement: Select[Any]) -> Key | None:
+    def _one(self, statement: Select[Any]) -> ApiKey | None:
         with self.database.read() as connection:
             row = connection.execute(statement).one_or_none()
         return _key(row) if row else None
@@ -258,13 +258,13 @@ def _session(connection: Connection, prefix: str) -> Session | None:
     if row is None:
         return None
     return Session(
-        number=row.session_id,
+        id=row.session_id,
         prefix=row.prefix,
         digest=row.digest,
         user=_user(row),
-        created_at=moment(row.begun_us),
-        seen_at=moment(row.seen_us),
-        expires_at=moment(row.expires_us),
+        created_at=from_us(row.begun_us),
+        seen_at=from_us(row.seen_us),
+        expires_at=from_us(row.expires_us),
         origin=row.origin,
     )
 
@@ -280,7 +280,7 @@ def _an_admin_stays(connection: Connection) -> Iterator[None]:
 
 
 def _note(connection: Connection, at: datetime, who: str, action: str, subject: str, reason: str | None) -> None:
-    note(connection, at=at, who=who, action=action, subject=subject, reason=reason)
+    record(connection, at=at, who=who, action=action, subject=subject, reason=reason)
 
 
 def _written(sites: Sites) -> str | None:
@@ -297,27 +297,27 @@ def _told(sites: Sites) -> str:
 
 def _user(row: Row[Any]) -> User:
     return User(
-        number=row.id,
+        id=row.id,
         name=row.name,
         role=Role(row.role),
         sites=_read(row.sites),
         password=row.password,
         must_change=row.must_change,
-        created_at=moment(row.created_us),
-        signed_in_at=moment(row.signed_in_us) if row.signed_in_us is not None else None,
+        created_at=from_us(row.created_us),
+        signed_in_at=from_us(row.signed_in_us) if row.signed_in_us is not None else None,
     )
 
 
-def _key(row: Row[Any]) -> Key:
-    return Key(
+def _key(row: Row[Any]) -> ApiKey:
+    return ApiKey(
         number=row.id,
         name=row.name,
         prefix=row.prefix,
         digest=row.digest,
         role=Role(row.role),
         sites=_read(row.sites),
-        created_at=moment(row.created_us),
+        created_at=from_us(row.created_us),
         created_by=row.created_by,
-        expires_at=moment(row.expires_us) if row.expires_us is not None else None,
-        used_at=moment(row.used_us) if row.used_us is not None else None,
+        expires_at=from_us(row.expires_us) if row.expires_us is not None else None,
+        used_at=from_us(row.used_us) if row.used_us is not None else None,
     )

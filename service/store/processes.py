@@ -6,11 +6,11 @@ from datetime import timedelta
 
 from sqlalchemy import Connection, delete, select
 
-from service.core.process import Member, Process, Report
+from service.core.process import HealthReport, Process, ProcessInfo
 from service.store.dialect import now_us, upsert
 from service.store.engine import Database
 from service.store.tables import processes
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 from wire.words import ProcessRole
 
 _FORGET_AFTER = timedelta(hours=1)
@@ -22,25 +22,25 @@ class ProcessRegistry:
 
     database: Database
 
-    def report(self, member: Member, report: Report) -> None:
+    def report(self, member: ProcessInfo, report: HealthReport) -> None:
         """Write down that a process is there, and how it is; forget those that left long ago."""
         with self.database.write() as connection:
             row = {
                 "name": member.name,
                 "roles": ",".join(sorted(member.roles)),
-                "since_us": micros(member.since),
+                "since_us": to_us(member.since),
                 "seen_us": now_us(connection),
                 "report": json.dumps(asdict(report)),
             }
             connection.execute(upsert(connection, processes, row, keys=["name"]))
             connection.execute(delete(processes).where(processes.c.seen_us < _ago(connection, _FORGET_AFTER)))
 
-    def leave(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """Strike a process off, because it ends."""
         with self.database.write() as connection:
             connection.execute(delete(processes).where(processes.c.name == name))
 
-    def lately(self, within: timedelta) -> list[Process]:
+    def recent(self, within: timedelta) -> list[Process]:
         """Return the processes that were seen within a while until now, by name."""
         query = select(processes).order_by(processes.c.name)
         with self.database.read() as connection:
@@ -49,8 +49,8 @@ class ProcessRegistry:
             Process(
                 row.name,
                 frozenset(ProcessRole(role) for role in row.roles.split(",")),
-                moment(row.since_us),
-                moment(row.seen_us),
+                from_us(row.since_us),
+                from_us(row.seen_us),
                 _report(row.report),
             )
             for row in rows
@@ -61,6 +61,6 @@ def _ago(connection: Connection, span: timedelta) -> int:
     return now_us(connection) - span // timedelta(microseconds=1)
 
 
-def _report(body: str) -> Report:
+def _report(body: str) -> HealthReport:
     told = json.loads(body)
-    return Report(**told | {"turns": tuple(told["turns"])})
+    return HealthReport(**told | {"turns": tuple(told["turns"])})

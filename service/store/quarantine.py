@@ -12,14 +12,14 @@ from sqlalchemy import Connection, Row, Select, func, select
 from service.core.limits import ExcessKind, MachineLimits
 from service.core.principal import Sites
 from service.core.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
-from service.core.recording import Quarantined
+from service.core.recording import QuarantineRow
 from service.errors import NotFound
 from service.store.dialect import insert_rows
 from service.store.engine import Database
 from service.store.excess import NO_MACHINE
 from service.store.tables import machines, quarantine
 from wire.identity import MachineId
-from wire.micros import moment
+from wire.micros import from_us
 
 _COLUMNS = ("machine_id", "topic", "reason", "detail", "body", "sha256", "received_us")
 _in_order = attrgetter("topic", "reason", "body")
@@ -29,7 +29,7 @@ _ITEMS = select(quarantine, machines.c.site, machines.c.machine).join_from(
 
 
 def insert_quarantined(
-    connection: Connection, refused: Sequence[Quarantined], received_us: int, limits: MachineLimits
+    connection: Connection, refused: Sequence[QuarantineRow], received_us: int, limits: MachineLimits
 ) -> Counter[tuple[int, ExcessKind]]:
     """Store what was refused inside a transaction; return how much of each machine's had no room.
 
@@ -38,7 +38,7 @@ def insert_quarantined(
     left_out: Counter[tuple[int, ExcessKind]] = Counter()
     if not refused:
         return left_out
-    by_machine: dict[int | None, list[Quarantined]] = defaultdict(list)
+    by_machine: dict[int | None, list[QuarantineRow]] = defaultdict(list)
     for row in sorted(refused, key=_in_order):
         by_machine[row.machine].append(row)
     values = []
@@ -52,8 +52,8 @@ def insert_quarantined(
 
 
 def _with_room(
-    connection: Connection, machine: int | None, rows: Sequence[Quarantined], limits: MachineLimits
-) -> Iterator[Quarantined]:
+    connection: Connection, machine: int | None, rows: Sequence[QuarantineRow], limits: MachineLimits
+) -> Iterator[QuarantineRow]:
     of_machine = quarantine.c.machine_id.is_(None) if machine is None else quarantine.c.machine_id == machine
     used = select(quarantine.c.reason, func.count(), func.sum(func.length(quarantine.c.body)))
     found = connection.execute(used.where(of_machine).group_by(quarantine.c.reason)).all()
@@ -111,12 +111,12 @@ class QuarantineStore:
             .order_by(by_reason.c["items"].desc(), by_reason.c.reason)
         )
         with self.database.read() as connection:
-            return [ReasonCount(reason, items, moment(last)) for reason, items, last in connection.execute(query)]
+            return [ReasonCount(reason, items, from_us(last)) for reason, items, last in connection.execute(query)]
 
 
 def _item(row: Row[Any]) -> QuarantinedItem:
     machine = MachineId(row.site, row.machine) if row.site is not None else None
-    received = moment(row.received_us)
+    received = from_us(row.received_us)
     return QuarantinedItem(
         row.id, received, machine, row.topic, row.reason, row.detail, row.sha256, bytes(row.body)
     )

@@ -21,7 +21,7 @@ from service.store.tables import (
     quarantine,
     shelves,
 )
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 log = logging.getLogger(__name__)
 
@@ -76,13 +76,13 @@ class RetentionStore:
         """Return the time of the oldest trustworthy event, or of the oldest forecast if that is older."""
         with self.database.read() as connection:
             found = [connection.execute(statement).scalar() for statement in _OLDEST]
-        return min((moment(first) for first in found if first is not None), default=None)
+        return min((from_us(first) for first in found if first is not None), default=None)
 
     def newest_before(self, before: datetime) -> datetime | None:
         """Return the time of the newest trustworthy event before a moment."""
         with self.database.read() as connection:
-            found = connection.execute(_NEWEST_BEFORE, {"before": micros(before)}).scalar()
-        return None if found is None else moment(found)
+            found = connection.execute(_NEWEST_BEFORE, {"before": to_us(before)}).scalar()
+        return None if found is None else from_us(found)
 
     def delete_events(self, before: datetime, most: int) -> int:
         """Delete a month that is over, or up to ``most`` older events of each machine; return how many went."""
@@ -100,16 +100,16 @@ class RetentionStore:
 
         Deliveries go with their notice. What is open, or holds, is of the present however old it is.
         """
-        then = micros(before)
+        then = to_us(before)
         with self.database.write() as connection:
             statements = (
-                delete(gaps).where(gaps.c.last_us < micros(before)),
+                delete(gaps).where(gaps.c.last_us < to_us(before)),
                 delete(shelves).where(shelves.c.until_us < then),
                 delete(maintenance).where(maintenance.c.until_us < then),
                 delete(acknowledgements).where(acknowledgements.c.ended_us < then),
                 delete(notices).where(notices.c.rearmed_us < then),
-                delete(quarantine).where(quarantine.c.received_us < micros(quarantined_before)),
-                delete(excess).where(excess.c.last_us < micros(quarantined_before)),
+                delete(quarantine).where(quarantine.c.received_us < to_us(quarantined_before)),
+                delete(excess).where(excess.c.last_us < to_us(quarantined_before)),
             )
             gone = sum(connection.execute(statement).rowcount for statement in statements)
         return gone + self._forget_empty_epochs()
@@ -130,7 +130,7 @@ class RetentionStore:
         for machine in self._machines():
             for statement in statements:
                 with self.database.write() as connection:
-                    values = {"machine": machine, "before": micros(before), "most": most}
+                    values = {"machine": machine, "before": to_us(before), "most": most}
                     gone += connection.execute(statement, values).rowcount
         return gone
 

@@ -33,7 +33,7 @@ class Schema:
         return self.found == self.wanted
 
 
-def look(connection: Connection, scripts: Path = SCRIPTS) -> Schema:
+def read_schema(connection: Connection, scripts: Path = SCRIPTS) -> Schema:
     """Return a database's schema; one not ours, not whole, or a newer version's raises :class:`WrongSchema`."""
     known = known_revisions(scripts)
     tables = set(inspect(connection).get_table_names())

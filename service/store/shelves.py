@@ -9,11 +9,11 @@ from sqlalchemy import Row, Select, func, insert, or_, select, update
 from service.core.hush import ShelvedAlarm, SuppressionQuery
 from service.core.machine import Machine
 from service.errors import Conflict, NotFound
-from service.store.audit import note
+from service.store.audit import record
 from service.store.engine import Database
 from service.store.tables import machines, shelves
 from wire.identity import MachineId
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 _ROWS = select(shelves, machines.c.site, machines.c.machine).join_from(shelves, machines)
 
@@ -30,16 +30,16 @@ class ShelvingStore:
         """Shelve an alarm from now on; a shelf that holds already gives way to this one."""
         with self.database.write() as connection:
             holding = (
-                shelves.c.machine_id == machine.row,
+                shelves.c.machine_id == machine.row_id,
                 shelves.c.code == code,
-                shelves.c.until_us > micros(at),
+                shelves.c.until_us > to_us(at),
                 shelves.c.lifted_us.is_(None),
             )
-            connection.execute(update(shelves).where(*holding).values(lifted_us=micros(at)))
-            row = {"machine_id": machine.row, "code": code, "from_us": micros(at), "until_us": micros(until)}
+            connection.execute(update(shelves).where(*holding).values(lifted_us=to_us(at)))
+            row = {"machine_id": machine.row_id, "code": code, "from_us": to_us(at), "until_us": to_us(until)}
             added = connection.execute(insert(shelves).values(**row, who=who, reason=reason))
             subject = f"{machine.id} code {code}"
-            note(connection, at=at, who=who, action="shelve", subject=subject, reason=reason)
+            record(connection, at=at, who=who, action="shelve", subject=subject, reason=reason)
             number = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
         return self.get(number)
 
@@ -51,20 +51,20 @@ class ShelvingStore:
             raise NotFound(f"There is no shelf {number}.")
         return _shelf(row)
 
-    def lift(self, shelf: ShelvedAlarm, *, at: datetime, who: str, reason: str | None) -> ShelvedAlarm:
+    def unshelve(self, shelf: ShelvedAlarm, *, at: datetime, who: str, reason: str | None) -> ShelvedAlarm:
         """End a shelf now; one that has ended is a :class:`Conflict`."""
         with self.database.write() as connection:
             holding = (
-                shelves.c.id == shelf.number,
+                shelves.c.id == shelf.id,
                 shelves.c.lifted_us.is_(None),
-                shelves.c.until_us > micros(at),
+                shelves.c.until_us > to_us(at),
             )
-            changed = connection.execute(update(shelves).where(*holding).values(lifted_us=micros(at)))
+            changed = connection.execute(update(shelves).where(*holding).values(lifted_us=to_us(at)))
             if not changed.rowcount:
-                raise Conflict(f"Shelf {shelf.number} has ended already; there is nothing to lift.")
+                raise Conflict(f"Shelf {shelf.id} has ended already; there is nothing to lift.")
             subject = f"{shelf.machine} code {shelf.code}"
-            note(connection, at=at, who=who, action="unshelve", subject=subject, reason=reason)
-        return self.get(shelf.number)
+            record(connection, at=at, who=who, action="unshelve", subject=subject, reason=reason)
+        return self.get(shelf.id)
 
     def page(self, query: SuppressionQuery) -> list[ShelvedAlarm]:
         """Return shelves, newest first."""
@@ -77,11 +77,11 @@ class ShelvingStore:
             statement = statement.where(machines.c.machine == query.machine)
         if query.sites is not None:
             statement = statement.where(machines.c.site.in_(query.sites))
-        if query.holding_at is not None:
-            statement = _holding(statement, query.holding_at)
+        if query.active_at is not None:
+            statement = _holding(statement, query.active_at)
         return self._all(statement)
 
-    def holding(self, at: datetime) -> list[ShelvedAlarm]:
+    def active(self, at: datetime) -> list[ShelvedAlarm]:
         """Return every shelf that holds at a moment."""
         return self._all(_holding(_ROWS, at))
 
@@ -90,9 +90,9 @@ class ShelvingStore:
         ended = func.coalesce(shelves.c.lifted_us, shelves.c.until_us)
         return self._all(
             _ROWS.where(
-                shelves.c.until_us > micros(start),
-                ended > micros(start),
-                shelves.c.from_us < micros(end),
+                shelves.c.until_us > to_us(start),
+                ended > to_us(start),
+                shelves.c.from_us < to_us(end),
             ).order_by(shelves.c.id)
         )
 
@@ -102,19 +102,19 @@ class ShelvingStore:
 
 
 def _holding(statement: Select[Any], at: datetime) -> Select[Any]:
-    now = micros(at)
+    now = to_us(at)
     lifted = or_(shelves.c.lifted_us.is_(None), shelves.c.lifted_us > now)
     return statement.where(shelves.c.from_us <= now, shelves.c.until_us > now, lifted)
 
 
 def _shelf(row: Row[Any]) -> ShelvedAlarm:
     return ShelvedAlarm(
-        number=row.id,
+        id=row.id,
         machine=MachineId(row.site, row.machine),
         code=row.code,
-        start=moment(row.from_us),
-        until=moment(row.until_us),
-        who=row.who,
+        start=from_us(row.from_us),
+        until=from_us(row.until_us),
+        actor=row.who,
         reason=row.reason,
-        lifted_at=moment(row.lifted_us) if row.lifted_us is not None else None,
+        unshelved_at=from_us(row.lifted_us) if row.lifted_us is not None else None,
     )

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import psycopg
 
-from service.core.signal import ChangeEvent, Kind
+from service.core.signal import ChangeEvent, ChangeKind
 from service.errors import Unavailable
 from service.store.engine import Database
 from service.store.notify import CHANNEL, notify
@@ -31,7 +31,7 @@ _RETRY = 1.0
 
 
 @dataclass
-class Signals:
+class PgNotify:
     """One process's voice and ear; ``name`` tells its own words from those of others."""
 
     database: Database
@@ -58,7 +58,7 @@ class Signals:
                 stopping.wait(_RETRY)
 
     def _connect(self) -> psycopg.Connection[Any]:
-        connection = self.database.detached()
+        connection = self.database.raw_connection()
         connection.autocommit = True
         connection.execute(f"LISTEN {CHANNEL}")
         return connection
@@ -72,7 +72,7 @@ class Signals:
                 proved = time.monotonic()
                 body = cast("dict[str, Any]", json.loads(note.payload))
                 if body.pop("from") != self.name:
-                    heard(ChangeEvent(Kind(body.pop("kind")), body))
+                    heard(ChangeEvent(ChangeKind(body.pop("kind")), body))
                 if stopping.is_set():
                     return
             if time.monotonic() - proved > _PROVE:

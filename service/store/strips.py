@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, text
 from service.core.machine import Machine
 from service.core.strip import HOUR, HourlyCounts
 from service.store.engine import Database
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 _HOUR_US = int(HOUR.total_seconds()) * 1_000_000
 _AT_ONCE = 500  # machines a statement; both databases take this many values
@@ -33,19 +33,19 @@ class HourlyCountStore:
 
     database: Database
 
-    def strips(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, HourlyCounts]:
+    def counts(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, HourlyCounts]:
         """Return each machine's strip of ``hours`` hours before ``end``, by row."""
-        start, rows = micros(end) - hours * _HOUR_US, [machine.row for machine in machines]
+        start, rows = to_us(end) - hours * _HOUR_US, [machine.row_id for machine in machines]
         counts = {row: [0] * hours for row in rows}
         last: dict[int, tuple[int, int]] = {}
         with self.database.read() as connection:
             for first in range(0, len(rows), _AT_ONCE):
                 some = {"machines": rows[first : first + _AT_ONCE]}
-                for row, hour, number in connection.execute(COUNTS, some | {"start": start, "end": micros(end)}):
+                for row, hour, number in connection.execute(COUNTS, some | {"start": start, "end": to_us(end)}):
                     counts[row][hour] = number
                 last |= {row: (at, code) for row, at, code in connection.execute(LAST, some) if at is not None}
         return {row: _strip(tuple(counts[row]), last.get(row)) for row in rows}
 
 
 def _strip(counts: tuple[int, ...], last: tuple[int, int] | None) -> HourlyCounts:
-    return HourlyCounts(counts) if last is None else HourlyCounts(counts, moment(last[0]), last[1])
+    return HourlyCounts(counts) if last is None else HourlyCounts(counts, from_us(last[0]), last[1])

@@ -27,7 +27,7 @@ class LeaseStore:
 
     database: Database
 
-    def hold(self, wanted: Iterable[Lease], owner: str, lease: timedelta) -> set[Lease]:
+    def acquire(self, wanted: Iterable[Lease], owner: str, lease: timedelta) -> set[Lease]:
         """Take or keep every turn that is free or already the owner's; return those that are now the owner's."""
         held = set()
         with self.database.write() as connection:
@@ -37,7 +37,7 @@ class LeaseStore:
                     held.add(turn)
         return held
 
-    def let_go(self, owner: str) -> None:
+    def release(self, owner: str) -> None:
         """Give back every turn that is the owner's, so that another need not wait."""
         with self.database.write() as connection:
             connection.execute(delete(turns).where(turns.c.owner == owner))

@@ -9,18 +9,18 @@ from sqlalchemy import Connection, insert, select, update
 from service.core.job import Job
 from service.core.message import Message
 from service.errors import ChampionChanged
-from service.store.audit import note
+from service.store.audit import record
 from service.store.engine import Database
 from service.store.exams import newest_holdouts, write_holdout, write_results
-from service.store.jobs import close_job, hold
+from service.store.jobs import check_lease, close_job
 from service.store.memories import write_memory
-from service.store.parcel import Parcel
+from service.store.parcel import CandidateRows
 from service.store.shared_weights import keep
 from service.store.tables import machines, model_versions
 from service.store.versions import champion_number, promote
 from service.store.weights import WeightsFolder
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.words import JobState, MachineState
 
 
@@ -31,14 +31,14 @@ class UpdateStore:
     database: Database
     weights: WeightsFolder
 
-    def commit(self, job: Job, parcel: Parcel, *, now: datetime, plant_now: datetime) -> int:
+    def commit(self, job: Job, parcel: CandidateRows, *, now: datetime, plant_now: datetime) -> int:
         """Write all that a learning has brought and return the version's number.
 
         Raises :class:`LeaseLost` if the job is no longer this worker's, and :class:`ChampionChanged` if the
         model it started from no longer serves; then nothing is written.
         """
         with self.database.write() as connection:
-            hold(connection, job)
+            check_lease(connection, job)
             if champion_number(connection) != parcel.parent:
                 raise ChampionChanged("Another version was promoted while this one was learned; it learns again.")
             rows = {str(MachineId(site, name)): row for row, site, name in connection.execute(_MACHINES)}
@@ -52,7 +52,9 @@ class UpdateStore:
             if parcel.passed:
                 reason = f"learned {parcel.machine}"
                 promote(connection, version, at=plant_now, reason=reason)
-                note(connection, at=plant_now, who="gate", action="promote", subject=f"v{version}", reason=reason)
+                record(
+                    connection, at=plant_now, who="gate", action="promote", subject=f"v{version}", reason=reason
+                )
             state = JobState.PROMOTED if parcel.passed else JobState.REJECTED
             sentences = (*parcel.reasons, *parcel.notes, *parcel.undecided)
             message = Message(sentences) if sentences else None
@@ -66,9 +68,9 @@ _MACHINES = select(machines.c.id, machines.c.site, machines.c.machine).where(
 )
 
 
-def _write_version(connection: Connection, parcel: Parcel, *, at: datetime) -> int:
+def _write_version(connection: Connection, parcel: CandidateRows, *, at: datetime) -> int:
     row = {
-        "created_us": micros(at),
+        "created_us": to_us(at),
         "weights": parcel.weights,
         "report": json.dumps(parcel.report),
         "parent_id": parcel.parent,
@@ -78,10 +80,10 @@ def _write_version(connection: Connection, parcel: Parcel, *, at: datetime) -> i
 
 
 def _write_exams(
-    connection: Connection, parcel: Parcel, *, version: int, rows: dict[str, int], at: datetime
+    connection: Connection, parcel: CandidateRows, *, version: int, rows: dict[str, int], at: datetime
 ) -> None:
     newest = newest_holdouts(connection)
-    fresh = write_holdout(connection, parcel.exam, machine=rows[parcel.machine], at_us=micros(at))
+    fresh = write_holdout(connection, parcel.exam, machine=rows[parcel.machine], at_us=to_us(at))
     numbers = {machine: newest[rows[machine]] for machine in parcel.marks if machine != parcel.machine}
     numbers[parcel.machine] = fresh
     write_results(connection, {numbers[machine]: one for machine, one in parcel.marks.items()}, version=version)
@@ -89,7 +91,7 @@ def _write_exams(
         write_results(connection, {fresh: parcel.before}, version=parcel.parent)
 
 
-def _settle_machine(connection: Connection, parcel: Parcel, machine: int, *, at: datetime) -> None:
+def _settle_machine(connection: Connection, parcel: CandidateRows, machine: int, *, at: datetime) -> None:
     """Say how the machine is now: live on the new version, or on the champion, or on nothing at all."""
     served = parcel.passed or parcel.parent is not None
     values: dict[str, object] = {
@@ -97,5 +99,5 @@ def _settle_machine(connection: Connection, parcel: Parcel, machine: int, *, at:
         "reason": None if parcel.passed else Message(parcel.reasons).encoded(),
     }
     if parcel.passed:
-        values["learned_us"] = micros(at)
+        values["learned_us"] = to_us(at)
     connection.execute(update(machines).where(machines.c.id == machine).values(**values))

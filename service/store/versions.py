@@ -11,10 +11,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from forecasting.forecaster import Forecaster
-from service.core.signal import ChangeEvent, Kind
+from service.core.signal import ChangeEvent, ChangeKind
 from service.core.version import Version, champion_changed_error
 from service.errors import Conflict, NotFound
-from service.store.audit import note
+from service.store.audit import record
 from service.store.dialect import write_alone
 from service.store.engine import Database
 from service.store.exams import delete_predictions
@@ -22,7 +22,7 @@ from service.store.notify import notify
 from service.store.shared_weights import SharedWeights, forget, keep
 from service.store.tables import forecasts, machines, memories, model_versions, promotions, samples, tasks
 from service.store.weights import WeightsFolder
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 from wire.words import MachineState
 
 _STRAY_SECONDS = 24 * 3600.0  # a learning leaves its weights before it is committed, but not for so long
@@ -55,7 +55,7 @@ class VersionStore:
         name = self.weights.save(forecaster)
         with self.database.write() as connection:
             row = insert(model_versions).values(
-                created_us=micros(at),
+                created_us=to_us(at),
                 weights=name,
                 report=json.dumps(report),
                 targets=json.dumps(forecaster.vocabulary.targets),
@@ -77,15 +77,15 @@ class VersionStore:
         with self.database.write() as connection:
             champion = champion_number(connection)
             # Asked again where nobody prunes: they may have gone since the version was read.
-            pruned = select(model_versions.c.pruned).where(model_versions.c.id == version.number)
+            pruned = select(model_versions.c.pruned).where(model_versions.c.id == version.id)
             _insist_on_weights(version, pruned=connection.execute(pruned).scalar_one())
-            if champion == version.number:
+            if champion == version.id:
                 raise Conflict(f"{version.name} serves already.")
             if serving not in {None, champion}:
                 raise champion_changed_error(champion, believed=serving)
-            promote(connection, version.number, at=at, reason=reason)
-            _revive(connection, version.number, at=at)
-            note(connection, at=at, who=who, action="promote", subject=version.name, reason=reason)
+            promote(connection, version.id, at=at, reason=reason)
+            _revive(connection, version.id, at=at)
+            record(connection, at=at, who=who, action="promote", subject=version.name, reason=reason)
 
     def champion(self) -> Version | None:
         """Return the version promoted last."""
@@ -99,7 +99,7 @@ class VersionStore:
 
     def number_at(self, at: datetime) -> int | None:
         """Return the number of the version that served at a moment, if any did."""
-        query = select(promotions.c.version_id).where(promotions.c.at_us <= micros(at))
+        query = select(promotions.c.version_id).where(promotions.c.at_us <= to_us(at))
         with self.database.read() as connection:
             return connection.execute(query.order_by(_NEWEST_PROMOTION).limit(1)).scalar()
 
@@ -173,15 +173,15 @@ class VersionStore:
 
 def promote(connection: Connection, version: int, *, at: datetime, reason: str | None) -> None:
     """Let a version serve, inside a transaction; other processes hear of it when that is committed."""
-    notify(connection, ChangeEvent(Kind.CHAMPION))
-    connection.execute(insert(promotions).values(version_id=version, at_us=micros(at), reason=reason))
+    notify(connection, ChangeEvent(ChangeKind.CHAMPION_CHANGED))
+    connection.execute(insert(promotions).values(version_id=version, at_us=to_us(at), reason=reason))
 
 
 def _revive(connection: Connection, version: int, *, at: datetime) -> None:
     """Let machines live whose learning had failed, if the version that now serves has learned them."""
     learned = select(tasks.c.machine_id).where(tasks.c.version_id == version)
     failed = machines.c.state == MachineState.FAILED.value
-    values = {"state": MachineState.LIVE.value, "reason": None, "learned_us": micros(at)}
+    values = {"state": MachineState.LIVE.value, "reason": None, "learned_us": to_us(at)}
     connection.execute(update(machines).where(machines.c.id.in_(learned), failed).values(**values))
 
 
@@ -211,11 +211,11 @@ def _learned(connection: Connection, versions: Sequence[int]) -> dict[int, tuple
 
 def _version(row: Row[Any], learned: tuple[str, ...]) -> Version:
     return Version(
-        number=row.id,
-        created_at=moment(row.created_us),
+        id=row.id,
+        created_at=from_us(row.created_us),
         weights=row.weights,
         report=json.loads(row.report),
-        promoted_at=moment(row.promoted_us) if row.promoted_us is not None else None,
+        promoted_at=from_us(row.promoted_us) if row.promoted_us is not None else None,
         parent=row.parent_id,
         learned=learned,
         targets=tuple(json.loads(row.targets)),

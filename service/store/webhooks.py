@@ -8,10 +8,10 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from service.core.webhook import Webhook
 from service.errors import NotFound
-from service.store.audit import note
+from service.store.audit import record
 from service.store.engine import Database
 from service.store.tables import deliveries, webhooks
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 from wire.words import Severity
 
 
@@ -30,13 +30,13 @@ class WebhookStore:
             "site": webhook.site,
             "machine": webhook.machine,
             "enabled": webhook.enabled,
-            "created_us": micros(webhook.created_at),
+            "created_us": to_us(webhook.created_at),
         }
         with self.database.write() as connection:
             added = connection.execute(insert(webhooks).values(**row))
             number = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
             subject = _subject(number)
-            note(connection, at=webhook.created_at, who=who, action="add", subject=subject, reason=reason)
+            record(connection, at=webhook.created_at, who=who, action="add", subject=subject, reason=reason)
         return self.get(number)
 
     def all(self) -> list[Webhook]:
@@ -56,18 +56,18 @@ class WebhookStore:
         """Let a webhook be told or not; what still waited for one that is switched off will wait on."""
         with self.database.write() as connection:
             values = {"enabled": enabled, "trouble": None if enabled else reason}
-            connection.execute(update(webhooks).where(webhooks.c.id == webhook.number).values(**values))
+            connection.execute(update(webhooks).where(webhooks.c.id == webhook.id).values(**values))
             action = "enable" if enabled else "disable"
-            note(connection, at=at, who=who, action=action, subject=_subject(webhook.number), reason=reason)
-        return self.get(webhook.number)
+            record(connection, at=at, who=who, action=action, subject=_subject(webhook.id), reason=reason)
+        return self.get(webhook.id)
 
     def remove(self, webhook: Webhook, *, at: datetime, who: str, reason: str | None) -> None:
         """Forget a webhook and its deliveries; the notices stay."""
         with self.database.write() as connection:
-            connection.execute(delete(deliveries).where(deliveries.c.webhook_id == webhook.number))
-            connection.execute(delete(webhooks).where(webhooks.c.id == webhook.number))
-            subject = _subject(webhook.number)
-            note(connection, at=at, who=who, action="remove", subject=subject, reason=reason)
+            connection.execute(delete(deliveries).where(deliveries.c.webhook_id == webhook.id))
+            connection.execute(delete(webhooks).where(webhooks.c.id == webhook.id))
+            subject = _subject(webhook.id)
+            record(connection, at=at, who=who, action="remove", subject=subject, reason=reason)
 
 
 def all_webhooks(connection: Connection) -> list[Webhook]:
@@ -78,15 +78,15 @@ def all_webhooks(connection: Connection) -> list[Webhook]:
 def webhook_of(row: Row[Any]) -> Webhook:
     """Return a webhook from its row."""
     return Webhook(
-        number=row.id,
+        id=row.id,
         url=row.url,
         secret=row.secret,
         severity=Severity(row.severity),
         site=row.site,
         machine=row.machine,
         enabled=row.enabled,
-        created_at=moment(row.created_us),
-        trouble=row.trouble,
+        created_at=from_us(row.created_us),
+        error=row.trouble,
     )
 
 

@@ -23,7 +23,7 @@ from forecasting.history import HistorySpec
 from forecasting.network import Network
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
-from service.core.leftovers import leftovers
+from service.core.leftovers import stale_files
 from service.errors import Unavailable
 from service.store.files import create_private, make_private_folder
 
@@ -85,12 +85,12 @@ class WeightsFolder:
 
     def names(self, *, older_than: float) -> set[str]:
         """Return the names of the files here that nobody has touched since (Unix time)."""
-        return {file.stem for file in leftovers(self.path, "*.safetensors", older_than=older_than)}
+        return {file.stem for file in stale_files(self.path, "*.safetensors", older_than=older_than)}
 
     def sweep(self, used: Collection[str], *, older_than: float) -> int:
         """Delete what no version needs and nobody has touched since (Unix time): left by who was killed."""
         needed = {self._file(name).name for name in used}
-        stray = [file for file in leftovers(self.path, "*", older_than=older_than) if file.name not in needed]
+        stray = [file for file in stale_files(self.path, "*", older_than=older_than) if file.name not in needed]
         for file in stray:
             file.unlink(missing_ok=True)
         return len(stray)
@@ -127,7 +127,7 @@ def _forecaster(tensors: dict[str, np.ndarray[Any, Any]], about: dict[str, Any])
     return Forecaster(
         spec=WindowSpec(timedelta(minutes=about["lookback_minutes"]), timedelta(minutes=about["horizon_minutes"])),
         vocabulary=Vocabulary(tuple(about["inputs"]), tuple(about["targets"])),
-        network=Network.of(arrays),
+        network=Network.from_arrays(arrays),
         calibration=Calibration(tensors["calibration.scale"], tensors["calibration.shift"]),
         thresholds=tensors["thresholds"],
         history=None if about["history"] is None else _history_spec(about["history"]),

@@ -5,13 +5,13 @@ from fastapi import APIRouter
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.hush import Acknowledgement, SuppressionQuery
 from service.web.pages import ActiveOnly, CursorQuery, Limit, paginate
-from service.web.parts import MachineName, Parts, Site, author
+from service.web.parts import AppServices, MachineName, Site, author
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.rest.hush import AcknowledgementCreate, AcknowledgementPage, AcknowledgementView
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of acknowledgements."""
     routes = APIRouter(prefix="/v1/machines/{site}/{machine}/acknowledgements", tags=["notices"])
 
@@ -26,7 +26,7 @@ def router(parts: Parts) -> APIRouter:
         """Who has acknowledged which alarms of a machine, newest first."""
         parts.machines.get(MachineId(site, machine))
         query = SuppressionQuery(limit + 1, cursor, site, machine, parts.clock.now() if active else None)
-        shown, following = paginate(parts.hush.acknowledgements.page(query), limit, lambda one: one.number)
+        shown, following = paginate(parts.hush.acknowledgements.page(query), limit, lambda one: one.id)
         entries = parts.catalogue.entries()
         return AcknowledgementPage(acknowledgements=[_view(one, entries) for one in shown], next=following)
 
@@ -42,13 +42,13 @@ def router(parts: Parts) -> APIRouter:
 
 def _view(known: Acknowledgement, entries: dict[int, CatalogueEntry]) -> AcknowledgementView:
     return AcknowledgementView(
-        id=known.number,
+        id=known.id,
         site=known.machine.site,
         machine=known.machine.machine,
         code=known.code,
         text=(entries.get(known.code) or unknown_code(known.code)).text,
         at=known.at,
-        who=known.who,
+        who=known.actor,
         note=known.note,
         notice=known.notice,
         ended_at=known.ended_at,

@@ -41,8 +41,8 @@ from service.web import (
     users,
     webhooks,
 )
-from service.web.guard import AuthConfig, Guard, check_permissions_complete, narrowed, require_checked
-from service.web.parts import Parts
+from service.web.guard import AuthConfig, AuthMiddleware, check_permissions_complete, require_checked, restrict
+from service.web.parts import AppServices
 from service.web.permissions import document_rules
 from service.web.queries import known_parameters
 
@@ -88,7 +88,7 @@ Every answer has an `X-Request-Id`, which the service's log names too; send one 
 """
 
 
-def create_app(parts: Parts, door: AuthConfig, nouns: tuple[ModuleType, ...] = NOUNS) -> FastAPI:
+def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ...] = NOUNS) -> FastAPI:
     """Build the app on the parts it is given, with a guard at its door."""
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
     app = FastAPIOffline(
@@ -102,7 +102,7 @@ def create_app(parts: Parts, door: AuthConfig, nouns: tuple[ModuleType, ...] = N
     problems.install(app)
     routers = [noun.router(parts) for noun in nouns]
     if nouns is not NOUNS:
-        door = replace(door, table=narrowed(app, routers, door.table))
+        door = replace(door, table=restrict(app, routers, door.table))
     check_permissions_complete(app, routers, door.table)
     for router in routers:
         app.include_router(router)
@@ -110,7 +110,7 @@ def create_app(parts: Parts, door: AuthConfig, nouns: tuple[ModuleType, ...] = N
         routes = (route for router in routers for route in router.routes)
         asked = next(route for route in routes if getattr(route, "path", None) == ready.PATH)
         app.add_middleware(ready.ForecastFastPath, newest=parts.newest, route=asked)
-    app.add_middleware(Guard, door=door)
+    app.add_middleware(AuthMiddleware, door=door)
     documented = app.openapi
 
     def openapi() -> dict[str, Any]:

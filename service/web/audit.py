@@ -4,15 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from service.core.audit import AuditQuery, Deed
+from service.core.audit import AuditQuery, AuditRecord
 from service.web.pages import CursorQuery, Limit, paginate
-from service.web.parts import Parts
+from service.web.parts import AppServices
 from service.web.problems import responses
 from wire.rest.audit import AuditEntry, AuditPage
 from wire.rest.texts import PRINTABLE
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the route of the book of changes."""
     routes = APIRouter(prefix="/v1/audit", tags=["people"])
 
@@ -26,17 +26,17 @@ def router(parts: Parts) -> APIRouter:
     ) -> AuditPage:
         """Every change that somebody asked for, newest first, a page at a time; nothing is ever taken out."""
         found = parts.audit.page(AuditQuery(limit + 1, cursor, who))
-        shown, following = paginate(found, limit, lambda one: one.number)
+        shown, following = paginate(found, limit, lambda one: one.id)
         return AuditPage(entries=[_view(one) for one in shown], next=following)
 
     return routes
 
 
-def _view(deed: Deed) -> AuditEntry:
+def _view(deed: AuditRecord) -> AuditEntry:
     return AuditEntry(
-        id=deed.number,
+        id=deed.id,
         at=deed.at,
-        who=deed.who,
+        who=deed.actor,
         action=deed.action,
         subject=deed.subject,
         reason=deed.reason,

@@ -5,12 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Body
 
 from service.core.catalogue import parse_catalogue, size_warning
-from service.web.parts import Parts
+from service.web.parts import AppServices
 from service.web.problems import responses
 from wire.rest.catalogue import CatalogueMergeResult, CatalogueView, EntryView
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of the catalogue."""
     routes = APIRouter(prefix="/v1/catalogue", tags=["catalogue"])
 

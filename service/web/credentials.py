@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from service.core.credential import Credential
 from service.flows.credentials import IssuedCredential
-from service.web.parts import MachineName, Parts, Site, who
+from service.web.parts import AppServices, MachineName, Site, actor
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.rest.credentials import CredentialsView, IssuedCredentials
@@ -13,7 +13,7 @@ from wire.topics import agent_name
 from wire.words import CredentialState
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of credentials."""
     routes = APIRouter(prefix="/v1/machines/{site}/{machine}/credentials", tags=["credentials"])
 
@@ -21,7 +21,7 @@ def router(parts: Parts) -> APIRouter:
     def get_credentials(site: Site, machine: MachineName) -> CredentialsView:
         """Whether the broker lets the machine in, and since when; never with what."""
         identity = MachineId(site, machine)
-        return view(identity, *parts.credentials.of(identity))
+        return view(identity, *parts.credentials.get(identity))
 
     @routes.post("/rotate", responses=responses(404, 409, 410, 422, 503))
     def rotate_credentials(
@@ -29,13 +29,13 @@ def router(parts: Parts) -> APIRouter:
     ) -> IssuedCredentials:
         """A new password, shown in this answer only; an agent that is there with the old one is thrown out."""
         response.headers["Cache-Control"] = "no-store"
-        return shown(parts.credentials.rotate(MachineId(site, machine), who=who(request)))
+        return shown(parts.credentials.rotate(MachineId(site, machine), who=actor(request)))
 
     @routes.post("/revoke", responses=responses(404, 422, 503))
     def revoke_credentials(site: Site, machine: MachineName, why: Reason, request: Request) -> CredentialsView:
         """Throw the machine out and let it in no more, until its credentials are rotated."""
         identity = MachineId(site, machine)
-        return view(identity, *parts.credentials.revoke(identity, who=who(request), reason=why.reason))
+        return view(identity, *parts.credentials.revoke(identity, who=actor(request), reason=why.reason))
 
     return routes
 

@@ -7,14 +7,14 @@ from fastapi.concurrency import run_in_threadpool
 
 from service.core.edge_toml import source_lines
 from service.core.enrolment import NewMachine
-from service.core.principal import insist_on
+from service.core.principal import require_site
 from service.core.time_zone import zone_named
-from service.flows.load_history import ImportFile, Loaded
+from service.flows.load_history import ImportFile, ImportResult
 from service.web import credentials, jobs, machines
-from service.web.parts import MachineName, Parts, Site, who, write_down
+from service.web.parts import AppServices, MachineName, Site, actor, audit
 from service.web.problems import responses
 from wire.identity import MachineId
-from wire.micros import moment
+from wire.micros import from_us
 from wire.rest.enrolment import Enrol, Enrolment, EraseResult, HistoryLoaded, HistoryUnderWay, Reason
 from wire.rest.jobs import JobView
 from wire.rest.machines import MachineView
@@ -48,7 +48,7 @@ Serial = Annotated[
 ]
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of enrolment."""
     routes = APIRouter(prefix="/v1/machines", tags=["enrolment"])
 
@@ -70,12 +70,12 @@ def router(parts: Parts) -> APIRouter:
         _insist_on_sites(new)
         machine = MachineId(new.site, new.machine)
         wish = NewMachine(machine, new.name, new.time_zone, new.catalogue)
-        enrolled = parts.enrolment.enrol(wish, key=idempotency_key, who=who(request))
+        enrolled = parts.enrolment.enrol(wish, key=idempotency_key, who=actor(request))
         job = parts.jobs.get(enrolled.job)
         response.status_code = 202 if job.is_open else 200
-        response.headers["Location"] = f"/v1/jobs/{job.number}"
+        response.headers["Location"] = f"/v1/jobs/{job.id}"
         known = parts.machines.get(machine)
-        issued, note = parts.credentials.enrolled(known, is_new=enrolled.is_new, who=who(request))
+        issued, note = parts.credentials.enrolled(known, is_new=enrolled.is_new, who=actor(request))
         response.headers["Cache-Control"] = "no-store"  # it may hold a password
         return Enrolment(
             machine=machines.view(known, parts.machines.agent(known)),
@@ -112,12 +112,12 @@ def router(parts: Parts) -> APIRouter:
         known = await run_in_threadpool(parts.machines.get, MachineId(site, machine))
         known.require_active()
         zone, wanted = zone_named(time_zone or known.time_zone, pointer="query/time_zone"), serial or None
-        with parts.history.upload(known, who(request)) as upload:
+        with parts.history.upload(known, actor(request)) as upload:
             async for chunk in request.stream():
                 upload.write(chunk)
             log = ImportFile(upload.path, wanted, zone, name)
             told = f"{name}, {upload.size:,} bytes"
-            await run_in_threadpool(write_down, parts, "load history", str(known.id), told)
+            await run_in_threadpool(audit, parts, "load history", str(known.id), told)
             loaded = await run_in_threadpool(parts.history.load, known, log, upload)
         parts.loaded(known.id)
         return _outcome(loaded, log)
@@ -139,21 +139,21 @@ def router(parts: Parts) -> APIRouter:
     def refresh_machine(site: Site, machine: MachineName, response: Response) -> JobView:
         """Learn a machine again from its recent windows; one that is being learned already keeps its job."""
         job = parts.enrolment.refresh(MachineId(site, machine))
-        response.headers["Location"] = f"/v1/jobs/{job.number}"
+        response.headers["Location"] = f"/v1/jobs/{job.id}"
         return jobs.view(job)
 
     @routes.post("/{site}/{machine}/retire", responses=responses(404, 410, 422, 503))
     def retire_machine(site: Site, machine: MachineName, why: Reason, request: Request) -> MachineView:
         """Let a machine go: no more forecasts, no replay; its share of the memory is free. Its past stays."""
         identity = MachineId(site, machine)
-        parts.enrolment.retire(identity, who=who(request), reason=why.reason)
+        parts.enrolment.retire(identity, who=actor(request), reason=why.reason)
         known = parts.machines.get(identity)
         return machines.view(known, parts.machines.agent(known))
 
     @routes.post("/{site}/{machine}/erase", responses=responses(404, 409, 422, 503))
     def erase_machine(site: Site, machine: MachineName, why: Reason, request: Request) -> EraseResult:
         """Remove a machine's events, memory and exams for good, and say which versions had learned from it."""
-        versions = parts.enrolment.erase(MachineId(site, machine), who=who(request), reason=why.reason)
+        versions = parts.enrolment.erase(MachineId(site, machine), who=actor(request), reason=why.reason)
         return EraseResult(learned_by=versions)
 
     return routes
@@ -161,13 +161,13 @@ def router(parts: Parts) -> APIRouter:
 
 def _insist_on_sites(new: Enrol) -> None:
     """Refuse a machine of a site that is not the asker's, and of whoever is not of all sites a catalogue."""
-    insist_on(new.site)
+    require_site(new.site)
     if new.catalogue is not None:
-        insist_on(None)
+        require_site(None)
 
 
-def _outcome(loaded: Loaded, log: ImportFile) -> HistoryLoaded:
-    last_at = moment(loaded.last_us) if loaded.last_us is not None else None
+def _outcome(loaded: ImportResult, log: ImportFile) -> HistoryLoaded:
+    last_at = from_us(loaded.last_us) if loaded.last_us is not None else None
     zone = str(log.zone)
     return HistoryLoaded(
         stored=loaded.stored,

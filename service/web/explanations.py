@@ -4,14 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from service.web.parts import MachineName, Parts, Site
+from service.web.parts import AppServices, MachineName, Site
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.moment import UtcDatetime
 from wire.rest.explanations import ExplanationView
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the route of explanations."""
     routes = APIRouter(prefix="/v1", tags=["forecasts"])
 

@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from service.flows.export import ALARM_COLUMNS, ExportQuery, csv_chunks
-from service.flows.figures import AlarmMetricsQuery, Figures
+from service.flows.figures import AlarmMetrics, AlarmMetricsQuery
 from service.web.figures import (
     Asked,
     OfMachine,
@@ -20,7 +20,7 @@ from service.web.figures import (
     standing_view,
     top_view,
 )
-from service.web.parts import Parts
+from service.web.parts import AppServices
 from service.web.problems import responses
 from wire.moment import UtcDatetime
 from wire.rest.figures import (
@@ -46,7 +46,7 @@ class CsvResponse(StreamingResponse):
     media_type = "text/csv"
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of exports."""
     routes = APIRouter(prefix="/v1", tags=["exports"], default_response_class=CsvResponse)
 
@@ -69,7 +69,7 @@ def router(parts: Parts) -> APIRouter:
     @routes.get("/figures/top.csv", responses=_documented(_TOP))
     def export_top_alarms(query: Asked) -> CsvResponse:
         """Every code of the span with its share, the commonest first; `by` changes nothing."""
-        found, entries = parts.figures.figures(query), parts.catalogue.entries()
+        found, entries = parts.figures.compute(query), parts.catalogue.entries()
         rows = (top_view(one, entries).model_dump(mode="json").values() for one in found.codes)
         span = (_day(found.since), _day(found.until))
         return _csv(_TOP, rows, "top-alarms", query.site, query.machine, query.shift, *span)
@@ -77,7 +77,7 @@ def router(parts: Parts) -> APIRouter:
     @routes.get("/figures/lines.csv", responses=_documented((*_KEYS, *_FIGURES)))
     def export_figures(query: Asked) -> CsvResponse:
         """The lines of the figures, all of them."""
-        found, entries = parts.figures.figures(query), parts.catalogue.entries()
+        found, entries = parts.figures.compute(query), parts.catalogue.entries()
         rows = (_flat(line_view(key, tally, entries)) for key, tally in found.lines)
         span = (_day(found.since), _day(found.until))
         name = f"figures-by-{query.by.value}"
@@ -86,19 +86,19 @@ def router(parts: Parts) -> APIRouter:
     @routes.get("/figures/floods.csv", responses=_documented(_FLOODS))
     def floods_csv(query: Asked) -> CsvResponse:
         """Every flood of the span, newest first; `by` changes nothing."""
-        found, entries = parts.figures.figures(query), parts.catalogue.entries()
+        found, entries = parts.figures.compute(query), parts.catalogue.entries()
         return _findings("floods", (flood_view(one, entries) for one in found.floods), _FLOODS, query, found)
 
     @routes.get("/figures/chatter.csv", responses=_documented(_CHATTER))
     def chatter_csv(query: Asked) -> CsvResponse:
         """Every chattering code of the span, most alarms first; `by` changes nothing."""
-        found, entries = parts.figures.figures(query), parts.catalogue.entries()
+        found, entries = parts.figures.compute(query), parts.catalogue.entries()
         return _findings("chatter", (chatter_view(one, entries) for one in found.chatter), _CHATTER, query, found)
 
     @routes.get("/figures/standing.csv", responses=_documented(_STANDING))
     def standing_csv(query: Asked) -> CsvResponse:
         """Every standing alarm of the span, the longest first; `by` changes nothing."""
-        found, entries = parts.figures.figures(query), parts.catalogue.entries()
+        found, entries = parts.figures.compute(query), parts.catalogue.entries()
         rows = (standing_view(one, entries) for one in found.standing)
         return _findings("standing", rows, _STANDING, query, found)
 
@@ -106,7 +106,7 @@ def router(parts: Parts) -> APIRouter:
 
 
 def _findings(
-    name: str, views: Iterable[BaseModel], columns: tuple[str, ...], query: AlarmMetricsQuery, found: Figures
+    name: str, views: Iterable[BaseModel], columns: tuple[str, ...], query: AlarmMetricsQuery, found: AlarmMetrics
 ) -> CsvResponse:
     rows = (view.model_dump(mode="json").values() for view in views)
     return _csv(columns, rows, name, query.site, query.machine, query.shift, _day(found.since), _day(found.until))

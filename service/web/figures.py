@@ -4,15 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from service.core.alarm_figures import Tally
+from service.core.alarm_figures import AlarmCounts
 from service.core.alarm_rate import ACCEPTABLE_UP_TO, EXCESSIVE_FROM
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.findings import CodeCount, MachineChatter, MachineFlood, MachineStanding
-from service.flows.figures import AlarmMetricsQuery, Figures, GroupKey
-from service.web.parts import Parts
+from service.flows.figures import AlarmMetrics, AlarmMetricsQuery, GroupKey
+from service.web.parts import AppServices
 from service.web.problems import responses
 from wire.identity import ID_PATTERN
-from wire.micros import moment
+from wire.micros import from_us
 from wire.moment import UtcDatetime
 from wire.rest.figures import (
     AlarmMetricsReport,
@@ -40,7 +40,7 @@ OfSite = Annotated[str | None, Query(pattern=ID_PATTERN, description="Of this pl
 OfMachine = Annotated[str | None, Query(pattern=ID_PATTERN, description="Of this machine only; needs `site`.")]
 
 
-def asked(
+def parse_query(
     site: OfSite = None,
     machine: OfMachine = None,
     since: Annotated[
@@ -62,10 +62,10 @@ def asked(
     return AlarmMetricsQuery(by, site, machine, since, until, shift)
 
 
-Asked = Annotated[AlarmMetricsQuery, Depends(asked)]
+Asked = Annotated[AlarmMetricsQuery, Depends(parse_query)]
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the route of figures."""
     routes = APIRouter(prefix="/v1", tags=["figures"])
 
@@ -78,7 +78,7 @@ def router(parts: Parts) -> APIRouter:
         instead of stale alarms there are *standing* ones: raised for more than 24 hours without a pause of more
         than an hour. Days, hours and shifts are those of each machine's own time zone.
         """
-        found = parts.figures.figures(query)
+        found = parts.figures.compute(query)
         shifts = [ShiftView(shift=name, start=f"{at:%H:%M}") for name, at in parts.figures.shifts.items()]
         return _view(found, query, shifts, parts.catalogue.entries())
 
@@ -86,7 +86,7 @@ def router(parts: Parts) -> APIRouter:
 
 
 def _view(
-    found: Figures, query: AlarmMetricsQuery, shifts: list[ShiftView], entries: Entries
+    found: AlarmMetrics, query: AlarmMetricsQuery, shifts: list[ShiftView], entries: Entries
 ) -> AlarmMetricsReport:
     return AlarmMetricsReport(
         since=found.since,
@@ -123,13 +123,13 @@ def _view(
     )
 
 
-def figures_of(tally: Tally) -> AlarmMetricsView:
+def figures_of(tally: AlarmCounts) -> AlarmMetricsView:
     """Return a tally as the API shows it."""
     return AlarmMetricsView(
         alarms=tally.alarms,
         machines=tally.machines,
-        machine_days=round(tally.watched_us / _DAY_US, 3),
-        alarms_a_day=_rounded(tally.alarms_a_day, 1),
+        machine_days=round(tally.monitored_us / _DAY_US, 3),
+        alarms_a_day=_rounded(tally.alarms_per_day, 1),
         band=tally.band,
         peak_10min=tally.peak,
         floods=tally.floods,
@@ -140,7 +140,7 @@ def figures_of(tally: Tally) -> AlarmMetricsView:
     )
 
 
-def line_view(key: GroupKey, tally: Tally, entries: Entries) -> AlarmMetricsRow:
+def line_view(key: GroupKey, tally: AlarmCounts, entries: Entries) -> AlarmMetricsRow:
     """Return a line as the API shows it."""
     entry = None if key.code is None else entry_of(key.code, entries)
     return AlarmMetricsRow(
@@ -175,8 +175,8 @@ def flood_view(one: MachineFlood, entries: Entries) -> FloodView:
     return FloodView(
         site=one.machine.site,
         machine=one.machine.machine,
-        start=moment(flood.start_us),
-        end=moment(flood.end_us) if one.over else None,
+        start=from_us(flood.start_us),
+        end=from_us(flood.end_us) if one.over else None,
         alarms=flood.alarms,
         peak_10min=flood.peak,
         top_code=flood.top_code,
@@ -191,8 +191,8 @@ def standing_view(one: MachineStanding, entries: Entries) -> StandingAlarmView:
         machine=one.machine.machine,
         code=one.run.code,
         text=entry_of(one.run.code, entries).text,
-        since=moment(one.run.first_us),
-        last_at=moment(one.run.last_us),
+        since=from_us(one.run.first_us),
+        last_at=from_us(one.run.last_us),
         alarms=one.run.alarms,
     )
 
@@ -211,7 +211,7 @@ def chatter_view(one: MachineChatter, entries: Entries) -> ChatterView:
         text=entry_of(one.code, entries).text,
         bursts=one.bursts,
         alarms=one.alarms,
-        last_at=moment(one.last_us),
+        last_at=from_us(one.last_us),
     )
 
 

@@ -4,15 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from service.flows.fleet import Seen
+from service.flows.fleet import FleetSnapshot
 from service.web import machines
-from service.web.parts import Parts
+from service.web.parts import AppServices
 from service.web.problems import responses
 from wire.identity import ID_PATTERN
 from wire.rest.fleet import FleetOverview
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the route of the fleet."""
     routes = APIRouter(prefix="/v1", tags=["machines"])
 
@@ -38,7 +38,7 @@ def router(parts: Parts) -> APIRouter:
     return routes
 
 
-def _encoded(seen: Seen) -> bytes:
+def _encoded(seen: FleetSnapshot) -> bytes:
     """Join the cards' bytes, which are ready, instead of writing hundreds of cards for everybody who asks."""
     rest = FleetOverview(
         revision=seen.revision,

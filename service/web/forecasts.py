@@ -7,7 +7,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from service.flows.forecast import urgency
 from service.flows.newest import CachedForecast
-from service.web.parts import MachineName, Parts, Site
+from service.web.parts import AppServices, MachineName, Site
 from service.web.problems import responses
 from wire.codec import encode
 from wire.forecasts import Forecast
@@ -18,7 +18,7 @@ from wire.rest.forecasts import FleetForecasts
 _JSON = "application/json"
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of forecasts."""
     routes = APIRouter(prefix="/v1", tags=["forecasts"])
 
@@ -33,7 +33,7 @@ def router(parts: Parts) -> APIRouter:
         """What the machine is likely to raise in the next hours, or was likely to at a past moment."""
         identity = MachineId(site, machine)
         if at is not None:
-            past = await run_in_threadpool(parts.desk.past, identity, at)
+            past = await run_in_threadpool(parts.desk.forecast_at, identity, at)
             return Response(encode(past), media_type=_JSON)
         # Where the bytes are ready nobody comes as far as here: see ready.py.
         newest = await run_in_threadpool(_newest, parts, identity)
@@ -42,13 +42,13 @@ def router(parts: Parts) -> APIRouter:
     @routes.get("/forecasts", responses=responses(503))
     def list_forecasts() -> FleetForecasts:
         """The fleet's newest forecasts, the machine with the likeliest expected alarm first."""
-        newest = parts.newest.of(parts.machines.all())
+        newest = parts.newest.fresh_for(parts.machines.all())
         return FleetForecasts(forecasts=sorted((one.forecast for one in newest), key=urgency))
 
     return routes
 
 
-def _newest(parts: Parts, machine: MachineId) -> CachedForecast:
+def _newest(parts: AppServices, machine: MachineId) -> CachedForecast:
     known = parts.machines.get(machine)
     known.require_active()
-    return parts.newest.of([known])[0]
+    return parts.newest.fresh_for([known])[0]

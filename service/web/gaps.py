@@ -5,14 +5,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from service.core.history import GapRecord
-from service.web.parts import MachineName, Parts, Site
+from service.web.parts import AppServices, MachineName, Site
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.moment import EARLIEST, LATEST, UtcDatetime
 from wire.rest.gaps import GapPage, GapView
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of gaps."""
     routes = APIRouter(prefix="/v1/machines", tags=["machines"])
 

@@ -16,10 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.core.addresses import network_of
 from service.core.bucket import TokenBuckets
-from service.core.principal import Principal, RequestContext, asks
+from service.core.principal import Principal, RequestContext, request_context
 from service.errors import Forbidden, NotFound, NotSignedIn, ServiceError, TooLarge, TooMany
 from service.flows.access import Authenticator
-from service.web.permissions import MatchedRule, Reach, Table
+from service.web.permissions import MatchedRule, RouteScope, Table
 from service.web.problems import problem_of
 from wire.rest.health import OTHER_PROBES
 from wire.rest.people import SESSION_COOKIE
@@ -62,20 +62,20 @@ class AuthConfig:
     monotonic: Callable[[], float] = time.monotonic
     table: Table = field(default_factory=Table)
 
-    def charge(self, token: str | None, bucket: str) -> bool:
+    def charge_anonymous(self, token: str | None, bucket: str) -> bool:
         """Take a request out of a stranger's bucket and return True; False for a token that was good lately.
 
         Before anybody is asked whose a token is, because that takes a thread and a query. Raises
         :class:`TooMany` if there is nothing to take.
         """
-        if token is not None and self.access.is_familiar(token):
+        if token is not None and self.access.was_recently_valid(token):
             return False
         _insist_on_pace(self.strangers.take(bucket))
         return True
 
     async def identify(self, token: str | None, bucket: str) -> Principal | None:
         """Return who asks, or None for a stranger, whose bucket pays for it; raises :class:`TooMany`."""
-        charged = self.charge(token, bucket)
+        charged = self.charge_anonymous(token, bucket)
         principal = await self.who(token) if token is not None else None
         if principal is None:
             if not charged:  # the token was good until now
@@ -87,7 +87,7 @@ class AuthConfig:
 
     def charge_page(self, token: str | None, address: str) -> None:
         """Let a page be drawn, or raise :class:`TooMany`."""
-        self.charge(token, stranger_bucket(address))
+        self.charge_anonymous(token, stranger_bucket(address))
 
     async def page_visitor(self, token: str | None, address: str) -> str | None:
         """Return the name of whoever has a token, None for a stranger; raises :class:`TooMany`."""
@@ -96,11 +96,11 @@ class AuthConfig:
 
     async def who(self, token: str) -> Principal | None:
         """Return whose a token is."""
-        known = self.access.remembered(token)
-        return known or await run_in_threadpool(self.access.who, token)
+        known = self.access.cached(token)
+        return known or await run_in_threadpool(self.access.authenticate, token)
 
 
-class Guard:
+class AuthMiddleware:
     """ASGI middleware around the whole API, streams and files included."""
 
     def __init__(self, app: ASGIApp, door: AuthConfig) -> None:
@@ -143,7 +143,7 @@ class _RequestAuth:
             return
         self.scope[CHECKED] = found.route if found else None
         self._looked = self.door.monotonic()
-        with asks(asking), _turned_away():
+        with request_context(asking), _turned_away():
             await self.app(self.scope, self._receive, self._answer)
 
     def _found(self, path: str, method: str) -> MatchedRule | None:
@@ -164,7 +164,7 @@ class _RequestAuth:
             if self.principal is None:
                 raise NotSignedIn(_STRANGER if self.token is None else _NO_LONGER)
             if found is not None:
-                found.insist(self.principal)
+                found.check(self.principal)
         if self.scope["method"] not in _SAFE and (by_cookie or self.principal is None):
             _insist_on_same_origin(headers)
         self._bound(found, headers)
@@ -177,7 +177,7 @@ class _RequestAuth:
 
     def _is_open(self, found: MatchedRule) -> bool:
         is_docs = self.door.open_docs and found.route in _DOCUMENTATION
-        return found.rule.reach is Reach.OPEN or is_docs
+        return found.rule.reach is RouteScope.OPEN or is_docs
 
     async def _known(self, bucket: str) -> Principal | None:
         """Return who asks, None for a stranger, or raise :class:`TooMany`."""
@@ -304,7 +304,7 @@ async def require_checked(request: Request) -> None:
         raise RuntimeError(f"{request.method} {request.scope['route'].path} was not judged by the guard")
 
 
-def narrowed(app: FastAPI, nouns: list[APIRouter], table: Table) -> Table:
+def restrict(app: FastAPI, nouns: list[APIRouter], table: Table) -> Table:
     """Return the table of an app that has only some of the routes."""
     there = _routes(app, nouns)
     return Table(

@@ -2,12 +2,12 @@
 
 from fastapi import APIRouter, Response
 
-from service.core.principal import asker
-from service.web.parts import Parts
+from service.core.principal import current_user
+from service.web.parts import AppServices
 from wire.rest.health import Liveness, Readiness, Status
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of health."""
     routes = APIRouter(tags=["health"])
 
@@ -23,7 +23,7 @@ def router(parts: Parts) -> APIRouter:
         """200 if events can be taken and forecasts given, otherwise 503; those who are known learn why."""
         health = parts.health()
         response.status_code = 200 if health.ready else 503
-        return Readiness(ready=health.ready, troubles=health.troubles if asker() else {})
+        return Readiness(ready=health.ready, troubles=health.errors if current_user() else {})
 
     @routes.get("/v1/status")
     def get_status() -> Status:
@@ -34,7 +34,7 @@ def router(parts: Parts) -> APIRouter:
             plant_time=parts.clock.now(),
             model_version=health.model_version,
             ready=health.ready,
-            troubles=health.troubles,
+            troubles=health.errors,
             warnings=health.warnings,
             counts=health.counts,
         )

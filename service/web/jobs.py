@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 from service.core.job import Job
 from service.flows.job_watch import Follower
 from service.web.events import EventStream, Wake
-from service.web.parts import Parts
+from service.web.parts import AppServices
 from service.web.problems import responses
 from wire.rest.jobs import EXAMPLE_JOB, JobList, JobView, ProgressView
 
@@ -29,7 +29,7 @@ JobNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="The job.", exam
 def view(job: Job) -> JobView:
     """Return a job as the API shows it."""
     return JobView(
-        id=job.number,
+        id=job.id,
         site=job.machine.site,
         machine=job.machine.machine,
         kind=job.kind,
@@ -45,7 +45,7 @@ def view(job: Job) -> JobView:
     )
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of jobs."""
     routes = APIRouter(prefix="/v1/jobs", tags=["learning"])
 
@@ -77,16 +77,16 @@ def router(parts: Parts) -> APIRouter:
 class _JobStream(EventStream):
     """Holds a place among the streams, and follows its job, from its beginning to its end, however that comes."""
 
-    def __init__(self, parts: Parts, job: Job) -> None:
+    def __init__(self, parts: AppServices, job: Job) -> None:
         wake = Wake()
         self._held = ExitStack()
         self._held.enter_context(parts.feed.place())
-        follower = parts.jobs.follow(job.number, wake)
+        follower = parts.jobs.follow(job.id, wake)
         self._held.callback(follower.close)
         super().__init__(_changes(parts, job, follower, wake), self._held.close)
 
 
-async def _changes(parts: Parts, job: Job, follower: Follower, wake: Wake) -> AsyncIterator[str]:
+async def _changes(parts: AppServices, job: Job, follower: Follower, wake: Wake) -> AsyncIterator[str]:
     told: dict[str, Any] | None = None
     while True:
         now = view(parts.jobs.shown(job)).model_dump(mode="json")

@@ -5,16 +5,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from service.core.people import Key
+from service.core.people import ApiKey
 from service.web.pages import Number
-from service.web.parts import Parts, principal
+from service.web.parts import AppServices, principal
 from service.web.problems import responses
 from service.web.users import sites_of
-from wire.rest.people import ApiKeyCreate, ApiKeyList, ApiKeyView, NewKey
+from wire.rest.people import ApiKeyCreate, ApiKeyList, ApiKeyView, NewApiKey
 from wire.rest.texts import PrintableText
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of keys."""
     routes = APIRouter(prefix="/v1/keys", tags=["people"])
 
@@ -24,11 +24,11 @@ def router(parts: Parts) -> APIRouter:
         return ApiKeyList(keys=[_view(one) for one in parts.people.all_keys(principal())])
 
     @routes.post("", status_code=201, responses=responses(409, 422))
-    def add_key(wish: ApiKeyCreate) -> NewKey:
+    def add_key(wish: ApiKeyCreate) -> NewApiKey:
         """Make a key for a program; it is shown this once, and only its sha256 is kept."""
         lasts = None if wish.days is None else timedelta(days=wish.days)
         made = parts.people.add_key(wish.name, wish.role, sites_of(wish.sites), lasts=lasts, by=principal())
-        return NewKey(**_view(made.key).model_dump(), key=made.token)
+        return NewApiKey(**_view(made.key).model_dump(), key=made.token)
 
     @routes.delete("/{number}", status_code=204, responses=responses(404, 422))
     def revoke_key(
@@ -43,7 +43,7 @@ def router(parts: Parts) -> APIRouter:
     return routes
 
 
-def _view(key: Key) -> ApiKeyView:
+def _view(key: ApiKey) -> ApiKeyView:
     return ApiKeyView(
         id=key.number,
         name=key.name,

@@ -10,7 +10,7 @@ from service.core.history import Cursor, PageQuery
 from service.core.machine import Agent, Machine, UnregisteredMachine
 from service.errors import InputRejected
 from service.web.pages import HALF_WORD, WORD
-from service.web.parts import MachineName, Parts, Site
+from service.web.parts import AppServices, MachineName, Site
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.moment import UtcDatetime
@@ -19,7 +19,7 @@ from wire.rest.machines import AgentView, AlarmsPage, AlarmView, Fleet, MachineV
 _MOST = Cursor(at_us=WORD, code=HALF_WORD, epoch_id=HALF_WORD, seq=WORD)
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of machines."""
     routes = APIRouter(prefix="/v1/machines", tags=["machines"])
 
@@ -31,7 +31,7 @@ def router(parts: Parts) -> APIRouter:
         agents = parts.machines.agents()
         return Fleet(
             machines=[view(one, agents.get(one.id)) for one in parts.machines.all(retired=retired)],
-            knocking=[knock_view(knock) for knock in parts.machines.knocks()],
+            knocking=[knock_view(knock) for knock in parts.machines.unregistered()],
         )
 
     @routes.get("/{site}/{machine}", responses=responses(404, 422))
@@ -80,7 +80,7 @@ def view(machine: Machine, agent: Agent | None) -> MachineView:
         if agent is None
         else AgentView(
             online=agent.online,
-            heard_at=agent.heard_at,
+            heard_at=agent.last_seen_at,
             version=agent.version,
             spooled=agent.spooled,
             skew_ms=agent.skew_ms,

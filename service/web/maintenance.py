@@ -5,16 +5,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
-from service.core.hush import Maintenance, SuppressionQuery
+from service.core.hush import MaintenanceWindow, SuppressionQuery
 from service.web.pages import ActiveOnly, CursorQuery, Limit, Number, paginate
-from service.web.parts import Parts, author, who
+from service.web.parts import AppServices, actor, author
 from service.web.problems import responses
 from wire.identity import ID_PATTERN
 from wire.rest.hush import MaintenanceCreate, MaintenancePage, MaintenanceView
 from wire.rest.texts import PrintableText
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of maintenance windows."""
     routes = APIRouter(prefix="/v1/maintenance", tags=["notices"])
 
@@ -40,8 +40,8 @@ def router(parts: Parts) -> APIRouter:
         """Tell nothing of a machine or a site for a time, in plant time; open notices end when it begins."""
         now = parts.clock.now()
         by = author(wish.by)
-        window = Maintenance(0, wish.site, wish.machine, wish.start or now, wish.until, by, wish.reason)
-        return _view(parts.hush.maintain(window), parts.clock.now())
+        window = MaintenanceWindow(0, wish.site, wish.machine, wish.start or now, wish.until, by, wish.reason)
+        return _view(parts.hush.schedule_maintenance(window), parts.clock.now())
 
     @routes.delete("/{number}", responses=responses(404, 409, 422))
     def end_maintenance(
@@ -52,13 +52,13 @@ def router(parts: Parts) -> APIRouter:
         ] = None,
     ) -> MaintenanceView:
         """End a window before its time, begun or not; 409 if it is over."""
-        ended = parts.hush.end_maintenance(number, who=who(request), reason=reason)
+        ended = parts.hush.end_maintenance(number, who=actor(request), reason=reason)
         return _view(ended, parts.clock.now())
 
     return routes
 
 
-def _view(window: Maintenance, now: datetime) -> MaintenanceView:
+def _view(window: MaintenanceWindow, now: datetime) -> MaintenanceView:
     return MaintenanceView(
         id=window.number,
         site=window.site,

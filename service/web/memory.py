@@ -7,12 +7,12 @@ from fastapi import APIRouter, Query
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.version import Version
 from service.web.models import VERSION_PATTERN, lineage, version_number
-from service.web.parts import Parts
+from service.web.parts import AppServices
 from service.web.problems import responses
 from wire.rest.memory import CodeMemory, MachineMemory, MemoryView, VersionMemory
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of the memory."""
     routes = APIRouter(prefix="/v1/memory", tags=["learning"])
 
@@ -29,7 +29,7 @@ def router(parts: Parts) -> APIRouter:
                 version=None, kl_to_uniform=None, kl_offered=None, machines=[], codes=[], versions=[]
             )
         told = _told(known)
-        line = lineage(known, {one.number: one for one in parts.versions.all()})
+        line = lineage(known, {one.id: one for one in parts.versions.all()})
         return MemoryView(
             version=known.name,
             kl_to_uniform=told.get("kl_to_uniform"),

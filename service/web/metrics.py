@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from service.web.parts import Parts
+from service.web.parts import AppServices
 
 MEDIA_TYPE = "text/plain; version=0.0.4"
 _EXAMPLE = (
@@ -20,7 +20,7 @@ class MetricsResponse(Response):
     media_type = MEDIA_TYPE
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the route of metrics."""
     routes = APIRouter(tags=["health"])
 

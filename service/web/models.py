@@ -5,16 +5,16 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 
 from service.core.version import Version
-from service.web.parts import Parts, who
+from service.web.parts import AppServices, actor
 from service.web.problems import responses
 from wire.rest.models import ExamFigures, ModelDetail, ModelList, ModelView, Promotion, Rollback
-from wire.words import Standing
+from wire.words import VersionStatus
 
 VERSION_PATTERN = r"^v[1-9][0-9]{0,8}$"
 VersionName = Annotated[str, Path(pattern=VERSION_PATTERN, description="The version.", examples=["v1"])]
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of models."""
     routes = APIRouter(prefix="/v1/models", tags=["learning"])
 
@@ -28,7 +28,9 @@ def router(parts: Parts) -> APIRouter:
     @routes.post("/rollback", responses=responses(409, 422, 503))
     def roll_back_model(why: Rollback, request: Request) -> ModelView:
         """Let the version serve again that the champion was learned from."""
-        version = parts.version_desk.roll_back(who=who(request), reason=why.reason, serving=_believed(why.serving))
+        version = parts.version_desk.roll_back(
+            who=actor(request), reason=why.reason, serving=_believed(why.serving)
+        )
         return _view(version, parts.versions.champion())
 
     @routes.get("/{version}", responses=responses(404, 422))
@@ -36,14 +38,14 @@ def router(parts: Parts) -> APIRouter:
         """One version in full."""
         known = parts.versions.get(version_number(version))
         matrix = parts.exams.matrix()
-        line = lineage(known, {one.number: one for one in parts.versions.all()})
+        line = lineage(known, {one.id: one for one in parts.versions.all()})
         return ModelDetail(
             **_view(known, parts.versions.champion()).model_dump(),
             targets=list(known.targets),
             report=known.report,
-            exams=_figures(matrix.get(known.number, {})),
-            codes=parts.exams.by_code(known.number),
-            matrix={one.name: _figures(matrix.get(one.number, {})) for one in line},
+            exams=_figures(matrix.get(known.id, {})),
+            codes=parts.exams.by_code(known.id),
+            matrix={one.name: _figures(matrix.get(one.id, {})) for one in line},
         )
 
     @routes.post("/{version}/promote", responses=responses(404, 409, 422, 503))
@@ -51,7 +53,7 @@ def router(parts: Parts) -> APIRouter:
         """Let a version serve; one that the gate rejected only by force."""
         promoted = parts.version_desk.promote(
             version_number(version),
-            who=who(request),
+            who=actor(request),
             reason=why.reason,
             force=why.force,
             serving=_believed(why.serving),
@@ -62,9 +64,9 @@ def router(parts: Parts) -> APIRouter:
 
 
 def _view(version: Version, champion: Version | None) -> ModelView:
-    standing = Standing.REJECTED if version.promoted_at is None else Standing.PROMOTED
-    if champion is not None and champion.number == version.number:
-        standing = Standing.CHAMPION
+    standing = VersionStatus.REJECTED if version.promoted_at is None else VersionStatus.PROMOTED
+    if champion is not None and champion.id == version.id:
+        standing = VersionStatus.CHAMPION
     return ModelView(
         version=version.name,
         standing=standing,

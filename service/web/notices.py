@@ -5,17 +5,17 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from service.core.notice import NotificationQuery
-from service.core.webhook import Delivery, in_words
-from service.flows.notice_board import Told
-from service.flows.webhooks import news
+from service.core.webhook import WebhookDelivery, in_words
+from service.flows.notice_board import NotificationRow
+from service.flows.webhooks import payload
 from service.web.pages import Limit, LongCursorQuery, paginate
-from service.web.parts import Parts
+from service.web.parts import AppServices
 from service.web.problems import responses
 from wire.identity import ID_PATTERN
 from wire.rest.notices import AcknowledgementSummary, DeliveryView, NotificationPage, NotificationView
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the route of notices."""
     routes = APIRouter(prefix="/v1/notices", tags=["notices"])
 
@@ -32,25 +32,25 @@ def router(parts: Parts) -> APIRouter:
     ) -> NotificationPage:
         """Notices with their acknowledgement and deliveries, newest first, a page at a time."""
         found = parts.notices.page(NotificationQuery(limit + 1, cursor, site, machine, is_open))
-        shown, following = paginate(found, limit, lambda one: one.notice.number)
+        shown, following = paginate(found, limit, lambda one: one.notice.id)
         return NotificationPage(notices=[_view(one) for one in shown], next=following)
 
     return routes
 
 
-def _view(told: Told) -> NotificationView:
+def _view(told: NotificationRow) -> NotificationView:
     notice, known = told.notice, told.known
     return NotificationView(
-        **news(notice).model_dump(),
+        **payload(notice).model_dump(),
         open=notice.is_open,
         closed_at=notice.closed_at,
         ended=notice.ended,
-        acknowledged=AcknowledgementSummary(at=known.at, who=known.who, note=known.note) if known else None,
+        acknowledged=AcknowledgementSummary(at=known.at, who=known.actor, note=known.note) if known else None,
         deliveries=[_delivery(one) for one in told.deliveries],
     )
 
 
-def _delivery(one: Delivery) -> DeliveryView:
+def _delivery(one: WebhookDelivery) -> DeliveryView:
     return DeliveryView(
         webhook=one.webhook,
         key=str(one.key),

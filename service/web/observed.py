@@ -43,7 +43,7 @@ class HttpMetrics:
         self.seconds[known, route].add(seconds)
 
 
-class Observed:
+class RequestMiddleware:
     """Stands before API and pages; of what pages ask the API among themselves it knows nothing."""
 
     def __init__(

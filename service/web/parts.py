@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import Path, Request
 
 from service.core.health import Health
-from service.core.principal import Principal, asker
+from service.core.principal import Principal, current_user
 from service.errors import InputRejected, NotSignedIn
 from service.flows.credentials import CredentialService
-from service.flows.enrol import Enrolment
+from service.flows.enrol import EnrolmentService
 from service.flows.explain import ExplanationService
 from service.flows.export import AlarmExport
 from service.flows.figures import AlarmMetricsService
@@ -20,7 +20,7 @@ from service.flows.load_history import HistoryImporter
 from service.flows.newest import ForecastCache
 from service.flows.notice_board import NotificationList
 from service.flows.people import UserService
-from service.flows.replay import Replay
+from service.flows.replay import QuarantineReplay
 from service.flows.scoped import (
     SiteFilteredBus,
     SiteFilteredFleet,
@@ -41,7 +41,7 @@ from service.store.catalogue import CatalogueStore
 from service.store.events import EventStore
 from wire.clock import PlantClock
 from wire.identity import ID_PATTERN, MachineId
-from wire.rest.health import Condition
+from wire.rest.health import SystemStatus
 from wire.words import PrincipalKind
 
 Site = Annotated[str, Path(pattern=ID_PATTERN, description="The plant.", examples=["padova"])]
@@ -49,7 +49,7 @@ MachineName = Annotated[str, Path(pattern=ID_PATTERN, description="The machine."
 
 
 @dataclass(frozen=True)
-class Parts:
+class AppServices:
     """Everything a request may need; what is of sites comes as a scoped view, and mypy takes nothing else."""
 
     machines: SiteFilteredMachines
@@ -60,7 +60,7 @@ class Parts:
     explanations: ExplanationService
     clock: PlantClock
     health: Callable[[], Health]  # of what the asker may see, as is `condition`
-    enrolment: Enrolment
+    enrolment: EnrolmentService
     credentials: CredentialService
     jobs: SiteFilteredJobs
     versions: SiteFilteredVersions
@@ -70,11 +70,11 @@ class Parts:
     loaded: Callable[[MachineId], None]  # told of a machine whose past was loaded
     scoreboard: Scoreboard
     quarantine: SiteFilteredQuarantine
-    replay: Replay
+    replay: QuarantineReplay
     silence: SiteFilteredSilence
     fleet: SiteFilteredFleet
     feed: SiteFilteredBus
-    condition: Callable[[], Condition]
+    condition: Callable[[], SystemStatus]
     figures: AlarmMetricsService
     timelines: TimelineService
     export: AlarmExport
@@ -89,13 +89,13 @@ class Parts:
 
 def principal() -> Principal:
     """Return who asks; the guard has let nobody in whom it does not know."""
-    who = asker()
+    who = current_user()
     if who is None:
         raise NotSignedIn("Who are you? Sign in first: POST /v1/session.")
     return who
 
 
-def who(_request: Request) -> str:
+def actor(_request: Request) -> str:
     """Say who asks, as the book of changes names them."""
     return principal().name
 
@@ -110,11 +110,11 @@ def author(by: str | None) -> str:
     return f"{by} ({asks.name})"
 
 
-def write_down(parts: Parts, action: str, subject: str, reason: str | None = None) -> None:
+def audit(parts: AppServices, action: str, subject: str, reason: str | None = None) -> None:
     """Write a deed down before it is done, where it is not one transaction that could tell of itself."""
     parts.audit.write(at=parts.clock.now(), who=principal().name, action=action, subject=subject, reason=reason)
 
 
-def origin(request: Request) -> str | None:
+def client_ip(request: Request) -> str | None:
     """Return the address that a request comes from."""
     return request.client.host if request.client else None

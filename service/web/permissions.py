@@ -17,7 +17,7 @@ from wire.identity import MachineId
 from wire.words import Role
 
 
-class Reach(Enum):
+class RouteScope(Enum):
     """Which sites a route is about."""
 
     OPEN = "open"
@@ -32,25 +32,25 @@ class Rule:
     """Who may use a route; ``unchanged`` those too who must change their password first."""
 
     least: Role
-    reach: Reach
-    unchanged: bool = False
+    reach: RouteScope
+    allow_password_change_pending: bool = False
     streams_body: bool = False  # bounds the size of its body itself
 
 
-def _viewer(reach: Reach) -> Rule:
+def _viewer(reach: RouteScope) -> Rule:
     return Rule(Role.VIEWER, reach)
 
 
-def _operator(reach: Reach) -> Rule:
+def _operator(reach: RouteScope) -> Rule:
     return Rule(Role.OPERATOR, reach)
 
 
-def _admin(reach: Reach) -> Rule:
+def _admin(reach: RouteScope) -> Rule:
     return Rule(Role.ADMIN, reach)
 
 
-_OPEN: Final = Rule(Role.VIEWER, Reach.OPEN, unchanged=True)
-_OWN: Final = Rule(Role.VIEWER, Reach.NO_SITE, unchanged=True)
+_OPEN: Final = Rule(Role.VIEWER, RouteScope.OPEN, allow_password_change_pending=True)
+_OWN: Final = Rule(Role.VIEWER, RouteScope.NO_SITE, allow_password_change_pending=True)
 _MACHINE: Final = "/v1/machines/{site}/{machine}"
 
 PERMISSIONS: Final[dict[str, Rule]] = {
@@ -59,96 +59,96 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     "HEAD /livez": _OPEN,
     "GET /readyz": _OPEN,
     "HEAD /readyz": _OPEN,
-    "GET /v1/status": _viewer(Reach.NARROWED),
+    "GET /v1/status": _viewer(RouteScope.NARROWED),
     # Figures of the whole fleet; give Prometheus a viewer's key of all sites.
-    "GET /metrics": _viewer(Reach.FLEET),
+    "GET /metrics": _viewer(RouteScope.FLEET),
     # One's own affairs
     "POST /v1/session": _OPEN,
     "DELETE /v1/session": _OWN,
     "GET /v1/me": _OWN,
     "POST /v1/me/password": _OWN,
     # Looking at machines
-    "GET /v1/machines": _viewer(Reach.NARROWED),
-    f"GET {_MACHINE}": _viewer(Reach.SITE),
-    f"GET {_MACHINE}/alarms": _viewer(Reach.SITE),
-    f"GET {_MACHINE}/gaps": _viewer(Reach.SITE),
-    f"GET {_MACHINE}/timeline": _viewer(Reach.SITE),
-    f"GET {_MACHINE}/forecast": _viewer(Reach.SITE),
-    f"GET {_MACHINE}/explanation": _viewer(Reach.SITE),
-    f"GET {_MACHINE}/scores": _viewer(Reach.SITE),
-    f"GET {_MACHINE}/history": _viewer(Reach.SITE),
-    f"GET {_MACHINE}/shelves": _viewer(Reach.SITE),
-    f"GET {_MACHINE}/acknowledgements": _viewer(Reach.SITE),
-    "GET /v1/fleet": _viewer(Reach.NARROWED),
-    "GET /v1/forecasts": _viewer(Reach.NARROWED),
-    "GET /v1/stream": _viewer(Reach.NARROWED),
-    "GET /v1/silent": _viewer(Reach.NARROWED),
-    "GET /v1/scoreboard": _viewer(Reach.NARROWED),
-    "GET /v1/figures": _viewer(Reach.NARROWED),
-    "GET /v1/figures/top.csv": _viewer(Reach.NARROWED),
-    "GET /v1/figures/lines.csv": _viewer(Reach.NARROWED),
-    "GET /v1/figures/floods.csv": _viewer(Reach.NARROWED),
-    "GET /v1/figures/chatter.csv": _viewer(Reach.NARROWED),
-    "GET /v1/figures/standing.csv": _viewer(Reach.NARROWED),
-    "GET /v1/alarms.csv": _viewer(Reach.NARROWED),
-    "GET /v1/notices": _viewer(Reach.NARROWED),
-    "GET /v1/shelves": _viewer(Reach.NARROWED),
-    "GET /v1/maintenance": _viewer(Reach.NARROWED),
-    "GET /v1/catalogue": _viewer(Reach.NO_SITE),
+    "GET /v1/machines": _viewer(RouteScope.NARROWED),
+    f"GET {_MACHINE}": _viewer(RouteScope.SITE),
+    f"GET {_MACHINE}/alarms": _viewer(RouteScope.SITE),
+    f"GET {_MACHINE}/gaps": _viewer(RouteScope.SITE),
+    f"GET {_MACHINE}/timeline": _viewer(RouteScope.SITE),
+    f"GET {_MACHINE}/forecast": _viewer(RouteScope.SITE),
+    f"GET {_MACHINE}/explanation": _viewer(RouteScope.SITE),
+    f"GET {_MACHINE}/scores": _viewer(RouteScope.SITE),
+    f"GET {_MACHINE}/history": _viewer(RouteScope.SITE),
+    f"GET {_MACHINE}/shelves": _viewer(RouteScope.SITE),
+    f"GET {_MACHINE}/acknowledgements": _viewer(RouteScope.SITE),
+    "GET /v1/fleet": _viewer(RouteScope.NARROWED),
+    "GET /v1/forecasts": _viewer(RouteScope.NARROWED),
+    "GET /v1/stream": _viewer(RouteScope.NARROWED),
+    "GET /v1/silent": _viewer(RouteScope.NARROWED),
+    "GET /v1/scoreboard": _viewer(RouteScope.NARROWED),
+    "GET /v1/figures": _viewer(RouteScope.NARROWED),
+    "GET /v1/figures/top.csv": _viewer(RouteScope.NARROWED),
+    "GET /v1/figures/lines.csv": _viewer(RouteScope.NARROWED),
+    "GET /v1/figures/floods.csv": _viewer(RouteScope.NARROWED),
+    "GET /v1/figures/chatter.csv": _viewer(RouteScope.NARROWED),
+    "GET /v1/figures/standing.csv": _viewer(RouteScope.NARROWED),
+    "GET /v1/alarms.csv": _viewer(RouteScope.NARROWED),
+    "GET /v1/notices": _viewer(RouteScope.NARROWED),
+    "GET /v1/shelves": _viewer(RouteScope.NARROWED),
+    "GET /v1/maintenance": _viewer(RouteScope.NARROWED),
+    "GET /v1/catalogue": _viewer(RouteScope.NO_SITE),
     # Looking at what is learned
-    "GET /v1/jobs": _viewer(Reach.NARROWED),
-    "GET /v1/jobs/{job}": _viewer(Reach.NARROWED),
-    "GET /v1/jobs/{job}/events": _viewer(Reach.NARROWED),
-    "GET /v1/models": _viewer(Reach.NARROWED),
-    "GET /v1/models/{version}": _viewer(Reach.NARROWED),
-    "GET /v1/memory": _viewer(Reach.NARROWED),
+    "GET /v1/jobs": _viewer(RouteScope.NARROWED),
+    "GET /v1/jobs/{job}": _viewer(RouteScope.NARROWED),
+    "GET /v1/jobs/{job}/events": _viewer(RouteScope.NARROWED),
+    "GET /v1/models": _viewer(RouteScope.NARROWED),
+    "GET /v1/models/{version}": _viewer(RouteScope.NARROWED),
+    "GET /v1/memory": _viewer(RouteScope.NARROWED),
     # Running the plant
-    f"POST {_MACHINE}/acknowledgements": _operator(Reach.SITE),
-    f"POST {_MACHINE}/shelves": _operator(Reach.SITE),
-    f"DELETE {_MACHINE}/shelves/{{number}}": _operator(Reach.SITE),
-    "POST /v1/maintenance": _operator(Reach.NARROWED),
-    "DELETE /v1/maintenance/{number}": _operator(Reach.NARROWED),
+    f"POST {_MACHINE}/acknowledgements": _operator(RouteScope.SITE),
+    f"POST {_MACHINE}/shelves": _operator(RouteScope.SITE),
+    f"DELETE {_MACHINE}/shelves/{{number}}": _operator(RouteScope.SITE),
+    "POST /v1/maintenance": _operator(RouteScope.NARROWED),
+    "DELETE /v1/maintenance/{number}": _operator(RouteScope.NARROWED),
     # Bodies as they came may hold what an agent should not have sent.
-    "GET /v1/quarantine": _operator(Reach.NARROWED),
-    "GET /v1/quarantine/reasons": _viewer(Reach.NARROWED),
-    "GET /v1/quarantine/{number}": _operator(Reach.NARROWED),
-    "POST /v1/quarantine/replay": _operator(Reach.NARROWED),
-    "POST /v1/quarantine/{number}/replay": _operator(Reach.NARROWED),
+    "GET /v1/quarantine": _operator(RouteScope.NARROWED),
+    "GET /v1/quarantine/reasons": _viewer(RouteScope.NARROWED),
+    "GET /v1/quarantine/{number}": _operator(RouteScope.NARROWED),
+    "POST /v1/quarantine/replay": _operator(RouteScope.NARROWED),
+    "POST /v1/quarantine/{number}/replay": _operator(RouteScope.NARROWED),
     # Changing what there is
-    "POST /v1/machines": _admin(Reach.NARROWED),
-    f"POST {_MACHINE}/history": Rule(Role.ADMIN, Reach.SITE, streams_body=True),
-    f"POST {_MACHINE}/refresh": _admin(Reach.SITE),
-    f"POST {_MACHINE}/retire": _admin(Reach.SITE),
-    f"POST {_MACHINE}/erase": _admin(Reach.SITE),
-    f"GET {_MACHINE}/credentials": _operator(Reach.SITE),
-    f"POST {_MACHINE}/credentials/rotate": _admin(Reach.SITE),
-    f"POST {_MACHINE}/credentials/revoke": _admin(Reach.SITE),
-    "POST /v1/catalogue": _admin(Reach.FLEET),
-    "POST /v1/models/rollback": _admin(Reach.FLEET),
-    "POST /v1/models/{version}/promote": _admin(Reach.FLEET),
+    "POST /v1/machines": _admin(RouteScope.NARROWED),
+    f"POST {_MACHINE}/history": Rule(Role.ADMIN, RouteScope.SITE, streams_body=True),
+    f"POST {_MACHINE}/refresh": _admin(RouteScope.SITE),
+    f"POST {_MACHINE}/retire": _admin(RouteScope.SITE),
+    f"POST {_MACHINE}/erase": _admin(RouteScope.SITE),
+    f"GET {_MACHINE}/credentials": _operator(RouteScope.SITE),
+    f"POST {_MACHINE}/credentials/rotate": _admin(RouteScope.SITE),
+    f"POST {_MACHINE}/credentials/revoke": _admin(RouteScope.SITE),
+    "POST /v1/catalogue": _admin(RouteScope.FLEET),
+    "POST /v1/models/rollback": _admin(RouteScope.FLEET),
+    "POST /v1/models/{version}/promote": _admin(RouteScope.FLEET),
     # An address may hold a token, and a test makes the service speak to it.
-    "GET /v1/webhooks": _admin(Reach.NARROWED),
-    "POST /v1/webhooks": _admin(Reach.NARROWED),
-    "GET /v1/webhooks/{number}": _admin(Reach.NARROWED),
-    "PATCH /v1/webhooks/{number}": _admin(Reach.NARROWED),
-    "DELETE /v1/webhooks/{number}": _admin(Reach.NARROWED),
-    "POST /v1/webhooks/{number}/test": _admin(Reach.NARROWED),
+    "GET /v1/webhooks": _admin(RouteScope.NARROWED),
+    "POST /v1/webhooks": _admin(RouteScope.NARROWED),
+    "GET /v1/webhooks/{number}": _admin(RouteScope.NARROWED),
+    "PATCH /v1/webhooks/{number}": _admin(RouteScope.NARROWED),
+    "DELETE /v1/webhooks/{number}": _admin(RouteScope.NARROWED),
+    "POST /v1/webhooks/{number}/test": _admin(RouteScope.NARROWED),
     # Changing who may
-    "GET /v1/users": _admin(Reach.NARROWED),
-    "POST /v1/users": _admin(Reach.NARROWED),
-    "PATCH /v1/users/{name}": _admin(Reach.NARROWED),
-    "POST /v1/users/{name}/password": _admin(Reach.NARROWED),
-    "DELETE /v1/users/{name}": _admin(Reach.NARROWED),
-    "GET /v1/keys": _admin(Reach.NARROWED),
-    "POST /v1/keys": _admin(Reach.NARROWED),
-    "DELETE /v1/keys/{number}": _admin(Reach.NARROWED),
-    "GET /v1/audit": _admin(Reach.FLEET),
+    "GET /v1/users": _admin(RouteScope.NARROWED),
+    "POST /v1/users": _admin(RouteScope.NARROWED),
+    "PATCH /v1/users/{name}": _admin(RouteScope.NARROWED),
+    "POST /v1/users/{name}/password": _admin(RouteScope.NARROWED),
+    "DELETE /v1/users/{name}": _admin(RouteScope.NARROWED),
+    "GET /v1/keys": _admin(RouteScope.NARROWED),
+    "POST /v1/keys": _admin(RouteScope.NARROWED),
+    "DELETE /v1/keys/{number}": _admin(RouteScope.NARROWED),
+    "GET /v1/audit": _admin(RouteScope.FLEET),
     # The API's own documentation; its scripts say nothing of anybody.
-    "GET /openapi.json": _viewer(Reach.NO_SITE),
-    "HEAD /openapi.json": _viewer(Reach.NO_SITE),
-    "GET /docs": _viewer(Reach.NO_SITE),
-    "GET /docs/oauth2-redirect": _viewer(Reach.NO_SITE),
-    "GET /redoc": _viewer(Reach.NO_SITE),
+    "GET /openapi.json": _viewer(RouteScope.NO_SITE),
+    "HEAD /openapi.json": _viewer(RouteScope.NO_SITE),
+    "GET /docs": _viewer(RouteScope.NO_SITE),
+    "GET /docs/oauth2-redirect": _viewer(RouteScope.NO_SITE),
+    "GET /redoc": _viewer(RouteScope.NO_SITE),
     "GET /static-offline-docs/{path}": _OPEN,
     "HEAD /static-offline-docs/{path}": _OPEN,
 }
@@ -162,16 +162,16 @@ class MatchedRule:
     rule: Rule
     names: dict[str, str]
 
-    def insist(self, principal: Principal) -> None:
+    def check(self, principal: Principal) -> None:
         """Raise what a principal is told who may not do this."""
-        if principal.must_change and not self.rule.unchanged:
+        if principal.must_change and not self.rule.allow_password_change_pending:
             raise Forbidden("Your password was told once; change it first: POST /v1/me/password.")
         if not principal.may(self.rule.least):
             raise Forbidden(f"This needs the role {self.rule.least.value}, and you are {principal.role.value}.")
-        if self.rule.reach is Reach.FLEET and not principal.is_everywhere:
+        if self.rule.reach is RouteScope.FLEET and not principal.is_everywhere:
             own = ", ".join(sorted(principal.sites or ()))
             raise Forbidden(f"This concerns every site, and you act for {own} only.")
-        if self.rule.reach is Reach.SITE and not principal.sees(self.names["site"]):
+        if self.rule.reach is RouteScope.SITE and not principal.can_see(self.names["site"]):
             raise self._nothing_there()
 
     def _nothing_there(self) -> NotFound:
@@ -232,7 +232,7 @@ def document_rules(openapi: dict[str, Any], table: Table) -> dict[str, Any]:
         for method, operation in operations.items():
             rule = table.rules[f"{method.upper()} {path}"]
             answers = [422, 429] if path.startswith("/v1/") else [429]
-            if rule.reach is not Reach.OPEN:
+            if rule.reach is not RouteScope.OPEN:
                 operation["security"] = [{"bearer": []}]
                 answers += [401, 403]
             elif method == "post":

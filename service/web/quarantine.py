@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from service.core.quarantine import QuarantinedItem, QuarantineQuery
 from service.errors import InputRejected
 from service.web.pages import WORD, LongCursorQuery
-from service.web.parts import Parts, write_down
+from service.web.parts import AppServices, audit
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.rest.quarantine import (
@@ -24,7 +24,7 @@ from wire.rest.texts import PRINTABLE
 Number = Annotated[int, Path(ge=1, le=WORD, description="The item's number.")]
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of the quarantine."""
     routes = APIRouter(prefix="/v1/quarantine", tags=["quarantine"])
 
@@ -56,8 +56,8 @@ def router(parts: Parts) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=10_000, description="How many at the most.")] = 1000,
     ) -> ReplayView:
         """Judge again what was refused for a reason; what is refused again stays."""
-        write_down(parts, "replay", f"up to {limit} quarantined items", reason)
-        return ReplayView(**parts.replay.many(reason, limit)._asdict())
+        audit(parts, "replay", f"up to {limit} quarantined items", reason)
+        return ReplayView(**parts.replay.replay_all(reason, limit)._asdict())
 
     @routes.get("/{number}", responses=responses(404, 422))
     def get_quarantined_item(number: Number) -> QuarantineItemDetail:
@@ -73,11 +73,9 @@ def router(parts: Parts) -> APIRouter:
     def replay_quarantined_item(number: Number, correction: ReplayBody | None = None) -> ReplayView:
         """Judge one item again, with a corrected body if one is given; 409 if it is refused again."""
         item = parts.quarantine.get(number)
-        write_down(
-            parts, "replay corrected" if correction else "replay", f"quarantined item {number}", item.reason
-        )
+        audit(parts, "replay corrected" if correction else "replay", f"quarantined item {number}", item.reason)
         corrected = correction.body.encode(errors="surrogatepass") if correction else None
-        return ReplayView(**parts.replay.one(number, corrected)._asdict())
+        return ReplayView(**parts.replay.replay(number, corrected)._asdict())
 
     return routes
 

@@ -36,5 +36,5 @@ class ForecastFastPath:
         if scope.get(CHECKED) != PATH or scope["query_string"]:
             return None
         *_, site, machine, _ = scope["path"].split("/")
-        newest = self.newest.fresh(MachineId(site, machine))
+        newest = self.newest.get_fresh(MachineId(site, machine))
         return None if newest is None else newest.encoded

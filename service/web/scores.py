@@ -7,14 +7,14 @@ from fastapi import APIRouter, Query
 
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.outcome import ScoredForecast
-from service.core.scoring import Standing
+from service.core.scoring import ScoreSummary
 from service.errors import InputRejected
-from service.flows.scoreboard import Board, Key, ScoreboardQuery
-from service.web.parts import MachineName, Parts, Site
+from service.flows.scoreboard import ScoreboardQuery, ScoreboardResult, ScoreKey
+from service.web.parts import AppServices, MachineName, Site
 from service.web.problems import responses
 from wire.forecasts import ForecastStatus
 from wire.identity import ID_PATTERN, MachineId
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 from wire.moment import EARLIEST, LATEST, UtcDatetime
 from wire.rest.scores import (
     CodeScoreView,
@@ -35,7 +35,7 @@ Since = Annotated[
 Until = Annotated[UtcDatetime | None, Query(description="Forecasts made before this moment; now unless given.")]
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of scores."""
     routes = APIRouter(prefix="/v1", tags=["scores"])
 
@@ -54,7 +54,7 @@ def router(parts: Parts) -> APIRouter:
     ) -> ScoreboardView:
         """How good the forecasts that were really served have been, beside persistence and the base rate."""
         query = ScoreboardQuery(by, site, machine, since, until, status.value if status else None)
-        return _board(parts.scoreboard.board(query), by, parts.catalogue.entries())
+        return _board(parts.scoreboard.compute(query), by, parts.catalogue.entries())
 
     @routes.get("/machines/{site}/{machine}/scores", responses=responses(404, 422))
     def list_scores(
@@ -77,7 +77,7 @@ def router(parts: Parts) -> APIRouter:
     return routes
 
 
-def _board(board: Board, by: Grouping, entries: dict[int, CatalogueEntry]) -> ScoreboardView:
+def _board(board: ScoreboardResult, by: Grouping, entries: dict[int, CatalogueEntry]) -> ScoreboardView:
     return ScoreboardView(
         since=board.since,
         until=board.until,
@@ -88,7 +88,7 @@ def _board(board: Board, by: Grouping, entries: dict[int, CatalogueEntry]) -> Sc
     )
 
 
-def _line(key: Key, line: Standing, entries: dict[int, CatalogueEntry]) -> ScoreRow:
+def _line(key: ScoreKey, line: ScoreSummary, entries: dict[int, CatalogueEntry]) -> ScoreRow:
     site, machine = key.machine or (None, None)
     entry = None if key.code is None else entries.get(key.code) or unknown_code(key.code)
     return ScoreRow(
@@ -102,7 +102,7 @@ def _line(key: Key, line: Standing, entries: dict[int, CatalogueEntry]) -> Score
     )
 
 
-def _figures(standing: Standing) -> ScoreSummaryView:
+def _figures(standing: ScoreSummary) -> ScoreSummaryView:
     return ScoreSummaryView.model_validate(standing, from_attributes=True)
 
 
@@ -113,35 +113,35 @@ def _forecast(
     alarms = [
         _alarm(one, column, entries)
         for column in (-one.probabilities).argsort(kind="stable").tolist()
-        if code in (None, int(one.measure.codes[column]))
-        and (rejections or outcome.came[column] or outcome.announced[column])
+        if code in (None, int(one.spec.codes[column]))
+        and (rejections or outcome.occurred[column] or outcome.predicted[column])
     ]
     return ScoredForecastView(
-        as_of=moment(outcome.as_of_us),
-        horizon_end=moment(outcome.horizon_end_us),
-        model_version=f"v{one.measure.version}",
+        as_of=from_us(outcome.as_of_us),
+        horizon_end=from_us(outcome.horizon_end_us),
+        model_version=f"v{one.spec.version}",
         status=ForecastStatus(one.status),
-        unheard=outcome.unheard,
-        revised=outcome.revised,
-        scored_at=moment(one.scored_us),
+        unheard=outcome.unobserved,
+        revised=outcome.revision_count,
+        scored_at=from_us(one.scored_us),
         alarms=alarms,
     )
 
 
 def _alarm(one: ScoredForecast, column: int, entries: dict[int, CatalogueEntry]) -> CodeScoreView:
-    code = int(one.measure.codes[column])
+    code = int(one.spec.codes[column])
     entry = entries.get(code) or unknown_code(code)
-    announced, came = bool(one.outcome.announced[column]), bool(one.outcome.came[column])
+    announced, came = bool(one.outcome.predicted[column]), bool(one.outcome.occurred[column])
     rate = float(one.outcome.base_rate[column])
     return CodeScoreView(
         code=code,
         text=entry.text,
         severity=entry.severity,
         probability=round(float(one.probabilities[column]), _DIGITS),
-        threshold=round(float(one.measure.thresholds[column]), _DIGITS),
+        threshold=round(float(one.spec.thresholds[column]), _DIGITS),
         announced=announced,
         came=came,
-        verdict=None if one.outcome.unheard else _VERDICTS[announced, came],
+        verdict=None if one.outcome.unobserved else _VERDICTS[announced, came],
         persistence=bool(one.outcome.persisted[column]),
         base_rate=None if rate != rate else round(rate, _DIGITS),  # noqa: PLR0124 - NaN is not itself
     )
@@ -166,6 +166,6 @@ def read_cursor(text: str) -> int:
         as_of_us = int(urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii"))
     except ValueError:
         as_of_us = 0
-    if not micros(EARLIEST) <= as_of_us < micros(LATEST):
+    if not to_us(EARLIEST) <= as_of_us < to_us(LATEST):
         raise InputRejected("The cursor is not one that a page gave; start again without it.")
     return as_of_us

@@ -3,12 +3,12 @@
 from fastapi import APIRouter, Request, Response
 
 from service.core.principal import Principal
-from service.web.parts import Parts, origin, principal
+from service.web.parts import AppServices, client_ip, principal
 from service.web.problems import responses
 from wire.rest.people import SESSION_COOKIE, Me, PasswordChange, SignedIn, SignIn
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of sessions."""
     routes = APIRouter(prefix="/v1", tags=["people"])
 
@@ -19,7 +19,7 @@ def router(parts: Parts) -> APIRouter:
         The token in the answer is for programs. A browser gets it as a cookie, which no script can read and no
         other site's page can use. Wrong passwords make the next try wait, longer each time: 429.
         """
-        begun = parts.sign_in.sign_in(wish.name, wish.password, origin=origin(request))
+        begun = parts.sign_in.login(wish.name, wish.password, origin=client_ip(request))
         session = begun.session
         response.set_cookie(
             SESSION_COOKIE,
@@ -35,7 +35,7 @@ def router(parts: Parts) -> APIRouter:
     @routes.delete("/session", status_code=204, responses=responses(409))
     def sign_out(response: Response) -> None:
         """End the session one asks in, at once; 409 for whoever asks with a key."""
-        parts.sign_in.sign_out(principal())
+        parts.sign_in.logout(principal())
         response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict")
 
     @routes.get("/me")
@@ -46,7 +46,7 @@ def router(parts: Parts) -> APIRouter:
     @routes.post("/me/password", status_code=204, responses=responses(409, 422))
     def change_password(change: PasswordChange, request: Request) -> None:
         """Take another password; one's other sessions end. 401 if the old one is wrong, 409 with a key."""
-        parts.sign_in.change_password(principal(), change.old, change.new, origin=origin(request))
+        parts.sign_in.change_password(principal(), change.old, change.new, origin=client_ip(request))
 
     return routes
 

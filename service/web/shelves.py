@@ -8,19 +8,19 @@ from fastapi import APIRouter, Query, Request
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.hush import ShelvedAlarm, SuppressionQuery
 from service.web.pages import ActiveOnly, CursorQuery, Limit, Number, paginate
-from service.web.parts import MachineName, Parts, Site, author, who
+from service.web.parts import AppServices, MachineName, Site, actor, author
 from service.web.problems import responses
 from wire.identity import MachineId
 from wire.rest.hush import ShelvedAlarmPage, ShelvedAlarmView, ShelveRequest
 from wire.rest.texts import PrintableText
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of shelves."""
     routes = APIRouter(prefix="/v1", tags=["notices"])
 
     def page(query: SuppressionQuery, limit: int) -> ShelvedAlarmPage:
-        shown, following = paginate(parts.hush.shelves.page(query), limit, lambda one: one.number)
+        shown, following = paginate(parts.hush.shelves.page(query), limit, lambda one: one.id)
         now, entries = parts.clock.now(), parts.catalogue.entries()
         return ShelvedAlarmPage(shelves=[_view(one, now, entries) for one in shown], next=following)
 
@@ -32,7 +32,7 @@ def router(parts: Parts) -> APIRouter:
     ) -> ShelvedAlarmPage:
         """What is shelved anywhere, newest first; with `active=false` what was, too."""
         holding_at = parts.clock.now() if active else None
-        return page(SuppressionQuery(limit + 1, cursor, holding_at=holding_at), limit)
+        return page(SuppressionQuery(limit + 1, cursor, active_at=holding_at), limit)
 
     @routes.get("/machines/{site}/{machine}/shelves", responses=responses(404, 422))
     def list_shelves(
@@ -70,7 +70,7 @@ def router(parts: Parts) -> APIRouter:
         ] = None,
     ) -> ShelvedAlarmView:
         """End a shelf before its time; 409 if it has ended."""
-        lifted = parts.hush.lift(MachineId(site, machine), number, who=who(request), reason=reason)
+        lifted = parts.hush.unshelve(MachineId(site, machine), number, who=actor(request), reason=reason)
         return _view(lifted, parts.clock.now(), parts.catalogue.entries())
 
     return routes
@@ -78,15 +78,15 @@ def router(parts: Parts) -> APIRouter:
 
 def _view(shelf: ShelvedAlarm, now: datetime, entries: dict[int, CatalogueEntry]) -> ShelvedAlarmView:
     return ShelvedAlarmView(
-        id=shelf.number,
+        id=shelf.id,
         site=shelf.machine.site,
         machine=shelf.machine.machine,
         code=shelf.code,
         text=(entries.get(shelf.code) or unknown_code(shelf.code)).text,
         start=shelf.start,
         until=shelf.until,
-        lifted_at=shelf.lifted_at,
-        active=shelf.holds(now),
-        who=shelf.who,
+        lifted_at=shelf.unshelved_at,
+        active=shelf.is_active(now),
+        who=shelf.actor,
         reason=shelf.reason,
     )

@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter
 
-from service.web.parts import Parts
+from service.web.parts import AppServices
 from wire.rest.silent import SilentFleet, SilentView
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the route of silent machines."""
     routes = APIRouter(tags=["machines"])
 
@@ -19,7 +19,7 @@ def router(parts: Parts) -> APIRouter:
                     site=one.machine.site,
                     machine=one.machine.machine,
                     since=one.since,
-                    missed_hours=round(one.missed_hours, 2),
+                    missed_hours=round(one.overdue_hours, 2),
                     usual_hours=round(one.usual_hours, 2),
                 )
                 for one in parts.silence.found

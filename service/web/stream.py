@@ -12,12 +12,12 @@ from fastapi.responses import StreamingResponse
 from service.core.catalogue import CatalogueEntry, unknown_code
 from service.core.machine import Machine
 from service.errors import InputRejected, NotFound, Unavailable
-from service.flows.feed import AlarmEvent, Subscription, Wish
+from service.flows.feed import AlarmEvent, Filter, Subscription
 from service.web.events import EventStream, Wake
-from service.web.parts import Parts
+from service.web.parts import AppServices
 from service.web.problems import responses
 from wire.identity import ID_PATTERN, MachineId
-from wire.micros import moment
+from wire.micros import from_us
 from wire.rest.stream import Missed, RaisedAlarm
 from wire.words import StreamKind
 
@@ -34,7 +34,7 @@ _STREAM = {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMP
 _KINDS = "|".join(StreamKind)
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the route of the stream."""
     routes = APIRouter(prefix="/v1", tags=["stream"])
 
@@ -64,7 +64,7 @@ def router(parts: Parts) -> APIRouter:
         read; the stream goes on with the newest. Of forecasts that wait for a slow reader only each machine's
         newest is sent. A comment every 15 seconds says that the stream is still there.
         """
-        wish = Wish(frozenset(StreamKind(kind) for kind in kinds.split(",")), site, machine)
+        wish = Filter(frozenset(StreamKind(kind) for kind in kinds.split(",")), site, machine)
         machines = await run_in_threadpool(_asked, parts, wish)
         wake = Wake()
         subscription = parts.feed.subscribe(wish, wake)
@@ -73,7 +73,7 @@ def router(parts: Parts) -> APIRouter:
     return routes
 
 
-def _asked(parts: Parts, wish: Wish) -> list[Machine]:
+def _asked(parts: AppServices, wish: Filter) -> list[Machine]:
     """Return the machines that a wish is about, or say in a sentence what is wrong with it."""
     if wish.machine is not None:
         if wish.site is None:
@@ -88,7 +88,7 @@ def _asked(parts: Parts, wish: Wish) -> list[Machine]:
 
 
 async def _told(
-    parts: Parts, subscription: Subscription, machines: list[Machine], wake: Wake
+    parts: AppServices, subscription: Subscription, machines: list[Machine], wake: Wake
 ) -> AsyncIterator[bytes]:
     yield _BEGINNING
     if StreamKind.FORECAST in subscription.wish.kinds:
@@ -109,15 +109,15 @@ async def _told(
         yield b"".join(told)
 
 
-def _present(parts: Parts, machines: list[Machine]) -> bytes:
+def _present(parts: AppServices, machines: list[Machine]) -> bytes:
     """Return the machines' present forecasts; none while there is no model, and the stream waits for one."""
     try:
-        return b"".join(_event("forecast", newest.encoded) for newest in parts.newest.latest(machines))
+        return b"".join(_event("forecast", newest.encoded) for newest in parts.newest.get_or_make(machines))
     except Unavailable:
         return b""
 
 
-def _put_into_words(parts: Parts, alarms: Sequence[AlarmEvent]) -> None:
+def _put_into_words(parts: AppServices, alarms: Sequence[AlarmEvent]) -> None:
     """Encode what nobody has yet: once, whoever listens, and not in the thread that stores alarms."""
     entries: dict[int, CatalogueEntry] = {}
     with suppress(Unavailable):
@@ -126,7 +126,7 @@ def _put_into_words(parts: Parts, alarms: Sequence[AlarmEvent]) -> None:
         if alarm.encoded is None:
             entry = entries.get(alarm.code) or unknown_code(alarm.code)
             site, machine = alarm.machine
-            at = moment(alarm.at_us)
+            at = from_us(alarm.at_us)
             view = RaisedAlarm(
                 site=site, machine=machine, at=at, code=alarm.code, text=entry.text, severity=entry.severity
             )

@@ -8,15 +8,15 @@ from service.core.findings import MachineStanding
 from service.flows.timeline import Timeline
 from service.web.figures import Entries, entry_of, flood_view, standing_view
 from service.web.gaps import gap_view
-from service.web.parts import MachineName, Parts, Site
+from service.web.parts import AppServices, MachineName, Site
 from service.web.problems import responses
 from wire.identity import MachineId
-from wire.micros import moment
+from wire.micros import from_us
 from wire.moment import UtcDatetime
 from wire.rest.timelines import BurstView, TimelineAlarm, TimelineView
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the route of timelines."""
     routes = APIRouter(prefix="/v1/machines", tags=["machines"])
 
@@ -59,15 +59,15 @@ def _view(found: Timeline, entries: Entries) -> TimelineView:
             BurstView(
                 code=one.code,
                 text=entry_of(one.code, entries).text,
-                start=moment(one.first_us),
-                end=moment(one.last_us),
+                start=from_us(one.first_us),
+                end=from_us(one.last_us),
                 alarms=one.alarms,
             )
             for one in found.bursts
         ],
         standing=[standing_view(MachineStanding(machine.id, run), entries) for run in found.standing],
         gaps=[gap_view(gap, dropped) for gap, dropped in found.gaps],
-        heard_at=agent.heard_at if agent else None,
+        heard_at=agent.last_seen_at if agent else None,
         online=agent.online if agent else None,
         silent_since=None,
     )
@@ -75,4 +75,4 @@ def _view(found: Timeline, entries: Entries) -> TimelineView:
 
 def _alarm(at_us: int, code: int, entries: Entries) -> TimelineAlarm:
     entry = entry_of(code, entries)
-    return TimelineAlarm(at=moment(at_us), code=code, text=entry.text, severity=entry.severity)
+    return TimelineAlarm(at=from_us(at_us), code=code, text=entry.text, severity=entry.severity)

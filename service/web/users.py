@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 from service.core.people import User
 from service.core.principal import Sites
 from service.flows.people import UserUpdate
-from service.web.parts import Parts, principal
+from service.web.parts import AppServices, principal
 from service.web.problems import responses
 from wire.rest.people import (
     NAME_PATTERN,
@@ -22,7 +22,7 @@ from wire.rest.people import (
 Name = Annotated[str, Path(pattern=NAME_PATTERN, description="The user.", examples=["maria"])]
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of users."""
     routes = APIRouter(prefix="/v1/users", tags=["people"])
 

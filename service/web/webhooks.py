@@ -6,13 +6,13 @@ from fastapi import APIRouter, Query, Request
 
 from service.core.webhook import Webhook
 from service.web.pages import Number
-from service.web.parts import Parts, who, write_down
+from service.web.parts import AppServices, actor, audit
 from service.web.problems import responses
 from wire.rest.texts import PrintableText
 from wire.rest.webhooks import NewWebhook, WebhookAnswer, WebhookCreate, WebhookList, WebhookSwitch, WebhookView
 
 
-def router(parts: Parts) -> APIRouter:
+def router(parts: AppServices) -> APIRouter:
     """Return the routes of webhooks."""
     routes = APIRouter(prefix="/v1/webhooks", tags=["notices"])
 
@@ -34,7 +34,7 @@ def router(parts: Parts) -> APIRouter:
             severity=wish.severity,
             site=wish.site,
             machine=wish.machine,
-            who=who(request),
+            who=actor(request),
             reason=wish.reason,
         )
         return NewWebhook(**_view(made).model_dump(), secret=made.secret)
@@ -47,7 +47,7 @@ def router(parts: Parts) -> APIRouter:
     @routes.patch("/{number}", responses=responses(404, 422))
     def switch_webhook(number: Number, change: WebhookSwitch, request: Request) -> WebhookView:
         """Switch a webhook on or off."""
-        switched = parts.webhooks.switch(number, enabled=change.enabled, who=who(request), reason=change.reason)
+        switched = parts.webhooks.switch(number, enabled=change.enabled, who=actor(request), reason=change.reason)
         return _view(switched)
 
     @routes.delete("/{number}", status_code=204, responses=responses(404, 422))
@@ -57,12 +57,12 @@ def router(parts: Parts) -> APIRouter:
         reason: Annotated[PrintableText, Query(max_length=1000, description="Why; kept in the book of changes.")],
     ) -> None:
         """Forget a webhook, its secret and its deliveries."""
-        parts.webhooks.remove(number, who=who(request), reason=reason)
+        parts.webhooks.remove(number, who=actor(request), reason=reason)
 
     @routes.post("/{number}/test", responses=responses(404, 422))
     def test_webhook(number: Number) -> WebhookAnswer:
         """Send a signed test to a webhook now, once, and answer with what its receiver said."""
-        write_down(parts, "test", f"webhook {parts.webhooks.get(number).number}")
+        audit(parts, "test", f"webhook {parts.webhooks.get(number).id}")
         answer = parts.webhooks.test(number)
         return WebhookAnswer(
             delivered=answer.ok,
@@ -76,12 +76,12 @@ def router(parts: Parts) -> APIRouter:
 
 def _view(webhook: Webhook) -> WebhookView:
     return WebhookView(
-        id=webhook.number,
+        id=webhook.id,
         url=webhook.url,
         severity=webhook.severity,
         site=webhook.site,
         machine=webhook.machine,
         enabled=webhook.enabled,
-        trouble=webhook.trouble,
+        trouble=webhook.error,
         created_at=webhook.created_at,
     )

@@ -52,11 +52,11 @@ class TrainingProcess:
         )
 
     @property
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether it has not ended."""
         return self.process is not None and self.process.poll() is None
 
-    def order(self, orders: dict[str, Any]) -> None:
+    def send_job(self, orders: dict[str, Any]) -> None:
         """Say what to learn, over its standard input, where nobody else can read it."""
         if self.process is None or self.process.stdin is None:
             raise RuntimeError("start first")

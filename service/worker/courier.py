@@ -6,15 +6,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 from threading import Lock
 
-from service.core.webhook import Answer, Delivery, next_try, pause
-from service.flows.webhooks import message
+from service.core.webhook import DeliveryResult, WebhookDelivery, backoff, next_try
+from service.flows.webhooks import body
 from service.store.deliveries import DeliveryStore
 from service.worker.post import WebhookClient
 from service.worker.tireless import BackgroundThread
 
 log = logging.getLogger(__name__)
 
-_PULSE = 0.5  # wall seconds between two looks for what is due
+_POLL_INTERVAL_S = 0.5  # wall seconds between two looks for what is due
 _LEASE = timedelta(minutes=1)  # longer than any attempt takes
 MAX_WORKERS = 8
 _GONE = "The receiver answered 410 Gone, so it is told nothing any more; enable the webhook when it is back."
@@ -35,7 +35,7 @@ class WebhookSender(BackgroundThread):
         wall: Callable[[], datetime],
         plant: Callable[[], datetime],
         chance: Callable[[], float],
-        pulse: float = _PULSE,
+        pulse: float = _POLL_INTERVAL_S,
     ) -> None:
         super().__init__("courier")
         self._outbox, self._post, self._pulse = outbox, post, pulse
@@ -78,35 +78,35 @@ class WebhookSender(BackgroundThread):
         if isinstance(error, Exception):
             self._record_error(error)
 
-    def _deliver(self, delivery: Delivery) -> None:
+    def _deliver(self, delivery: WebhookDelivery) -> None:
         try:
             self.deliver(delivery)
         finally:
             with self._lock:
                 self._busy.discard(delivery.webhook)
 
-    def deliver(self, delivery: Delivery) -> Answer | None:
+    def deliver(self, delivery: WebhookDelivery) -> DeliveryResult | None:
         """Make one attempt and write down what came of it; None if somebody else makes it."""
         parcel = self._outbox.claim(delivery, now=self._wall(), lease=_LEASE)
         if parcel is None:
             return None
         taken, webhook = parcel.delivery, parcel.webhook
-        answer = self._post.send(webhook.url, webhook.secret, str(taken.key), message(parcel.notice))
+        answer = self._post.send(webhook.url, webhook.secret, str(taken.key), body(parcel.notice))
         now = self._wall()
         again = None if answer.gone else next_try(taken, now=now, chance=self._chance())
-        self._outbox.settle(taken, answer, now=now, again=again)
+        self._outbox.complete(taken, answer, now=now, again=again)
         if answer.ok:
             with self._lock:
                 self.delivered += 1
-                self._failures.pop(webhook.number, None)
+                self._failures.pop(webhook.id, None)
             return answer
         with self._lock:
             self.failed += 1
         if answer.gone:
-            self._outbox.abandon(webhook.number, now=now, plant_at=self._plant(), why=_GONE)
-            log.warning("webhook %d is disabled: its receiver says that it is gone", webhook.number)
+            self._outbox.abandon(webhook.id, now=now, plant_at=self._plant(), why=_GONE)
+            log.warning("webhook %d is disabled: its receiver says that it is gone", webhook.id)
         else:
             with self._lock:
-                failed = self._failures[webhook.number] = self._failures.get(webhook.number, 0) + 1
-                self._resting[webhook.number] = now + min(pause(failed, 0.0), _LEASE)
+                failed = self._failures[webhook.id] = self._failures.get(webhook.id, 0) + 1
+                self._resting[webhook.id] = now + min(backoff(failed, 0.0), _LEASE)
         return answer

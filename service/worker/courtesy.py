@@ -10,7 +10,7 @@ _SWITCH_INTERVAL_S = (
 
 
 @contextmanager
-def courteous() -> Iterator[None]:
+def short_switch_interval() -> Iterator[None]:
     """Take short turns for as long as this lasts: always, they would cost ingest a tenth of its speed."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_INTERVAL_S)

@@ -3,23 +3,23 @@
 from collections.abc import Callable
 
 from service.core.signal import ChangeEvent
-from service.store.signals import Signals
+from service.store.signals import PgNotify
 from service.worker.tireless import BackgroundThread
 
 
-class Ear(BackgroundThread):
+class ChangeListener(BackgroundThread):
     """Hands over what it hears; ``deaf`` is called after every time in which it could not listen."""
 
     def __init__(
-        self, signals: Signals, *, heard: Callable[[ChangeEvent], None], deaf: Callable[[], None]
+        self, signals: PgNotify, *, heard: Callable[[ChangeEvent], None], deaf: Callable[[], None]
     ) -> None:
         super().__init__("ear")
         self._signals, self._heard, self._deaf = signals, heard, deaf
 
     @property
-    def trouble(self) -> str | None:
+    def error(self) -> str | None:
         """What is wrong with it, if anything is."""
-        return self._signals.complaint or super().trouble
+        return self._signals.complaint or super().error
 
     def _run(self) -> None:
         while not self._stopping.is_set():

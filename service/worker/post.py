@@ -16,7 +16,7 @@ from ipaddress import ip_address
 import httpx
 
 from service.core.receivers import Address, Receivers
-from service.core.webhook import Answer, in_words
+from service.core.webhook import DeliveryResult, in_words
 from service.errors import InputRejected
 from wire.signature import DELIVERY, SIGNATURE, sign
 
@@ -41,21 +41,21 @@ class WebhookClient:
         self._headers = {"Content-Type": "application/json", "User-Agent": agent}
         self.receivers, self._given = receivers, authorities
 
-    def send(self, url: str, secret: str, key: str, body: bytes) -> Answer:
+    def send(self, url: str, secret: str, key: str, body: bytes) -> DeliveryResult:
         """Return what the receiver said; that it could not be reached is an answer too."""
         signed = {SIGNATURE: sign(secret, body, int(self._wall())), DELIVERY: key}
         started = time.monotonic()
         try:
             # A loop of its own: only there can one deadline hold for all, however slowly the bytes drip.
             status = asyncio.run(self._post(httpx.URL(url), body, self._headers | signed))
-            return Answer(status, in_words(status, None), time.monotonic() - started)
+            return DeliveryResult(status, in_words(status, None), time.monotonic() - started)
         except InputRejected as error:
             why = str(error)
         except (httpx.TimeoutException, TimeoutError):
             why = f"No answer within {self._seconds:g} seconds."
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             why = f"The receiver could not be reached: {_printable(_cause(error)).rstrip('.')}."
-        return Answer(None, why, time.monotonic() - started)
+        return DeliveryResult(None, why, time.monotonic() - started)
 
     async def _post(self, url: httpx.URL, body: bytes, headers: dict[str, str]) -> int:
         async with (

@@ -4,22 +4,27 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Event
 
-from service.core.process import Member, Report
+from service.core.process import HealthReport, ProcessInfo
 from service.errors import Unavailable
 from service.store.processes import ProcessRegistry
 from service.worker.tireless import BackgroundThread
 
-_PULSE = 2.0  # seconds between two reports
+_INTERVAL_S = 2.0  # seconds between two reports
 
 
-class Presence(BackgroundThread):
+class Heartbeat(BackgroundThread):
     """Writes this process down on the roll, again and again, and strikes it off at the end.
 
     A report asks every part how it is, and may wait long for one that is not well; nobody waits for the report.
     """
 
     def __init__(
-        self, member: Member, *, processes: ProcessRegistry, report: Callable[[], Report], pulse: float = _PULSE
+        self,
+        member: ProcessInfo,
+        *,
+        processes: ProcessRegistry,
+        report: Callable[[], HealthReport],
+        pulse: float = _INTERVAL_S,
     ) -> None:
         super().__init__("presence")
         self._member, self._processes, self._report, self._pulse = member, processes, report, pulse
@@ -29,7 +34,7 @@ class Presence(BackgroundThread):
         """Say it again without waiting for the next time: something has changed."""
         self._news.set()
 
-    def tell(self) -> None:
+    def send(self) -> None:
         """Say once how this process is."""
         self._processes.report(self._member, self._report())
 
@@ -39,13 +44,13 @@ class Presence(BackgroundThread):
         self._news.set()
         super().stop()
         with suppress(Unavailable):
-            self._processes.leave(self._member.name)
+            self._processes.remove(self._member.name)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._news.clear()
             try:
-                self.tell()
+                self.send()
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again
                 self._record_error(error)

@@ -38,7 +38,7 @@ class Reconciler(BackgroundThread):
                 if now[1]:
                     self._desk.reconcile()
                 else:
-                    self._desk.look()
+                    self._desk.refresh()
                 self.complaint = None
                 seen, due = now, time.monotonic() + _EVERY
             except Exception as error:  # noqa: BLE001 - told, and tried again

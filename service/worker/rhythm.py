@@ -6,8 +6,8 @@ from service.errors import NoChampion, Unavailable
 from service.flows.refresh import ForecastScheduler
 from service.worker.tireless import BackgroundThread
 
-_PULSE = 0.25  # wall seconds between two looks at the clock
-_REST = 9  # what arrives is answered at once, but at most a tenth of the time goes into it
+_POLL_INTERVAL_S = 0.25  # wall seconds between two looks at the clock
+_RETRY_S = 9  # what arrives is answered at once, but at most a tenth of the time goes into it
 
 
 class ForecastThread(BackgroundThread):
@@ -21,11 +21,11 @@ class ForecastThread(BackgroundThread):
     def _run(self) -> None:
         rested = 0.0
         while not self._stopping.is_set():
-            arrived = self.refresh.newest.arrived.wait(_PULSE)
+            arrived = self.refresh.newest.arrived.wait(_POLL_INTERVAL_S)
             pause = 0.0
             if self.refresh.idle:
                 self.refresh.skip()  # whoever leads has heard of it too
-                self._stopping.wait(_PULSE)
+                self._stopping.wait(_POLL_INTERVAL_S)
                 continue
             try:
                 self.refresh.on_leadership()
@@ -34,12 +34,12 @@ class ForecastThread(BackgroundThread):
                 if arrived and time.monotonic() >= rested:
                     started = time.monotonic()
                     self.refresh.run_changed()
-                    rested = time.monotonic() + _REST * (time.monotonic() - started)
+                    rested = time.monotonic() + _RETRY_S * (time.monotonic() - started)
                 self.complaint = None
             except NoChampion:
-                self.complaint, pause = None, _PULSE  # nothing to do until something has been learned
+                self.complaint, pause = None, _POLL_INTERVAL_S  # nothing to do until something has been learned
             except Exception as error:  # noqa: BLE001 - told, and tried again
                 self._record_error(error)
-                pause = _PULSE if isinstance(error, Unavailable) else 1.0
+                pause = _POLL_INTERVAL_S if isinstance(error, Unavailable) else 1.0
             if arrived:
-                self._stopping.wait(max(0.005, pause, min(rested - time.monotonic(), _PULSE)))
+                self._stopping.wait(max(0.005, pause, min(rested - time.monotonic(), _POLL_INTERVAL_S)))

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from service.flows.score import ScoringService
 from service.worker.tireless import BackgroundThread
 
-_PULSE = 3.0  # wall seconds between two looks for what is due
-_REST = 9  # at most a tenth of the time goes into it, so that forecasts and ingest never wait for long
+_POLL_INTERVAL_S = 3.0  # wall seconds between two looks for what is due
+_YIELD_S = 9  # at most a tenth of the time goes into it, so that forecasts and ingest never wait for long
 
 
 class ScoringThread(BackgroundThread):
     """Scores forecasts whose horizon has closed; after a time of standstill it catches up piece by piece."""
 
     def __init__(
-        self, scoring: ScoringService, *, pulse: float = _PULSE, leads: Callable[[], bool] = lambda: True
+        self, scoring: ScoringService, *, pulse: float = _POLL_INTERVAL_S, leads: Callable[[], bool] = lambda: True
     ) -> None:
         super().__init__("scorekeeper")
         self._scoring, self._pulse, self._leads = scoring, pulse, leads
@@ -35,7 +35,7 @@ class ScoringThread(BackgroundThread):
         started = time.monotonic()
         for done in self._scoring.all_due():
             self.scored += done
-            if self._stopping.wait(_REST * (time.monotonic() - started)) or not self._leads():
+            if self._stopping.wait(_YIELD_S * (time.monotonic() - started)) or not self._leads():
                 return
             started = time.monotonic()
-        self._stopping.wait(_REST * (time.monotonic() - started))
+        self._stopping.wait(_YIELD_S * (time.monotonic() - started))

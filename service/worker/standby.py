@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from service.worker.apprentice import TrainingProcess
 
-_PATIENCE = 600.0  # seconds; machines are often enrolled one after the other, and refreshed so
+_IDLE_TIMEOUT_S = 600.0  # seconds; machines are often enrolled one after the other, and refreshed so
 
 
 class WarmProcessPool:
@@ -14,30 +14,30 @@ class WarmProcessPool:
     Never beside one that learns, so that learning needs no more memory than it does alone.
     """
 
-    def __init__(self, make: Callable[[], TrainingProcess], *, patience: float = _PATIENCE) -> None:
+    def __init__(self, make: Callable[[], TrainingProcess], *, patience: float = _IDLE_TIMEOUT_S) -> None:
         self._make, self._patience = make, patience
         self._waiting: TrainingProcess | None = None
         self._until = float("-inf")
 
-    def take(self) -> TrainingProcess:
+    def acquire(self) -> TrainingProcess:
         """Return the one that waits, or else a new one."""
         waiting, self._waiting = self._waiting, None
-        if waiting is not None and waiting.lives:
+        if waiting is not None and waiting.is_alive:
             return waiting
         if waiting is not None:
             waiting.stop()
         return self._started()
 
-    def expect(self) -> None:
+    def keep_warm(self) -> None:
         """Look forward to another job."""
         self._until = time.monotonic() + self._patience
 
-    def idle(self) -> None:
+    def tick(self) -> None:
         """Have one waiting while another job is likely, and none any more when nobody came."""
         likely = time.monotonic() < self._until
         if likely and self._waiting is None:
             self._waiting = self._started()
-        elif not likely or (self._waiting is not None and not self._waiting.lives):
+        elif not likely or (self._waiting is not None and not self._waiting.is_alive):
             self.close()
 
     def close(self) -> None:

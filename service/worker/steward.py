@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import timedelta
 
-from service.core.process import Lease, Member
+from service.core.process import Lease, ProcessInfo
 from service.errors import Unavailable
 from service.store.turns import LeaseStore
 from service.worker.tireless import BackgroundThread
@@ -14,7 +14,7 @@ from service.worker.tireless import BackgroundThread
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=10)
-_PULSE = 2.0  # seconds between two renewals
+_RENEW_INTERVAL_S = 2.0  # seconds between two renewals
 _SAFETY_MARGIN_S = 2.0  # seconds before the database lets another in, in which what is under way may end
 
 
@@ -23,7 +23,7 @@ class LeaseKeeper(BackgroundThread):
 
     def __init__(
         self,
-        member: Member,
+        member: ProcessInfo,
         wanted: Collection[Lease],
         *,
         turns: LeaseStore,
@@ -37,26 +37,26 @@ class LeaseKeeper(BackgroundThread):
         self._until: dict[Lease, float] = {}
         self._told: set[Lease] = set()
 
-    def holds(self, turn: Lease) -> bool:
+    def is_holder(self, turn: Lease) -> bool:
         """Say whether it is surely this process's turn now."""
         return self._monotonic() < self._until.get(turn, float("-inf"))
 
     @property
     def held(self) -> tuple[str, ...]:
         """The names of the turns that are this process's now."""
-        return tuple(sorted(turn.value for turn in self._wanted if self.holds(turn)))
+        return tuple(sorted(turn.value for turn in self._wanted if self.is_holder(turn)))
 
     def stop(self) -> None:
         """End, and let others take over at once."""
         super().stop()
         self._until = {}
         with suppress(Unavailable):
-            self._turns.let_go(self._member.name)
+            self._turns.release(self._member.name)
 
     def renew(self) -> None:
         """Keep what is held, and take what is free."""
         began = self._monotonic()
-        held = self._turns.hold(self._wanted, self._member.name, self._lease)
+        held = self._turns.acquire(self._wanted, self._member.name, self._lease)
         good_until = began + self._lease.total_seconds() - _SAFETY_MARGIN_S
         self._until = dict.fromkeys(held, good_until)
         self._tell()
@@ -69,10 +69,10 @@ class LeaseKeeper(BackgroundThread):
             except Exception as error:  # noqa: BLE001 - told, and tried again
                 self._record_error(error)
                 self._tell()
-            self._stopping.wait(_PULSE)
+            self._stopping.wait(_RENEW_INTERVAL_S)
 
     def _tell(self) -> None:
-        held = {turn for turn in self._wanted if self.holds(turn)}
+        held = {turn for turn in self._wanted if self.is_holder(turn)}
         for turn in sorted(held ^ self._told):
             log.info("%s: %s", turn.value, "my turn" if turn in held else "no longer my turn")
             self._changed(turn, turn in held)

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable
 from threading import Event, Lock
 
 from service.core.machine import Machine
-from service.core.signal import ChangeEvent, Kind
-from service.flows.feed import AlarmEvent, EventBus, Wish
+from service.core.signal import ChangeEvent, ChangeKind
+from service.flows.feed import AlarmEvent, EventBus, Filter
 from service.worker.tireless import BackgroundThread
 from wire.identity import MachineId
 from wire.words import StreamKind
 
-_GATHER = 0.03  # seconds in which what happens is told together
+_BATCH_DELAY_S = 0.03  # seconds in which what happens is told together
 _MACHINES, _ALARMS = 60, 40  # in one message, which PostgreSQL limits to 8,000 bytes
 _MOST_ALARMS = 400  # at a time; who listens is told how many more there were
 _WAITING = 1000  # messages of other kinds
@@ -27,7 +27,7 @@ class ChangePublisher(BackgroundThread):
         self._touched: set[MachineId] = set()
         self._late: set[MachineId] = set()
         self._others: deque[ChangeEvent] = deque(maxlen=_WAITING)
-        self._alarms = feed.subscribe(Wish(kinds=frozenset({StreamKind.ALARM}), relayed=False), self._wake.set)
+        self._alarms = feed.subscribe(Filter(kinds=frozenset({StreamKind.ALARM}), relayed=False), self._wake.set)
 
     def touched(self, machines: Iterable[MachineId]) -> None:
         """Tell that something arrived for these machines."""
@@ -41,7 +41,7 @@ class ChangePublisher(BackgroundThread):
             self._late.update(machine.id for machine in machines)
         self._wake.set()
 
-    def tell(self, signal: ChangeEvent) -> None:
+    def publish(self, signal: ChangeEvent) -> None:
         """Tell anything else."""
         self._others.append(signal)
         self._wake.set()
@@ -56,7 +56,7 @@ class ChangePublisher(BackgroundThread):
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._wake.wait()
-            self._stopping.wait(_GATHER)
+            self._stopping.wait(_BATCH_DELAY_S)
             self._wake.clear()
             try:
                 gathered = self._gathered()
@@ -72,21 +72,23 @@ class ChangePublisher(BackgroundThread):
             late, self._late = self._late, set()
         others = [self._others.popleft() for _ in range(len(self._others))]
         batch = self._alarms.take()
-        return [*others, *arrivals(touched, late, batch.alarms, missed=batch.missed)]
+        return [*others, *batch_events(touched, late, batch.alarms, missed=batch.missed)]
 
 
-def arrivals(
+def batch_events(
     touched: Iterable[MachineId], late: Iterable[MachineId], alarms: list[AlarmEvent], *, missed: int
 ) -> list[ChangeEvent]:
     """Put what has arrived into messages that are small enough."""
-    pieces = [ChangeEvent(Kind.EVENTS_STORED, {"machines": some}) for some in _some(map(str, touched), _MACHINES)]
-    pieces += [ChangeEvent(Kind.EVENTS_STORED, {"late": some}) for some in _some(map(str, late), _MACHINES)]
+    pieces = [
+        ChangeEvent(ChangeKind.EVENTS_STORED, {"machines": some}) for some in _some(map(str, touched), _MACHINES)
+    ]
+    pieces += [ChangeEvent(ChangeKind.EVENTS_STORED, {"late": some}) for some in _some(map(str, late), _MACHINES)]
     told = [[str(one.machine), one.at_us, one.code] for one in alarms[:_MOST_ALARMS]]
     missed += len(alarms) - len(told)
     for first in range(0, len(told), _ALARMS):
-        pieces.append(ChangeEvent(Kind.EVENTS_STORED, {"alarms": told[first : first + _ALARMS]}))
+        pieces.append(ChangeEvent(ChangeKind.EVENTS_STORED, {"alarms": told[first : first + _ALARMS]}))
     if missed:
-        pieces.append(ChangeEvent(Kind.EVENTS_STORED, {"missed": missed}))
+        pieces.append(ChangeEvent(ChangeKind.EVENTS_STORED, {"missed": missed}))
     return pieces
 
 

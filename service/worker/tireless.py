@@ -28,7 +28,7 @@ class BackgroundThread:
             self._thread.join()
 
     @property
-    def trouble(self) -> str | None:
+    def error(self) -> str | None:
         """What is wrong with it, if anything is."""
         return self.complaint or (None if self._thread.is_alive() else f"the {self._name} has ended")
 

@@ -18,20 +18,20 @@ from uuid import uuid4
 from structlog.contextvars import bound_contextvars
 
 from service.core.job import Job, Progress
-from service.core.leftovers import leftovers
+from service.core.leftovers import stale_files
 from service.core.message import Message, Sentence
 from service.errors import ChampionChanged, InputRejected, LeaseLost, ServiceError, TrainingFailed, Unavailable
-from service.store.parcel import Parcel
+from service.store.parcel import CandidateRows
 from service.worker.apprentice import RESULT_FILE, Interrupted
-from service.worker.courtesy import courteous
+from service.worker.courtesy import short_switch_interval
 from service.worker.standby import WarmProcessPool
 from service.worker.tireless import BackgroundThread
 
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=30)
-_PULSE = 0.5  # seconds between two looks for work, and between two signs of life
-_PATIENCE = 120.0
+_POLL_INTERVAL_S = 0.5  # seconds between two looks for work, and between two signs of life
+_RETRY_S = 120.0
 MAX_INTERRUPTIONS = 10  # what kills its worker every time must not do so for ever
 _HUNG_AFTER_S = 900.0  # seconds without a word after which a process that trains is given up
 _STOPPED = Message.of("The service stopped; it goes on when that starts.")
@@ -39,7 +39,7 @@ _TRY_AGAIN = "To try again, enrol or refresh the machine once more."
 Result = TypeVar("Result")
 
 
-class JobBoard(Protocol):
+class JobQueue(Protocol):
     """Where jobs are taken from and given back to."""
 
     def claim(self, owner: str, *, now: datetime, lease: timedelta) -> Job | None:
@@ -62,7 +62,7 @@ class JobBoard(Protocol):
 class Updates(Protocol):
     """Where a candidate becomes a version."""
 
-    def commit(self, job: Job, parcel: Parcel, *, now: datetime, plant_now: datetime) -> int:
+    def commit(self, job: Job, parcel: CandidateRows, *, now: datetime, plant_now: datetime) -> int:
         """Write everything in one transaction."""
         ...
 
@@ -71,17 +71,17 @@ class Updates(Protocol):
 class TrainingWorker(BackgroundThread):
     """Works at one job at a time; whatever breaks, the job's outcome is written down and the thread goes on."""
 
-    jobs: JobBoard
+    jobs: JobQueue
     updates: Updates
-    admit: Callable[[], object]
+    queue_ready: Callable[[], object]
     standby: WarmProcessPool
-    orders: Callable[[Job], dict[str, Any]]
-    take_over: Callable[[Path], Parcel]
+    job_payload: Callable[[Job], dict[str, Any]]
+    take_over: Callable[[Path], CandidateRows]
     wall: Callable[[], datetime]
     plant: Callable[[], datetime]
     folder: Path
-    learned: Callable[[], None]
-    news: Event = field(default_factory=Event)  # set when there may be a job; else it looks now and then
+    on_done: Callable[[], None]
+    wake: Event = field(default_factory=Event)  # set when there may be a job; else it looks now and then
     changed: Callable[[], None] = lambda: None  # called after every change of a job
     lease: timedelta = LEASE
     hung: float = _HUNG_AFTER_S
@@ -95,39 +95,39 @@ class TrainingWorker(BackgroundThread):
 
         All of it only while no other worker shares the folder.
         """
-        for left in leftovers(self.folder, "job-*", older_than=older_than):
+        for left in stale_files(self.folder, "job-*", older_than=older_than):
             shutil.rmtree(left, ignore_errors=True)
 
     def stop(self) -> None:
         """Finish what is at hand and end."""
         self._stopping.set()
-        self.news.set()
+        self.wake.set()
         super().stop()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self.news.clear()
+            self.wake.clear()
             worked = False
             try:
                 worked = self.work()
                 if not worked:
-                    self.standby.idle()
+                    self.standby.tick()
                 self.complaint = None
             except Exception as error:  # noqa: BLE001 - told, and tried again
                 self._record_error(error)
             if not worked and not self._stopping.is_set():
-                self.news.wait(_PULSE)
+                self.wake.wait(_POLL_INTERVAL_S)
         self.standby.close()
 
     def work(self) -> bool:
         """Do what is to be done now; say whether there was a job."""
-        with courteous():
-            self.admit()
+        with short_switch_interval():
+            self.queue_ready()
             job = self.jobs.claim(self.owner, now=self.wall(), lease=self.lease)
         if job is None:
             return False
         self.changed()
-        with bound_contextvars(job=job.number, machine=str(job.machine)):
+        with bound_contextvars(job=job.id, machine=str(job.machine)):
             try:
                 self._work_at(job)
             except LeaseLost as error:
@@ -137,17 +137,17 @@ class TrainingWorker(BackgroundThread):
         return True
 
     def _work_at(self, job: Job) -> None:
-        log.info("job %s: learning %s, attempt %s", job.number, job.machine, job.attempt)
-        if job.cut_off >= MAX_INTERRUPTIONS:
-            self._fail(job, Message.of(f"It was cut off {job.cut_off} times and is given up.", _TRY_AGAIN))
+        log.info("job %s: learning %s, attempt %s", job.id, job.machine, job.attempt)
+        if job.interruptions >= MAX_INTERRUPTIONS:
+            self._fail(job, Message.of(f"It was cut off {job.interruptions} times and is given up.", _TRY_AGAIN))
             return
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with TemporaryDirectory(dir=self.folder, prefix=f"job-{job.number}-") as folder:
+            with TemporaryDirectory(dir=self.folder, prefix=f"job-{job.id}-") as folder:
                 if not self._learn(job, Path(folder)):
                     self.jobs.release(job, why=_STOPPED)
                     return
-                with courteous():
+                with short_switch_interval():
                     self._commit(job, self.take_over(Path(folder) / RESULT_FILE))
         except LeaseLost:
             raise
@@ -160,24 +160,24 @@ class TrainingWorker(BackgroundThread):
         except OSError as error:
             self._fail(job, Message.of(f"The learning could not be done: {error.strerror or error}."))
         except Exception as error:
-            log.exception("job %s broke", job.number)
+            log.exception("job %s broke", job.id)
             detail = Sentence(f"It was {error!r}.", restricted=True)
             self._fail(job, Message.of("This is a defect of the service, and its log says more.", detail))
 
-    def _commit(self, job: Job, parcel: Parcel) -> None:
+    def _commit(self, job: Job, parcel: CandidateRows) -> None:
         version = self._retry_until_available(
             lambda: self.updates.commit(job, parcel, now=self.wall(), plant_now=self.plant())
         )
-        log.info("job %s: v%s %s", job.number, version, "serves" if parcel.passed else "was rejected")
-        self.learned()
+        log.info("job %s: v%s %s", job.id, version, "serves" if parcel.passed else "was rejected")
+        self.on_done()
 
     def _learn(self, job: Job, folder: Path) -> bool:
         """Have a job learned, its result left in the folder; False if the service stops meanwhile."""
-        apprentice = self.standby.take()
-        apprentice.order(self.orders(job) | {"folder": str(folder)})
+        apprentice = self.standby.acquire()
+        apprentice.send_job(self.job_payload(job) | {"folder": str(folder)})
         progress, told, heard = Progress("starting"), float("-inf"), time.monotonic()
         try:
-            for news in apprentice.progress(every=_PULSE):
+            for news in apprentice.progress(every=_POLL_INTERVAL_S):
                 if self._stopping.is_set():
                     return False
                 if news is not None:
@@ -186,25 +186,25 @@ class TrainingWorker(BackgroundThread):
                     raise Interrupted(f"The training process has said nothing for {self.hung:.0f} seconds.")
                 changed = news is not None and news.stage != progress.stage
                 progress = news or progress
-                if changed or time.monotonic() - told >= _PULSE:
+                if changed or time.monotonic() - told >= _POLL_INTERVAL_S:
                     self._renew(job, progress)
                     told = time.monotonic()
             return True
         finally:
             apprentice.stop()
-            self.standby.expect()
+            self.standby.keep_warm()
 
     def _try_again(self, job: Job, error: ServiceError, *, cut_off: bool) -> None:
         why = Message(_sentences(error))
-        if cut_off and job.cut_off + 1 >= MAX_INTERRUPTIONS:
+        if cut_off and job.interruptions + 1 >= MAX_INTERRUPTIONS:
             begin = f"It was cut off {MAX_INTERRUPTIONS} times and is given up."
             self._fail(job, Message.of(begin, *why.sentences, _TRY_AGAIN))
         else:
-            log.warning("job %s goes back into the queue: %s", job.number, why)
+            log.warning("job %s goes back into the queue: %s", job.id, why)
             self._retry_until_available(lambda: self.jobs.release(job, why=why, cut_off=cut_off))
 
     def _fail(self, job: Job, why: Message) -> None:
-        log.warning("job %s failed: %s", job.number, why)
+        log.warning("job %s failed: %s", job.id, why)
         self._retry_until_available(lambda: self.jobs.fail(job, why, now=self.wall(), plant_now=self.plant()))
 
     def _renew(self, job: Job, progress: Progress) -> None:
@@ -213,18 +213,18 @@ class TrainingWorker(BackgroundThread):
             self.changed()
         except Unavailable as error:
             # Training needs no database; if another worker takes the job meanwhile, the commit will be refused.
-            log.warning("job %s: %s", job.number, error)
+            log.warning("job %s: %s", job.id, error)
 
     def _retry_until_available(self, write: Callable[[], Result]) -> Result:
         """Write as soon as the database lets us; what was learned is worth waiting for."""
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + _RETRY_S
         while True:
             try:
                 return write()
             except Unavailable:
                 if self._stopping.is_set() or time.monotonic() > until:
                     raise
-                self._stopping.wait(_PULSE)
+                self._stopping.wait(_POLL_INTERVAL_S)
 
 
 def _sentences(error: ServiceError) -> tuple[Sentence, ...]:

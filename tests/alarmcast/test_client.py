@@ -20,13 +20,13 @@ from alarmcast import (
     Conflict,
     InvalidResponse,
     NotFound,
-    Patience,
     Rejected,
+    RetryPolicy,
     Unavailable,
     Unreachable,
 )
-from alarmcast.errors import problem
-from alarmcast.patience import Tries
+from alarmcast.errors import error_from_response
+from alarmcast.patience import RetryState
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from tests.conftest import free_port
@@ -55,7 +55,7 @@ def answering(*answers: httpx.Response | Exception) -> tuple[httpx.MockTransport
 
 ALIVE = httpx.Response(200, json={"status": "alive"})
 AWAY = httpx.Response(503, json={}, headers={"Retry-After": "7"})
-AT_ONCE = Patience(retries=2, longest_wait=0.0)
+AT_ONCE = RetryPolicy(retries=2, longest_wait=0.0)
 
 
 def test_what_is_exported_is_what_there_is() -> None:
@@ -105,7 +105,7 @@ def test_what_cannot_even_be_written_is_refused_in_the_services_words(client: Cl
         with pytest.raises(Rejected, match="does not name a machine"):
             client.machines.get(wrong)
     with pytest.raises(Rejected, match="time zone"):
-        client.forecasts.of("padova/filler-1", at=datetime(2026, 11, 16))  # noqa: DTZ001
+        client.forecasts.get("padova/filler-1", at=datetime(2026, 11, 16))  # noqa: DTZ001
     with pytest.raises(Rejected) as here:
         client.models.promote("v1", reason="")
     there = client.http.post("/v1/models/v1/promote", json={"reason": ""}).json()
@@ -150,22 +150,22 @@ def test_a_refused_row_names_the_file_it_came_from(client: Client, filler: Machi
 
 def test_a_job_is_followed_until_it_has_ended(client: Client, async_client: AsyncClient, filler: Machine) -> None:
     client.enrolment.retire(filler.id, reason="sold")
-    assert [job.state for job in client.jobs.follow(1)] == [JobState.CANCELLED]
+    assert [job.state for job in client.jobs.stream(1)] == [JobState.CANCELLED]
 
     async def follow() -> list[JobState]:
-        async with aclosing(async_client.jobs.follow(1)) as jobs:
+        async with aclosing(async_client.jobs.stream(1)) as jobs:
             return [job.state async for job in jobs]
 
     assert asyncio.run(follow()) == [JobState.CANCELLED]
     with pytest.raises(NotFound):
-        list(client.jobs.follow(2))
+        list(client.jobs.stream(2))
 
 
 @pytest.mark.usefixtures("champion")
 def test_over_a_socket_calls_uploads_and_the_stream_work(address: str, filler: Machine) -> None:
     with Client(address, timeout=60) as client:
         assert client.health.live().status == "alive"
-        with closing(client.stream.follow(site="padova")) as stream:
+        with closing(client.stream.events(site="padova")) as stream:
             told = next(stream)
         assert isinstance(told, Forecast)
         assert (told.machine, told.model_version) == ("filler-1", "v1")
@@ -242,11 +242,11 @@ def test_an_order_is_never_given_twice_and_without_patience_nothing_is() -> None
 
 def test_the_services_own_word_on_when_to_come_back_is_kept_within_bounds() -> None:
     request = httpx.Request("GET", "http://plant/v1/forecasts")
-    away = problem(httpx.Response(503, headers={"Retry-After": "7"}, request=request))
+    away = error_from_response(httpx.Response(503, headers={"Retry-After": "7"}, request=request))
     assert isinstance(away, Unavailable)
-    assert Tries(Patience(retries=1), repeatable=True).next_delay(away) == 7
-    assert Tries(Patience(retries=1, longest_wait=5), repeatable=True).next_delay(away) == 5
-    gone, tries = Unreachable("nobody"), Tries(Patience(retries=3), repeatable=True)
+    assert RetryState(RetryPolicy(retries=1), repeatable=True).next_delay(away) == 7
+    assert RetryState(RetryPolicy(retries=1, longest_wait=5), repeatable=True).next_delay(away) == 5
+    gone, tries = Unreachable("nobody"), RetryState(RetryPolicy(retries=3), repeatable=True)
     assert [tries.next_delay(gone) for _ in range(3)] == [1, 2, 4]
     with pytest.raises(Unreachable):
         tries.next_delay(gone)
@@ -268,7 +268,7 @@ def test_fields_and_events_of_a_newer_service_are_passed_over() -> None:
     body = f"event: weather\ndata: rain\n\nevent: alarm\ndata: {httpx.Response(200, json=news).text}\n\n"
     network, asked = answering(httpx.Response(200, text=body))
     with Client("http://plant", transport=network) as client:
-        stream = client.stream.follow(site="padova", kinds=[StreamKind.ALARM])
+        stream = client.stream.events(site="padova", kinds=[StreamKind.ALARM])
         told = next(stream)
         with pytest.raises(Unreachable, match="stream of http://plant ended"):
             next(stream)

@@ -13,10 +13,12 @@ from tests.service.conftest import NOW, raise_alarms
 
 def test_a_maintenance_window_begins_when_it_was_asked_to(client: Client, filler: Machine) -> None:
     begin, end = NOW + timedelta(hours=2), NOW + timedelta(hours=4)
-    made = client.maintenance.plan(filler.id.site, machine=filler.id.machine, since=begin, until=end, reason="oil")
+    made = client.maintenance.create(
+        filler.id.site, machine=filler.id.machine, since=begin, until=end, reason="oil"
+    )
     assert (made.start, made.until, made.active) == (begin, end, False)
     assert list(client.maintenance.windows()) == [made]
-    assert client.maintenance.end(made.id).cancelled_at is not None
+    assert client.maintenance.cancel(made.id).cancelled_at is not None
 
 
 def test_notices_can_be_narrowed_to_open_ones(client: Client) -> None:

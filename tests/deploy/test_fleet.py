@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import pytest
 
 from edge_agent import settings as edge_settings
-from edge_agent.simulator import alarms, personality
+from edge_agent.simulator import alarms, machine_profile
 from tests.conftest import free_port, require, wait_until
 from tests.deploy.compose import Compose, Container
 from tests.deploy.confined import can_start_python, confined, hand_over
@@ -223,7 +223,7 @@ def test_every_machine_goes_on_over_mqtt_where_its_history_ends_and_is_forecast(
             command = [str(PROGRAMS / "alarmcast-edge"), "run", "--config", str(config)]
             stack.enter_context(running(fleet.held(command, spool), agent))
         for one in map(fleet.agent, compose.agents):
-            machine = personality(one.source_seed, one.source_index)
+            machine = machine_profile(one.source_seed, one.source_index)
             raised = [(alarm.at, alarm.code) for alarm in alarms(machine, BEFORE, NOW)]
             assert raised[0][0] < SINCE < raised[-1][0], "both sides of the seam must hold alarms"
             api.wait_for(one, len(raised))

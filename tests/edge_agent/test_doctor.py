@@ -32,20 +32,20 @@ def findings(tmp_path: Path, **more: object) -> dict[str, Finding]:
 def test_a_wrong_configuration_ends_the_examination_with_its_sentence(tmp_path: Path) -> None:
     found = findings(tmp_path, broker_port=0)
     assert list(found) == ["configuration"]
-    assert "broker_port" in found["configuration"].words
+    assert "broker_port" in found["configuration"].message
 
 
 def test_a_name_that_no_dns_knows_is_named(tmp_path: Path) -> None:
     found = findings(tmp_path, broker_host="broker.invalid")
     assert found["name"].ok is False
-    assert "broker.invalid" in found["name"].words
+    assert "broker.invalid" in found["name"].message
     assert "network" not in found
 
 
 def test_a_broker_that_is_not_there_is_told_from_a_wrong_name(tmp_path: Path) -> None:
     found = findings(tmp_path, broker_port=free_port())
     assert (found["name"].ok, found["network"].ok) == (True, False)
-    assert "firewall" in found["network"].words
+    assert "firewall" in found["network"].message
 
 
 def test_with_a_broker_and_no_service_it_is_the_service_that_is_missing(
@@ -54,7 +54,7 @@ def test_with_a_broker_and_no_service_it_is_the_service_that_is_missing(
     found = findings(tmp_path, broker_port=mosquitto.port)
     assert found["credentials"].ok is True
     assert found["service"].ok is False
-    assert "nobody listens" in found["service"].words
+    assert "nobody listens" in found["service"].message
 
 
 def test_a_broker_that_wants_a_password_is_told(tmp_path: Path, mosquitto: Mosquitto) -> None:
@@ -63,7 +63,7 @@ def test_a_broker_that_wants_a_password_is_told(tmp_path: Path, mosquitto: Mosqu
     mosquitto.start()
     found = findings(tmp_path, broker_port=mosquitto.port)
     assert found["credentials"].ok is False
-    assert "ALARMCAST_EDGE_BROKER_PASSWORD" in found["credentials"].words
+    assert "ALARMCAST_EDGE_BROKER_PASSWORD" in found["credentials"].message
 
 
 class TlsServer:
@@ -114,19 +114,19 @@ def test_a_certificate_is_trusted_only_where_its_authority_is_and_its_name_fits(
     secured = {"broker_port": tls_server.port, "broker_tls": "true"}
     stranger = findings(tmp_path, broker_host="localhost", **secured)["TLS"]
     assert stranger.ok is False
-    assert "not trusted" in stranger.words
+    assert "not trusted" in stranger.message
     known = findings(tmp_path, broker_host="localhost", broker_tls_ca=certificate, **secured)["TLS"]
     assert known.ok is True
     other_name = findings(tmp_path, broker_host="127.0.0.1", broker_tls_ca=certificate, **secured)["TLS"]
     assert other_name.ok is False
     missing = findings(tmp_path, broker_host="localhost", broker_tls_ca="/nowhere.pem", **secured)["TLS"]
-    assert "/nowhere.pem" in missing.words
+    assert "/nowhere.pem" in missing.message
 
 
 def test_plain_mqtt_where_tls_is_wanted_is_told(tmp_path: Path, mosquitto: Mosquitto) -> None:
     found = findings(tmp_path, broker_port=mosquitto.port, broker_tls="true")
     assert found["TLS"].ok is False
-    assert "TLS port" in found["TLS"].words
+    assert "TLS port" in found["TLS"].message
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_the_last_line_of_a_log_says_whether_it_can_be_read(
     if content is not None:
         log.write_text(content)
     found = findings(tmp_path, source_kind="tail", source_path=log, broker_host="broker.invalid")["source"]
-    assert (found.ok, word in found.words) == (ok, True), found
+    assert (found.ok, word in found.message) == (ok, True), found
 
 
 def edge(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -176,8 +176,8 @@ def test_status_and_doctor_show_rows_that_could_not_be_read_and_the_last_of_them
     assert "3 rows of the source could not be read; last: byte 12: '16.11.2026' is not a timestamp" in words
     assert "The log was cut. (2026-11-16T08:00:00+00:00)" in words
     found = findings(tmp_path, broker_host="broker.invalid")
-    assert (found["rows"].ok, "3 rows" in found["rows"].words) == (None, True)
-    assert "The log was cut." in found["warning"].words
+    assert (found["rows"].ok, "3 rows" in found["rows"].message) == (None, True)
+    assert "The log was cut." in found["warning"].message
 
 
 def test_status_of_no_spool_is_one_sentence(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from edge_agent.doctor import Finding, examine
 from edge_agent.errors import ConfigRejected
 from edge_agent.settings import load
 from edge_agent.spool import Spool
-from edge_agent.status import Report, StatusFile, fingerprint
+from edge_agent.status import AgentStatus, StatusFile, fingerprint
 from service.store.certificates import Authority
 from tests.conftest import require
 from tests.guarded import GuardedMosquitto, guarded_in, has_plugin, trying
@@ -66,17 +66,17 @@ def test_a_broker_that_wants_a_certificate_is_told_and_so_is_one_it_does_not_tak
     tls = {"broker_tls": "true", "broker_tls_ca": certificates / "ca.pem"}
     nothing = findings(tmp_path, secured, **tls)
     assert nothing["TLS"].ok is False
-    assert "give broker.tls_cert" in nothing["TLS"].words
+    assert "give broker.tls_cert" in nothing["TLS"].message
     other = tmp_path / "other"
     Authority(other, datetime.now(UTC)).found(hosts=["x"], clients=["filler"])
     shown = {"broker_tls_cert": other / "client-filler.pem", "broker_tls_key": other / "client-filler.key"}
     strange = findings(tmp_path, secured, **tls, **shown)
     assert strange["TLS"].ok is False
-    assert "does not take our certificate" in strange["TLS"].words
+    assert "does not take our certificate" in strange["TLS"].message
     missing = findings(tmp_path, secured, **tls, **shown | {"broker_tls_key": "/nowhere.key"})
-    assert missing["TLS"].words == "there is no file /nowhere.key; correct broker.tls_key"
+    assert missing["TLS"].message == "there is no file /nowhere.key; correct broker.tls_key"
     mixed = findings(tmp_path, secured, **tls, **shown | {"broker_tls_key": certificates / "api.key"})
-    assert "cannot be used" in mixed["TLS"].words
+    assert "cannot be used" in mixed["TLS"].message
     right = {"broker_tls_cert": certificates / "client-filler.pem"}
     right |= {"broker_tls_key": certificates / "client-filler.key"}
     assert findings(tmp_path, secured, **tls, **right)["TLS"].ok is True
@@ -93,7 +93,7 @@ def test_a_certificate_that_ends_soon_is_doubtful(tmp_path: Path) -> None:
     found = findings(tmp_path, broker, broker_tls="true", broker_tls_ca=tmp_path / "old" / "ca.pem", **shown)
     broker.kill()
     assert found["TLS"].ok is None
-    assert "renew it soon" in found["TLS"].words
+    assert "renew it soon" in found["TLS"].message
 
 
 def test_with_the_machines_own_password_the_doctor_is_let_in_as_its_agent(
@@ -103,30 +103,30 @@ def test_with_the_machines_own_password_the_doctor_is_let_in_as_its_agent(
     assert findings(tmp_path, guarded, broker_password="secret")["credentials"].ok is True  # noqa: S106
     wrong = findings(tmp_path, guarded, broker_password="wrong")["credentials"]  # noqa: S106
     assert wrong.ok is False
-    assert "broker.username" in wrong.words
+    assert "broker.username" in wrong.message
 
 
 def test_the_doctor_does_not_throw_a_running_agent_out(tmp_path: Path, guarded: GuardedMosquitto) -> None:
     guarded.security.admit(FILLER, generation=1, password="secret")  # noqa: S106
     spool = Spool(tmp_path / "spool")
     credentials = fingerprint(agent_name(FILLER), "secret")
-    said = Report(os.getpid(), "padova/filler-1", "b", connected=True, since="now", credentials=credentials)
+    said = AgentStatus(os.getpid(), "padova/filler-1", "b", connected=True, since="now", credentials=credentials)
     StatusFile(tmp_path / "spool").write(said)
     with trying(guarded, agent_name(FILLER), "secret") as agent:
         found = findings(tmp_path, guarded, broker_password="secret")["credentials"]  # noqa: S106
         assert found.ok is True
-        assert "the running agent" in found.words
+        assert "the running agent" in found.message
         wrong = findings(tmp_path, guarded, broker_password="wrong")["credentials"]  # noqa: S106
         assert wrong.ok is False, "a password that is not the agent's is really tried"
-        assert "check broker.username, and the password" in wrong.words
+        assert "check broker.username, and the password" in wrong.message
         assert not agent.gone.is_set()
         StatusFile(tmp_path / "spool").write(replace(said, credentials=None))
         assert findings(tmp_path, guarded, broker_password="secret")["credentials"].ok is None  # noqa: S106
     StatusFile(tmp_path / "spool").write(
-        Report(os.getpid(), "padova/filler-1", "b", connected=False, since="now", trouble="refused")
+        AgentStatus(os.getpid(), "padova/filler-1", "b", connected=False, since="now", error="refused")
     )
     found = findings(tmp_path, guarded, broker_password="secret")["credentials"]  # noqa: S106
-    assert (found.ok, "refused" in found.words) == (False, True)
+    assert (found.ok, "refused" in found.message) == (False, True)
     spool.close()
     assert agent.gone.wait(10)
 

@@ -2,7 +2,7 @@
 
 from threading import Event
 
-from edge_agent.link import Broker, Link
+from edge_agent.link import BrokerConfig, MqttConnection
 from tests.conftest import Mosquitto
 
 STATE = "alarmcast/v1/padova/filler-1/state"
@@ -13,8 +13,8 @@ def test_a_message_above_the_limit_is_refused_and_counted_and_the_connection_sta
     mosquitto.extra += "max_packet_size 70000\n"
     mosquitto.start()
     received = Event()
-    link = Link(
-        Broker("127.0.0.1", mosquitto.port),
+    link = MqttConnection(
+        BrokerConfig("127.0.0.1", mosquitto.port),
         client_id="alarmcast-edge/padova/filler-1",
         subscriptions={STATE: lambda _payload: received.set()},
         will=None,

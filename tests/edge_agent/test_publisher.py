@@ -10,7 +10,7 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
-from edge_agent.link import Broker
+from edge_agent.link import BrokerConfig
 from edge_agent.publisher import Publisher
 from edge_agent.spool import Appendix, Spool
 from tests.conftest import Mosquitto, wait_until
@@ -72,7 +72,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 def publisher(mosquitto: Mosquitto, spool: Spool, central: Central) -> Iterator[Publisher]:
     assert central
     spool.append([Alarm(AT, code) for code in range(214)], "here")
-    broker = Broker("127.0.0.1", mosquitto.port)
+    broker = BrokerConfig("127.0.0.1", mosquitto.port)
     publisher = Publisher(machine=FILLER, broker=broker, spool=spool, clock=PlantClock(), agent_version="1")
     publisher.start()
     yield publisher

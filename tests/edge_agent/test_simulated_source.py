@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_agent.simulator import alarms, personality
-from edge_agent.sources import Batch, Source
+from edge_agent.simulator import alarms, machine_profile
+from edge_agent.sources import Source, SourceBatch
 from edge_agent.sources.simulated import Simulated
 from wire.alarm import Alarm
 from wire.clock import PlantClock
 
 START = datetime(2024, 1, 2, 9, tzinfo=UTC)
-MACHINE = personality(1, 0)
+MACHINE = machine_profile(1, 0)
 
 
 class Plant(Event):
@@ -43,7 +43,7 @@ def true_alarms(start: datetime, end: datetime) -> list[Alarm]:
     return list(alarms(MACHINE, start, end + timedelta(microseconds=1)))
 
 
-def until(plant: Plant, end: datetime, stream: Iterator[Batch]) -> list[Batch]:
+def until(plant: Plant, end: datetime, stream: Iterator[SourceBatch]) -> list[SourceBatch]:
     """Collect batches until one stands at ``end`` or later."""
     collected = []
     for batch in stream:
@@ -53,7 +53,7 @@ def until(plant: Plant, end: datetime, stream: Iterator[Batch]) -> list[Batch]:
     return collected
 
 
-def handed_over(batches: list[Batch]) -> list[Alarm]:
+def handed_over(batches: list[SourceBatch]) -> list[Alarm]:
     return [alarm for batch in batches for alarm in batch.alarms]
 
 
@@ -161,7 +161,7 @@ def test_a_bookmark_ahead_of_the_clock_stays_where_it_is() -> None:
     plant = Plant()
     ahead = START + timedelta(hours=3)
     first = next(Simulated(MACHINE, plant.clock).batches(ahead.isoformat(), plant))
-    assert first == Batch([], ahead.isoformat())
+    assert first == SourceBatch([], ahead.isoformat())
 
 
 @pytest.mark.parametrize("bookmark", [None, START.isoformat()])

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_agent.simulator import MachineProfile, alarms, personality
+from edge_agent.simulator import MachineProfile, alarms, machine_profile
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 from wire.alarm import Alarm
@@ -34,7 +34,7 @@ Fleet = dict[int, list[Alarm]]
 
 @pytest.fixture(scope="module")
 def fleet() -> Fleet:
-    return {index: list(alarms(personality(SEED, index), START, END)) for index in range(20)}
+    return {index: list(alarms(machine_profile(SEED, index), START, END)) for index in range(20)}
 
 
 def minutes(earlier: Alarm, later: Alarm) -> float:
@@ -194,10 +194,10 @@ def test_machines_own_their_equipment_for_good(fleet: Fleet) -> None:
 
 
 def test_a_machine_keeps_its_days_off(fleet: Fleet) -> None:
-    resting = [index for index in fleet if personality(SEED, index).days_off]
+    resting = [index for index in fleet if machine_profile(SEED, index).days_off]
     assert resting
     for index in resting:
-        machine = personality(SEED, index)
+        machine = machine_profile(SEED, index)
         # A shift that starts on Saturday evening may well end on Sunday.
         stray = [a for a in fleet[index] if (a.at - _into_shift(machine)).weekday() in machine.days_off]
         assert len(stray) < 0.08 * len(fleet[index])
@@ -208,10 +208,10 @@ def _into_shift(machine: MachineProfile) -> timedelta:
 
 
 def test_a_machine_of_one_shift_is_quiet_outside_it(fleet: Fleet) -> None:
-    one_shift = [index for index in fleet if personality(SEED, index).shift_hours <= 12]
+    one_shift = [index for index in fleet if machine_profile(SEED, index).shift_hours <= 12]
     assert one_shift
     for index in one_shift:
-        machine = personality(SEED, index)
+        machine = machine_profile(SEED, index)
         since_start = [
             ((alarm.at - _into_shift(machine)).hour * 60 + (alarm.at - _into_shift(machine)).minute) / 60
             for alarm in fleet[index]
@@ -285,7 +285,7 @@ def durations(days: int) -> st.SearchStrategy[timedelta]:
 def test_the_alarms_of_two_adjoining_intervals_are_those_of_the_whole(
     index: int, passed: timedelta, first: timedelta, second: timedelta
 ) -> None:
-    machine, start = personality(SEED, index), START + passed
+    machine, start = machine_profile(SEED, index), START + passed
     middle, end = start + first, start + first + second
     whole = list(alarms(machine, start, end))
     assert [*alarms(machine, start, middle), *alarms(machine, middle, end)] == whole
@@ -299,7 +299,7 @@ def test_the_alarms_of_two_adjoining_intervals_are_those_of_the_whole(
 def test_trouble_that_drags_on_for_days_does_not_depend_on_where_one_starts_to_look(
     index: int, begun: datetime
 ) -> None:
-    machine, end = personality(SEED, index), begun + timedelta(days=7)
+    machine, end = machine_profile(SEED, index), begun + timedelta(days=7)
     whole = list(alarms(machine, begun, end))
     for days in range(7):
         cut = begun + timedelta(days=days)
@@ -308,7 +308,7 @@ def test_trouble_that_drags_on_for_days_does_not_depend_on_where_one_starts_to_l
 
 def test_no_two_alarms_share_a_millisecond_even_in_a_flood() -> None:
     flooded = datetime(2024, 8, 16, tzinfo=UTC)
-    log = list(alarms(personality(SEED, 17), flooded, flooded + timedelta(days=1)))
+    log = list(alarms(machine_profile(SEED, 17), flooded, flooded + timedelta(days=1)))
     assert len(log) > 1000
     assert all(earlier.at < later.at for earlier, later in pairwise(log))
 
@@ -316,7 +316,7 @@ def test_no_two_alarms_share_a_millisecond_even_in_a_flood() -> None:
 @pytest.mark.parametrize("index", [0, 1, 2])
 def test_cutting_exactly_at_an_alarm_puts_it_in_the_later_part(fleet: Fleet, index: int) -> None:
     cut = fleet[index][100].at
-    machine = personality(SEED, index)
+    machine = machine_profile(SEED, index)
     assert list(alarms(machine, START, cut)) == fleet[index][:100]
     assert next(alarms(machine, cut, END)) == fleet[index][100]
 
@@ -337,19 +337,21 @@ def test_another_process_with_another_hash_seed_tells_the_same() -> None:
         text=True,
         check=True,
     ).stdout.splitlines()
-    expected = alarms(personality(1, 6), START, START + timedelta(days=9))
+    expected = alarms(machine_profile(1, 6), START, START + timedelta(days=9))
     assert told == [f"{alarm.at.isoformat()} {alarm.code}" for alarm in expected]
 
 
 def test_another_seed_is_another_fleet() -> None:
     week = START + timedelta(days=7)
-    assert personality(1, 0) == personality(1, 0)
-    assert personality(1, 0) != personality(2, 0)
-    assert list(alarms(personality(1, 0), START, week)) != list(alarms(personality(2, 0), START, week))
+    assert machine_profile(1, 0) == machine_profile(1, 0)
+    assert machine_profile(1, 0) != machine_profile(2, 0)
+    assert list(alarms(machine_profile(1, 0), START, week)) != list(alarms(machine_profile(2, 0), START, week))
 
 
 def test_an_unbounded_stream_starts_and_goes_on() -> None:
-    stream = alarms(personality(SEED, 3), START, FOREVER)  # one that was drawn up before it is asked would not end
+    stream = alarms(
+        machine_profile(SEED, 3), START, FOREVER
+    )  # one that was drawn up before it is asked would not end
     assert next(stream).at >= START
     assert all(earlier.at < later.at for earlier, later in pairwise(next(stream) for _ in range(1000)))
 
@@ -359,7 +361,7 @@ def test_the_catalogue_knows_every_code_that_can_come_and_exactly_the_fifteen_ta
     codes = {int(row["code"]) for row in rows}
     assert len(codes) == len(rows) == 154
     assert {alarm.code for log in fleet.values() for alarm in log} <= codes
-    assert {code for index in range(60) for code in personality(SEED, index).codes} == codes
+    assert {code for index in range(60) for code in machine_profile(SEED, index).codes} == codes
     assert {int(row["code"]) for row in rows if row["target"] == "yes"} == TARGETS
     assert {row["target"] for row in rows} == {"yes", "no"}
     assert {row["severity"] for row in rows} == {"low", "medium", "high"}
@@ -377,5 +379,5 @@ def test_a_log_file_has_the_raw_layout_with_all_machines_in_order_of_time(tmp_pa
     assert written == len(rows) > 50
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}000,\d+,[567]", row) for row in rows)
     assert rows == sorted(rows, key=lambda row: row.split(",")[0])
-    sixth = [alarm.code for alarm in alarms(personality(SEED, 6), end - timedelta(days=2.5), end)]
+    sixth = [alarm.code for alarm in alarms(machine_profile(SEED, 6), end - timedelta(days=2.5), end)]
     assert [int(row.split(",")[1]) for row in rows if row.endswith(",6")] == sixth

@@ -65,7 +65,7 @@ def test_a_loss_at_the_source_is_a_gap_with_a_number_of_its_own(tmp_path: Path) 
     assert [(gap.seqs, gap.first_at, gap.last_at, gap.reason) for gap in pending.gaps] == [
         ((3, 3), *lost, GapReason.SOURCE_LOST)
     ]
-    spool.forget(spool.epoch, [(1, 5)])
+    spool.delete_acked(spool.epoch, [(1, 5)])
     assert (spool.depth().events, spool.depth().gaps) == (0, 0)
 
 
@@ -75,19 +75,19 @@ def test_a_new_epoch_begins_once_nothing_waits_and_survives_a_restart(tmp_path: 
     spool.append(alarms(2), "")
     assert spool.ask_for_a_new_epoch()
     assert not spool.ask_for_a_new_epoch()
-    spool.forget(old, [(1, 1)])
+    spool.delete_acked(old, [(1, 1)])
     assert (spool.epoch, spool.pending(0, 10).epoch) == (old, old), "event 2 may be stored already under it"
     spool.close()
     spool = Spool(tmp_path / "spool")
-    spool.forget(old, [(2, 2)])
+    spool.delete_acked(old, [(2, 2)])
     assert spool.epoch != old
     spool.append(alarms(1), "")
-    assert spool.forget(old, [(1, 9)]) == 0
+    assert spool.delete_acked(old, [(1, 9)]) == 0
     new = spool.epoch
     spool.close()
     again = Spool(tmp_path / "spool")
     assert (again.epoch, again.pending(0, 10).epoch) == (new, new)
-    assert again.forget(new, [(3, 3)]) == 1
+    assert again.delete_acked(new, [(3, 3)]) == 1
     assert again.epoch == new
 
 
@@ -98,7 +98,7 @@ def test_another_file_is_another_epoch(tmp_path: Path) -> None:
 def test_only_what_an_ack_names_is_forgotten(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
     spool.append(alarms(10), "")
-    assert spool.forget(spool.epoch, [(2, 4), (8, 8), (50, 60)]) == 4
+    assert spool.delete_acked(spool.epoch, [(2, 4), (8, 8), (50, 60)]) == 4
     assert [event.seq for event in spool.pending(0, 100).events] == [1, 5, 6, 7, 9, 10]
     assert spool.unacked_up_to(7) == 4
 
@@ -106,14 +106,14 @@ def test_only_what_an_ack_names_is_forgotten(tmp_path: Path) -> None:
 def test_an_ack_for_another_epoch_forgets_nothing(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
     spool.append(alarms(3), "")
-    assert spool.forget(uuid4(), [(1, 3)]) == 0
+    assert spool.delete_acked(uuid4(), [(1, 3)]) == 0
     assert spool.depth().events == 3
 
 
 def test_a_number_is_never_given_twice_even_after_all_were_acked(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
     spool.append(alarms(3), "")
-    spool.forget(spool.epoch, [(1, 3)])
+    spool.delete_acked(spool.epoch, [(1, 3)])
     spool.close()
     again = Spool(tmp_path / "spool")
     again.append(alarms(1), "")
@@ -134,9 +134,9 @@ def test_a_full_spool_drops_the_oldest_and_leaves_one_exact_gap(tmp_path: Path) 
 def test_a_gap_is_kept_until_its_own_ack(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool", max_events=1000)
     spool.append(alarms(1100), "")
-    spool.forget(spool.epoch, [(101, 1100)])
+    spool.delete_acked(spool.epoch, [(101, 1100)])
     assert len(spool.pending(0, 10).gaps) == 1
-    spool.forget(spool.epoch, [(1, 100)])
+    spool.delete_acked(spool.epoch, [(1, 100)])
     assert spool.pending(0, 10).gaps == []
 
 
@@ -144,7 +144,7 @@ def test_a_gap_that_has_grown_is_not_forgotten_by_the_ack_of_its_younger_self(tm
     spool = Spool(tmp_path / "spool", max_events=1000)
     spool.append(alarms(1010), "")
     spool.append(alarms(10), "")
-    spool.forget(spool.epoch, [(1, 10)])
+    spool.delete_acked(spool.epoch, [(1, 10)])
     assert [gap.seqs for gap in spool.pending(0, 10).gaps] == [(1, 20)]
 
 
@@ -160,7 +160,7 @@ def test_every_event_is_pending_acked_or_inside_a_gap(
         appended += more
         here = {event.seq for event in spool.pending(0, 5000).events}
         named = {number for number in range(ack_from, ack_from + ack_length) if number in here}
-        spool.forget(spool.epoch, [(number, number) for number in sorted(named)])
+        spool.delete_acked(spool.epoch, [(number, number) for number in sorted(named)])
         acked |= named
     pending = spool.pending(0, 5000)
     waiting = {event.seq for event in pending.events}
@@ -184,7 +184,7 @@ def test_the_oldest_number_is_of_an_event_or_of_a_gap(tmp_path: Path) -> None:
     assert spool.oldest_seq() is None
     spool.append(alarms(1010), "")
     assert spool.oldest_seq() == 1
-    spool.forget(spool.epoch, [(1, 10)])
+    spool.delete_acked(spool.epoch, [(1, 10)])
     assert spool.oldest_seq() == 11
 
 
@@ -220,7 +220,7 @@ def test_after_room_was_made_by_acks_nothing_gives_way_any_more(tmp_path: Path) 
     spool = Spool(tmp_path / "spool", max_bytes=1 << 20)
     for batch in range(100):
         spool.append(alarms(500), str(batch))
-    spool.forget(spool.epoch, [(1, 50_000)])
+    spool.delete_acked(spool.epoch, [(1, 50_000)])
     for batch in range(20):
         spool.append(alarms(500), str(batch))
     assert spool.depth().events == 10_000
@@ -249,7 +249,7 @@ def test_on_a_disk_without_a_free_byte_the_oldest_give_way_and_acks_are_still_he
     waiting, missing = full_story(spool, 30_000)
     assert missing
     assert spool.bookmark == "59"
-    assert spool.forget(spool.epoch, [(min(waiting), max(waiting))]) == len(waiting)
+    assert spool.delete_acked(spool.epoch, [(min(waiting), max(waiting))]) == len(waiting)
     spool.close()
     again = Spool(small_disk / "spool")
     assert again.depth().events == 0

@@ -10,7 +10,7 @@ from threading import Event, Thread
 
 import pytest
 
-from edge_agent.sources import Batch, Lost
+from edge_agent.sources import Lost, SourceBatch
 from edge_agent.sources.tail import Tail
 from tests.conftest import wait_until
 from wire.log_rows import RowReader
@@ -37,7 +37,7 @@ class Reader:
         for batch in tail.batches(self.bookmark, self._stop):
             self._take(batch)
 
-    def _take(self, batch: Batch) -> None:
+    def _take(self, batch: SourceBatch) -> None:
         self.codes += [alarm.code for alarm in batch.alarms]
         self.skipped += batch.skipped
         self.lost += [batch.lost] if batch.lost else []

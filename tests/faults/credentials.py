@@ -78,4 +78,4 @@ def restored_from_before(stage: Stage, effort: Effort) -> Iterator[float]:
 
 
 def _is_locked_out(scene: Scene, machine: str) -> bool:
-    return scene.plant.api.credentials.of(machine).state is CredentialState.LOCKED_OUT
+    return scene.plant.api.credentials.get(machine).state is CredentialState.LOCKED_OUT

@@ -7,28 +7,28 @@ import time
 
 from service.__main__ import main
 from service.broker.ingester import Ingester
-from service.broker.link import Delivery
+from service.broker.link import MqttMessage
 from service.core.recording import WriteResult
-from service.flows.record_events import IncomingMessage, IngestBatch, record
+from service.flows.record_events import IncomingMessage, IngestBatch, commit
 from wire.codec import encode
 from wire.topics import Channel, topic
 
 _HASTE = 2.0  # seconds in which what was acked is not committed: nearly always
 
 
-def _ack_then_commit(self: Ingester, deliveries: list[Delivery]) -> None:
+def _ack_then_commit(self: Ingester, deliveries: list[MqttMessage]) -> None:
     intake = IngestBatch(self._clock.now(), self._policy, self._registry)
     for delivery in deliveries:
-        intake.take(IncomingMessage(delivery.topic, delivery.payload, delivery.retained))
+        intake.add(IncomingMessage(delivery.topic, delivery.payload, delivery.retained))
     assert self.link
     for machine, ack in intake.acks(WriteResult(0, 0, 0)):
         self.link.publish(topic(machine, Channel.ACKS), encode(ack))
     for delivery in deliveries:
         self.link.ack(delivery)
     time.sleep(_HASTE)
-    record(intake, recorder=self._recorder)
+    commit(intake, recorder=self._recorder)
 
 
 if __name__ == "__main__":
-    Ingester._settle = _ack_then_commit  # type: ignore[method-assign]  # noqa: SLF001
+    Ingester._process = _ack_then_commit  # type: ignore[method-assign]  # noqa: SLF001
     main()

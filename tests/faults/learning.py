@@ -40,7 +40,7 @@ def training_killed(stage: Stage, effort: Effort) -> Iterator[float]:
             time.sleep(stage.chance.uniform(0.0, 4.0))  # a random moment to be killed at
             started = time.monotonic()
             _kill(stage, plant)
-            insist(plant.api.forecasts.of(MACHINES[0]).learned, "the old model serves on")
+            insist(plant.api.forecasts.get(MACHINES[0]).learned, "the old model serves on")
             yield time.monotonic() - started
         wait_until(lambda: not _open_jobs(plant), "all jobs have ended", 180)
         all_old_or_all_new(plant)

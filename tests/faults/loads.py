@@ -12,7 +12,7 @@ import psutil
 from tests.conftest import free_port, wait_until
 from tests.faults.registry import Effort, fault
 from tests.faults.stage import Scene, Stage, insist
-from wire.micros import micros
+from wire.micros import to_us
 
 _BACKLOG, _DRAIN_RATE = 100_000, 2_000
 _LATEST = timedelta(seconds=10)  # that a live event may be late while another machine's backlog drains
@@ -59,7 +59,7 @@ def _latest(database: Path, machine: str, since: datetime) -> timedelta:
         " WHERE site || '/' || machine = ? AND received_us >= ?"
     )
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as opened:
-        latest, events = opened.execute(query, (machine, micros(since))).fetchone()
+        latest, events = opened.execute(query, (machine, to_us(since))).fetchone()
     insist(events, "others speak while a backlog drains")
     return timedelta(microseconds=latest)
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecasting.attribution import Reals, attributed
+from forecasting.attribution import Reals, attribute
 from forecasting.network import Layer, Network
 
 
@@ -33,11 +33,11 @@ def test_parts_sum_to_the_difference_of_what_the_network_says(
 ) -> None:
     layers = random_layers(rng, *sizes)
     now, usual = rng.normal(size=sizes[0]), rng.normal(size=(references, sizes[0]))
-    found = attributed(layers, now, usual)
-    assert found.parts.shape == (sizes[-1], sizes[0])
-    np.testing.assert_allclose(found.parts.sum(axis=1), found.now - found.usual, atol=1e-9)
+    found = attribute(layers, now, usual)
+    assert found.contributions.shape == (sizes[-1], sizes[0])
+    np.testing.assert_allclose(found.contributions.sum(axis=1), found.now - found.baseline, atol=1e-9)
     np.testing.assert_allclose(found.now, said(layers, now[None])[0], rtol=1e-4, atol=1e-3)
-    np.testing.assert_allclose(found.usual, said(layers, usual).mean(axis=0), rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(found.baseline, said(layers, usual).mean(axis=0), rtol=1e-4, atol=1e-3)
 
 
 @settings(max_examples=100, deadline=None)
@@ -48,14 +48,16 @@ def test_an_input_that_did_not_change_has_no_part(
     now, usual = rng.normal(size=sizes[0]), rng.normal(size=(3, sizes[0]))
     same = data.draw(st.integers(0, sizes[0] - 1))
     usual[:, same] = now[same]
-    assert np.array_equal(attributed(random_layers(rng, *sizes), now, usual).parts[:, same], np.zeros(sizes[-1]))
+    assert np.array_equal(
+        attribute(random_layers(rng, *sizes), now, usual).contributions[:, same], np.zeros(sizes[-1])
+    )
 
 
 def test_a_linear_network_gives_weight_times_difference() -> None:
     rng = np.random.default_rng(3)
     layers = random_layers(rng, 5, 3)
     now, usual = rng.normal(size=5), rng.normal(size=(4, 5))
-    parts = attributed(layers, now, usual).parts
+    parts = attribute(layers, now, usual).contributions
     np.testing.assert_allclose(parts, layers[0].weight * (now - usual.mean(axis=0)), rtol=1e-12)
 
 
@@ -66,22 +68,22 @@ def test_a_relu_shares_out_what_it_lets_through_and_not_its_slope_at_either_end(
         Layer(np.array([[1]], dtype=np.float32), np.array([0], dtype=np.float32)),
     )
     here, there = np.array([3.0, 0.0]), np.array([[0.0, 0.0]])
-    assert attributed(layers, here, there).parts.tolist() == [[2.0, 0.0]]
-    assert attributed(layers, there[0], here[None]).parts.tolist() == [[-2.0, 0.0]]
+    assert attribute(layers, here, there).contributions.tolist() == [[2.0, 0.0]]
+    assert attribute(layers, there[0], here[None]).contributions.tolist() == [[-2.0, 0.0]]
 
 
 def test_units_that_hardly_moved_pass_on_the_slope_of_the_relu_itself() -> None:
     rng = np.random.default_rng(5)
     layers = random_layers(rng, 4, 6, 2)
     usual = rng.normal(size=(1, 4))
-    found = attributed(layers, usual[0] + 1e-13, usual)
-    assert np.isfinite(found.parts).all()
-    np.testing.assert_allclose(found.parts.sum(axis=1), found.now - found.usual, atol=1e-9)
+    found = attribute(layers, usual[0] + 1e-13, usual)
+    assert np.isfinite(found.contributions).all()
+    np.testing.assert_allclose(found.contributions.sum(axis=1), found.now - found.baseline, atol=1e-9)
 
 
 def test_several_references_count_alike() -> None:
     rng = np.random.default_rng(7)
     layers = random_layers(rng, 4, 6, 2)
     now, usual = rng.normal(size=4), rng.normal(size=(3, 4))
-    each = [attributed(layers, now, one[None]).parts for one in usual]
-    np.testing.assert_allclose(attributed(layers, now, usual).parts, np.mean(each, axis=0), atol=1e-12)
+    each = [attribute(layers, now, one[None]).contributions for one in usual]
+    np.testing.assert_allclose(attribute(layers, now, usual).contributions, np.mean(each, axis=0), atol=1e-12)

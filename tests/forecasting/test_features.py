@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from forecasting.features import alarm_counts, fleet_counts
 from forecasting.series import AlarmSeries
-from forecasting.tracks import Fleet
+from forecasting.tracks import FleetSeries
 from forecasting.vocabulary import Columns, Vocabulary
 
 
@@ -20,7 +20,7 @@ def test_consecutive_repeats_count_once() -> None:
 
 
 def test_the_last_code_of_one_machine_does_not_hide_the_first_of_the_next() -> None:
-    fleet = Fleet.of([seen(1, 2), seen(), seen(2, 1)])
+    fleet = FleetSeries.from_series([seen(1, 2), seen(), seen(2, 1)])
     assert fleet_counts(fleet, Columns((1, 2))).tolist() == [[0.5, 0.5], [0.0, 0.0], [0.5, 0.5]]
 
 
@@ -42,7 +42,7 @@ def test_shares_of_known_codes_never_exceed_the_whole(codes: list[int], known: l
 
 
 def test_codes_are_appended_so_that_old_columns_keep_their_meaning() -> None:
-    grown = Vocabulary((5, 3), (3,)).extended([9, 3, 1], [5])
+    grown = Vocabulary((5, 3), (3,)).extend([9, 3, 1], [5])
     assert grown == Vocabulary((5, 3, 1, 9), (3, 5))
 
 

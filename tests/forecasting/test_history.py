@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from forecasting.history import (
     HistorySpec,
-    Past,
+    QueryPoints,
+    code_recency_features,
     fleet_code_recency_features,
     fleet_machine_activity_features,
     machine_activity_features,
-    own_history,
 )
 from forecasting.series import AlarmSeries
-from forecasting.tracks import Fleet
+from forecasting.tracks import FleetSeries
 from forecasting.vocabulary import Columns
-from wire.micros import micros
+from wire.micros import to_us
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 HORIZON = timedelta(hours=8)
@@ -31,16 +31,16 @@ ALARMS = st.lists(
 )
 
 
-def past(at: datetime, since: datetime = START) -> Past:
-    return Past(np.array([micros(at)]), since=micros(since), horizon=HORIZON, spec=SPEC)
+def past(at: datetime, since: datetime = START) -> QueryPoints:
+    return QueryPoints(np.array([to_us(at)]), since=to_us(since), horizon=HORIZON, spec=SPEC)
 
 
 def figures(alarms: Alarms, at: datetime, codes: list[int]) -> NDArray[np.float32]:
-    return np.asarray(own_history(AlarmSeries.of(alarms), past(at), np.array(codes))[0])
+    return np.asarray(code_recency_features(AlarmSeries.from_alarms(alarms), past(at), np.array(codes))[0])
 
 
 def machine(alarms: Alarms, at: datetime) -> NDArray[np.float32]:
-    return np.asarray(machine_activity_features(AlarmSeries.of(alarms), past(at))[0])
+    return np.asarray(machine_activity_features(AlarmSeries.from_alarms(alarms), past(at))[0])
 
 
 def named(row: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
@@ -74,11 +74,11 @@ def test_figures_need_no_more_than_their_lookback(alarms: Alarms, hour: int) -> 
 @given(alarms=ALARMS, hours=st.lists(st.integers(1, 40 * 24), min_size=1, max_size=5))
 def test_many_moments_at_once_are_each_alone(alarms: Alarms, hours: list[int]) -> None:
     at = [START + timedelta(hours=hour) for hour in hours]
-    together = Past(np.array([micros(moment) for moment in at]), micros(START), HORIZON, SPEC)
-    series = AlarmSeries.of(alarms)
+    together = QueryPoints(np.array([to_us(moment) for moment in at]), to_us(START), HORIZON, SPEC)
+    series = AlarmSeries.from_alarms(alarms)
     for place, moment in enumerate(at):
         assert np.array_equal(
-            own_history(series, together, np.array([1, 3]))[place], figures(alarms, moment, [1, 3])
+            code_recency_features(series, together, np.array([1, 3]))[place], figures(alarms, moment, [1, 3])
         )
         assert np.array_equal(machine_activity_features(series, together)[place], machine(alarms, moment))
 
@@ -106,9 +106,9 @@ def test_recency_fades_in_alarms_of_other_codes_repeats_collapsed() -> None:
 @given(alarms=ALARMS, hour=st.integers(9, 40 * 24))
 def test_rate_is_the_share_of_past_horizons_that_held_the_code(alarms: Alarms, hour: int) -> None:
     at = START + timedelta(hours=hour)
-    times = np.array([micros(moment) for moment, code in alarms if code == 1], dtype=np.int64)
-    begin = max(micros(at - timedelta(days=7)), micros(START))
-    starts = np.linspace(begin, micros(at - HORIZON), 4001)
+    times = np.array([to_us(moment) for moment, code in alarms if code == 1], dtype=np.int64)
+    begin = max(to_us(at - timedelta(days=7)), to_us(START))
+    starts = np.linspace(begin, to_us(at - HORIZON), 4001)
     held = [np.any((times >= start) & (times < start + HORIZON / timedelta(microseconds=1))) for start in starts]
     assert named(figures(alarms, at, [1])[0])["rates"][0] == pytest.approx(np.mean(held), abs=0.02)
 
@@ -146,16 +146,16 @@ def test_machine_works_since_its_last_pause_and_not_while_it_pauses() -> None:
 @given(machines=st.lists(st.tuples(ALARMS, st.integers(0, 40 * 24)), min_size=1, max_size=5))
 def test_a_fleet_is_read_as_its_machines_are_one_by_one(machines: list[tuple[Alarms, int]]) -> None:
     at, codes = START + timedelta(days=35), (3, 7, 1)
-    series = [AlarmSeries.of(alarms) for alarms, _ in machines]
+    series = [AlarmSeries.from_alarms(alarms) for alarms, _ in machines]
     since = [START + timedelta(hours=hours) for _, hours in machines]
-    fleet = Fleet.of(series)
-    moments, heard = np.full(len(series), micros(at)), np.array([micros(one) for one in since])
-    together = Past(moments, since=heard, horizon=HORIZON, spec=SPEC)
+    fleet = FleetSeries.from_series(series)
+    moments, heard = np.full(len(series), to_us(at)), np.array([to_us(one) for one in since])
+    together = QueryPoints(moments, since=heard, horizon=HORIZON, spec=SPEC)
     own, whole = (
         fleet_code_recency_features(fleet, together, Columns(codes)),
         fleet_machine_activity_features(fleet, together),
     )
     for place, (one, first) in enumerate(zip(series, since, strict=True)):
         alone = past(at, first)
-        assert np.array_equal(own[place], own_history(one, alone, np.array(codes))[0])
+        assert np.array_equal(own[place], code_recency_features(one, alone, np.array(codes))[0])
         assert np.array_equal(whole[place], machine_activity_features(one, alone)[0])

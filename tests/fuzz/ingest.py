@@ -12,19 +12,19 @@ from uuid import UUID
 
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import open_stores
-from service.core.recording import FROM_THE_FUTURE, IN_TIME, MAX_BODY, TOO_OLD, EventRow, Quarantined
-from service.flows.record_events import IncomingMessage, IngestBatch, IngestResult, TimePolicy, record
+from service.core.recording import FROM_THE_FUTURE, IN_TIME, MAX_BODY, TOO_OLD, EventRow, QuarantineRow
+from service.flows.record_events import IncomingMessage, IngestBatch, IngestResult, TimePolicy, commit
 from service.flows.registry import MachineCache
 from service.flows.twins import DuplicateAgentDetector
 from service.store.clashes import renumbered
 from tests.fuzz.messages import ENROLLED, NOW
 from tests.service.conftest import enrolled
-from wire.acks import Ack, fold
+from wire.acks import Ack, merge_ranges
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 _EARLIEST_US, _LATEST_US = 946_684_800_000_000, 4_102_444_800_000_000  # 2000 and 2100, written out
-_FUTURE_US, _OLD_US = micros(NOW) + 300_000_000, micros(NOW) - 400 * 86_400_000_000
+_FUTURE_US, _OLD_US = to_us(NOW) + 300_000_000, to_us(NOW) - 400 * 86_400_000_000
 Ranges = dict[tuple[MachineId, UUID], list[tuple[int, int]]]
 
 
@@ -39,7 +39,7 @@ class Ingest:
         self._opened = open_stores(settings)
         self._stores = self._opened.__enter__()
         self._rows = {
-            enrolled(self._stores.enrolments, MachineId.parse(name)).row: MachineId.parse(name)
+            enrolled(self._stores.enrolments, MachineId.parse(name)).row_id: MachineId.parse(name)
             for name in ENROLLED
         }
         self._registry, self._twins = MachineCache(self._stores.machines), DuplicateAgentDetector()
@@ -58,19 +58,19 @@ class Ingest:
         intake = IngestBatch(NOW, TimePolicy(), self._registry, self._twins)
         for message in messages:
             self._judge_one(intake, message)
-        receipt = record(intake, recorder=self._stores.events)
-        self._quarantine_is_whole(intake.recording.quarantined)
-        self._events_are_kept(intake.recording.events)
+        receipt = commit(intake, recorder=self._stores.events)
+        self._quarantine_is_whole(intake.write.quarantined)
+        self._events_are_kept(intake.write.events)
         self._acks_name_what_is_committed(intake, receipt)
 
     def _judge_one(self, intake: IngestBatch, message: IncomingMessage) -> None:
-        recording = intake.recording
+        recording = intake.write
         events, gaps, refused = len(recording.events), len(recording.gaps), len(recording.quarantined)
-        counted, told = sum(intake.counts.values()), dict(recording.told)
-        intake.take(message)
+        counted, told = sum(intake.counts.values()), dict(recording.agent_states)
+        intake.add(message)
         taken = len(recording.events) - events + len(recording.gaps) - gaps
         quarantined = recording.quarantined[refused:]
-        heard = any(agent is not told.get(row) for row, agent in recording.told.items())
+        heard = any(agent is not told.get(row) for row, agent in recording.agent_states.items())
         noticed = taken or quarantined or heard or sum(intake.counts.values()) > counted
         asked = _items(message.payload) == 0 and message.topic.endswith("/events")
         not_ours = message.topic.endswith(("/acks", "/forecast"))
@@ -80,7 +80,7 @@ class Ingest:
             items = _items(message.payload)
             assert items == taken + len(quarantined), "an event of a readable batch was neither taken nor kept"
 
-    def _quarantine_is_whole(self, rows: list[Quarantined]) -> None:
+    def _quarantine_is_whole(self, rows: list[QuarantineRow]) -> None:
         query = "SELECT body FROM quarantine WHERE topic = ? AND reason = ? AND sha256 = ?"
         for row in rows:
             assert len(row.body) <= MAX_BODY, f"{len(row.body)} bytes would be quarantined"
@@ -108,28 +108,28 @@ class Ingest:
 
     def _acks_name_what_is_committed(self, intake: IngestBatch, receipt: IngestResult) -> None:
         committed: Ranges = defaultdict(list)
-        for event in intake.recording.events:
+        for event in intake.write.events:
             committed[self._rows[event.machine], event.epoch].append((event.seq, event.seq))
         query = (
             "SELECT max(gaps.last_seq) FROM gaps JOIN epochs ON epochs.id = epoch_id"
             " WHERE gaps.machine_id = ? AND epoch = ? AND first_seq = ?"
         )
-        for gap in intake.recording.gaps:
+        for gap in intake.write.gaps:
             ((last,),) = self._ask(query, gap.machine, gap.epoch.hex, gap.first_seq)
             assert last is not None, "a gap is not there"
             assert last >= gap.last_seq, "of a gap that was acked a part is forgotten"
             committed[self._rows[gap.machine], gap.epoch].append((gap.first_seq, gap.last_seq))
-        for kept in intake.recording.quarantined:
+        for kept in intake.write.quarantined:
             for epoch, seqs in _readable(kept):
                 committed[self._rows[kept.machine or 0], epoch].append(seqs)
-        cut = any(len(kept.body) == MAX_BODY for kept in intake.recording.quarantined)  # its number may be cut off
+        cut = any(len(kept.body) == MAX_BODY for kept in intake.write.quarantined)  # its number may be cut off
         acked = {(machine, ack.epoch): ack for machine, ack in receipt.acks}
         assert len(acked) == len(receipt.acks)
         for whose, ack in acked.items():
             assert ack.now == NOW
             assert Ack.model_validate_json(ack.model_dump_json()) == ack
-            known = fold(committed.pop(whose, []))
-            assert ack.seqs == known or (cut and fold([*ack.seqs, *known]) == ack.seqs), (
+            known = merge_ranges(committed.pop(whose, []))
+            assert ack.seqs == known or (cut and merge_ranges([*ack.seqs, *known]) == ack.seqs), (
                 "an ack does not name what is committed"
             )
         assert not committed, "something was committed and not acked"
@@ -149,7 +149,7 @@ def _items(payload: bytes) -> int | None:
     return len(events) + len(gaps) if isinstance(events, list) and isinstance(gaps, list) else None
 
 
-def _readable(kept: Quarantined) -> list[tuple[UUID, tuple[int, int]]]:
+def _readable(kept: QuarantineRow) -> list[tuple[UUID, tuple[int, int]]]:
     """Return which numbers of which spool a quarantined event or gap can be acked by, if any."""
     if kept.machine is None or not kept.body.startswith(b'{"epoch":"'):
         return []

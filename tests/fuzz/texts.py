@@ -19,7 +19,7 @@ from tests.fuzz.mutation import MOMENTS, VALUES, mutated_bytes, mutated_value, w
 from wire.events import AlarmEvent
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
-from wire.micros import micros
+from wire.micros import to_us
 from wire.moment import EARLIEST, LATEST
 from wire.words import MachineState
 
@@ -94,7 +94,7 @@ def history(dice: Random, file: Path) -> None:
         assert len(item.detail) <= 1000
     for event in events:
         assert 0 <= event.code < 2**31
-        assert micros(EARLIEST) <= event.at_us < micros(LATEST)
+        assert to_us(EARLIEST) <= event.at_us < to_us(LATEST)
 
 
 def catalogue(dice: Random) -> None:
@@ -141,4 +141,4 @@ def cursor(dice: Random) -> None:
     except InputRejected as error:
         _is_a_sentence(str(error))
     else:
-        assert micros(EARLIEST) <= moment_us < micros(LATEST)
+        assert to_us(EARLIEST) <= moment_us < to_us(LATEST)

@@ -89,7 +89,7 @@ def signed_in(plant: Plant, role: Role) -> str:
     if name not in {one.name for one in plant.api.users.list().users}:
         plant.api.users.add(name, role=role, password=PASSWORD)
     with Client(plant.address) as visitor:
-        return visitor.session.begin(name, PASSWORD).token
+        return visitor.session.login(name, PASSWORD).token
 
 
 @pytest.fixture(scope="module")

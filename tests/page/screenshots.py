@@ -50,7 +50,7 @@ def signed_in(address: str, data_dir: Path) -> Iterator[str]:
         local.users.add(name, role=Role.ADMIN, password=password)
         try:
             with Client(address) as visitor:
-                yield visitor.session.begin(name, password).token
+                yield visitor.session.login(name, password).token
         finally:
             local.users.remove(name)
 

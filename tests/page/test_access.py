@@ -20,13 +20,13 @@ def token_of(plant: Plant, name: str, role: Role, sites: list[str] | None) -> st
     """Make somebody and return the token of a session of theirs."""
     plant.api.users.add(name, role=role, sites=sites, password=PASSWORD)
     with Client(plant.address) as visitor:
-        return visitor.session.begin(name, PASSWORD).token
+        return visitor.session.login(name, PASSWORD).token
 
 
 def may_sign_in(plant: Plant, name: str, password: str) -> bool:
     with Client(plant.address) as visitor:
         try:
-            visitor.session.begin(name, password)
+            visitor.session.login(name, password)
         except NotSignedIn:
             return False
     return True
@@ -50,7 +50,7 @@ def test_a_person_is_added_with_a_password_that_is_shown_once(
     expect(row(page, "People", "maria")).to_contain_text(re.compile("operator.*padova.*never.*to be changed"))
     is_nowhere(guarded_plant, page, password)
     with Client(guarded_plant.address) as maria:
-        begun = maria.session.begin("maria", password)
+        begun = maria.session.login("maria", password)
     assert (begun.role, begun.sites, begun.must_change) == (Role.OPERATOR, ["padova"], True)
 
 

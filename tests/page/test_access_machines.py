@@ -46,7 +46,7 @@ def test_a_machines_credentials_are_rotated_into_a_file_and_revoked(
         dialog.get_by_role("button", name="Revoke them").click()
         expect(shown).to_contain_text("revoked")
         assert agent.gone.wait(20)
-    assert guarded_plant.api.credentials.of(machine).state is CredentialState.REVOKED
+    assert guarded_plant.api.credentials.get(machine).state is CredentialState.REVOKED
     expect(shown.get_by_role("button", name="Revoke")).to_have_count(0)
 
 
@@ -74,7 +74,7 @@ def test_a_machine_that_the_broker_has_forgotten_is_said_to_be_locked_out_and_wh
     guarded_broker.kill()
     guarded_broker.forget(machine)
     guarded_broker.start()
-    state = guarded_plant.api.credentials.of
+    state = guarded_plant.api.credentials.get
     wait_until(lambda: state(machine).state is CredentialState.LOCKED_OUT, "the service notices", 60)
     page = access_at()
     shown = row(page, "Machines at the broker", machine)

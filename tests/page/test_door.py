@@ -131,7 +131,7 @@ def viewer(plant: Plant, name: str) -> str:
     """Make somebody of two sites and return the token of their session."""
     plant.api.users.add(name, role=Role.VIEWER, sites=["padova", "lyon"], password=PASSWORD)
     with Client(plant.address) as visitor:
-        return visitor.session.begin(name, PASSWORD).token
+        return visitor.session.login(name, PASSWORD).token
 
 
 async def enrol(plant: Plant, machine: str) -> str:

@@ -59,7 +59,7 @@ def test_a_shelved_alarm_leaves_a_trace_on_the_card(page_at: Callable[..., Page]
         expect(trace).to_contain_text("1 shelved")
         expect(trace).to_have_attribute("title", f"shelved: 139 {made.text}")
     finally:
-        stage.plant.api.shelves.lift(LEARNED[0], made.id)
+        stage.plant.api.shelves.unshelve(LEARNED[0], made.id)
 
 
 def test_an_alarm_that_arrives_over_mqtt_is_on_the_card_without_a_reload(

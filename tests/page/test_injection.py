@@ -18,14 +18,14 @@ from sqlalchemy import insert, update
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.stores import Stores, open_stores
 from service.core.catalogue import CatalogueEntry
-from service.core.recording import EventWrite, Quarantined
+from service.core.recording import EventWrite, QuarantineRow
 from service.store import tables
 from tests.conftest import broker_in, require, wait_until
 from tests.page.conftest import Tabs, signed_in
 from tests.service.conftest import FILLER, enrolled, heard, raise_alarms, small_model
 from tests.system.conftest import Plant
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.rest.people import SESSION_COOKIE
 from wire.words import Role
 
@@ -38,7 +38,7 @@ TEXT = f"text {EVIL}"
 def fill(stores: Stores) -> None:
     """Let every place that holds somebody's words hold these."""
     now = datetime.now(UTC)
-    at = micros(now)
+    at = to_us(now)
     codes = [CatalogueEntry(code, f"{TEXT} {code}", "high", target=True) for code in (139, 26, 137)]
     stores.catalogue.merge(codes)
     filler = enrolled(stores.enrolments, FILLER, name=NAME, time_zone="Europe/Rome")
@@ -49,8 +49,8 @@ def fill(stores: Stores) -> None:
     report = {"summary": f"summary {EVIL}", "verdict": {"accepted": True, "reasons": [f"verdict {EVIL}"]}}
     stores.versions.add_and_promote(small_model(), report=report, at=now - timedelta(days=1))
     refused = [
-        Quarantined(filler.row, f"topic {EVIL}", f"reason {EVIL}", f"detail {EVIL}", f"body {EVIL}".encode()),
-        Quarantined(None, f"topic {EVIL}", "not_json", f"detail {EVIL}", f"body {EVIL}".encode()),
+        QuarantineRow(filler.row_id, f"topic {EVIL}", f"reason {EVIL}", f"detail {EVIL}", f"body {EVIL}".encode()),
+        QuarantineRow(None, f"topic {EVIL}", "not_json", f"detail {EVIL}", f"body {EVIL}".encode()),
     ]
     stores.events.commit(EventWrite(at, quarantined=refused))
     day = 86_400_000_000
@@ -60,11 +60,11 @@ def fill(stores: Stores) -> None:
     with stores.database.write() as connection:
         connection.execute(
             update(tables.machines)
-            .where(tables.machines.c.id == failed.row)
+            .where(tables.machines.c.id == failed.row_id)
             .values(state="failed", reason=f"failure {EVIL}")
         )
         ended = {"state": "failed", "finished_us": at, "message": f"message {EVIL}"}
-        connection.execute(update(tables.jobs).where(tables.jobs.c.machine_id == failed.row).values(**ended))
+        connection.execute(update(tables.jobs).where(tables.jobs.c.machine_id == failed.row_id).values(**ended))
         notes = {
             "skipped": 3,
             "last_skipped": f"row {EVIL}",
@@ -73,10 +73,10 @@ def fill(stores: Stores) -> None:
         }
         notes |= {"last_skipped_us": at, "warning_us": at, "rival_us": at, "state_us": at}
         connection.execute(update(tables.agents).values(agent=f"agent {EVIL}", **notes))
-        connection.execute(insert(tables.shelves).values(machine_id=filler.row, code=26, **quiet))
+        connection.execute(insert(tables.shelves).values(machine_id=filler.row_id, code=26, **quiet))
         connection.execute(insert(tables.maintenance).values(site="padova", machine="failed", **quiet))
-        connection.execute(insert(tables.notices).values(machine_id=filler.row, **notice))
-        known = {"machine_id": filler.row, "code": 139, "notice_id": 1, "at_us": at}
+        connection.execute(insert(tables.notices).values(machine_id=filler.row_id, **notice))
+        known = {"machine_id": filler.row_id, "code": 139, "notice_id": 1, "at_us": at}
         connection.execute(insert(tables.acknowledgements).values(**known, who=f"who {EVIL}", note=f"note {EVIL}"))
         hook = {"secret": "s" * 32, "severity": "low", "enabled": False, "created_us": at}
         trouble = f"trouble {EVIL}"

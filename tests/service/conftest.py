@@ -31,7 +31,7 @@ from service.store.tables import jobs
 from tests.conftest import require
 from tests.guarded import GuardedMosquitto, guarded_in, has_plugin
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 NOW = datetime(2026, 11, 16, 8, 7, tzinfo=UTC)
 FILLER = MachineId("padova", "filler-1")
@@ -136,9 +136,9 @@ def raise_alarms(
     """Store alarms as if an agent had sent them."""
     used = epoch or uuid4()
     rows = [
-        EventRow(machine.row, used, seq, code, micros(at), 0) for seq, (at, code) in enumerate(alarms, start=1)
+        EventRow(machine.row_id, used, seq, code, to_us(at), 0) for seq, (at, code) in enumerate(alarms, start=1)
     ]
-    stores.events.commit(EventWrite(micros(NOW), events=rows))
+    stores.events.commit(EventWrite(to_us(NOW), events=rows))
 
 
 def lapse(database: Database, lease: timedelta) -> None:
@@ -149,5 +149,5 @@ def lapse(database: Database, lease: timedelta) -> None:
 
 def heard(stores: Stores, machine: Machine, *, at: datetime = NOW, online: bool = True) -> None:
     """Let the agent be heard."""
-    agent = Agent(online=online, heard_at=at, version="1", epoch=EPOCH, spooled=0, skew_ms=0)
-    stores.events.commit(EventWrite(micros(at), told={machine.row: agent}))
+    agent = Agent(online=online, last_seen_at=at, version="1", epoch=EPOCH, spooled=0, skew_ms=0)
+    stores.events.commit(EventWrite(to_us(at), agent_states={machine.row_id: agent}))

@@ -22,7 +22,7 @@ from service.store.weights import WeightsFolder
 from tests.service.conftest import enrolled, small_model
 from wire.clock import PlantClock
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -74,8 +74,8 @@ class Bench:
     ) -> None:
         """Store a forecast as if it had been served."""
         row = np.array(probabilities or (0.9, 0.1), dtype=np.float32)
-        number = (version or self.version).number
-        self.forecasts.add([StoredForecast(machine.row, at, number, status, 1, 1.0, row)])
+        number = (version or self.version).id
+        self.forecasts.add([StoredForecast(machine.row_id, at, number, status, 1, 1.0, row)])
 
     def raised(
         self, machine: Machine, *alarms: tuple[datetime, int], flag: int = IN_TIME, epoch: UUID | None = None
@@ -83,20 +83,20 @@ class Bench:
         """Commit alarms as one message would."""
         used = epoch or uuid4()
         rows = [
-            EventRow(machine.row, used, seq, code, micros(at), flag)
+            EventRow(machine.row_id, used, seq, code, to_us(at), flag)
             for seq, (at, code) in enumerate(alarms, start=1)
         ]
-        return self.events.commit(EventWrite(micros(self.now), events=rows))
+        return self.events.commit(EventWrite(to_us(self.now), events=rows))
 
     def lost(self, machine: Machine, first: datetime, last: datetime) -> None:
         """Commit a record of events that the agent had to drop."""
-        gap = GapRow(machine.row, uuid4(), 1, 9, micros(first), micros(last), "spool_full")
-        self.events.commit(EventWrite(micros(self.now), gaps=[gap]))
+        gap = GapRow(machine.row_id, uuid4(), 1, 9, to_us(first), to_us(last), "spool_full")
+        self.events.commit(EventWrite(to_us(self.now), gaps=[gap]))
 
     def heard(self, machine: Machine, at: datetime, *, spooled: int = 0) -> None:
         """Let the agent tell how it is."""
-        agent = Agent(online=True, heard_at=at, version="1", epoch=uuid4(), spooled=spooled, skew_ms=0)
-        self.events.commit(EventWrite(micros(at), told={machine.row: agent}))
+        agent = Agent(online=True, last_seen_at=at, version="1", epoch=uuid4(), spooled=spooled, skew_ms=0)
+        self.events.commit(EventWrite(to_us(at), agent_states={machine.row_id: agent}))
 
     def score(self, now: datetime | None = None) -> int:
         """Score all that is due, every machine heard by then unless the test says otherwise."""
@@ -107,10 +107,10 @@ class Bench:
         """Return what came, what persistence said and what was announced, for each scored forecast."""
         page = self.outcomes.page(machine, AT - 9999 * HOUR, AT + 9999 * HOUR, limit=10_000)
         return {
-            AT + timedelta(microseconds=one.outcome.as_of_us - micros(AT)): (
-                one.outcome.came.tolist(),
+            AT + timedelta(microseconds=one.outcome.as_of_us - to_us(AT)): (
+                one.outcome.occurred.tolist(),
                 one.outcome.persisted.tolist(),
-                one.outcome.announced.tolist(),
+                one.outcome.predicted.tolist(),
             )
             for one in page
         }
@@ -118,4 +118,4 @@ class Bench:
     def revised(self, machine: Machine) -> list[int]:
         """Return how often each scored forecast was revised, oldest first."""
         page = self.outcomes.page(machine, AT - 9999 * HOUR, AT + 9999 * HOUR, limit=10_000)
-        return [one.outcome.revised for one in reversed(page)]
+        return [one.outcome.revision_count for one in reversed(page)]

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from alarmcast import Client, InProcess
 from edge_agent.spool import Spool
-from edge_agent.status import Report, StatusFile
-from edge_agent.status_screen import show as show_status
+from edge_agent.status import AgentStatus, StatusFile
+from edge_agent.status_screen import print_status as show_status
 from service.bootstrap.configuration import load_settings
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
@@ -99,7 +99,7 @@ def test_the_agents_status_breaks_between_words(
     path, now = tmp_path / "spool", datetime.now(UTC).isoformat(timespec="seconds")
     spool = Spool(path)
     trouble = "The broker refuses the connection: not authorised. Check user name and password in edge.toml."
-    report = Report(1, LONG, "broker.example.test:8883", connected=False, since=now, trouble=trouble)
+    report = AgentStatus(1, LONG, "broker.example.test:8883", connected=False, since=now, error=trouble)
     StatusFile(path).write(report)
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     show_status(path, as_json=False)

@@ -60,7 +60,7 @@ def lived(settings: Settings) -> None:
         stores.versions.add_and_promote(small_model(), report={"summary": "small"}, at=NOW - 48 * HOUR)
         said = np.array([0.9, 0.1], dtype=np.float32)
         moments = [NOW.replace(minute=0) - (24 + place) * HOUR for place in range(5)]
-        stores.forecasts.add([StoredForecast(filler.row, at, 1, "ok", 3, 1.0, said) for at in moments])
+        stores.forecasts.add([StoredForecast(filler.row_id, at, 1, "ok", 3, 1.0, said) for at in moments])
         raise_alarms(stores, filler, *((NOW - place * HOUR, 139) for place in range(40)))
         heard(stores, filler)
         service = Service(settings, stores)

@@ -8,7 +8,7 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.flows.access import LOCAL
-from service.page.frame import Told
+from service.page.frame import PageContext
 from service.page.reception import PageAuth
 from tests.service.conftest import FILLER
 from wire.rest.people import SESSION_COOKIE
@@ -26,17 +26,18 @@ def test_what_is_done_on_a_page_is_in_the_book_with_where_its_visitor_is(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
     service.gatehouse.people.add_user("maria", Role.OPERATOR, None, password=PASSWORD, by=LOCAL)
-    token = service.gatehouse.sign_in.sign_in("maria", PASSWORD, origin="203.0.113.7").token
+    token = service.gatehouse.sign_in.login("maria", PASSWORD, origin="203.0.113.7").token
 
     async def acknowledge() -> None:
         reception = PageAuth(
-            service.asker, lambda sites: service.asker(service.gatehouse.issue_page_token(sites), "here")
+            service.internal_client,
+            lambda sites: service.internal_client(service.gatehouse.issue_page_token(sites), "here"),
         )
-        told = await reception.welcome(visit(token, "203.0.113.7"))
-        assert isinstance(told, Told)
+        told = await reception.context_for(visit(token, "203.0.113.7"))
+        assert isinstance(told, PageContext)
         await told.client.acknowledgements.acknowledge(FILLER, code=139, note=None)
         reception.close()
 
     asyncio.run(acknowledge())
     (deed,) = stores.audit.newest(1)
-    assert (deed.who, deed.origin, str(filler.id) in deed.subject) == ("maria", "203.0.113.7", True)
+    assert (deed.actor, deed.origin, str(filler.id) in deed.subject) == ("maria", "203.0.113.7", True)

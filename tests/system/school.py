@@ -71,18 +71,18 @@ def all_old_or_all_new(plant: Plant) -> None:
             if version.pruned:
                 continue
             versions.load(version)
-            memory = MemoryStore(database).of(version.number)
+            memory = MemoryStore(database).get(version.id)
             assert tuple(memory.tasks) == version.learned
             stored = {
                 name: {"replayed": len(task.windows), "held_out": len(task.held_out)}
                 for name, task in memory.tasks.items()
             }
             assert stored == version.report["memory"]["by_machine"]
-            assert set(HoldoutStore(database).by_code(version.number)) >= set(version.learned)
+            assert set(HoldoutStore(database).by_code(version.id)) >= set(version.learned)
         for machine in champion.learned:
-            answers = HoldoutStore(database).answers(MachineId.parse(machine))
-            exam = HoldoutStore(database).of(MachineId.parse(machine))
+            answers = HoldoutStore(database).results_by_version(MachineId.parse(machine))
+            exam = HoldoutStore(database).get(MachineId.parse(machine))
             assert exam is not None
-            assert len(answers[champion.number].probabilities) == len(exam.windows)
+            assert len(answers[champion.id].probabilities) == len(exam.windows)
     finally:
         database.close()

@@ -21,7 +21,7 @@ from tests.service.conftest import small_model
 from tests.service.web.test_stream import Reader
 from tests.system.conftest import write_alarms
 from wire.rest.people import SESSION_COOKIE
-from wire.words import Presence, ProcessRole, Role
+from wire.words import ConnectionStatus, ProcessRole, Role
 
 pytestmark = pytest.mark.timeout(300)  # the first test waits for seven processes
 MACHINE = "padova/filler-0"
@@ -74,10 +74,10 @@ def test_every_process_is_on_the_roll_and_each_turn_is_one_processs(cluster: Clu
 def test_a_new_champion_serves_in_every_process_within_a_second(cluster: ClusterPlant) -> None:
     first, second = (one.client for one in cluster.of(ProcessRole.API))
     for one in (first, second):
-        wait_until(lambda: one.forecasts.of(MACHINE).model_version == "v2", "both serve the second")  # noqa: B023
+        wait_until(lambda: one.forecasts.get(MACHINE).model_version == "v2", "both serve the second")  # noqa: B023
     first.models.promote("v1", reason="back again", force=True)
     for one in (second, first):
-        wait_until(lambda: one.forecasts.of(MACHINE).model_version == "v1", "it serves here", SOON)  # noqa: B023
+        wait_until(lambda: one.forecasts.get(MACHINE).model_version == "v1", "it serves here", SOON)  # noqa: B023
     assert cluster.promotions() == [1, 2, 1]
 
 
@@ -103,10 +103,11 @@ def test_events_are_shared_out_and_what_agents_say_is_heard_by_one(cluster: Clus
     assert cluster.counted() == {machine: 30}
     wait_until(lambda: len(reader.of("alarm")) == 30, "a stream of another process tells all of them")
     (card,) = [card for card in cluster.api.fleet.overview().cards if f"{card.site}/{card.machine}" == machine]
-    assert card.presence is Presence.ONLINE
+    assert card.presence is ConnectionStatus.ONLINE
     agent.stop()
     wait_until(
-        lambda: cluster.api.fleet.overview().cards[0].presence is Presence.OFFLINE, "its farewell is heard as well"
+        lambda: cluster.api.fleet.overview().cards[0].presence is ConnectionStatus.OFFLINE,
+        "its farewell is heard as well",
     )
 
 
@@ -114,10 +115,10 @@ def test_rights_that_end_in_one_process_end_in_the_others(cluster: ClusterPlant)
     cluster.api.users.add("ben", role=Role.VIEWER, password=PASSWORD)
     first, second = (f"http://127.0.0.1:{one.port}" for one in cluster.of(ProcessRole.API))
     with Client(first) as visitor:
-        token = visitor.session.begin("ben", PASSWORD).token
+        token = visitor.session.login("ben", PASSWORD).token
     with Client(second, key=token) as elsewhere, Client(first, key=token) as here:
         assert elsewhere.session.me().name == "ben"
-        here.session.end()
+        here.session.logout()
         wait_until(lambda: _is_out(elsewhere), "it is out there too", 3)  # it would be remembered for five
 
 

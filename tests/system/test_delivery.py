@@ -233,12 +233,12 @@ def test_the_forecast_beside_the_machine_is_the_one_over_rest(plant: Plant, tmp_
     agent.start()
 
     def ok() -> bool:
-        return plant.api.forecasts.of(machine).status is ForecastStatus.OK
+        return plant.api.forecasts.get(machine).status is ForecastStatus.OK
 
     wait_until(ok, "the forecast is ok")
     wait_until(lambda: received, "a forecast is published")
     beside = Forecast.model_validate_json(received[-1])
-    over_rest = plant.api.forecasts.of(machine, at=beside.as_of)
+    over_rest = plant.api.forecasts.get(machine, at=beside.as_of)
     assert [(alarm.code, alarm.probability) for alarm in beside.alarms] == [
         (alarm.code, alarm.probability) for alarm in over_rest.alarms
     ]

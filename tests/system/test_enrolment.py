@@ -26,7 +26,7 @@ from tests.system.school import (
     running,
     write_history,
 )
-from wire.words import Standing
+from wire.words import VersionStatus
 
 
 @pytest.fixture
@@ -48,12 +48,14 @@ def school(plant: Plant) -> Plant:
 @pytest.mark.timeout(300)
 def test_machines_enrolled_at_once_are_learned_one_on_top_of_the_other(school: Plant, history: Path) -> None:
     numbers = [enrol(school, machine, history) for machine in MACHINES]
-    stages = [job.progress.stage for job in school.api.jobs.follow(numbers[0])]
+    stages = [job.progress.stage for job in school.api.jobs.stream(numbers[0])]
     assert stages[-1] == "done"
     assert "training" in stages or "dataset" in stages
     outcomes = [ended(school, number) for number in numbers]
     assert [one.state for one in outcomes[:1]] == ["promoted"], outcomes
-    promoted = [one for one in reversed(school.api.models.list().models) if one.standing is not Standing.REJECTED]
+    promoted = [
+        one for one in reversed(school.api.models.list().models) if one.standing is not VersionStatus.REJECTED
+    ]
     for older, newer in pairwise(promoted):
         assert newer.parent == older.version
         assert newer.machines[:-1] == older.machines
@@ -62,8 +64,8 @@ def test_machines_enrolled_at_once_are_learned_one_on_top_of_the_other(school: P
     assert list(detail.matrix) == [one.version for one in promoted]
     assert detail.report["code_version"]
     newest = promoted[-1].version
-    wait_until(lambda: school.api.forecasts.of(MACHINES[0]).model_version == newest, "the new version serves")
-    assert school.api.forecasts.of(MACHINES[0]).learned
+    wait_until(lambda: school.api.forecasts.get(MACHINES[0]).model_version == newest, "the new version serves")
+    assert school.api.forecasts.get(MACHINES[0]).learned
 
 
 @pytest.mark.timeout(300)
@@ -123,7 +125,7 @@ def test_damaged_weights_fail_the_next_job_in_a_sentence_until_somebody_goes_bac
 
 def serves(school: Plant) -> bool:
     try:
-        return bool(school.api.forecasts.of(MACHINES[0]).alarms)
+        return bool(school.api.forecasts.get(MACHINES[0]).alarms)
     except Unavailable:
         return False
 

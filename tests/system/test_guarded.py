@@ -96,7 +96,7 @@ def test_from_enrolment_to_a_stored_alarm_and_out_again(plant: Plant, tmp_path: 
     assert done.returncode == 0, done.stderr
     agent_from(plant, again, log).start()
     wait_until(lambda: len(plant.stored(FILLER)) == 25, "what had waited is stored")
-    assert plant.api.credentials.of(FILLER).generation == 2
+    assert plant.api.credentials.get(FILLER).generation == 2
     assert plant.api.health.status().warnings == {}
 
 
@@ -172,7 +172,7 @@ def test_the_api_speaks_tls_and_the_command_line_finds_it(plant: Plant, certific
         client.enrolment.enrol(FILLER)
         done = plant.admin("machine", "revoke", FILLER, "--reason", "over")
         assert done.returncode == 0, done.stderr
-        assert client.credentials.of(FILLER).state is CredentialState.REVOKED
+        assert client.credentials.get(FILLER).state is CredentialState.REVOKED
     with Client(address) as stranger, pytest.raises(Exception, match="CERTIFICATE_VERIFY_FAILED"):
         stranger.health.live()
 

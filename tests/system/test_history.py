@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import require, wait_until
 from tests.guarded import GuardedMosquitto, guarded_in, has_plugin
 from tests.system.conftest import Plant, Process
-from wire.micros import micros
+from wire.micros import to_us
 
 FILLER = "plant/filler-1"
 ROME = ZoneInfo("Europe/Rome")
@@ -71,15 +71,15 @@ def test_an_agent_on_the_log_that_was_loaded_sends_no_alarm_twice_and_leaves_non
     done = plant.admin("enrol", FILLER, "--history", str(log), *options)
     assert done.returncode == 0, done.stderr
     assert "400 events stored" in done.stdout
-    expected = Counter((micros(at), code) for at, code in past)
+    expected = Counter((to_us(at), code) for at, code in past)
     assert stored(plant) == expected
     agent(plant, edge_toml, log).start()
     fresh = datetime.now(UTC)
     last = fresh if not zone else fresh.replace(tzinfo=ROME).astimezone(UTC)
     with log.open("a") as file:
         file.write(local_row(last, 50, "3") + local_row(last, 51, "4") + local_row(last, 52, "3"))
-    more = Counter([(micros(fresh), 50), (micros(fresh), 52)])
-    wait_until(lambda: (micros(fresh), 52) in stored(plant), "the new alarms are stored")
+    more = Counter([(to_us(fresh), 50), (to_us(fresh), 52)])
+    wait_until(lambda: (to_us(fresh), 52) in stored(plant), "the new alarms are stored")
     assert stored(plant) == expected + more
 
 

@@ -31,7 +31,7 @@ def test_the_first_start_tells_an_admins_password_once_and_it_must_be_changed(pl
     password = file.read_text().strip()
     assert password not in plant.service.words(), "logs are kept, and passwords must not be in them"
     with Client(plant.address) as browser:
-        assert browser.session.begin("admin", password).must_change
+        assert browser.session.login("admin", password).must_change
         with pytest.raises(Forbidden, match="change it first"):
             browser.fleet.overview()
         browser.session.change_password(password, PASSWORD)
@@ -40,7 +40,7 @@ def test_the_first_start_tells_an_admins_password_once_and_it_must_be_changed(pl
     plant.start_service()
     assert plant.service.words().count("one-time password") == 1
     with Client(plant.address) as browser:
-        browser.session.begin("admin", PASSWORD)
+        browser.session.login("admin", PASSWORD)
 
 
 def test_the_local_key_is_readable_by_its_owner_alone_and_new_at_each_start(plant: Plant) -> None:
@@ -71,8 +71,8 @@ def test_users_and_keys_are_made_changed_and_removed_by_command(plant: Plant) ->
     again = told(r"shown this once: (\S+)", plant.admin("user", "password", "maria").stdout)
     with Client(plant.address) as browser:
         with pytest.raises(NotSignedIn):
-            browser.session.begin("maria", password)
-        browser.session.begin("maria", again)
+            browser.session.login("maria", password)
+        browser.session.login("maria", again)
     assert plant.admin("user", "remove", "maria").returncode == 0
     assert "There is no user maria." in plant.admin("user", "remove", "maria").stderr
     key = plant.admin("key", "add", "andon", "--role", "viewer", "--site", "padova", "--days", "30")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from edge_agent.spool import Spool
-from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, record
+from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, commit
 from service.flows.registry import MachineCache
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
@@ -78,13 +78,13 @@ class Delivery(RuleBasedStateMachine):
     @rule(picks=picks)
     def service_commits(self, picks: list[int]) -> None:
         """Any messages, in any order, as often as you like: what is committed may be acked."""
-        receipt = record(self._intake(picks), recorder=self._store)
+        receipt = commit(self._intake(picks), recorder=self._store)
         self._acks += [encode(ack) for _, ack in receipt.acks]
 
     @precondition(lambda self: self._messages)
     @rule(picks=picks)
     def service_commits_and_dies_before_it_acks(self, picks: list[int]) -> None:
-        record(self._intake(picks), recorder=self._store)
+        commit(self._intake(picks), recorder=self._store)
 
     @precondition(lambda self: self._messages)
     @rule(picks=picks)
@@ -94,7 +94,7 @@ class Delivery(RuleBasedStateMachine):
     def _intake(self, picks: list[int]) -> IngestBatch:
         intake = IngestBatch(NOW, TimePolicy(), MachineCache(self._machines))
         for pick in picks:
-            intake.take(IncomingMessage(TOPIC, self._messages[-1 - pick % len(self._messages)]))
+            intake.add(IncomingMessage(TOPIC, self._messages[-1 - pick % len(self._messages)]))
         return intake
 
     @precondition(lambda self: self._acks)
@@ -103,7 +103,7 @@ class Delivery(RuleBasedStateMachine):
         """Any acks that were ever sent, however late."""
         for pick in picks:
             ack = decode(Ack, self._acks[-1 - pick % len(self._acks)])
-            self._spool.forget(ack.epoch, ack.seqs)
+            self._spool.delete_acked(ack.epoch, ack.seqs)
 
     @rule()
     def agent_dies(self) -> None:

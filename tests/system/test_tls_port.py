@@ -10,16 +10,16 @@ from threading import Thread
 import pytest
 
 from edge_agent import doctor as edge_doctor
-from edge_agent.link import Broker
+from edge_agent.link import BrokerConfig
 from edge_agent.publisher import Publisher
 from edge_agent.spool import Spool
 from edge_agent.tls_check import TlsCheck
 from service.bootstrap import doctor
 from service.bootstrap.configuration import configuration
 from service.broker.address import BrokerAddress
-from service.broker.dynamic_security import DynamicSecurity
+from service.broker.dynamic_security import DynamicSecurityClient
 from service.broker.initial import Listener
-from service.broker.link import Link
+from service.broker.link import MqttClient
 from service.broker.watch import BrokerStats
 from service.errors import Unavailable
 from service.store.certificates import Authority
@@ -50,7 +50,7 @@ def secured(tmp_path: Path) -> Iterator[Mosquitto]:
 
 def test_whoever_speaks_plainly_to_a_tls_port_says_what_to_set(secured: Mosquitto, tmp_path: Path) -> None:
     address = BrokerAddress("127.0.0.1", secured.port)
-    link = Link(
+    link = MqttClient(
         address,
         client_id="test",
         receive_maximum=10,
@@ -59,11 +59,11 @@ def test_whoever_speaks_plainly_to_a_tls_port_says_what_to_set(secured: Mosquitt
     )
     link.start()
     try:
-        wait_until(lambda: "set ALARMCAST_BROKER_TLS=true" in (link.complaint or ""), "the service says it")
+        wait_until(lambda: "set ALARMCAST_BROKER_TLS=true" in (link.error or ""), "the service says it")
     finally:
         link.stop()
     with pytest.raises(Unavailable, match="speaks TLS and we do not"):
-        DynamicSecurity(address, client_id="test").guard()
+        DynamicSecurityClient(address, client_id="test").guard()
     flags = {"data_dir": tmp_path / "data", "port": 0, "broker_port": secured.port}
     found = {finding.check: finding for finding in doctor.examine(configuration(**flags))}
     assert (found["TLS"].ok, "ALARMCAST_BROKER_TLS_CA" in found["TLS"].words) == (False, True)
@@ -72,7 +72,7 @@ def test_whoever_speaks_plainly_to_a_tls_port_says_what_to_set(secured: Mosquitt
     there = {"broker_host": "127.0.0.1", "broker_port": str(secured.port), "spool_path": str(tmp_path / "spool")}
     at_the_edge = {finding.check: finding for finding in edge_doctor.examine(None, agent | there)}
     assert at_the_edge["TLS"].ok is False
-    assert "set tls = true" in at_the_edge["TLS"].words
+    assert "set tls = true" in at_the_edge["TLS"].message
     assert "credentials" not in at_the_edge
 
 
@@ -80,7 +80,7 @@ def test_an_agent_that_runs_says_that_the_port_speaks_tls(secured: Mosquitto, tm
     spool = Spool(tmp_path / "spool")
     publisher = Publisher(
         machine=MachineId("padova", "filler-1"),
-        broker=Broker("127.0.0.1", secured.port),
+        broker=BrokerConfig("127.0.0.1", secured.port),
         spool=spool,
         clock=PlantClock(),
         agent_version="1",

@@ -24,7 +24,7 @@ def test_a_good_batch_decodes_whole() -> None:
     batch = decode_batch(payload(GOOD, gaps=[]))
     assert batch.epoch == UUID(EPOCH)
     assert [(event.seq, event.code, event.at.microsecond) for event in batch.events] == [(1, 139, 123000)]
-    assert batch.bad == []
+    assert batch.rejected == []
 
 
 def test_unknown_fields_are_ignored_so_that_newer_agents_are_understood() -> None:
@@ -58,24 +58,24 @@ def test_unknown_fields_are_ignored_so_that_newer_agents_are_understood() -> Non
 def test_one_bad_event_is_judged_alone_and_the_rest_is_taken(event: object, reason: str) -> None:
     batch = decode_batch(payload({**GOOD, "seq": 2}, event, {**GOOD, "seq": 3}))
     assert [good.seq for good in batch.events] == [2, 3]
-    assert [bad.reason for bad in batch.bad] == [reason]
+    assert [bad.reason for bad in batch.rejected] == [reason]
 
 
 def test_a_bad_event_with_a_readable_number_can_still_be_acked() -> None:
-    (bad,) = decode_batch(payload({**GOOD, "seq": 9, "code": None})).bad
+    (bad,) = decode_batch(payload({**GOOD, "seq": 9, "code": None})).rejected
     assert bad.seqs == (9, 9)
     assert json.loads(bad.body)["seq"] == 9
 
 
 @pytest.mark.parametrize("seq", [0, -1, True, 1.0, "1", 2**63, None])
 def test_a_bad_event_without_a_readable_number_cannot(seq: object) -> None:
-    (bad,) = decode_batch(payload({**GOOD, "seq": seq})).bad
+    (bad,) = decode_batch(payload({**GOOD, "seq": seq})).rejected
     assert bad.seqs is None
 
 
 def test_a_gap_that_runs_backwards_is_bad_and_acks_nothing() -> None:
     gap = {"seqs": [9, 7], "first_at": GOOD["at"], "last_at": GOOD["at"], "reason": "spool_full"}
-    (bad,) = decode_batch(payload(gaps=[gap])).bad
+    (bad,) = decode_batch(payload(gaps=[gap])).rejected
     assert bad.seqs is None
 
 
@@ -115,7 +115,7 @@ near_events = st.fixed_dictionaries(
 @given(st.lists(near_events | json_values, max_size=8))
 def test_every_event_of_a_readable_batch_is_either_taken_or_bad(events: list[Any]) -> None:
     batch = decode_batch(json.dumps({"epoch": EPOCH, "events": events}).encode())
-    assert len(batch.events) + len(batch.bad) == len(events)
+    assert len(batch.events) + len(batch.rejected) == len(events)
 
 
 @given(st.binary(max_size=300))

@@ -8,11 +8,11 @@ from wire.forecasts import ForecastStatus, Share
 from wire.identity import Identifier
 from wire.moment import UtcDatetime
 from wire.rest.machines import UnregisteredMachineView
-from wire.words import MachineState, Presence
+from wire.words import ConnectionStatus, MachineState
 
 STRIP_HOURS = 28
 MOST_LIKELY = 3
-_WANTS_A_LOOK = (Presence.SILENT, Presence.STALE, Presence.OFFLINE)
+_WANTS_A_LOOK = (ConnectionStatus.SILENT, ConnectionStatus.STALE, ConnectionStatus.OFFLINE)
 
 MachineKey = Annotated[str, Field(description="site/machine", examples=["padova/filler-1"])]
 
@@ -57,7 +57,7 @@ class FleetCard(BaseModel):
     name: str
     time_zone: str
     state: MachineState = Field(description="How far it is on the way to a model that knows it.")
-    presence: Presence
+    presence: ConnectionStatus
     heard_at: UtcDatetime | None = Field(description="When its agent was last heard.")
     spooled: int | None = Field(description="Events that wait at the machine for an ack.")
     last_alarm: LastAlarm | None
@@ -85,7 +85,7 @@ class FleetCard(BaseModel):
     @property
     def place(self) -> tuple[int, float, float, str, str]:
         """What cards are sorted by, so that whoever merges changed ones into the others has the same order."""
-        if self.presence is Presence.NEVER:
+        if self.presence is ConnectionStatus.NEVER:
             group = 3
         else:
             group = 0 if self.expected else 1 if self.presence in _WANTS_A_LOOK else 2

@@ -159,7 +159,7 @@ class ProcessView(BaseModel):
     events_per_second: float = Field(description="Events that it has stored a second, over the last minute.")
 
 
-class Condition(BaseModel):
+class SystemStatus(BaseModel):
     """How every part is, in figures; null what the database would have to tell while it does not answer."""
 
     uptime_seconds: float
@@ -228,7 +228,7 @@ _EXAMPLE: dict[str, Any] = {
 }
 
 
-class Status(Condition):
+class Status(SystemStatus):
     """What the service is doing."""
 
     model_config = ConfigDict(protected_namespaces=(), json_schema_extra={"examples": [_EXAMPLE]})

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from wire.moment import UtcDatetime
 from wire.rest.texts import PrintableText
-from wire.words import Standing
+from wire.words import VersionStatus
 
 _EXAMPLE: Final[dict[str, Any]] = {
     "version": "v3",
@@ -33,7 +33,7 @@ class ModelView(BaseModel):
     model_config = ConfigDict(protected_namespaces=(), json_schema_extra={"examples": [_EXAMPLE]})
 
     version: str
-    standing: Standing
+    standing: VersionStatus
     parent: str | None = Field(description="The version it was learned on top of.")
     created_at: UtcDatetime
     promoted_at: UtcDatetime | None

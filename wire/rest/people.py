@@ -203,7 +203,7 @@ class ApiKeyView(BaseModel):
     used_at: UtcDatetime | None = Field(description="When it was last used, to the minute.")
 
 
-class NewKey(ApiKeyView):
+class NewApiKey(ApiKeyView):
     """A key that was just made, shown this once."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_KEY | {"key": "ack_9f2c41d07a55_…"}]})

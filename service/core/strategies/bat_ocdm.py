@@ -8,8 +8,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from service.core.ocdm import Labels, keep, keep_in_batches, power_target
-from service.core.shares import shares
-from service.core.strategies.strategy import Kept, Places
+from service.core.shares import allocate
+from service.core.strategies.strategy import Indices, TaskBuffer
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class BatOcdm:
     rho: float = 0.0
     from_scratch: bool = False
 
-    def select(self, old: Sequence[Kept], new: Labels, *, size: int, rng: Generator) -> list[Places]:
+    def select(self, old: Sequence[TaskBuffer], new: Labels, *, size: int, rng: Generator) -> list[Indices]:
         """Give every task its share of the memory."""
-        *smaller, share = shares(size, [len(task.labels) for task in old] + [len(new)])
+        *smaller, share = allocate(size, [len(task.labels) for task in old] + [len(new)])
         return [
             *(
                 self._chosen(task.labels, task.frequency, places, rng, batch=None)
@@ -38,7 +38,7 @@ class BatOcdm:
 
     def _chosen(
         self, labels: Labels, frequency: NDArray[np.int64], size: int, rng: Generator, *, batch: int | None
-    ) -> Places:
+    ) -> Indices:
         order = rng.permutation(len(labels))
         target = power_target(frequency, self.rho)
         if batch:

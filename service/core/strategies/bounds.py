@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from service.core.ocdm import Labels
-from service.core.strategies.strategy import Kept, Places
+from service.core.strategies.strategy import Indices, TaskBuffer
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Finetune:
 
     from_scratch: bool = False
 
-    def select(self, old: Sequence[Kept], new: Labels, *, size: int, rng: Generator) -> list[Places]:
+    def select(self, old: Sequence[TaskBuffer], new: Labels, *, size: int, rng: Generator) -> list[Indices]:
         """Keep nothing."""
         del new, size, rng
         return [np.arange(0) for _ in range(len(old) + 1)]
@@ -28,7 +28,7 @@ class Cumulative:
 
     from_scratch: bool = True
 
-    def select(self, old: Sequence[Kept], new: Labels, *, size: int, rng: Generator) -> list[Places]:
+    def select(self, old: Sequence[TaskBuffer], new: Labels, *, size: int, rng: Generator) -> list[Indices]:
         """Keep everything, whatever the size of the memory."""
         del size, rng
         return [np.arange(len(task.labels)) for task in old] + [np.arange(len(new))]

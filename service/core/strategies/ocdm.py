@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from service.core.ocdm import Labels, keep, keep_in_batches, power_target
-from service.core.strategies.strategy import Kept, Places, divided
+from service.core.strategies.strategy import Indices, TaskBuffer, split_indices
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Ocdm:
     rho: float = 0.0
     from_scratch: bool = False
 
-    def select(self, old: Sequence[Kept], new: Labels, *, size: int, rng: Generator) -> list[Places]:
+    def select(self, old: Sequence[TaskBuffer], new: Labels, *, size: int, rng: Generator) -> list[Indices]:
         """Offer the new task to the memory of all old ones."""
         order = rng.permutation(len(new)) if self.batch else np.arange(len(new))
         lengths = [len(task.labels) for task in old]
@@ -34,5 +34,5 @@ class Ocdm:
             places = keep_in_batches(labels, size, held=held, batch=self.batch, target=target)
         else:
             places = keep(labels, size, target=target)
-        *kept, chosen = divided(places, [*lengths, len(new)])
+        *kept, chosen = split_indices(places, [*lengths, len(new)])
         return [*kept, np.sort(order[chosen])]

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.random import Generator
 
 from service.core.ocdm import Labels
-from service.core.shares import shares
-from service.core.strategies.strategy import Kept, Places, divided
+from service.core.shares import allocate
+from service.core.strategies.strategy import Indices, TaskBuffer, split_indices
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,10 @@ class TaskRandom:
 
     from_scratch: bool = False
 
-    def select(self, old: Sequence[Kept], new: Labels, *, size: int, rng: Generator) -> list[Places]:
+    def select(self, old: Sequence[TaskBuffer], new: Labels, *, size: int, rng: Generator) -> list[Indices]:
         """Keep each task's share, drawn without replacement from what is still there of it."""
         available = [len(task.labels) for task in old] + [len(new)]
-        given = shares(size, available)
+        given = allocate(size, available)
         sizes = zip(available, given, strict=True)
         return [np.sort(rng.choice(count, share, replace=False)) for count, share in sizes]
 
@@ -31,7 +31,7 @@ class Reservoir:
 
     from_scratch: bool = False
 
-    def select(self, old: Sequence[Kept], new: Labels, *, size: int, rng: Generator) -> list[Places]:
+    def select(self, old: Sequence[TaskBuffer], new: Labels, *, size: int, rng: Generator) -> list[Indices]:
         """Run Vitter's algorithm R over the new windows, after all those offered before."""
         lengths = [len(task.labels) for task in old]
         seen = sum(task.offered for task in old)
@@ -43,4 +43,4 @@ class Reservoir:
                 slots.append(candidate)
             elif draw < size:
                 slots[draw] = candidate
-        return divided(np.sort(np.array(slots, dtype=np.intp)), [*lengths, len(new)])
+        return split_indices(np.sort(np.array(slots, dtype=np.intp)), [*lengths, len(new)])

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from service.core.ocdm import Labels
 
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class TaskBuffer:
     """An old task as a strategy sees it: the labels still kept, and what they were chosen from.
 
     ``offered`` windows were seen of the task, of which ``frequency`` held each label.
@@ -33,12 +33,12 @@ class Strategy(Protocol):
         """Whether each task trains fresh weights on everything kept, instead of replaying beside it."""
         ...
 
-    def select(self, old: Sequence[Kept], new: Labels, *, size: int, rng: Generator) -> list[Places]:
+    def select(self, old: Sequence[TaskBuffer], new: Labels, *, size: int, rng: Generator) -> list[Indices]:
         """Return, for each old task and last for the new one, the sorted positions of what stays."""
         ...
 
 
-def divided(places: Places, lengths: Sequence[int]) -> list[Places]:
+def split_indices(places: Indices, lengths: Sequence[int]) -> list[Indices]:
     """Return sorted positions in a concatenation as positions in each of its parts."""
     edges = np.concatenate([[0], np.cumsum(lengths)])
     cuts = np.searchsorted(places, edges)

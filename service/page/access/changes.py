@@ -4,9 +4,9 @@ from nicegui import html
 from nicegui.events import GenericEventArguments
 
 from service.page.access.tools import calm, turn_pages
-from service.page.frame import Told, complaining
+from service.page.frame import PageContext, show_api_errors
 from service.page.parts.blocks import panel
-from service.page.parts.records import Column, DataTable, Row, dated
+from service.page.parts.records import Column, DataTable, Row, date_cell
 from service.page.parts.renewed import Refreshable
 from wire.rest.audit import AuditEntry
 
@@ -28,7 +28,7 @@ _SENT = """(event) => {
 class Changes:
     """One page of the book; the cursors of the pages before it are the way back."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: PageContext) -> None:
         self._told, self._who = told, ""
         self._cursors: list[int | None] = [None]
         self._next: int | None = None
@@ -76,11 +76,11 @@ class Changes:
             await self._turned()
 
     async def _turned(self) -> None:
-        with complaining():
+        with show_api_errors():
             await self.renew()
 
 
 def _row(entry: AuditEntry) -> Row:
     did = entry.action.replace("_", " ")
     origin = entry.origin or "the service itself"
-    return Row(str(entry.id), [entry.who, did, entry.subject, dated(entry.at), entry.reason or "", origin])
+    return Row(str(entry.id), [entry.who, did, entry.subject, date_cell(entry.at), entry.reason or "", origin])

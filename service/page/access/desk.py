@@ -22,7 +22,7 @@ class OneTimeSecret:
 
 
 @dataclass(frozen=True)
-class Wish:
+class FormValues:
     """What was typed for a deed, and why it is wanted."""
 
     typed: dict[str, Any]
@@ -30,13 +30,13 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Deed:
+class Action:
     """Something to be done; ``do`` returns what was done, in words or as a secret to be shown."""
 
     title: str
     lines: Sequence[str]
     deed: str
-    do: Callable[[Wish], Awaitable[str | OneTimeSecret]]
+    do: Callable[[FormValues], Awaitable[str | OneTimeSecret]]
     fields: Sequence[Field] = ()
     needs_reason: bool = False
 
@@ -55,12 +55,12 @@ class ActionRunner:
 
     def __init__(self, done: Callable[[], Awaitable[None]]) -> None:
         self._done = done
-        self._asked: dict[str, Deed] = {}  # the one that the dialog is open for
+        self._asked: dict[str, Action] = {}  # the one that the dialog is open for
         self._turn = 0
         self._dialog, self._once = ConfirmDialog(), OnceDialog()
         self._dialog.on("deed", self._do)
 
-    def ask(self, deed: Deed) -> None:
+    def ask(self, deed: Action) -> None:
         """Ask whether it shall be done."""
         self._turn += 1
         self._asked = {str(self._turn): deed}
@@ -80,7 +80,7 @@ class ActionRunner:
         if deed is None:
             return  # it was done already, or another is asked for meanwhile
         try:
-            came = await deed.do(Wish(wish["typed"], wish["reason"]))
+            came = await deed.do(FormValues(wish["typed"], wish["reason"]))
         except ApiError as error:
             self._dialog.refuse(error.detail, error.errors)
             return

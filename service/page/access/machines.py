@@ -5,11 +5,11 @@ import asyncio
 from nicegui import html
 from nicegui.events import GenericEventArguments
 
-from service.page.access.desk import ActionRunner, Deed, OneTimeSecret, Wish
+from service.page.access.desk import Action, ActionRunner, FormValues, OneTimeSecret
 from service.page.access.tools import calm, turn_pages
-from service.page.frame import Told, complaining
+from service.page.frame import PageContext, show_api_errors
 from service.page.parts.blocks import machine_title, panel
-from service.page.parts.records import Cell, Column, DataTable, Row, dated, deeds, link, word
+from service.page.parts.records import Cell, Column, DataTable, Row, actions_cell, date_cell, link, tag_cell
 from service.page.parts.renewed import Refreshable
 from wire.rest.credentials import CredentialsView
 from wire.rest.machines import MachineView
@@ -42,7 +42,7 @@ _TYPED = "(event) => emit(event.target.value)"
 class Machines:
     """The table of credentials, some machines at a time, because each is a question of its own."""
 
-    def __init__(self, told: Told, desk: ActionRunner) -> None:
+    def __init__(self, told: PageContext, desk: ActionRunner) -> None:
         self._told, self._desk = told, desk
         self._wanted, self._page = "", 0
         self._fleet: list[MachineView] = []
@@ -65,7 +65,7 @@ class Machines:
         """Show them as they are now."""
         status = await self._told.pulse.newest()
         guarded = status.broker.guarded if status else None
-        self._fleet = (await self._told.kept.get("machines", self._told.client.machines.list)).machines
+        self._fleet = (await self._told.kept.get_or_fetch("machines", self._told.client.machines.list)).machines
         is_open = guarded is False
         self._calm.show(_OPEN if is_open else _NOBODY if not self._fleet else _UNKNOWN if guarded is None else "")
         self._locked_out.show(status.warnings.get("locked_out", "") if status else "")
@@ -77,7 +77,7 @@ class Machines:
         found = [one for one in self._fleet if self._wanted in f"{_key(one)} {one.name.casefold()}"]
         page = self._page = min(self._page, max(len(found) - 1, 0) // _PAGE)
         shown, wanted = found[page * _PAGE : (page + 1) * _PAGE], self._wanted
-        held = await asyncio.gather(*(self._told.client.credentials.of(_key(one)) for one in shown))
+        held = await asyncio.gather(*(self._told.client.credentials.get(_key(one)) for one in shown))
         if (page, wanted) != (self._page, self._wanted):
             return  # somebody looks for another one meanwhile
         self._table.show([_row(machine, one) for machine, one in zip(shown, held, strict=True)])
@@ -85,7 +85,7 @@ class Machines:
 
     async def _search(self, event: GenericEventArguments) -> None:
         self._wanted, self._page = str(event.args).strip().casefold(), 0
-        with complaining():
+        with show_api_errors():
             await self._show()
 
     def _draw_pages(self, told: tuple[int, int]) -> None:
@@ -99,7 +99,7 @@ class Machines:
 
     async def _turn(self, by: int) -> None:
         self._page = max(self._page + by, 0)
-        with complaining():
+        with show_api_errors():
             await self._show()
 
     async def _on_deed(self, deed: str, machine: str) -> None:
@@ -109,7 +109,7 @@ class Machines:
             self._ask_revoke(machine)
 
     def _ask_rotate(self, machine: str) -> None:
-        async def rotate(_wish: Wish) -> OneTimeSecret:
+        async def rotate(_wish: FormValues) -> OneTimeSecret:
             issued = await self._told.client.credentials.rotate(machine)
             return OneTimeSecret(
                 f"A ready edge.toml for {machine}",
@@ -119,7 +119,7 @@ class Machines:
             )
 
         self._desk.ask(
-            Deed(
+            Action(
                 f"Issue new credentials for {machine}?",
                 [
                     "Whoever is there with the old ones is thrown out at once.",
@@ -132,12 +132,12 @@ class Machines:
         )
 
     def _ask_revoke(self, machine: str) -> None:
-        async def revoke(wish: Wish) -> str:
+        async def revoke(wish: FormValues) -> str:
             now = await self._told.client.credentials.revoke(machine, reason=wish.reason)
             return f"The broker lets {machine} in no more. {now.note or ''}".strip()
 
         self._desk.ask(
-            Deed(
+            Action(
                 f"Revoke the credentials of {machine}?",
                 ["It is thrown out at once and let in no more, until new ones are issued."],
                 "Revoke them",
@@ -156,11 +156,11 @@ def _row(machine: MachineView, held: CredentialsView) -> Row:
     since = held.revoked_at or held.locked_out_since or held.rotated_at or held.issued_at
     cells: list[Cell] = [
         link(machine_title(machine), f"/machines/{key}", key),
-        word(text, sign, tone, rank),
-        dated(since, machine.time_zone),
+        tag_cell(text, sign, tone, rank),
+        date_cell(since, machine.time_zone),
         held.generation,
         held.note or "",
-        deeds(*buttons),
+        actions_cell(*buttons),
     ]
     return Row(key, cells)
 

@@ -11,19 +11,19 @@ from service.page.access.machines import Machines
 from service.page.access.people import People
 from service.page.access.programs import Programs
 from service.page.access.rights import Places
-from service.page.frame import Told, frame
-from service.page.parts.blocks import teach
+from service.page.frame import PageContext, layout
+from service.page.parts.blocks import empty_state
 from wire.words import Role
 
 _RENEWED = 10.0  # seconds
 
 
-async def access(told: Told) -> bool:
+async def access(told: PageContext) -> bool:
     """Draw the page; return whether the visitor may see it."""
     if not told.may(Role.ADMIN):
         _denied(told)
         return False
-    with frame(told, "Authenticator", path="/access", look="access"):
+    with layout(told, "Authenticator", path="/access", look="access"):
         with html.div().classes("ac-head"):
             html.h1("Who may come in, and what they may do")
             of = "all sites" if told.me.sites is None else ", ".join(told.me.sites)
@@ -35,15 +35,15 @@ async def access(told: Told) -> bool:
     return True
 
 
-def _parts(told: Told) -> dict[str, str]:
+def _parts(told: PageContext) -> dict[str, str]:
     """Return the anchors of what this visitor is shown; the book is of every site, and for those of every site."""
     parts = {"people": "People", "keys": "Keys", "machines": "Machines"}
     return parts | ({"changes": "What was changed"} if told.may(Role.ADMIN, everywhere=True) else {})
 
 
-def _denied(told: Told) -> None:
-    with frame(told, "Authenticator", path="/access"):
-        teach(
+def _denied(told: PageContext) -> None:
+    with layout(told, "Authenticator", path="/access"):
+        empty_state(
             "Who may come in is for admins to see",
             f"You are signed in as {told.me.role.value}; ask an admin where a person or a program needs access.",
         )
@@ -54,7 +54,7 @@ def _denied(told: Told) -> None:
 class _Page:
     """One open page: its parts, renewed now and then and after every deed."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: PageContext) -> None:
         self._told, self._places = told, Places(told.me)
         self._trouble = html.p().classes("ac-bad").props('role="status"')
         self._trouble.set_visibility(False)
@@ -73,7 +73,7 @@ class _Page:
 
     async def _renew(self) -> None:
         try:
-            fleet = await self._told.kept.get("machines", self._told.client.machines.list)
+            fleet = await self._told.kept.get_or_fetch("machines", self._told.client.machines.list)
             self._places.known = frozenset(one.site for one in fleet.machines)
             for part in self._parts:
                 await part.renew()

@@ -1,12 +1,12 @@
 """People: who may sign in, in which role and where; added, changed, given a new password, removed."""
 
-from service.page.access.desk import ActionRunner, Deed, OneTimeSecret, Wish
+from service.page.access.desk import Action, ActionRunner, FormValues, OneTimeSecret
 from service.page.access.rights import Places, role_field, sites_cell
 from service.page.access.tools import add_button
-from service.page.frame import Told
+from service.page.frame import PageContext
 from service.page.parts.blocks import panel
 from service.page.parts.deed_dialog import Field
-from service.page.parts.records import Cell, Column, DataTable, Row, dated, deeds, word
+from service.page.parts.records import Cell, Column, DataTable, Row, actions_cell, date_cell, tag_cell
 from wire.rest.people import UserView
 from wire.words import Role
 
@@ -25,7 +25,7 @@ _RULE = "lower-case letters, digits, . - and _"
 class People:
     """The table of people and what can be done about each; about oneself it takes another admin."""
 
-    def __init__(self, told: Told, places: Places, desk: ActionRunner) -> None:
+    def __init__(self, told: PageContext, places: Places, desk: ActionRunner) -> None:
         self._told, self._places, self._desk = told, places, desk
         self._users: dict[str, UserView] = {}
         with panel("People", note="who may sign in"):
@@ -35,7 +35,7 @@ class People:
 
     async def renew(self) -> None:
         """Show them as they are now."""
-        users = (await self._told.kept.get("users", self._told.client.users.list)).users
+        users = (await self._told.kept.get_or_fetch("users", self._told.client.users.list)).users
         self._users = {one.name: one for one in users}
         self._table.show([_row(one, is_self=one.name == self._told.me.name) for one in users])
 
@@ -52,7 +52,7 @@ class People:
                 self._ask_remove(name)
 
     def _ask_add(self) -> None:
-        async def add(wish: Wish) -> OneTimeSecret:
+        async def add(wish: FormValues) -> OneTimeSecret:
             made = await self._told.client.users.add(
                 wish.typed["name"], role=Role(wish.typed["role"]), sites=wish.typed["sites"]
             )
@@ -60,7 +60,7 @@ class People:
 
         name = Field("name", "Name", hint=_RULE, more={"required": True, "maxlength": 63, "placeholder": "maria"})
         self._desk.ask(
-            Deed(
+            Action(
                 "Add a person",
                 ["They get a one-time password, which is shown next and never again."],
                 "Add them",
@@ -70,13 +70,13 @@ class People:
         )
 
     def _ask_change(self, user: UserView) -> None:
-        async def change(wish: Wish) -> str:
+        async def change(wish: FormValues) -> str:
             role = Role(wish.typed["role"])
             now = await self._told.client.users.change(user.name, role=role, sites=wish.typed["sites"])
             return f"{now.name} is {now.role.value} of {sites_cell(now.sites)}."
 
         self._desk.ask(
-            Deed(
+            Action(
                 f"What may {user.name} do?",
                 ["It holds at once, also where they are signed in."],
                 "Change it",
@@ -86,12 +86,12 @@ class People:
         )
 
     def _ask_reset(self, name: str) -> None:
-        async def reset(_wish: Wish) -> OneTimeSecret:
+        async def reset(_wish: FormValues) -> OneTimeSecret:
             told = await self._told.client.users.reset_password(name)
             return OneTimeSecret(f"The one-time password of {told.name}", [_TOLD_ONCE], told.password)
 
         self._desk.ask(
-            Deed(
+            Action(
                 f"A new password for {name}?",
                 [f"The one they have is void at once, and {name} is signed out everywhere."],
                 "Reset it",
@@ -100,12 +100,12 @@ class People:
         )
 
     def _ask_remove(self, name: str) -> None:
-        async def remove(_wish: Wish) -> str:
+        async def remove(_wish: FormValues) -> str:
             await self._told.client.users.remove(name)
             return f"{name} may sign in no more."
 
         self._desk.ask(
-            Deed(
+            Action(
                 f"Remove {name}?",
                 [f"{name} is signed out everywhere and may sign in no more.", "What they did stays in the book."],
                 "Remove them",
@@ -116,15 +116,15 @@ class People:
 
 def _row(user: UserView, *, is_self: bool) -> Row:
     name: Cell = {"text": user.name, "more": "you"} if is_self else user.name
-    password: Cell = word("to be changed", "◆", "ac-sev-medium", 1) if user.must_change else "their own"
+    password: Cell = tag_cell("to be changed", "◆", "ac-sev-medium", 1) if user.must_change else "their own"
     what: Cell = (
         ""
         if is_self
-        else deeds(
+        else actions_cell(
             ("change", "UserUpdate", f"Change {user.name}"),
             ("reset", "Reset password", f"Reset the password of {user.name}"),
             ("remove", "Remove", f"Remove {user.name}"),
         )
     )
-    signed_in = dated(user.signed_in_at) or "never"
+    signed_in = date_cell(user.signed_in_at) or "never"
     return Row(user.name, [name, user.role.value, sites_cell(user.sites), signed_in, password, what])

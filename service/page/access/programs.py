@@ -1,12 +1,12 @@
 """Keys for programs: made, shown once, and taken back."""
 
-from service.page.access.desk import ActionRunner, Deed, OneTimeSecret, Wish
+from service.page.access.desk import Action, ActionRunner, FormValues, OneTimeSecret
 from service.page.access.rights import Places, role_field, sites_cell
 from service.page.access.tools import add_button, calm
-from service.page.frame import Told
+from service.page.frame import PageContext
 from service.page.parts.blocks import panel
 from service.page.parts.deed_dialog import Field
-from service.page.parts.records import Column, DataTable, Row, dated, deeds
+from service.page.parts.records import Column, DataTable, Row, actions_cell, date_cell
 from service.page.parts.renewed import Refreshable
 from wire.rest.people import ApiKeyView
 from wire.words import Role
@@ -27,7 +27,7 @@ _LONGEST, _USUAL = 3650, 365  # days
 class Programs:
     """The table of keys and what can be done about each."""
 
-    def __init__(self, told: Told, places: Places, desk: ActionRunner) -> None:
+    def __init__(self, told: PageContext, places: Places, desk: ActionRunner) -> None:
         self._told, self._places, self._desk = told, places, desk
         self._keys: dict[str, ApiKeyView] = {}
         with panel("Keys for programs", note="each for one program, so that it can be taken back alone"):
@@ -38,7 +38,7 @@ class Programs:
 
     async def renew(self) -> None:
         """Show them as they are now."""
-        keys = (await self._told.kept.get("keys", self._told.client.keys.list)).keys
+        keys = (await self._told.kept.get_or_fetch("keys", self._told.client.keys.list)).keys
         self._keys = {str(one.id): one for one in keys}
         self._calm.show("" if keys else _NONE)
         self._table.set_visibility(bool(keys))
@@ -49,7 +49,7 @@ class Programs:
             self._ask_revoke(self._keys[number])
 
     def _ask_add(self) -> None:
-        async def add(wish: Wish) -> OneTimeSecret:
+        async def add(wish: FormValues) -> OneTimeSecret:
             days = wish.typed["days"]
             made = await self._told.client.keys.add(
                 wish.typed["name"],
@@ -62,7 +62,7 @@ class Programs:
 
         name = {"required": True, "maxlength": 63, "placeholder": "andon-board"}
         self._desk.ask(
-            Deed(
+            Action(
                 "Make a key",
                 ["The key is shown next and never again."],
                 "Make it",
@@ -84,12 +84,12 @@ class Programs:
         )
 
     def _ask_revoke(self, key: ApiKeyView) -> None:
-        async def revoke(wish: Wish) -> str:
+        async def revoke(wish: FormValues) -> str:
             await self._told.client.keys.revoke(key.id, reason=wish.reason)
             return f"The key of {key.name} is void."
 
         self._desk.ask(
-            Deed(
+            Action(
                 f"Revoke the key of {key.name}?",
                 [f"The program that has ack_{key.prefix}_… is answered no more from this moment on."],
                 "Revoke it",
@@ -108,8 +108,8 @@ def _row(key: ApiKeyView) -> Row:
             f"ack_{key.prefix}_…",
             key.role.value,
             sites_cell(key.sites),
-            dated(key.expires_at, until=True) or "for ever",
-            dated(key.used_at) or "never",
-            deeds(("revoke", "Revoke", f"Revoke the key of {key.name}")),
+            date_cell(key.expires_at, until=True) or "for ever",
+            date_cell(key.used_at) or "never",
+            actions_cell(("revoke", "Revoke", f"Revoke the key of {key.name}")),
         ],
     )

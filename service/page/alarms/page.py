@@ -9,10 +9,10 @@ from nicegui import html, ui
 from alarmcast import AlarmcastError, Rejected
 from service.page.alarms.controls import Controls
 from service.page.alarms.quiet import SuppressionPanel
-from service.page.alarms.sheet import Sheet
+from service.page.alarms.sheet import MetricsPanels
 from service.page.alarms.view import AlarmsQuery, View
-from service.page.frame import Told, complaining, frame
-from service.page.parts.blocks import teach
+from service.page.frame import PageContext, layout, show_api_errors
+from service.page.parts.blocks import empty_state
 from service.page.parts.renewed import Refreshable
 from wire.rest.figures import AlarmMetricsReport, ShiftView
 from wire.rest.machines import MachineView
@@ -21,9 +21,9 @@ from wire.zones import common_zone
 _RENEWED, _KEPT = 15.0, 10.0  # seconds
 
 
-async def alarms(told: Told, query: Mapping[str, str]) -> None:
+async def alarms(told: PageContext, query: Mapping[str, str]) -> None:
     """Draw the page as its address says."""
-    with frame(told, "Alarms", path="/alarms", look="alarms"):
+    with layout(told, "Alarms", path="/alarms", look="alarms"):
         with html.div().classes("ac-head"):
             html.h1("Which alarms came, and how many")
             html.span("against the bands of ISA-18.2, in plant time").classes("quiet")
@@ -32,7 +32,7 @@ async def alarms(told: Told, query: Mapping[str, str]) -> None:
             html.p("Counting …", role="status").classes("quiet")
 
     async def fill() -> None:
-        with complaining(), place:
+        with show_api_errors(), place:
             machines = (await told.client.machines.list()).machines
             place.clear()
             if machines:
@@ -45,7 +45,7 @@ async def alarms(told: Told, query: Mapping[str, str]) -> None:
 
 
 def _nobody() -> None:
-    teach(
+    empty_state(
         "No machines yet",
         "Enrol the first on the Learning page, or run the demo; its alarms are counted here from then on.",
         code="alarmcast demo",
@@ -55,14 +55,14 @@ def _nobody() -> None:
 class _Page:
     """One open page: the view that is chosen, and what is drawn of it."""
 
-    def __init__(self, told: Told, view: View, machines: list[MachineView]) -> None:
+    def __init__(self, told: PageContext, view: View, machines: list[MachineView]) -> None:
         self._told, self._view, self._machines = told, view, machines
-        self._sheet: Sheet | None = None
+        self._sheet: MetricsPanels | None = None
 
     async def draw(self) -> None:
         """Draw everything, and keep it up to date."""
         now = await self._now()
-        shifts = await self._told.kept.get("shifts", self._shifts, seconds=600)
+        shifts = await self._told.kept.get_or_fetch("shifts", self._shifts, seconds=600)
         today = now.astimezone(ZoneInfo(self._zone(self._view))).date()
         controls = Controls(self._view, self._machines, shifts, today=today, chosen=self._choose)
         self._complaint = Refreshable(_complain)
@@ -79,7 +79,9 @@ class _Page:
         view = self._view
         question = view.question(await self._now(), self._zone(view))
         try:
-            found = await self._told.kept.get(("figures", view), lambda: self._ask(question), seconds=_KEPT)
+            found = await self._told.kept.get_or_fetch(
+                ("figures", view), lambda: self._ask(question), seconds=_KEPT
+            )
         except AlarmcastError as error:
             self._complaint.show(_words(error))
             self._place.set_visibility(False)
@@ -90,7 +92,7 @@ class _Page:
         self._place.set_visibility(True)
         if self._sheet is None:
             with self._place:
-                self._sheet = Sheet(self._machines, self._controls.count_by)
+                self._sheet = MetricsPanels(self._machines, self._controls.count_by)
         self._sheet.show(question, found)
 
     async def _choose(self, view: View) -> None:
@@ -124,7 +126,7 @@ class _Page:
         return (await self._told.client.figures.get(since=now - timedelta(minutes=1), until=now)).shifts
 
     async def _now(self) -> datetime:
-        return datetime.fromisoformat((await self._told.live.whole())["plant_time"])
+        return datetime.fromisoformat((await self._told.live.snapshot())["plant_time"])
 
     def _zone(self, view: View) -> str:
         """Return the time zone of most machines of a view."""

@@ -6,10 +6,10 @@ from zoneinfo import ZoneInfo
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError
-from service.page.frame import Told, complaining
+from service.page.frame import PageContext, show_api_errors
 from service.page.parts.blocks import machine_title, panel, plant_time
 from service.page.parts.forms import Typed, choice, entry, form
-from service.page.parts.records import Cell, Column, DataTable, Row, alarm, deeds, link, moment, word
+from service.page.parts.records import Cell, Column, DataTable, Row, actions_cell, alarm, link, moment, tag_cell
 from service.page.parts.renewed import Refreshable
 from wire.rest.hush import MaintenanceView, ShelvedAlarmView
 from wire.rest.machines import MachineView
@@ -32,7 +32,7 @@ _HOURS = [("1", "1 hour"), ("4", "4 hours"), ("8", "8 hours"), ("24", "1 day"), 
 class SuppressionPanel:
     """Both lists, and the deeds that end them or plan another window."""
 
-    def __init__(self, told: Told, machines: list[MachineView]) -> None:
+    def __init__(self, told: PageContext, machines: list[MachineView]) -> None:
         self._told, self._machines, self._may = told, machines, told.may(Role.OPERATOR)
         self._names = {f"{one.site}/{one.machine}": machine_title(one) for one in machines}
         self._zones = {f"{one.site}/{one.machine}": one.time_zone for one in machines}
@@ -58,10 +58,10 @@ class SuppressionPanel:
 
     async def renew(self) -> None:
         """Show what is kept quiet now."""
-        with complaining():
-            shelves = (await self._told.kept.get("shelves", self._told.client.shelves.everywhere)).shelves
-            windows = (await self._told.kept.get("windows", self._told.client.maintenance.page)).windows
-            now = datetime.fromisoformat((await self._told.live.whole())["plant_time"])
+        with show_api_errors():
+            shelves = (await self._told.kept.get_or_fetch("shelves", self._told.client.shelves.list_all)).shelves
+            windows = (await self._told.kept.get_or_fetch("windows", self._told.client.maintenance.page)).windows
+            now = datetime.fromisoformat((await self._told.live.snapshot())["plant_time"])
             self._no_shelves.show("" if shelves else "Nothing is shelved.")
             self._shelves.set_visibility(bool(shelves))
             self._shelves.show([self._shelf(one) for one in shelves])
@@ -90,9 +90,9 @@ class SuppressionPanel:
         if until is None and not typed["hours"]:
             raise AlarmcastError("Say until when: fill in the moment, or choose for how long.")
         if until is None:
-            begin = start or datetime.fromisoformat((await self._told.live.whole())["plant_time"])
+            begin = start or datetime.fromisoformat((await self._told.live.snapshot())["plant_time"])
             until = begin + timedelta(hours=int(typed["hours"]))
-        made = await self._told.client.maintenance.plan(
+        made = await self._told.client.maintenance.create(
             site,
             machine=machine or None,
             since=start,
@@ -104,14 +104,14 @@ class SuppressionPanel:
 
     async def _unshelve(self, _deed: str, key: str) -> None:
         machine, number = key.split()
-        with complaining():
-            await self._told.client.shelves.lift(machine, int(number))
+        with show_api_errors():
+            await self._told.client.shelves.unshelve(machine, int(number))
             ui.notify("Unshelved. It sends notifications and is in the alarm figures again.", type="positive")
             await self._changed()
 
     async def _end(self, _deed: str, key: str) -> None:
-        with complaining():
-            await self._told.client.maintenance.end(int(key))
+        with show_api_errors():
+            await self._told.client.maintenance.cancel(int(key))
             ui.notify("Ended; its machines are told of again.", type="positive")
             await self._changed()
 
@@ -128,7 +128,7 @@ class SuppressionPanel:
                 alarm(one.code, one.text, None),
                 moment(one.until, self._zones.get(key)),
                 {"text": one.reason, "more": one.who},
-                deeds(("lift", "Unshelve", f"Unshelve {one.text} of {key}")) if self._may else "",
+                actions_cell(("lift", "Unshelve", f"Unshelve {one.text} of {key}")) if self._may else "",
             ],
         )
 
@@ -139,11 +139,13 @@ class SuppressionPanel:
         ended = one.cancelled_at or one.until
         ahead = one.cancelled_at is None and one.start > now
         if one.active:
-            state = word("holds", "◐", "ac-sev-low", 2)
+            state = tag_cell("holds", "◐", "ac-sev-low", 2)
         else:
-            state = word("planned", "○", "quiet", 1) if ahead else word("over", "✓", "quiet", 0)
+            state = tag_cell("planned", "○", "quiet", 1) if ahead else tag_cell("over", "✓", "quiet", 0)
         deed: Cell = (
-            deeds(("end", "End", f"End the maintenance of {key}")) if self._may and (one.active or ahead) else ""
+            actions_cell(("end", "End", f"End the maintenance of {key}"))
+            if self._may and (one.active or ahead)
+            else ""
         )
         said: Cell = {"text": one.reason, "more": one.who}
         return Row(str(one.id), [where, state, moment(one.start, zone), moment(ended, zone), said, deed])

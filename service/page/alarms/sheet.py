@@ -9,7 +9,7 @@ from nicegui.element import Element
 from service.page.alarms import tables
 from service.page.alarms.rate import BANDS, Rate
 from service.page.alarms.view import LINES, AlarmsQuery
-from service.page.parts.blocks import NOTHING, figures, machine_title, number, panel, percent, when
+from service.page.parts.blocks import NOTHING, machine_title, number, panel, percent, stats, timestamp
 from service.page.parts.records import Column, DataTable, Row
 from service.page.parts.renewed import Refreshable
 from wire.rest.figures import AlarmMetricsReport
@@ -64,7 +64,7 @@ _STANDING = _Words(
 )
 
 
-class Sheet:
+class MetricsPanels:
     """The panels of the page; ``choose`` changes what the lines are by."""
 
     def __init__(
@@ -167,9 +167,9 @@ def _calm(sentence: str) -> None:
 def _span(found: AlarmMetricsReport) -> None:
     zone = found.rate.time_zone
     with html.p().classes("quiet small"):
-        when(found.since, zone)
+        timestamp(found.since, zone)
         html.span(" to ")
-        when(found.until, zone)
+        timestamp(found.until, zone)
         many = "1 machine" if found.machines == 1 else f"{found.machines} machines"
         html.span(f", {many}, {found.total.machine_days:,.1f} days of one machine watched")
 
@@ -182,7 +182,7 @@ def _figures(found: AlarmMetricsReport) -> None:
         notes["a day and machine"] = f"{BANDS[total.band][0]} {total.band.value}"
     if found.left_out:
         notes["alarms"] = f"{found.left_out:,} shelved ones are left out"
-    figures(
+    stats(
         {
             "alarms": f"{total.alarms:,}",
             "a day and machine": number(total.alarms_a_day, 1),

@@ -4,7 +4,7 @@ from itertools import accumulate
 
 from service.page.alarms.rate import BANDS
 from service.page.parts.blocks import percent
-from service.page.parts.records import Cell, Column, Row, alarm, figure, link, moment, word
+from service.page.parts.records import Cell, Column, Row, alarm, figure, link, moment, tag_cell
 from wire.rest.figures import AlarmMetricsReport, AlarmMetricsRow, AlarmMetricsView
 
 TOP = [
@@ -137,7 +137,7 @@ def _figures(told: AlarmMetricsView) -> list[Cell]:
     rate, band = told.alarms_a_day, None
     if told.band is not None:
         sign, tone, _ = BANDS[told.band]
-        band = word(told.band.value, sign, tone, rate)
+        band = tag_cell(told.band.value, sign, tone, rate)
     share = told.flood_share
     return [
         told.alarms,

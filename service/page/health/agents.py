@@ -4,9 +4,9 @@ from functools import partial
 
 from nicegui import html, ui
 
-from service.page.frame import Told, complaining
-from service.page.parts.blocks import machine_title, panel, teach
-from service.page.parts.records import Cell, Column, DataTable, Row, figure, link, moment, word
+from service.page.frame import PageContext, show_api_errors
+from service.page.parts.blocks import empty_state, machine_title, panel
+from service.page.parts.records import Cell, Column, DataTable, Row, figure, link, moment, tag_cell
 from service.page.parts.renewed import Refreshable
 from wire.rest.machines import MachineView, UnregisteredMachineView
 from wire.words import Role
@@ -28,7 +28,7 @@ _NEVER, _FINE = 1e9, 0.0
 class Agents:
     """A table of them, and who knocks without being enrolled."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: PageContext) -> None:
         self._told = told
         with panel("Agents", note="worst first; press a heading to sort by it"):
             self._knocking = Refreshable(partial(_knocking, may_enrol=told.may(Role.ADMIN)))
@@ -38,8 +38,8 @@ class Agents:
 
     async def renew(self) -> None:
         """Show how they are now."""
-        with complaining():
-            fleet = await self._told.kept.get("machines", self._told.client.machines.list)
+        with show_api_errors():
+            fleet = await self._told.kept.get_or_fetch("machines", self._told.client.machines.list)
             self._empty.show(not fleet.machines)
             self._table.set_visibility(bool(fleet.machines))
             self._table.show([_row(machine) for machine in fleet.machines])
@@ -50,10 +50,12 @@ def _row(machine: MachineView) -> Row:
     name, agent = f"{machine.site}/{machine.machine}", machine.agent
     cells: list[Cell] = [link(machine_title(machine), f"/machines/{name}", name)]
     if agent is None:
-        cells += [word("never connected", "○", "quiet", _NEVER), None, None, None, None, None]
+        cells += [tag_cell("never connected", "○", "quiet", _NEVER), None, None, None, None, None]
         return Row(name, cells)
     waiting, skew = agent.spooled, agent.skew_ms
-    state = word("online", "●", "ac-good", float((waiting or 0) + agent.skipped)) if agent.online else _offline()
+    state = (
+        tag_cell("online", "●", "ac-good", float((waiting or 0) + agent.skipped)) if agent.online else _offline()
+    )
     cells += [
         state,
         waiting,
@@ -66,12 +68,12 @@ def _row(machine: MachineView) -> Row:
 
 
 def _offline() -> Cell:
-    return word("offline", "✕", "ac-bad-word", 2 * _NEVER)
+    return tag_cell("offline", "✕", "ac-bad-word", 2 * _NEVER)
 
 
 def _nobody(nobody: bool) -> None:  # noqa: FBT001 - what is shown
     if nobody:
-        teach(
+        empty_state(
             "No machines yet",
             "Enrol the first on the page Learning; its agent appears here once it has connected.",
         )

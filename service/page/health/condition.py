@@ -5,7 +5,7 @@ from typing import Any
 
 from nicegui import html
 
-from service.page.parts.blocks import NOTHING, figures, number, panel, table
+from service.page.parts.blocks import NOTHING, number, panel, stats, table
 from service.page.parts.elements import Chart
 from service.page.parts.renewed import Refreshable
 from service.page.pulse import KEPT_MINUTES, StatusPoller
@@ -57,7 +57,7 @@ class Ingest:
 
     def __init__(self) -> None:
         with panel("What comes in", note=f"the last {KEPT_MINUTES} minutes"):
-            self._figures: Refreshable[Shown] = Refreshable(lambda told: figures(*told))
+            self._figures: Refreshable[Shown] = Refreshable(lambda told: stats(*told))
             html.h3("Events stored a second")
             self._rate = Chart({}, label="Events stored a second")
             html.h3("Lag: plant seconds from a live alarm to its commit")
@@ -199,7 +199,7 @@ def _process(one: ProcessView) -> tuple[str, ...]:
 
 def _foundations(facts: Facts) -> None:
     shown, notes, versions, processes = facts
-    figures(shown, notes)
+    stats(shown, notes)
     if processes:
         html.h3("Processes that share the work")
         table(["process", "does", "for all", "events a second", "is"], processes, label="Processes")

@@ -7,7 +7,7 @@ from nicegui import html
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-from service.page.parts.blocks import when
+from service.page.parts.blocks import timestamp
 from wire.rest.quarantine import QuarantineItemDetail
 
 _SHOWN_BYTES = 4096
@@ -50,7 +50,7 @@ class Item:
                 html.h3(f"Item {item.id}")
                 with html.span().classes("quiet small"):
                     html.span("received ")
-                    when(item.received_at, self._zone)
+                    timestamp(item.received_at, self._zone)
                     html.span(f" on {item.topic}, {item.size:,} bytes, sha256 {item.sha256[:12]}…")
             html.p(f"Refused as {item.reason}: {item.detail}")
             html.pre(item.text if item.text is not None else hexed(b64decode(item.base64))).props("tabindex=0")

@@ -2,11 +2,11 @@
 
 from nicegui import html, ui
 
-from service.page.frame import Told, complaining
+from service.page.frame import PageContext, show_api_errors
 from service.page.health.asking import ask_why
 from service.page.parts.blocks import panel, percent
 from service.page.parts.forms import Typed, choice, entry, form
-from service.page.parts.records import Cell, Column, DataTable, Row, alarm, deeds, link, moment, word
+from service.page.parts.records import Cell, Column, DataTable, Row, actions_cell, alarm, link, moment, tag_cell
 from service.page.parts.renewed import Refreshable
 from wire.rest.notices import DeliveryView, NotificationView
 from wire.rest.webhooks import NewWebhook, WebhookView
@@ -42,7 +42,7 @@ _COPY = """(event) => {
 class Notices:
     """Webhooks and the newest notices; where notices go is the admin's to say."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: PageContext) -> None:
         self._told, self._admin = told, told.may(Role.ADMIN)
         with panel("Webhooks", note="who is told over HTTP as soon as an alarm becomes likely"):
             self._no_webhooks = Refreshable(_calm)
@@ -58,10 +58,12 @@ class Notices:
 
     async def renew(self) -> None:
         """Show them as they are now."""
-        with complaining():
+        with show_api_errors():
             webhooks = await self._webhooks_now()
-            page = await self._told.kept.get("notices", lambda: self._told.client.notices.page(limit=_NEWEST))
-            fleet = await self._told.kept.get("machines", self._told.client.machines.list)
+            page = await self._told.kept.get_or_fetch(
+                "notices", lambda: self._told.client.notices.page(limit=_NEWEST)
+            )
+            fleet = await self._told.kept.get_or_fetch("machines", self._told.client.machines.list)
             zones = {f"{one.site}/{one.machine}": one.time_zone for one in fleet.machines}
             nobody = "Nobody is told over HTTP yet; forecasts go out over MQTT."
             self._no_webhooks.show(
@@ -77,7 +79,7 @@ class Notices:
         """Return what there is; an address may hold a token, so only admins may see it."""
         if not self._admin:
             return []
-        return (await self._told.kept.get("webhooks", self._told.client.webhooks.list)).webhooks
+        return (await self._told.kept.get_or_fetch("webhooks", self._told.client.webhooks.list)).webhooks
 
     def _form(self) -> None:
         with html.details().classes("ac-details"):
@@ -105,7 +107,7 @@ class Notices:
 
     async def _on_webhook(self, deed: str, key: str) -> None:
         number = int(key)
-        with complaining():
+        with show_api_errors():
             match deed:
                 case "test":
                     await self._test(number)
@@ -148,12 +150,14 @@ def _secret(made: NewWebhook) -> None:
 def _webhook(one: WebhookView, notices: list[NotificationView]) -> Row:
     where = f"{one.site}/{one.machine}" if one.machine else one.site or "all sites"
     severity = dict(_SEVERITIES)[one.severity]
-    state = word("on", "●", "ac-good") if one.enabled else word("off", "✕", "ac-bad-word", title=one.trouble)
+    state = (
+        tag_cell("on", "●", "ac-good") if one.enabled else tag_cell("off", "✕", "ac-bad-word", title=one.trouble)
+    )
     last = next((told for notice in notices for told in notice.deliveries if told.webhook == one.id), None)
     other = ("off", "Switch off", f"Switch off webhook {one.id}")
     if not one.enabled:
         other = ("on", "Switch on", f"Switch on webhook {one.id}")
-    buttons = deeds(
+    buttons = actions_cell(
         ("test", "Test", f"Test webhook {one.id}"),
         other,
         ("remove", "Remove", f"Remove webhook {one.id}"),
@@ -168,15 +172,15 @@ def _delivery(last: DeliveryView | None) -> Cell:
     sign, tone = _STATES[last.state]
     tries = "1 attempt" if last.attempts == 1 else f"{last.attempts} attempts"
     answer = f", {last.status or last.answer or 'no answer'}" if last.attempts else ""
-    return word(last.state.replace("_", " "), sign, tone, title=last.answer) | {"more": f"{tries}{answer}"}
+    return tag_cell(last.state.replace("_", " "), sign, tone, title=last.answer) | {"more": f"{tries}{answer}"}
 
 
 def _notice(one: NotificationView, zones: dict[str, str]) -> Row:
     key = f"{one.site}/{one.machine}"
     if one.open:
-        state = word("open", "◆", "ac-sev-medium", 1)
+        state = tag_cell("open", "◆", "ac-sev-medium", 1)
     else:
-        state = word("closed", "✓", "quiet", 0) | {"more": _ENDS.get(one.ended or "", "")}
+        state = tag_cell("closed", "✓", "quiet", 0) | {"more": _ENDS.get(one.ended or "", "")}
     if one.acknowledged is not None:
         state |= {"more": f"known to {one.acknowledged.who}"}
     told = [f"{told.state.replace('_', ' ')} to {told.webhook}" for told in one.deliveries]

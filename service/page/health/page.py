@@ -2,7 +2,7 @@
 
 from nicegui import html
 
-from service.page.frame import Told, frame
+from service.page.frame import PageContext, layout
 from service.page.health.agents import Agents
 from service.page.health.condition import Banner, Foundations, Ingest
 from service.page.health.notices import Notices
@@ -10,10 +10,10 @@ from service.page.health.quarantine import Quarantine
 from service.page.pulse import StatusPoller
 
 
-async def health(told: Told) -> None:
+async def health(told: PageContext) -> None:
     """Draw the page; every beat renews what has changed since."""
     await told.pulse.newest()
-    with frame(told, "Health", path="/health", look="health"):
+    with layout(told, "Health", path="/health", look="health"):
         with html.div().classes("ac-head"):
             html.h1("How the service is")
             html.span("what comes in, what was refused, who waits, and what it all stands on").classes("quiet")
@@ -34,4 +34,4 @@ async def health(told: Told) -> None:
             foundations.tell(status)
 
     tell(told.pulse)
-    told.pulse.listen(tell)
+    told.pulse.subscribe(tell)

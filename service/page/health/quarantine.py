@@ -3,10 +3,10 @@
 from nicegui import html, ui
 
 from alarmcast import Conflict
-from service.page.frame import Told, complaining
+from service.page.frame import PageContext, show_api_errors
 from service.page.health.item import Item
-from service.page.parts.blocks import panel, teach
-from service.page.parts.records import Column, DataTable, Row, deeds, link, moment
+from service.page.parts.blocks import empty_state, panel
+from service.page.parts.records import Column, DataTable, Row, actions_cell, link, moment
 from service.page.parts.renewed import Refreshable
 from wire.rest.health import QuarantineTotals
 from wire.rest.quarantine import QuarantineItemView, ReplayView
@@ -40,7 +40,7 @@ _ITEMS = [
 class Quarantine:
     """Reasons, then the items of one of them, then one item whole; what is open stays open."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: PageContext) -> None:
         self._told, self._reason = told, ""
         with panel(
             "Quarantine", note="what was refused is kept whole until it is replayed or grows old", wide=True
@@ -69,7 +69,7 @@ class Quarantine:
                         {"text": one.reason, "more": MEANINGS.get(one.reason, "")},
                         one.items,
                         moment(one.last_at),
-                        deeds(
+                        actions_cell(
                             ("look", "Look inside", f"Look inside {one.reason}"),
                             ("replay", "Replay all", f"Replay all of {one.reason}"),
                         )
@@ -82,7 +82,7 @@ class Quarantine:
         )
 
     async def _on_reason(self, deed: str, reason: str) -> None:
-        with complaining():
+        with show_api_errors():
             if deed == "look":
                 await self._look(reason)
             else:
@@ -90,7 +90,7 @@ class Quarantine:
                 await self._after_replay()
 
     async def _on_item(self, _deed: str, key: str) -> None:
-        with complaining():
+        with show_api_errors():
             self._item.show(await self._told.client.quarantine.get(int(key)))
             self._items.choose(key)
 
@@ -107,7 +107,7 @@ class Quarantine:
             self._item.close()
 
     async def _replay(self, number: int, body: str | None) -> None:
-        with complaining():
+        with show_api_errors():
             try:
                 _say(await self._told.client.quarantine.replay(number, body=body))
             except Conflict as refused:
@@ -134,11 +134,13 @@ def _row(item: QuarantineItemView) -> Row:
             whose,
             item.detail,
             item.size,
-            deeds(("open", "Open", f"Open item {item.id}")),
+            actions_cell(("open", "Open", f"Open item {item.id}")),
         ],
     )
 
 
 def _calm(calm: bool) -> None:  # noqa: FBT001 - what is shown
     if calm:
-        teach("Nothing is quarantined", "What cannot be read as an alarm is kept here whole, with the reason.")
+        empty_state(
+            "Nothing is quarantined", "What cannot be read as an alarm is kept here whole, with the reason."
+        )

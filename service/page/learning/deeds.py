@@ -7,7 +7,7 @@ from nicegui import events, ui
 from alarmcast import AlarmcastError, AsyncClient
 from service.page.parts.deed_dialog import ConfirmDialog
 from wire.rest.models import ModelDetail, ModelView
-from wire.words import Standing
+from wire.words import VersionStatus
 
 Deed = Callable[[str, str, bool], Awaitable[str]]  # about, reason, force: what was done, in words
 
@@ -30,7 +30,7 @@ class Deeds:
 
     def ask_promote(self, model: ModelView, champion: ModelView | None, detail: ModelDetail) -> None:
         """Ask whether a version shall serve; one that the gate rejected needs force, and its reasons are shown."""
-        rejected = model.standing is Standing.REJECTED
+        rejected = model.standing is VersionStatus.REJECTED
         self._serving = champion.version if champion else None
         serving = f"{champion.version} stops serving and stays." if champion else "Nothing serves yet."
         self._dialog.ask(

@@ -5,7 +5,7 @@ from typing import Any
 
 from nicegui import html
 
-from service.page.parts.blocks import NOTHING, figures, number, table, teach
+from service.page.parts.blocks import NOTHING, empty_state, number, stats, table
 from service.page.parts.elements import Chart
 from wire.rest.models import ExamFigures, ModelDetail
 
@@ -32,13 +32,15 @@ class Forgetting:
         self._place.clear()
         with self._place:
             if detail is None or not detail.matrix:
-                teach("No exams yet", "Every version sits the exam of every machine it has learned; none has yet.")
+                empty_state(
+                    "No exams yet", "Every version sits the exam of every machine it has learned; none has yet."
+                )
                 return
             self._draw(detail)
 
     def _draw(self, detail: ModelDetail) -> None:
         forgetting = detail.report.get("forgetting", {})
-        figures(
+        stats(
             {f"forgotten of {words}": _signed(forgetting.get(name)) for name, words in FIGURES.items()},
             {
                 "forgotten of average precision": "mean share lost since each machine's best",

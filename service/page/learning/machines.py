@@ -5,7 +5,7 @@ from collections.abc import Callable
 from nicegui import html
 
 from service.page.learning.deeds import Deeds
-from service.page.parts.blocks import Cell, table, teach, when
+from service.page.parts.blocks import Cell, empty_state, table, timestamp
 from wire.rest.machines import MachineView
 from wire.words import MachineState
 
@@ -22,7 +22,7 @@ _SIGNS = {
 def draw_machines(machines: list[MachineView], deeds: Deeds | None) -> None:
     """Draw the table, with deeds for those who may."""
     if not machines:
-        teach(
+        empty_state(
             "No machines yet",
             "Enrol the first one in the form above, with its past if there is a log; or see a whole plant first:"
             if deeds
@@ -58,7 +58,7 @@ def _row(one: MachineView, deeds: Deeds | None) -> tuple[Cell, ...]:
         lambda: html.a(key, href=f"/machines/{key}").classes("ac-nowrap"),
         lambda: html.span(one.name).classes("ac-nowrap"),
         state,
-        lambda: when(one.learned_at, one.time_zone),
+        lambda: timestamp(one.learned_at, one.time_zone),
         lambda: html.div(one.reason or "").classes("ac-prose"),
         do,
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 from nicegui import html
 
-from service.page.parts.blocks import figures, number, table, teach
+from service.page.parts.blocks import empty_state, number, stats, table
 from service.page.parts.elements import Chart
 from wire.rest.memory import CodeMemory, MachineMemory, MemoryView, VersionMemory
 
@@ -26,7 +26,7 @@ class MemoryPart:
         self._place.clear()
         with self._place:
             if not memory.machines:
-                teach(
+                empty_state(
                     "Nothing remembered yet",
                     "With every machine that is learned, windows of all machines before are learned again. "
                     "Which of them are kept is shown here.",
@@ -38,7 +38,7 @@ class MemoryPart:
 def _draw(memory: MemoryView) -> None:
     replayed = sum(one.replayed for one in memory.machines)
     held_out = sum(one.held_out for one in memory.machines)
-    figures(
+    stats(
         {
             "windows": f"{replayed + held_out:,}",
             "machines": len(memory.machines),

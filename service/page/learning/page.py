@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError
-from service.page.frame import Told, frame
+from service.page.frame import PageContext, layout
 from service.page.learning.deeds import Deeds
 from service.page.learning.elements import JobBoard
 from service.page.learning.enrol import Enrolment
@@ -14,7 +14,7 @@ from service.page.learning.forgetting import Forgetting
 from service.page.learning.machines import draw_machines
 from service.page.learning.memory import MemoryPart
 from service.page.learning.scoreboard import Board
-from service.page.learning.seen import Seen
+from service.page.learning.seen import LearningState
 from service.page.learning.versions import draw_versions
 from service.page.parts.blocks import panel
 from wire.words import Role
@@ -32,9 +32,9 @@ _PARTS = {
 }
 
 
-async def learning(told: Told, *, site: str | None = None, machine: str | None = None) -> None:
+async def learning(told: PageContext, *, site: str | None = None, machine: str | None = None) -> None:
     """Draw the page; ``site`` and ``machine`` fill the form."""
-    with frame(told, "CandidateTrainer", path="/learning", look="learning"):
+    with layout(told, "CandidateTrainer", path="/learning", look="learning"):
         with html.div().classes("ac-head"):
             html.h1("What the model has learned, and how well")
             with html.nav().classes("ac-jump small").props('aria-label="On this page"'):
@@ -55,7 +55,7 @@ class May(NamedTuple):
 class Page:
     """The parts of one open page, renewed as what they show changes."""
 
-    told: Told
+    told: PageContext
     site: str | None
     machine: str | None
     _pulses: int = field(default=0, init=False)
@@ -63,7 +63,7 @@ class Page:
 
     def __post_init__(self) -> None:
         client = self.told.client
-        self._seen = Seen(client)
+        self._seen = LearningState(client)
         self._trouble = html.p().classes("ac-bad").props('role="status"')
         self._trouble.set_visibility(False)
         self._deeds = Deeds(client, self._look_at_all)

@@ -6,8 +6,8 @@ from typing import Any
 from nicegui import events, html
 
 from alarmcast import AsyncClient
-from service.page.frame import complaining
-from service.page.parts.blocks import NOTHING, Cell, figures, number, percent, table, teach
+from service.page.frame import show_api_errors
+from service.page.parts.blocks import NOTHING, Cell, empty_state, number, percent, stats, table
 from service.page.parts.elements import Chart
 from wire.rest.scores import CalibrationBinView, ScoreboardView, ScoreRow, ScoreSummaryView
 from wire.words import Grouping
@@ -37,7 +37,9 @@ class Board:
     async def renew(self) -> None:
         """Ask again, and draw anew what changed."""
         until = (await self._client.health.status()).plant_time
-        board = await self._client.scores.board(since=until - timedelta(days=self._days), until=until, by=self._by)
+        board = await self._client.scores.scoreboard(
+            since=until - timedelta(days=self._days), until=until, by=self._by
+        )
         if self._shown is not None and _without_times(board) == _without_times(self._shown):
             return
         self._shown = board
@@ -57,12 +59,12 @@ class Board:
 
     async def _choose_span(self, event: events.GenericEventArguments) -> None:
         self._days = int(event.args) if event.args in SPANS else self._days
-        with complaining():
+        with show_api_errors():
             await self.renew()
 
     async def _choose_lines(self, event: events.GenericEventArguments) -> None:
         self._by = Grouping(event.args)
-        with complaining():
+        with show_api_errors():
             await self.renew()
 
 
@@ -73,13 +75,13 @@ def _without_times(board: ScoreboardView) -> dict[str, Any]:
 def _draw(board: ScoreboardView, by: Grouping) -> None:
     total = board.total
     if total is None:
-        teach(
+        empty_state(
             "Nothing scored yet",
             "A forecast is scored once its horizon has closed and the machine was heard after it: eight hours "
             f"after it was made. {board.waiting} wait for that.",
         )
         return
-    figures(
+    stats(
         {
             "lift over persistence": _times(total.lift_over_persistence),
             "average precision": number(total.model.average_precision, 3),

@@ -7,14 +7,14 @@ from alarmcast import AsyncClient
 from wire.rest.jobs import JobView
 from wire.rest.machines import Fleet
 from wire.rest.models import ModelView
-from wire.words import Standing
+from wire.words import VersionStatus
 from wire.zones import common_zone
 
 _JOBS = 60  # the newest; older ones are over REST
 
 
 @dataclass
-class Seen:
+class LearningState:
     """The newest answers, and whether the last question brought something new."""
 
     client: AsyncClient
@@ -41,7 +41,7 @@ class Seen:
     @property
     def champion(self) -> ModelView | None:
         """The version that serves."""
-        return next((one for one in self.models if one.standing is Standing.CHAMPION), None)
+        return next((one for one in self.models if one.standing is VersionStatus.CHAMPION), None)
 
     @property
     def zone(self) -> str:

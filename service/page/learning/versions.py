@@ -4,25 +4,25 @@ from collections.abc import Awaitable, Callable
 
 from nicegui import html
 
-from service.page.frame import complaining
+from service.page.frame import show_api_errors
 from service.page.learning.deeds import Deeds
-from service.page.learning.seen import Seen
-from service.page.parts.blocks import Cell, table, teach, when
+from service.page.learning.seen import LearningState
+from service.page.parts.blocks import Cell, empty_state, table, timestamp
 from wire.rest.models import ModelView
-from wire.words import Standing
+from wire.words import VersionStatus
 
 _SIGNS = {
-    Standing.CHAMPION: ("★", "ac-good", "serves"),
-    Standing.PROMOTED: ("●", "", "has served"),
-    Standing.REJECTED: ("✕", "ac-bad-word", "rejected by the gate"),
+    VersionStatus.CHAMPION: ("★", "ac-good", "serves"),
+    VersionStatus.PROMOTED: ("●", "", "has served"),
+    VersionStatus.REJECTED: ("✕", "ac-bad-word", "rejected by the gate"),
 }
 _MOST = 40  # the newest; all of them are over REST
 
 
-def draw_versions(seen: Seen, deeds: Deeds | None) -> None:
+def draw_versions(seen: LearningState, deeds: Deeds | None) -> None:
     """Draw the table and, above it, the way back for those who may go it."""
     if not seen.models:
-        teach(
+        empty_state(
             "Nothing learned yet",
             "The first version comes once a machine was heard for about four weeks, or at once from its past.",
         )
@@ -46,7 +46,7 @@ def draw_versions(seen: Seen, deeds: Deeds | None) -> None:
     )
 
 
-def _row(one: ModelView, seen: Seen, deeds: Deeds | None) -> tuple[Cell, ...]:
+def _row(one: ModelView, seen: LearningState, deeds: Deeds | None) -> tuple[Cell, ...]:
     sign, tone, words = _SIGNS[one.standing]
 
     def standing() -> None:
@@ -57,14 +57,14 @@ def _row(one: ModelView, seen: Seen, deeds: Deeds | None) -> tuple[Cell, ...]:
     async def ask() -> None:
         if deeds is None:
             return
-        with complaining():
+        with show_api_errors():
             deeds.ask_promote(one, seen.champion, await seen.client.models.get(one.version))
 
     return (
         lambda: html.strong(one.version),
         standing,
         one.parent,
-        lambda: when(one.created_at, seen.zone),
+        lambda: timestamp(one.created_at, seen.zone),
         lambda: html.span(str(len(one.machines)), title=", ".join(one.machines)),
         lambda: html.div(one.summary).classes("ac-prose"),
         lambda: _promote(one, ask) if deeds else None,
@@ -72,7 +72,7 @@ def _row(one: ModelView, seen: Seen, deeds: Deeds | None) -> tuple[Cell, ...]:
 
 
 def _promote(one: ModelView, ask: Callable[[], Awaitable[None]]) -> None:
-    if one.standing is Standing.CHAMPION:
+    if one.standing is VersionStatus.CHAMPION:
         return
     if one.pruned:
         html.span("weights let go", title="Only the newest versions keep their weights.").classes("quiet small")

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from nicegui import html
 
-from service.page.frame import Told
-from service.page.parts.blocks import panel, table, when
+from service.page.frame import PageContext
+from service.page.parts.blocks import panel, table, timestamp
 from wire.events import GapReason
 from wire.rest.gaps import GapPage, GapView
 
@@ -21,7 +21,7 @@ _WHY = {
 class Gaps:
     """A list that is drawn again only when it has changed."""
 
-    told: Told
+    told: PageContext
     machine: str
     zone: str
     shown: GapPage | None = None
@@ -50,7 +50,7 @@ class Gaps:
             table(("From", "Until", "Lost", "Why"), rows, numbers=(2,), label="Gaps, newest first")
 
     def _when(self, moment: datetime) -> Callable[[], None]:
-        return lambda: when(moment, self.zone)
+        return lambda: timestamp(moment, self.zone)
 
 
 def _lost(gap: GapView) -> tuple[str | int, str]:

@@ -2,15 +2,15 @@
 
 from nicegui import html
 
-from service.page.frame import Told, frame
-from service.page.parts.blocks import teach
+from service.page.frame import PageContext, layout
+from service.page.parts.blocks import empty_state
 from wire.words import Role
 
 
-def missing(told: Told, machine: str) -> None:
+def missing(told: PageContext, machine: str) -> None:
     """Draw a page in place of one about a machine that is not known."""
-    with frame(told, "Machine not found", path=""):
-        teach(
+    with layout(told, "Machine not found", path=""):
+        empty_state(
             "Machine not found, or you do not have access to it.",
             f"Check the address: {machine} is written site/machine, as on the fleet page.",
         )

@@ -9,9 +9,9 @@ from nicegui import html
 from nicegui.events import GenericEventArguments
 
 from alarmcast import Gone, Rejected, Unavailable
-from service.page.frame import Told, complaining
+from service.page.frame import PageContext, show_api_errors
 from service.page.machine.elements import Deeds, ForecastBars, WhyBars
-from service.page.parts.blocks import panel, teach
+from service.page.parts.blocks import empty_state, panel
 from wire.forecasts import Forecast
 from wire.rest.hush import AcknowledgementView, ShelvedAlarmView
 from wire.words import Role
@@ -21,7 +21,7 @@ from wire.words import Role
 class ForecastPanel:
     """Forecast, reasons and deeds; the chosen alarm stays chosen whatever is renewed."""
 
-    told: Told
+    told: PageContext
     machine: str
     zone: str
     chosen: int | None = None
@@ -63,7 +63,7 @@ class ForecastPanel:
         if self.left:
             return
         try:
-            forecast = await self.told.client.forecasts.of(self.machine)
+            forecast = await self.told.client.forecasts.get(self.machine)
         except (Gone, Unavailable) as error:
             self._say_why_not(str(error))
             return
@@ -80,15 +80,15 @@ class ForecastPanel:
         """Ask what is shelved or known."""
         if self.left:
             return
-        shelves = await self.told.client.shelves.of(self.machine)
-        known = await self.told.client.acknowledgements.of(self.machine, active=True)
+        shelves = await self.told.client.shelves.list_for(self.machine)
+        known = await self.told.client.acknowledgements.list_for(self.machine, active=True)
         self.shelves, self.known = shelves.shelves, known.acknowledgements
 
     async def _renew_why(self) -> None:
         if self.chosen is None:
             return
         try:
-            why = await self.told.client.forecasts.why(self.machine, code=self.chosen)
+            why = await self.told.client.forecasts.explanation(self.machine, code=self.chosen)
         except (Gone, Rejected, Unavailable):
             return  # the version that serves may have changed in between; the next forecast brings its reasons
         for reason in () if self.left else why.explanations:
@@ -122,17 +122,17 @@ class ForecastPanel:
         self._none.clear()
         if words:
             with self._none:
-                teach("No forecast", words)
+                empty_state("No forecast", words)
 
     async def _choose(self, event: GenericEventArguments) -> None:
         self.chosen = int(event.args)
         self._show()
-        with complaining():
+        with show_api_errors():
             await self._renew_why()
 
     async def _acknowledge(self, event: GenericEventArguments) -> None:
         asked = event.args
-        with complaining(self._deeds.refuse):
+        with show_api_errors(self._deeds.refuse):
             await self.told.client.acknowledgements.acknowledge(self.machine, asked["code"], note=asked["reason"])
             self._deeds.done()
             await self.renew_hush()
@@ -141,7 +141,7 @@ class ForecastPanel:
     async def _shelve(self, event: GenericEventArguments) -> None:
         asked = event.args
         until = asked.get("until")
-        with complaining(self._deeds.refuse):
+        with show_api_errors(self._deeds.refuse):
             await self.told.client.shelves.shelve(
                 self.machine,
                 asked["code"],
@@ -154,7 +154,7 @@ class ForecastPanel:
         self._show()
 
     async def _unshelve(self, event: GenericEventArguments) -> None:
-        with complaining():
-            await self.told.client.shelves.lift(self.machine, int(event.args))
+        with show_api_errors():
+            await self.told.client.shelves.unshelve(self.machine, int(event.args))
             await self.renew_hush()
         self._show()

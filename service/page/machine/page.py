@@ -8,12 +8,12 @@ from typing import Any
 from nicegui import background_tasks, html, ui
 
 from alarmcast import AlarmcastError, NotFound, Rejected
-from service.page.frame import Told, follow, frame
+from service.page.frame import PageContext, layout, subscribe
 from service.page.machine.elements import MachineHead
 from service.page.machine.gaps import Gaps
 from service.page.machine.missing import missing
 from service.page.machine.outlook import ForecastPanel
-from service.page.machine.record import Record
+from service.page.machine.record import ForecastHistoryPanel
 from service.page.machine.timeline import Timeline
 from service.page.parts.blocks import machine_title
 from wire.rest.machines import MachineView
@@ -66,7 +66,7 @@ class _Keeper:
 class _MachinePage:
     """One open page about one machine."""
 
-    told: Told
+    told: PageContext
     view: MachineView
     card: dict[str, Any] | None = None
     now: str | None = None
@@ -77,7 +77,7 @@ class _MachinePage:
         self.key = f"{self.view.site}/{self.view.machine}"
         place = (self.told, self.key, self.view.time_zone)
         self.outlook, self.timeline = ForecastPanel(*place), Timeline(*place)
-        self.record, self.gaps = Record(*place), Gaps(*place)
+        self.record, self.gaps = ForecastHistoryPanel(*place), Gaps(*place)
         self.keeper = _Keeper(
             [
                 _Turn(self._renew_outlook, 1),
@@ -91,7 +91,7 @@ class _MachinePage:
 
     def draw(self) -> None:
         """Draw what is known of it, and its parts."""
-        with frame(self.told, machine_title(self.view), path="", look="machine", zone=self.view.time_zone):
+        with layout(self.told, machine_title(self.view), path="", look="machine", zone=self.view.time_zone):
             self.head = MachineHead()
             if self.view.state is not MachineState.RETIRED:
                 self.outlook.draw()
@@ -103,7 +103,7 @@ class _MachinePage:
                 self.record.draw_scores()
                 self.gaps.draw()
         self.head.on("ready", self._begin)
-        follow(self.told, self.hear)
+        subscribe(self.told, self.hear)
 
     def hear(self, overview: dict[str, Any]) -> None:
         """Take in what changed in the fleet."""
@@ -143,7 +143,7 @@ class _MachinePage:
             pass  # asked again with the next pulse, as long as nothing was taken away
 
     async def _begin(self) -> None:
-        self.hear(await self.told.live.whole())
+        self.hear(await self.told.live.snapshot())
         self._show_head()
         await self.timeline.renew()
         await self.gaps.renew()
@@ -176,7 +176,7 @@ class _MachinePage:
         )
 
 
-async def machine(told: Told, site: str, name: str) -> bool:
+async def machine(told: PageContext, site: str, name: str) -> bool:
     """Draw the page of a machine; return whether there is such a machine."""
     try:
         view = await told.client.machines.get(f"{site}/{name}")

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from nicegui import html, ui
 from nicegui.events import GenericEventArguments
 
-from service.page.frame import Told, complaining
+from service.page.frame import PageContext, show_api_errors
 from service.page.machine.elements import PastGrid
 from service.page.machine.score_chart import MEASURES, options, spoken
-from service.page.parts.blocks import panel, teach
+from service.page.parts.blocks import empty_state, panel
 from service.page.parts.elements import Chart
 from wire.rest.scores import ScoreboardView
 from wire.words import Grouping
@@ -17,10 +17,10 @@ _AT_ONCE = 200  # two days of forecasts every quarter of an hour
 
 
 @dataclass
-class Record:
+class ForecastHistoryPanel:
     """Past forecasts as a grid, and figures as a line over days."""
 
-    told: Told
+    told: PageContext
     machine: str
     zone: str
     measure: str = "f1"
@@ -50,7 +50,7 @@ class Record:
         """Ask for the newest past forecasts and for the figures."""
         await self._renew_past(None)
         site, name = self.machine.split("/")
-        self.board = await self.told.client.scores.board(site=site, machine=name, by=Grouping.DAY)
+        self.board = await self.told.client.scores.scoreboard(site=site, machine=name, by=Grouping.DAY)
         self._show()
 
     async def _renew_past(self, cursor: str | None) -> None:
@@ -59,7 +59,7 @@ class Record:
         self._waits.clear()
         if not moments and cursor is None:
             with self._waits:
-                teach(
+                empty_state(
                     "Nothing to judge yet",
                     "A forecast can be judged once the hours it spoke of have passed and the machine was heard "
                     "after them; the first scores come about eight hours after the first forecast.",
@@ -78,10 +78,10 @@ class Record:
             self._chart.show(options(board, self.measure), label=spoken(board, self.measure))
         else:
             with self._none:
-                teach("No scores yet", "There is a point for every day on which forecasts came due.")
+                empty_state("No scores yet", "There is a point for every day on which forecasts came due.")
 
     async def _older(self, event: GenericEventArguments) -> None:
-        with complaining():
+        with show_api_errors():
             await self._renew_past(str(event.args))
 
     def _choose(self, event: GenericEventArguments) -> None:

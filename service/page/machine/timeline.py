@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from nicegui import html, ui
 from nicegui.events import GenericEventArguments
 
-from service.page.frame import Told, complaining
+from service.page.frame import PageContext, show_api_errors
 from service.page.machine.timeline_chart import options
 from service.page.parts.blocks import machine_title, panel
 from service.page.parts.elements import Chart
@@ -19,7 +19,7 @@ _SPANS = {"8": "8 hours", "28": "28 hours", "168": "7 days"}
 class Timeline:
     """The chart and what stands around it; zoom and span stay as the reader has set them."""
 
-    told: Told
+    told: PageContext
     machine: str
     zone: str
     now: datetime | None = None  # plant time
@@ -40,14 +40,14 @@ class Timeline:
     async def renew(self) -> None:
         """Ask for the span again."""
         since = None if self.now is None else self.now - self.span
-        found = await self.told.client.timelines.of(self.machine, since=since, until=self.now)
+        found = await self.told.client.timelines.get(self.machine, since=since, until=self.now)
         words = summary(found)
         self._said.text = words
         self._chart.show(options(found), label=f"Alarms of {machine_title(found)} over time: {words}")
 
     async def _choose(self, event: GenericEventArguments) -> None:
         self.span = timedelta(hours=int(event.args))
-        with complaining():
+        with show_api_errors():
             await self.renew()
 
 

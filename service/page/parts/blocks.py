@@ -50,7 +50,7 @@ def _cell(cell: Cell, *, number: bool) -> None:
         html.td(NOTHING if cell is None else str(cell)).classes(style)
 
 
-def figures(named: dict[str, str | int | float | None], notes: dict[str, str] | None = None) -> None:
+def stats(named: dict[str, str | int | float | None], notes: dict[str, str] | None = None) -> None:
     """Draw figures with their names; ``notes`` say more below some of them."""
     with html.dl().classes("ac-figures"):
         for name, value in named.items():
@@ -62,7 +62,7 @@ def figures(named: dict[str, str | int | float | None], notes: dict[str, str] | 
                         html.small(notes[name])
 
 
-def teach(title: str, *lines: str, code: str | None = None) -> None:
+def empty_state(title: str, *lines: str, code: str | None = None) -> None:
     """Say in an empty place what belongs there and how it gets there."""
     with html.div().classes("ac-teach"):
         html.h2(title)
@@ -79,7 +79,7 @@ def severity(word: str) -> None:
         html.span(word)
 
 
-def when(moment: datetime | None, zone: str) -> None:
+def timestamp(moment: datetime | None, zone: str) -> None:
     """Draw a moment in plant time; UTC shows on hover."""
     if moment is None:
         html.span(NOTHING)

@@ -7,7 +7,7 @@ from nicegui import html
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-from service.page.frame import complaining
+from service.page.frame import show_api_errors
 
 _SEND = """(event) => {
     event.preventDefault();
@@ -25,7 +25,7 @@ def form(taken: Callable[[Typed], Awaitable[None]], *, deed: str) -> Iterator[No
 
     async def send(event: GenericEventArguments) -> None:
         typed = {name: text.strip() for name, text in event.args.items()}
-        with complaining():
+        with show_api_errors():
             await taken(typed)
             drawn.run_method("reset")
 

@@ -90,7 +90,7 @@ def moment(at: datetime | None, zone: str | None = None) -> dict[str, Any] | Non
     return {"at": isoformat(at)} | ({"zone": zone} if zone else {})
 
 
-def dated(at: datetime | None, zone: str | None = None, *, until: bool = False) -> dict[str, Any] | None:
+def date_cell(at: datetime | None, zone: str | None = None, *, until: bool = False) -> dict[str, Any] | None:
     """Return a cell with a moment and its year; ``until`` lets it say whether it is over."""
     cell = moment(at, zone)
     return None if cell is None else cell | {"year": True} | ({"until": True} if until else {})
@@ -101,7 +101,9 @@ def figure(value: float | None, text: str) -> dict[str, Any] | None:
     return None if value is None else {"text": text, "sort": value}
 
 
-def word(text: str, sign: str, tone: str, rank: float | None = None, title: str | None = None) -> dict[str, Any]:
+def tag_cell(
+    text: str, sign: str, tone: str, rank: float | None = None, title: str | None = None
+) -> dict[str, Any]:
     """Return a cell with a tag; ``rank`` says how it sorts."""
     told: dict[str, Any] = {"text": text, "sign": sign, "tone": tone, "tag": True}
     return told | ({} if rank is None else {"sort": rank}) | ({"title": title} if title else {})
@@ -115,6 +117,6 @@ def alarm(code: int, text: str, severity: str | None) -> dict[str, Any]:
     return told
 
 
-def deeds(*named: tuple[str, str, str]) -> dict[str, Any]:
+def actions_cell(*named: tuple[str, str, str]) -> dict[str, Any]:
     """Return a cell with buttons, each a name, what stands on it, and what it does in a few words."""
     return {"deeds": [{"name": name, "text": text, "label": label} for name, text, label in named]}

@@ -17,7 +17,7 @@ _bookmark = Table(UNFINISHED_COPY, MetaData(), Column("state", Text, nullable=Fa
 
 
 @dataclass(frozen=True)
-class Place:
+class TablePosition:
     """How much of one table has been copied: so many rows, the last of them with this key."""
 
     rows: int = 0
@@ -30,13 +30,13 @@ class CopyCheckpoint:
 
     source: str
     schema: str
-    places: Mapping[str, Place] = field(default_factory=dict)
+    places: Mapping[str, TablePosition] = field(default_factory=dict)
 
-    def place(self, table: Table) -> Place:
+    def place(self, table: Table) -> TablePosition:
         """Return where a table goes on."""
-        return self.places.get(table.name, Place())
+        return self.places.get(table.name, TablePosition())
 
-    def moved(self, table: Table, place: Place) -> "CopyCheckpoint":
+    def moved(self, table: Table, place: TablePosition) -> "CopyCheckpoint":
         """Return the bookmark after another piece of a table."""
         return replace(self, places={**self.places, table.name: place})
 
@@ -47,19 +47,19 @@ def find(connection: Connection) -> CopyCheckpoint | None:
         return None
     state = json.loads(connection.execute(select(_bookmark.c.state)).scalar_one())
     places = {
-        name: Place(place["rows"], None if place["after"] is None else tuple(place["after"]))
+        name: TablePosition(place["rows"], None if place["after"] is None else tuple(place["after"]))
         for name, place in state["places"].items()
     }
     return CopyCheckpoint(state["source"], state["schema"], places)
 
 
-def lay(connection: Connection, bookmark: CopyCheckpoint) -> None:
+def start(connection: Connection, bookmark: CopyCheckpoint) -> None:
     """Begin a copy."""
     _bookmark.create(connection)
     connection.execute(insert(_bookmark).values(state=json.dumps(asdict(bookmark))))
 
 
-def move(connection: Connection, bookmark: CopyCheckpoint) -> None:
+def advance(connection: Connection, bookmark: CopyCheckpoint) -> None:
     """Say how far the copy has come, in the transaction that brought it there."""
     connection.execute(update(_bookmark).values(state=json.dumps(asdict(bookmark))))
 

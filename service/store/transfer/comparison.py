@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Table, func, select
 from service.errors import Conflict
 from service.store.transfer.pieces import TABLES, all_rows
 from service.store.transfer.side import CopyEndpoint
-from service.store.transfer.told import Stage, Told
+from service.store.transfer.told import CopyProgress, CopyStage
 
 _MODULUS = 1 << 64
 _BYTES = 8
@@ -37,7 +37,7 @@ def fingerprint(connection: Connection, table: Table, *, told: Callable[[int], N
     return Fingerprint(rows, checksum % _MODULUS)
 
 
-def verify_equal(source: CopyEndpoint, target: CopyEndpoint, *, told: Told) -> None:
+def verify_equal(source: CopyEndpoint, target: CopyEndpoint, *, told: CopyProgress) -> None:
     """Raise :class:`Conflict`, naming every table that differs and how."""
     differences = [
         f"{table.name} ({difference})"
@@ -51,13 +51,15 @@ def verify_equal(source: CopyEndpoint, target: CopyEndpoint, *, told: Told) -> N
         )
 
 
-def _difference(source: CopyEndpoint, target: CopyEndpoint, table: Table, told: Told) -> str | None:
+def _difference(source: CopyEndpoint, target: CopyEndpoint, table: Table, told: CopyProgress) -> str | None:
     with source.database.read() as connection:
         total = 2 * connection.execute(select(func.count()).select_from(table)).scalar_one()
-        original = fingerprint(connection, table, told=lambda rows: told(Stage.CHECKING, table.name, rows, total))
+        original = fingerprint(
+            connection, table, told=lambda rows: told(CopyStage.CHECKING, table.name, rows, total)
+        )
     with target.database.read() as connection:
         copy = fingerprint(
-            connection, table, told=lambda rows: told(Stage.CHECKING, table.name, original.rows + rows, total)
+            connection, table, told=lambda rows: told(CopyStage.CHECKING, table.name, original.rows + rows, total)
         )
     if copy.rows != original.rows:
         return f"{original.rows} rows became {copy.rows}"

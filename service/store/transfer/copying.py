@@ -7,12 +7,12 @@ from sqlalchemy import Connection, Table, func, select
 from service.errors import Conflict, InputRejected, WrongSchema
 from service.store.schema import known_revisions
 from service.store.transfer import bookmark as bookmarks
-from service.store.transfer.bookmark import CopyCheckpoint, Place
+from service.store.transfer.bookmark import CopyCheckpoint, TablePosition
 from service.store.transfer.comparison import verify_equal
-from service.store.transfer.pieces import TABLES, key_of, pieces, write
-from service.store.transfer.settling import settle
+from service.store.transfer.pieces import TABLES, chunks, key_of, write
+from service.store.transfer.settling import reset_sequences
 from service.store.transfer.side import CopyEndpoint
-from service.store.transfer.told import Stage, Told
+from service.store.transfer.told import CopyProgress, CopyStage
 from service.store.transfer.weights import copy_weights
 
 
@@ -25,7 +25,7 @@ class CopyResult:
     lost: tuple[str, ...]
 
 
-def copy_store(source: CopyEndpoint, target: CopyEndpoint, *, told: Told) -> CopyResult:
+def copy_store(source: CopyEndpoint, target: CopyEndpoint, *, told: CopyProgress) -> CopyResult:
     """Copy every table, going on where an earlier run was cut off; a difference at the end is a :class:`Conflict`.
 
     Either may be SQLite or PostgreSQL, and nobody else may use them meanwhile.
@@ -40,7 +40,7 @@ def copy_store(source: CopyEndpoint, target: CopyEndpoint, *, told: Told) -> Cop
         verify_equal(source, target, told=told)
         lost = copy_weights(source, target)
         with target.database.write() as connection:
-            settle(connection, from_sqlite=source.database.is_sqlite)
+            reset_sequences(connection, from_sqlite=source.database.is_sqlite)
             bookmarks.finish(connection)
     return CopyResult(sum(place.rows for place in bookmark.places.values()), before, lost)
 
@@ -72,7 +72,7 @@ def _begun(source: CopyEndpoint, target: CopyEndpoint) -> CopyCheckpoint:
         target.database.upgrade()
         with target.database.write() as connection:
             _require_empty(connection, target)
-            bookmarks.lay(connection, wanted)
+            bookmarks.start(connection, wanted)
         return wanted
     if (found.source, found.schema) != (wanted.source, wanted.schema):
         raise Conflict(
@@ -92,17 +92,17 @@ def _require_empty(connection: Connection, target: CopyEndpoint) -> None:
 
 
 def _copy_table(
-    source: CopyEndpoint, target: CopyEndpoint, table: Table, bookmark: CopyCheckpoint, told: Told
+    source: CopyEndpoint, target: CopyEndpoint, table: Table, bookmark: CopyCheckpoint, told: CopyProgress
 ) -> CopyCheckpoint:
     place = bookmark.place(table)
     with source.database.read() as reading:
         total = reading.execute(select(func.count()).select_from(table)).scalar_one()
-        told(Stage.COPYING, table.name, place.rows, total)
-        for rows in pieces(reading, table, place.after):
-            place = Place(place.rows + len(rows), key_of(table, rows[-1]))
+        told(CopyStage.COPYING, table.name, place.rows, total)
+        for rows in chunks(reading, table, place.after):
+            place = TablePosition(place.rows + len(rows), key_of(table, rows[-1]))
             bookmark = bookmark.moved(table, place)
             with target.database.write() as writing:
                 write(writing, table, rows)
-                bookmarks.move(writing, bookmark)
-            told(Stage.COPYING, table.name, place.rows, total)
+                bookmarks.advance(writing, bookmark)
+            told(CopyStage.COPYING, table.name, place.rows, total)
     return bookmark

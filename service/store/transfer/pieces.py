@@ -18,7 +18,7 @@ _ROWS = 10_000
 _ROWS_WITH_BODIES = 250  # the windows of an exam take a megabyte
 
 
-def pieces(connection: Connection, table: Table, after: tuple[Any, ...] | None = None) -> Iterator[Rows]:
+def chunks(connection: Connection, table: Table, after: tuple[Any, ...] | None = None) -> Iterator[Rows]:
     """Yield a table's rows behind a key, by their keys, as the values that the schema's types give."""
     key = tuple(table.primary_key)
     query = _select(table).order_by(*key)

@@ -6,7 +6,7 @@ from service.store.tables import epochs
 from service.store.transfer.pieces import TABLES
 
 
-def settle(connection: Connection, *, from_sqlite: bool) -> None:
+def reset_sequences(connection: Connection, *, from_sqlite: bool) -> None:
     """Let PostgreSQL number new rows behind the copied ones, and know how many there are of each kind.
 
     SQLite does the first by itself, has little use for the second, and does not keep the heights of epochs: those

@@ -4,15 +4,15 @@ from enum import StrEnum
 from typing import Protocol
 
 
-class Stage(StrEnum):
+class CopyStage(StrEnum):
     """What is being done to a table."""
 
     COPYING = "Copying"
     CHECKING = "Checking"
 
 
-class Told(Protocol):
+class CopyProgress(Protocol):
     """Hears how far a table is: so many of so many rows."""
 
-    def __call__(self, stage: Stage, table: str, rows: int, of: int, /) -> None:
+    def __call__(self, stage: CopyStage, table: str, rows: int, of: int, /) -> None:
         """Hear it."""

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from service.bootstrap.cluster import ClusterCallbacks, PostgresCluster
-from service.core.process import Lease, Member, Report
+from service.core.process import HealthReport, Lease, ProcessInfo
 from service.flows.feed import EventBus
 from service.store.engine import Database
 from service.store.tables import turns
@@ -25,17 +25,17 @@ def held_until(database: Database) -> int:
 def test_a_turn_is_kept_while_a_report_waits_for_a_part_that_does_not_answer(database: Database) -> None:
     asked, answers = Event(), Event()
 
-    def report(held: tuple[str, ...]) -> Report:
+    def report(held: tuple[str, ...]) -> HealthReport:
         asked.set()
         answers.wait(60)
-        return Report(ready=True, turns=held)
+        return HealthReport(ready=True, leases=held)
 
     hooks = ClusterCallbacks(report, lambda _signal: None, lambda: None, lambda _mine: None)
-    member = Member("host-1", frozenset({ProcessRole.WORKER}), NOW)
+    member = ProcessInfo("host-1", frozenset({ProcessRole.WORKER}), NOW)
     cluster = PostgresCluster(member, database, EventBus(most_listeners=1), hooks)
     cluster.start()
     try:
-        wait_until(lambda: asked.is_set() and cluster.holds(Lease.LEADER), "it holds its turn and is asked")
+        wait_until(lambda: asked.is_set() and cluster.is_holder(Lease.LEADER), "it holds its turn and is asked")
         first = held_until(database)
         wait_until(lambda: held_until(database) > first, "it has renewed its turn")
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from service.bootstrap.configuration import configuration
-from service.bootstrap.doctor import Finding, examine, shown_url
+from service.bootstrap.doctor import ConfigFinding, examine, shown_url
 from service.bootstrap.service import Service
 from service.bootstrap.stores import open_stores
 from service.core.catalogue import CatalogueEntry
@@ -21,7 +21,7 @@ from tests.service.conftest import NOW, small_model
 from tests.system.conftest import clean_environment
 
 
-def findings(tmp_path: Path, **more: object) -> dict[str, Finding]:
+def findings(tmp_path: Path, **more: object) -> dict[str, ConfigFinding]:
     flags = {"data_dir": tmp_path / "data", "port": 0, "broker_host": "broker.invalid"} | more
     return {finding.check: finding for finding in examine(configuration(**flags))}
 
@@ -124,7 +124,7 @@ def test_a_port_that_is_taken_is_wrong_unless_it_is_ours(tmp_path: Path) -> None
         assert found.ok is False
         assert "--port" in found.words
         with open_stores(configuration(data_dir=tmp_path / "data").settings) as stores:
-            stores.lock.announce(f"http://127.0.0.1:{port}")
+            stores.lock.write_address(f"http://127.0.0.1:{port}")
             ours = findings(tmp_path, port=port)
         assert ours["API"].ok is True
         assert ours["writer"].ok is None

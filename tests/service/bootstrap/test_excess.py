@@ -8,7 +8,7 @@ from service.core.limits import ExcessKind
 from service.core.machine import Machine
 from service.store.excess import NO_MACHINE, note_excess
 from tests.service.conftest import NOW
-from wire.micros import micros
+from wire.micros import to_us
 
 
 def test_a_warning_says_which_machine_has_too_much_of_what(
@@ -16,12 +16,12 @@ def test_a_warning_says_which_machine_has_too_much_of_what(
 ) -> None:
     assert not {"too_many_gaps", "too_many_epochs", "quarantine_full"} & service.health().warnings.keys()
     of_machines = (ExcessKind.GAPS, ExcessKind.EPOCHS, ExcessKind.QUARANTINE)
-    counts: dict[tuple[int, ExcessKind], int] = {(filler.row, kind): 1234 for kind in of_machines}
+    counts: dict[tuple[int, ExcessKind], int] = {(filler.row_id, kind): 1234 for kind in of_machines}
     with stores.database.write() as connection:
-        note_excess(connection, counts, micros(NOW))
-        note_excess(connection, counts, micros(NOW))
+        note_excess(connection, counts, to_us(NOW))
+        note_excess(connection, counts, to_us(NOW))
         counts = {(NO_MACHINE, ExcessKind.QUARANTINE): 5, (NO_MACHINE, ExcessKind.UNENROLLED): 7}
-        note_excess(connection, counts, micros(NOW))
+        note_excess(connection, counts, to_us(NOW))
     warnings = service.health().warnings
     assert "padova/filler-1 (2,468 since 2026-11-16)." in warnings["too_many_gaps"]
     assert "padova/filler-1 (2,468 since 2026-11-16)." in warnings["too_many_epochs"]
@@ -33,6 +33,6 @@ def test_a_warning_says_which_machine_has_too_much_of_what(
 
 def test_a_warning_ends_a_day_after_the_last_excess(service: Service, stores: Stores, filler: Machine) -> None:
     with stores.database.write() as connection:
-        counts = {(filler.row, ExcessKind.GAPS): 1}
-        note_excess(connection, counts, micros(NOW - timedelta(hours=25)))
+        counts = {(filler.row_id, ExcessKind.GAPS): 1}
+        note_excess(connection, counts, to_us(NOW - timedelta(hours=25)))
     assert "too_many_gaps" not in service.health().warnings

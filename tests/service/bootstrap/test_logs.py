@@ -180,5 +180,5 @@ def test_what_a_worker_says_of_a_job_names_the_job_and_its_machine(
     assert worker(says(failed="There is nothing to learn.")).work()
     told = [line for line in lines(spoken) if line["logger"] == "service.worker.worker"]
     assert len(told) == 2
-    number = stores.jobs.newest()[0].number
+    number = stores.jobs.newest()[0].id
     assert {(line["job"], line["machine"]) for line in told} == {(number, "padova/filler-1")}

@@ -18,17 +18,17 @@ from forecasting.forecaster import Forecaster
 from service import __version__
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
-from service.broker.link import Delivery
+from service.broker.link import MqttMessage
 from service.core.machine import Agent, Machine
-from service.core.recording import EventWrite, Quarantined
+from service.core.recording import EventWrite, QuarantineRow
 from service.errors import InputRejected
 from service.store.backup import back_up
-from service.web.observed import Observed
+from service.web.observed import RequestMiddleware
 from tests.conftest import require, wait_until
 from tests.service.broker.test_ingester import RecordingLink
 from tests.service.conftest import EPOCH, NOW, enrolled, heard, raise_alarms
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.moment import isoformat
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -59,7 +59,7 @@ class Scrape:
 @pytest.fixture
 def web(service: Service) -> Iterator[alarmcast.Client]:
     """A client outside the door at which requests are counted."""
-    door = InProcess(Observed(service.app, service.traffic), raise_defects=False)
+    door = InProcess(RequestMiddleware(service.app, service.traffic), raise_defects=False)
     with alarmcast.Client("http://test", key=service.key, transport=door) as client:
         yield client
 
@@ -73,7 +73,7 @@ def test_events_are_told_apart_by_what_became_of_them(service: Service, filler: 
     topics = ["padova/filler-1", "padova/filler-1", "nowhere/stranger"]
     for mid, machine in enumerate(topics, start=1):
         topic = f"alarmcast/v1/{machine}/events"
-        service.ingester.deliver(Delivery(0, mid, 1, topic, body, retained=False))
+        service.ingester.on_message(MqttMessage(0, mid, 1, topic, body, retained=False))
         wait_until(lambda: not service.ingester.waiting[0], "the message is taken")
     wait_until(lambda: service.ingester.counts["unregistered"] == 1, "all is committed")
     service.ingester.stop()
@@ -92,13 +92,13 @@ def test_events_are_told_apart_by_what_became_of_them(service: Service, filler: 
 
 
 def test_agents_machines_and_what_waits_with_them_are_counted(service: Service, stores: Stores) -> None:
-    rows = [enrolled(stores.enrolments, MachineId("padova", f"m{n}")).row for n in range(4)]
+    rows = [enrolled(stores.enrolments, MachineId("padova", f"m{n}")).row_id for n in range(4)]
     agents = {
-        rows[0]: Agent(online=True, heard_at=NOW, version="1", epoch=uuid4(), spooled=3, skew_ms=40),
-        rows[1]: Agent(online=True, heard_at=NOW, version="1", epoch=uuid4(), spooled=90, skew_ms=-700),
-        rows[2]: Agent(online=False, heard_at=NOW, version="1", epoch=uuid4(), spooled=7, skew_ms=None),
+        rows[0]: Agent(online=True, last_seen_at=NOW, version="1", epoch=uuid4(), spooled=3, skew_ms=40),
+        rows[1]: Agent(online=True, last_seen_at=NOW, version="1", epoch=uuid4(), spooled=90, skew_ms=-700),
+        rows[2]: Agent(online=False, last_seen_at=NOW, version="1", epoch=uuid4(), spooled=7, skew_ms=None),
     }
-    stores.events.commit(EventWrite(micros(NOW), told=agents))
+    stores.events.commit(EventWrite(to_us(NOW), agent_states=agents))
     told = Scrape(service)
     presence = [told("agents", presence=word) for word in ("online", "stale", "offline", "never")]
     assert presence == [2, 0, 1, 1]
@@ -117,7 +117,7 @@ def test_forecasts_and_the_model_that_makes_them_are_told(
     assert before("forecast_duration_seconds_count") == 0
     raise_alarms(stores, filler, (NOW - timedelta(days=2), 139), (NOW - timedelta(minutes=9), 26))
     heard(stores, filler)
-    service.newest.of([filler])
+    service.newest.fresh_for([filler])
     told = Scrape(service)
     assert told("forecast_duration_seconds_count") == 1
     assert told("forecasts", status="ok") == 1
@@ -191,8 +191,8 @@ def test_a_defect_is_counted_as_one(service: Service, web: alarmcast.Client) -> 
 def test_no_label_is_a_machine_or_a_code(service: Service, stores: Stores, filler: Machine) -> None:
     raise_alarms(stores, filler, (NOW - timedelta(minutes=9), 137))
     heard(stores, filler)
-    items = [Quarantined(filler.row, "alarmcast/v1/padova/filler-1/events", "bad_event", "d", b"x")]
-    stores.events.commit(EventWrite(micros(NOW), quarantined=items))
+    items = [QuarantineRow(filler.row_id, "alarmcast/v1/padova/filler-1/events", "bad_event", "d", b"x")]
+    stores.events.commit(EventWrite(to_us(NOW), quarantined=items))
     told = Scrape(service)
     names = {label for _, labels in told.samples for label, _ in labels}
     assert not names & {"site", "machine", "code"}

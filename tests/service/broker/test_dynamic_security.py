@@ -6,10 +6,10 @@ import shutil
 import pytest
 
 from service.broker.address import BrokerAddress
-from service.broker.dynamic_security import DynamicSecurity
+from service.broker.dynamic_security import DynamicSecurityClient
 from service.broker.embedded import EmbeddedBroker
 from service.broker.initial import SERVICE
-from service.core.credential import Guard, rights
+from service.core.credential import BrokerAuthState, acls_for
 from service.errors import Unavailable
 from tests.conftest import Mosquitto, free_port, require, wait_until
 from tests.guarded import GuardedMosquitto, trying
@@ -51,7 +51,7 @@ def test_a_machine_may_say_nothing_anywhere_else(guarded: GuardedMosquitto, forb
     with trying(guarded, NAME, "secret") as agent:
         command = json.dumps({"commands": [{"command": "deleteClient", "username": agent_name(CAPPER)}]}).encode()
         assert agent.publish(forbidden, command) == NO
-    assert agent_name(CAPPER) in guarded.security.look().holders
+    assert agent_name(CAPPER) in guarded.security.look().clients
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_what_is_repeated_changes_nothing(guarded: GuardedMosquitto) -> None:
     for _ in range(2):
         guarded.security.admit(FILLER, generation=1, password="secret")  # noqa: S106
     found = guarded.security.look()
-    (holder,) = found.holders.values()
+    (holder,) = found.clients.values()
     assert (holder.client_id, holder.generation, holder.enabled, holder.roles) == (NAME, 1, True, (NAME,))
-    assert found.roles == {NAME: rights(FILLER)}
+    assert found.roles == {NAME: acls_for(FILLER)}
     for _ in range(2):
         guarded.security.remove([NAME])
     found = guarded.security.look()
-    assert (dict(found.holders), dict(found.roles)) == ({}, {})
+    assert (dict(found.clients), dict(found.roles)) == ({}, {})
 
 
 def test_a_new_password_throws_out_who_came_in_with_the_old_one(guarded: GuardedMosquitto) -> None:
@@ -125,7 +125,7 @@ def test_a_new_password_throws_out_who_came_in_with_the_old_one(guarded: Guarded
 
 def test_who_is_held_exists_and_is_kept_out_until_let_in(guarded: GuardedMosquitto) -> None:
     guarded.security.hold(FILLER)
-    (holder,) = guarded.security.look().holders.values()
+    (holder,) = guarded.security.look().clients.values()
     assert (holder.enabled, holder.generation, holder.roles) == (False, None, (NAME,))
     with trying(guarded, NAME, "") as agent:
         assert not agent.is_in
@@ -150,11 +150,11 @@ def test_a_role_that_was_bent_is_straightened(guarded: GuardedMosquitto) -> None
     guarded.security.admit(FILLER, generation=1, password="secret")  # noqa: S106
     guarded.ctl("addRoleACL", NAME, "subscribePattern", "#", "allow")
     guarded.ctl("setClientId", NAME, "another")
-    assert guarded.security.look().roles[NAME] > rights(FILLER)
-    guarded.security.straighten(FILLER)
+    assert guarded.security.look().roles[NAME] > acls_for(FILLER)
+    guarded.security.repair_roles(FILLER)
     found = guarded.security.look()
-    assert found.roles[NAME] == rights(FILLER)
-    assert found.holders[NAME].client_id == NAME
+    assert found.roles[NAME] == acls_for(FILLER)
+    assert found.clients[NAME].client_id == NAME
     with trying(guarded, NAME, "secret") as agent:
         assert agent.subscribe("#") == NO
 
@@ -163,9 +163,9 @@ def test_many_machines_come_and_go_and_the_broker_lives(guarded: GuardedMosquitt
     many = [MachineId("plant", f"m{number}") for number in range(120)]
     for machine in many:
         guarded.security.hold(machine)
-    assert len(guarded.security.look().holders) == len(guarded.security.look().roles) == 120
+    assert len(guarded.security.look().clients) == len(guarded.security.look().roles) == 120
     guarded.security.remove([agent_name(machine) for machine in many])
-    assert guarded.security.look().holders == {}
+    assert guarded.security.look().clients == {}
     assert guarded.process
     assert guarded.process.poll() is None
 
@@ -178,24 +178,27 @@ def test_what_broker_init_writes_is_read_by_mosquittos_own_tool(guarded: Guarded
 
 
 def test_a_guarded_broker_is_told_from_one_that_is_not(guarded: GuardedMosquitto, mosquitto: Mosquitto) -> None:
-    assert guarded.security.guard() == (Guard.ON, None)
+    assert guarded.security.guard() == (BrokerAuthState.ON, None)
     open_one = BrokerAddress("127.0.0.1", mosquitto.port)
-    guard, why_not = DynamicSecurity(open_one, client_id="test", answer_seconds=60).guard()
-    assert (guard, why_not) == (Guard.OFF, "the broker has no dynamic-security plugin, or keeps it from us")
+    guard, why_not = DynamicSecurityClient(open_one, client_id="test", answer_seconds=60).guard()
+    assert (guard, why_not) == (
+        BrokerAuthState.OFF,
+        "the broker has no dynamic-security plugin, or keeps it from us",
+    )
 
 
 def test_the_embedded_broker_is_not_guarded() -> None:
     broker = EmbeddedBroker(port := free_port())
     broker.start()
     address = BrokerAddress("127.0.0.1", port, protocol=4)  # type: ignore[arg-type]
-    assert DynamicSecurity(address, client_id="test", answer_seconds=60).guard()[0] is Guard.OFF
+    assert DynamicSecurityClient(address, client_id="test", answer_seconds=60).guard()[0] is BrokerAuthState.OFF
     broker.stop()
 
 
 def test_without_the_right_to_manage_it_the_broker_is_not_ours_to_guard(guarded: GuardedMosquitto) -> None:
     guarded.security.admit(FILLER, generation=1, password="secret")  # noqa: S106
     address = BrokerAddress("127.0.0.1", guarded.port, username=NAME, password="secret")  # noqa: S106
-    talk = DynamicSecurity(address, client_id="x")
+    talk = DynamicSecurityClient(address, client_id="x")
     with pytest.raises(Unavailable, match="refuses us"):  # another client id than the machine's
         talk.guard()
 

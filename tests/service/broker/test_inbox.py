@@ -6,14 +6,14 @@ from threading import Thread
 import pytest
 
 from service.broker.inbox import BatchLimits, Inbox, InboxLimits, events_in
-from service.broker.link import Delivery
+from service.broker.link import MqttMessage
 
 ALL = BatchLimits(events=1_000_000, seconds=5)
 
 
-def message(machine: str, mid: int, *, events: int = 1, channel: str = "events") -> Delivery:
+def message(machine: str, mid: int, *, events: int = 1, channel: str = "events") -> MqttMessage:
     body = b'{"events":[' + b",".join(b'{"seq":1}' for _ in range(events)) + b"]}"
-    return Delivery(0, mid, 1, f"alarmcast/v1/padova/{machine}/{channel}", body, retained=False)
+    return MqttMessage(0, mid, 1, f"alarmcast/v1/padova/{machine}/{channel}", body, retained=False)
 
 
 def test_machines_take_turns_and_each_keeps_its_order() -> None:
@@ -49,14 +49,14 @@ def test_an_empty_inbox_is_waited_for_and_then_given_up() -> None:
 
 
 def test_one_machine_alone_may_fill_the_inbox_and_no_more() -> None:
-    inbox = Inbox(InboxLimits(messages=100, patience=0))
+    inbox = Inbox(InboxLimits(messages=100, timeout_s=0))
     taken = [inbox.put(message("only", mid)) for mid in range(150)]
     assert taken == [True] * 100 + [False] * 50
     assert inbox.rejected["alarmcast/v1/padova/only"] == 50
 
 
 def test_a_flood_leaves_room_for_machines_that_have_spoken() -> None:
-    inbox = Inbox(InboxLimits(messages=100, patience=0))
+    inbox = Inbox(InboxLimits(messages=100, timeout_s=0))
     inbox.put(message("calm", 0))
     flood = [inbox.put(message("flood", mid)) for mid in range(500)]
     assert sum(flood) == 75 - 1, "three quarters are the flood's, the rest is for others"
@@ -64,7 +64,7 @@ def test_a_flood_leaves_room_for_machines_that_have_spoken() -> None:
 
 
 def test_the_first_message_of_a_machine_finds_room_in_a_full_inbox() -> None:
-    inbox = Inbox(InboxLimits(messages=10, patience=0))
+    inbox = Inbox(InboxLimits(messages=10, timeout_s=0))
     for mid in range(20):
         inbox.put(message("only", mid))
     assert inbox.put(message("other", 1))
@@ -72,7 +72,7 @@ def test_the_first_message_of_a_machine_finds_room_in_a_full_inbox() -> None:
 
 
 def test_the_inbox_is_bounded_in_bytes_too() -> None:
-    inbox = Inbox(InboxLimits(messages=1000, size=10_000, patience=0))
+    inbox = Inbox(InboxLimits(messages=1000, size=10_000, timeout_s=0))
     for mid in range(1000):
         inbox.put(message("a", mid, events=100))
     held = sum(len(delivery.payload) for delivery in inbox.take(ALL, timeout=1))
@@ -85,8 +85,8 @@ def test_events_are_counted_without_being_read(events: int, counted: int) -> Non
 
 
 def test_while_the_store_takes_messages_a_full_inbox_lets_the_broker_wait() -> None:
-    inbox = Inbox(InboxLimits(messages=10, patience=60))
-    taken: list[Delivery] = []
+    inbox = Inbox(InboxLimits(messages=10, timeout_s=60))
+    taken: list[MqttMessage] = []
     filler = Thread(target=lambda: [inbox.put(message("only", mid)) for mid in range(100)])
     filler.start()
     while len(taken) < 100:
@@ -97,7 +97,7 @@ def test_while_the_store_takes_messages_a_full_inbox_lets_the_broker_wait() -> N
 
 
 def test_a_closed_inbox_lets_nobody_wait_and_acks_nothing() -> None:
-    inbox = Inbox(InboxLimits(messages=1, patience=3600))
+    inbox = Inbox(InboxLimits(messages=1, timeout_s=3600))
     inbox.put(message("a", 1))
     waiting = Thread(target=inbox.put, args=(message("a", 2),))
     waiting.start()

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from service.bootstrap.stores import Stores
 from service.broker.inbox import BatchLimits
 from service.broker.ingester import Ingester
-from service.broker.link import Delivery
+from service.broker.link import MqttMessage
 from service.core.machine import Machine
 from service.core.recording import EventWrite, WriteResult
 from service.errors import Unavailable
@@ -42,7 +42,7 @@ class RecordingLink:
         self.published.append(topic)
         self.payloads.append(payload)
 
-    def ack(self, delivery: Delivery) -> None:
+    def ack(self, delivery: MqttMessage) -> None:
         self.acked.append(delivery.mid)
 
 
@@ -77,14 +77,14 @@ def touched(_machines: Iterable[MachineId]) -> None:
     """Nobody waits for forecasts here."""
 
 
-def event(mid: int, code: int) -> Delivery:
+def event(mid: int, code: int) -> MqttMessage:
     at = isoformat(NOW)
     body = f'{{"epoch":"{EPOCH}","events":[{{"seq":{mid},"code":{code},"at":"{at}"}}]}}'
-    return Delivery(0, mid, 1, TOPIC, body.encode(), retained=False)
+    return MqttMessage(0, mid, 1, TOPIC, body.encode(), retained=False)
 
 
 def ingest(
-    stores: Stores, registry: MachineCache, recorder: BreakingStore, *deliveries: Delivery
+    stores: Stores, registry: MachineCache, recorder: BreakingStore, *deliveries: MqttMessage
 ) -> RecordingLink:
     ingester = Ingester(
         registry=registry,
@@ -96,7 +96,7 @@ def ingest(
     )
     link = RecordingLink()
     for delivery in deliveries:
-        ingester.deliver(delivery)
+        ingester.on_message(delivery)
     ingester.start(link)  # type: ignore[arg-type]
     wait_until(lambda: len(link.acked) == len(deliveries), "every message is acked to the broker")
     ingester.stop()
@@ -107,9 +107,9 @@ def ingest(
 
 @pytest.mark.usefixtures("filler")
 def test_only_what_was_raised_since_the_agent_is_connected_counts_as_lag(stores: Stores) -> None:
-    def told(mid: int, age: timedelta) -> Delivery:
+    def told(mid: int, age: timedelta) -> MqttMessage:
         body = f'{{"epoch":"{EPOCH}","events":[{{"seq":{mid},"code":5,"at":"{isoformat(NOW - age)}"}}]}}'
-        return Delivery(0, mid, 1, TOPIC, body.encode(), retained=False)
+        return MqttMessage(0, mid, 1, TOPIC, body.encode(), retained=False)
 
     state = AgentState(
         online=True, agent="1", epoch=EPOCH, spooled=2, at=NOW, connected_at=NOW - timedelta(minutes=30)
@@ -129,11 +129,11 @@ def test_only_what_was_raised_since_the_agent_is_connected_counts_as_lag(stores:
         deliveries = [told(seq, age) for seq, age in zip(seqs, minutes, strict=True)]
         if first:
             deliveries.insert(
-                0, Delivery(0, 1, 1, TOPIC.replace("events", "state"), encode(first), retained=False)
+                0, MqttMessage(0, 1, 1, TOPIC.replace("events", "state"), encode(first), retained=False)
             )
         link = RecordingLink()
         for delivery in deliveries:
-            ingester.deliver(delivery)
+            ingester.on_message(delivery)
         ingester.start(link)  # type: ignore[arg-type]
         wait_until(lambda link=link, sent=deliveries: len(link.acked) == len(sent), "all is committed")  # type: ignore[misc]
         ingester.stop()
@@ -165,7 +165,7 @@ def test_a_store_that_is_away_is_waited_for(stores: Stores, filler: Machine) -> 
 def test_not_knowing_who_is_registered_is_waited_out_too(stores: Stores, filler: Machine) -> None:
     ingest(stores, AwayAtFirst(stores.machines), BreakingStore(stores), event(1, 5), event(2, 6))
     assert stores.events.first_at(filler) == NOW
-    assert stores.machines.knocks() == []
+    assert stores.machines.unregistered() == []
 
 
 @pytest.mark.usefixtures("filler")
@@ -173,7 +173,7 @@ def test_acks_of_scattered_numbers_are_split_below_the_limit_of_a_message(stores
     top, at = 2**63 - 1, isoformat(NOW)
     numbers = [[top - 2 * (500 * part + event) for event in range(500)] for part in range(4)]
     messages = [
-        Delivery(0, mid, 1, TOPIC, json.dumps({"epoch": str(EPOCH), "events": events}).encode(), retained=False)
+        MqttMessage(0, mid, 1, TOPIC, json.dumps({"epoch": str(EPOCH), "events": events}).encode(), retained=False)
         for mid, events in enumerate(
             ([{"seq": seq, "code": 1, "at": at} for seq in part] for part in numbers), start=1
         )

@@ -9,8 +9,8 @@ import pytest
 from paho.mqtt.enums import MQTTProtocolVersion
 
 from service.broker.address import BrokerAddress
-from service.broker.link import Delivery, Link, SubscriptionMode
-from service.broker.probe import refusal
+from service.broker.link import MqttClient, MqttMessage, SubscriptionMode
+from service.broker.probe import connection_error
 from service.broker.watch import BrokerStats
 from tests.conftest import Mosquitto, wait_until
 
@@ -25,7 +25,7 @@ class Listener:
     ) -> None:
         self.heard: list[str] = []
         self.watch = BrokerStats(queue_alarm=1)
-        self.link = Link(
+        self.link = MqttClient(
             BrokerAddress("127.0.0.1", broker.port, protocol=protocol),
             client_id=name,
             receive_maximum=10,
@@ -34,7 +34,7 @@ class Listener:
             hearing=hearing,
         )
 
-    def _take(self, delivery: Delivery) -> bool:
+    def _take(self, delivery: MqttMessage) -> bool:
         self.heard.append(delivery.topic)
         return False
 
@@ -62,21 +62,21 @@ def test_by_mqtt_3_whoever_has_the_turn_hears_everything_and_the_others_wait(mos
     with listening(mosquitto, SubscriptionMode.LEADER_ONLY, MQTTProtocolVersion.MQTTv311) as both:
         first, second = both
         first.link.publish(STATE, b"{}", retain=True)
-        first.link.hear_for_all(True)  # noqa: FBT003 - it is all that is said
+        first.link.set_leader(True)
         wait_until(lambda: count(both, STATE) == [1, 0], "the first hears what the broker has kept")
         second.link.publish(EVENTS, b"1")
         wait_until(lambda: count(both, EVENTS) == [1, 0], "the first hears an event")
-        first.link.hear_for_all(False)  # noqa: FBT003
-        second.link.hear_for_all(True)  # noqa: FBT003
+        first.link.set_leader(False)
+        second.link.set_leader(True)
         wait_until(lambda: count(both, STATE) == [1, 1], "the second hears what the broker has kept")
         second.link.publish(EVENTS, b"2")
         wait_until(lambda: count(both, EVENTS) == [1, 1], "the second hears an event")
-        assert [one.link.connections for one in both] == [1, 1], "nobody was driven out"
+        assert [one.link.connect_count for one in both] == [1, 1], "nobody was driven out"
 
 
 def test_what_was_heard_in_turn_is_heard_again_after_the_broker_was_away(mosquitto: Mosquitto) -> None:
     with listening(mosquitto, SubscriptionMode.LEADER_ONLY, MQTTProtocolVersion.MQTTv311) as both:
-        both[0].link.hear_for_all(True)  # noqa: FBT003
+        both[0].link.set_leader(True)
         mosquitto.kill()
         wait_until(lambda: not any(one.link.connected for one in both), "both have lost it")
         mosquitto.start()
@@ -89,7 +89,7 @@ def test_what_was_heard_in_turn_is_heard_again_after_the_broker_was_away(mosquit
 def test_by_mqtt_5_events_are_shared_out_and_states_are_heard_in_turn(mosquitto: Mosquitto, topic: str) -> None:
     with listening(mosquitto, SubscriptionMode.SHARED, MQTTProtocolVersion.MQTTv5) as both:
         both[0].link.publish(STATE, b"{}", retain=True)
-        both[1].link.hear_for_all(True)  # noqa: FBT003
+        both[1].link.set_leader(True)
         wait_until(lambda: count(both, STATE) == [0, 1], "the broker has taken the second one's subscription")
         before = sum(count(both, topic))
         for number in range(6):
@@ -107,11 +107,11 @@ def test_a_message_above_the_brokers_limit_is_refused_and_counted_and_the_connec
     mosquitto.kill()
     mosquitto.extra += extra
     mosquitto.start()
-    with listening(mosquitto, SubscriptionMode.ALL, MQTTProtocolVersion.MQTTv5) as (first, second):
+    with listening(mosquitto, SubscriptionMode.EXCLUSIVE, MQTTProtocolVersion.MQTTv5) as (first, second):
         first.link.publish(EVENTS, b"x" * size)
         first.link.publish(STATE, b"1")
         wait_until(lambda: count([second], STATE) == [1], "what is sent after it arrives")
-        assert (count([second], EVENTS), first.link.connections) == ([0], 1)
+        assert (count([second], EVENTS), first.link.connect_count) == ([0], 1)
         assert first.watch.counts["oversize_publishes"] == 1
         assert EVENTS in first.watch.warnings()["oversize_publish"]
 
@@ -122,7 +122,7 @@ def test_the_broker_is_reached_again_with_more_files_open_than_select_can_watch(
     try:
         with (
             ExitStack() as files,
-            listening(mosquitto, SubscriptionMode.ALL, MQTTProtocolVersion.MQTTv5) as (first, second),
+            listening(mosquitto, SubscriptionMode.EXCLUSIVE, MQTTProtocolVersion.MQTTv5) as (first, second),
         ):
             mosquitto.kill()
             wait_until(lambda: not (first.link.connected or second.link.connected), "both have lost it")
@@ -132,6 +132,6 @@ def test_the_broker_is_reached_again_with_more_files_open_than_select_can_watch(
             wait_until(lambda: first.link.connected and second.link.connected, "both are back")
             first.link.publish(EVENTS, b"1")
             wait_until(lambda: count([first, second], EVENTS) == [1, 1], "both hear an event")
-            assert refusal(BrokerAddress("127.0.0.1", mosquitto.port), client_id="x", seconds=20) is None
+            assert connection_error(BrokerAddress("127.0.0.1", mosquitto.port), client_id="x", seconds=20) is None
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)

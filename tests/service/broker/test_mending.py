@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from service.broker.mending import mend
-from service.core.credential import Guard
+from service.broker.mending import repair
+from service.core.credential import BrokerAuthState
 from service.core.machine import Machine
 from service.errors import Conflict, InputRejected, Unavailable
 from service.flows.credentials import CredentialService
@@ -36,11 +36,11 @@ def test_a_broker_with_a_damaged_memory_lets_the_service_in_again_which_says_whi
     with pytest.raises(Unavailable, match="refuses us: Not authorized"):
         desk.reconcile()
     guarded.kill()
-    aside = mend(guarded.folder, at=AT)
+    aside = repair(guarded.folder, at=AT)
     assert aside
     assert (aside.read_bytes(), aside.parent) == (b"", guarded.memory.parent)
     guarded.start()
-    assert guarded.security.guard() == (Guard.ON, None)
+    assert guarded.security.guard() == (BrokerAuthState.ON, None)
     assert "admin" in guarded.ctl("listClients")
     found = desk.reconcile()
     assert found
@@ -57,9 +57,9 @@ def test_every_damaged_memory_is_kept_and_nothing_else_is_touched(guarded: Guard
     del others[guarded.memory]
     kept = []
     for day in range(2):
-        kept.append(mend(guarded.folder, at=AT + timedelta(days=day)))
+        kept.append(repair(guarded.folder, at=AT + timedelta(days=day)))
         guarded.memory.write_bytes(left)
-    mend(guarded.folder, at=AT + timedelta(days=2))
+    repair(guarded.folder, at=AT + timedelta(days=2))
     assert len(set(kept)) == 2
     assert [file.read_bytes() for file in kept if file] == [left, left]
     assert {file: file.read_bytes() for file in others} == others
@@ -71,15 +71,15 @@ def test_every_damaged_memory_is_kept_and_nothing_else_is_touched(guarded: Guard
 def test_a_memory_that_is_gone_is_made_anew(guarded: GuardedMosquitto) -> None:
     guarded.kill()
     guarded.memory.unlink()
-    assert mend(guarded.folder, at=AT) is None
+    assert repair(guarded.folder, at=AT) is None
     guarded.start()
-    wait_until(lambda: guarded.security.guard()[0] is Guard.ON, "the service comes in")
+    wait_until(lambda: guarded.security.guard()[0] is BrokerAuthState.ON, "the service comes in")
 
 
 def test_a_memory_that_is_whole_is_left_alone(guarded: GuardedMosquitto) -> None:
     before = guarded.memory.read_bytes()
     with pytest.raises(Conflict, match="would lock every machine out"):
-        mend(guarded.folder, at=AT)
+        repair(guarded.folder, at=AT)
     assert guarded.memory.read_bytes() == before
 
 
@@ -89,15 +89,15 @@ def test_the_services_password_must_be_there_and_the_admins_need_not(guarded: Gu
     kept = password.read_text()
     password.unlink()
     with pytest.raises(InputRejected, match="ALARMCAST_BROKER_PASSWORD"):
-        mend(guarded.folder, at=AT)
+        repair(guarded.folder, at=AT)
     assert guarded.memory.read_bytes() == b""
     password.write_text(kept)
     (guarded.folder / "admin-password").unlink()  # kept in a safe place, as broker-init says
-    mend(guarded.folder, at=AT)
+    repair(guarded.folder, at=AT)
     guarded.start()
     assert "admin" in guarded.ctl("listClients")
 
 
 def test_a_folder_that_broker_init_has_not_made_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputRejected, match="broker-init"):
-        mend(tmp_path, at=AT)
+        repair(tmp_path, at=AT)

@@ -10,20 +10,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from forecasting.series import AlarmSeries
-from service.core.alarm_figures import Observed, Tally, count_by_code, tallies
-from service.core.alarm_rate import alarms_a_day, band
+from service.core.alarm_figures import AlarmCounts, MachineAlarms, count_by_code, count_by_slice
+from service.core.alarm_rate import alarms_per_day, band
 from service.core.chatter import bursts, chattering
 from service.core.flood import Flood, floods
-from service.core.left_out import ExcludedSpan, without
+from service.core.left_out import ExcludedSpan, exclude
 from service.core.plant_time import TimeBins
 from service.core.standing import StandingAlarm, standing
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.words import RateBand
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
-START = micros(datetime(2026, 11, 16, tzinfo=UTC))
+START = to_us(datetime(2026, 11, 16, tzinfo=UTC))
 FILLER = MachineId("padova", "filler-1")
 HALF_MINUTE = 30 * SECOND
 Alarm = tuple[int, int]
@@ -188,9 +188,9 @@ def test_the_bands_are_those_of_the_standard(rate: float, expected: RateBand) ->
 
 
 def test_a_rate_is_over_the_time_watched_and_too_little_of_it_gives_none() -> None:
-    assert alarms_a_day(50, 8 * 60 * MINUTE) == 150
-    assert alarms_a_day(1, 30 * MINUTE) == 48
-    assert alarms_a_day(1, 30 * MINUTE - 1) is None
+    assert alarms_per_day(50, 8 * 60 * MINUTE) == 150
+    assert alarms_per_day(1, 30 * MINUTE) == 48
+    assert alarms_per_day(1, 30 * MINUTE - 1) is None
 
 
 SLICES = TimeBins(
@@ -202,12 +202,12 @@ SLICES = TimeBins(
 
 @given(spaced(HALF_MINUTE, 4))
 def test_tallies_count_each_group_as_if_it_were_looked_at_alone(alarms: list[Alarm]) -> None:
-    seen = Observed(series(*alarms))
+    seen = MachineAlarms(series(*alarms))
     watched = (START + 2 * MINUTE, START + 25 * MINUTE)
-    found = dict(tallies(seen, SLICES, watched))
+    found = dict(count_by_slice(seen, SLICES, watched))
     assert found.keys() == {2, 4}
     for group, tally in found.items():
-        own = SLICES.of(group)
+        own = SLICES.for_group(group)
         spans = list(zip(own.starts.tolist(), own.ends.tolist(), strict=True))
         chosen = [place for place, (at, _) in enumerate(alarms) if any(start <= at < end for start, end in spans)]
         wet = [
@@ -220,10 +220,10 @@ def test_tallies_count_each_group_as_if_it_were_looked_at_alone(alarms: list[Ala
             for flood in seen.floods
             if any(flood.start_us < end and flood.end_us > start for start, end in spans)
         ]
-        assert tally == Tally(
+        assert tally == AlarmCounts(
             alarms=len(chosen),
             machines=int(bool(chosen)),
-            watched_us=sum(min(end, watched[1]) - max(start, watched[0]) for start, end in spans),
+            monitored_us=sum(min(end, watched[1]) - max(start, watched[0]) for start, end in spans),
             peak=max(
                 (
                     sum(1 for other, _ in alarms if alarms[place][0] - 10 * MINUTE < other <= alarms[place][0])
@@ -243,46 +243,46 @@ def test_tallies_count_each_group_as_if_it_were_looked_at_alone(alarms: list[Ala
 
 @given(spaced(HALF_MINUTE, 4))
 def test_codes_add_up_to_the_total_and_have_peaks_of_their_own(alarms: list[Alarm]) -> None:
-    seen = Observed(series(*alarms))
-    (total,) = [tally for _, tally in tallies(seen, SLICES.together(), (START, START + MINUTE))]
+    seen = MachineAlarms(series(*alarms))
+    (total,) = [tally for _, tally in count_by_slice(seen, SLICES.ungrouped(), (START, START + MINUTE))]
     codes = dict(count_by_code(seen, SLICES))
     for name in ("alarms", "in_floods", "chattering"):
         assert sum(getattr(tally, name) for tally in codes.values()) == getattr(total, name)
     for code, tally in codes.items():
         own = series(*((at, same) for at, same in alarms if same == code))
-        (alone,) = [one for _, one in tallies(Observed(own), SLICES.together(), (0, 0))]
+        (alone,) = [one for _, one in count_by_slice(MachineAlarms(own), SLICES.ungrouped(), (0, 0))]
         assert (tally.peak, tally.floods, tally.band) == (alone.peak, None, None)
 
 
 def test_a_standing_alarm_counts_in_each_group_in_which_it_was_raised_and_once_in_the_total() -> None:
     hour = 60 * MINUTE
-    seen = Observed(series(*((START + n * hour, 7) for n in range(30))))
+    seen = MachineAlarms(series(*((START + n * hour, 7) for n in range(30))))
     halves = TimeBins(
         np.array([START - hour, START + 10 * hour, START + 40 * hour]),
         np.array([START + 10 * hour, START + 40 * hour, START + 41 * hour]),
         np.array([0, 1, 2]),
     )
-    found = dict(tallies(seen, halves, (START, START + 40 * hour)))
+    found = dict(count_by_slice(seen, halves, (START, START + 40 * hour)))
     assert [found[group].standing for group in (0, 1, 2)] == [1, 1, 0]
-    assert [tally.standing for _, tally in tallies(seen, halves.together(), (0, 0))] == [1]
+    assert [tally.standing for _, tally in count_by_slice(seen, halves.ungrouped(), (0, 0))] == [1]
     assert dict(count_by_code(seen, halves))[7].standing == 1
 
 
 def test_tallies_add_up_over_machines_and_the_peak_is_the_highest() -> None:
     day = timedelta(days=1) // timedelta(microseconds=1)
-    one = Tally(300, 1, day, 12, 2, day // 4, 30, 6, 1)
-    both = one + Tally(0, 0, day, 3, 0, 0, 0, 0, 0)
-    assert (both.alarms_a_day, both.band, both.flood_share, both.peak) == (150, RateBand.ACCEPTABLE, 0.125, 12)
-    assert (one.alarms_a_day, one.band, one.flood_share) == (300, RateBand.EXCESSIVE, 0.25)
-    assert (Tally().alarms_a_day, Tally().band, Tally().flood_share) == (None, None, None)
+    one = AlarmCounts(300, 1, day, 12, 2, day // 4, 30, 6, 1)
+    both = one + AlarmCounts(0, 0, day, 3, 0, 0, 0, 0, 0)
+    assert (both.alarms_per_day, both.band, both.flood_share, both.peak) == (150, RateBand.ACCEPTABLE, 0.125, 12)
+    assert (one.alarms_per_day, one.band, one.flood_share) == (300, RateBand.EXCESSIVE, 0.25)
+    assert (AlarmCounts().alarms_per_day, AlarmCounts().band, AlarmCounts().flood_share) == (None, None, None)
 
 
 def test_what_is_shelved_is_left_out_only_of_its_machine_its_code_and_its_time() -> None:
     whole = series((START, 1), (START, 2), (START + MINUTE, 1), (START + 2 * MINUTE, 1))
     shelved = ExcludedSpan(FILLER, 1, START, START + 2 * MINUTE)
-    kept = without(whole, FILLER, [shelved])
+    kept = exclude(whole, FILLER, [shelved])
     assert list(zip(kept.times.tolist(), kept.codes.tolist(), strict=True)) == [
         (START, 2),
         (START + 2 * MINUTE, 1),
     ]
-    assert without(whole, MachineId("padova", "filler-2"), [shelved]) is whole
+    assert exclude(whole, MachineId("padova", "filler-2"), [shelved]) is whole

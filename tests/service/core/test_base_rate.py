@@ -8,7 +8,7 @@ import pytest
 from forecasting.series import AlarmSeries
 from forecasting.window import grid
 from service.core.base_rate import LOOKBACK, base_rates
-from wire.micros import micros
+from wire.micros import to_us
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -31,17 +31,15 @@ def test_every_moment_gets_the_rate_of_the_horizons_that_had_closed_by_then(firs
     first = AT - timedelta(days=first_days_ago)
     minutes = rng.integers(0, int(first_days_ago * 1440) + 1440, size=60)
     alarms = [(first + timedelta(minutes=int(m)), int(rng.choice([26, 137, 139]))) for m in minutes]
-    series = AlarmSeries.of([(first, 137), *alarms])
+    series = AlarmSeries.from_alarms([(first, 137), *alarms])
     moments = [AT - 20 * HOUR, AT - timedelta(minutes=45), AT, AT + 13 * HOUR]
-    at = np.array([micros(one) for one in moments])
+    at = np.array([to_us(one) for one in moments])
     horizon = HORIZON // timedelta(microseconds=1)
-    rates = base_rates(series, micros(first), at, horizon, np.array(CODES))
+    rates = base_rates(series, to_us(first), at, horizon, np.array(CODES))
     expected = [by_hand(series, first, one) for one in moments]
     assert np.allclose(rates, expected, equal_nan=True)
 
 
 def test_after_ninety_silent_days_there_is_no_rate() -> None:
-    series = AlarmSeries.of([(AT - timedelta(days=91), 139)])
-    assert np.isnan(
-        base_rates(series, micros(AT) - 91 * 86_400_000_000, np.array([micros(AT)]), 1, np.array([139]))
-    )
+    series = AlarmSeries.from_alarms([(AT - timedelta(days=91), 139)])
+    assert np.isnan(base_rates(series, to_us(AT) - 91 * 86_400_000_000, np.array([to_us(AT)]), 1, np.array([139])))

@@ -11,7 +11,7 @@ LIMITS = CodeLimits(per_machine=4, days=3)
 
 def series(days_of: dict[int, int], *, times_a_day: int = 1) -> AlarmSeries:
     """Return alarms of each code on so many days."""
-    return AlarmSeries.of(
+    return AlarmSeries.from_alarms(
         (START + timedelta(days=day, minutes=minute), code)
         for code, days in days_of.items()
         for day in range(days)

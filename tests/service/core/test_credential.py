@@ -12,9 +12,9 @@ from service.core.credential import (
     BrokerClient,
     Credential,
     Ownership,
-    differences,
+    acls_for,
+    diff,
     ownership,
-    rights,
 )
 from service.core.edge_toml import AgentAccess, edge_toml, source_lines, with_source
 from wire.identity import MachineId
@@ -29,14 +29,14 @@ HOLDER = BrokerClient(NAME, NAME, 2, enabled=True, roles=(NAME,))
 
 
 def compared(issued: Credential | None, holder: BrokerClient | None, *, role: bool = True) -> AclDiff:
-    found = BrokerAclSnapshot({holder.name: holder} if holder else {}, {NAME: rights(FILLER)} if role else {})
-    return differences([issued] if issued else [], found)
+    found = BrokerAclSnapshot({holder.name: holder} if holder else {}, {NAME: acls_for(FILLER)} if role else {})
+    return diff([issued] if issued else [], found)
 
 
 def test_where_both_agree_nothing_is_done() -> None:
     told = compared(ISSUED, HOLDER)
     assert told.is_empty
-    assert told.well == [FILLER]
+    assert told.matching == [FILLER]
     assert told.locked_out == []
 
 
@@ -51,13 +51,13 @@ def test_a_broker_from_before_the_rotation_takes_an_old_password_and_keeps_the_m
 ) -> None:
     told = compared(ISSUED, replace(HOLDER, generation=generation))
     assert told.outdated == told.locked_out == [FILLER]
-    assert told.well == []
+    assert told.matching == []
 
 
 def test_a_database_from_before_the_rotation_believes_the_broker() -> None:
     told = compared(ISSUED, replace(HOLDER, generation=5))
     assert told.newer == {FILLER: 5}
-    assert told.well == [FILLER]
+    assert told.matching == [FILLER]
     assert told.locked_out == []
 
 
@@ -70,22 +70,22 @@ def test_whom_the_broker_keeps_out_stays_out() -> None:
 @pytest.mark.parametrize("enabled", [True, False])
 def test_who_was_revoked_is_removed(enabled: bool) -> None:  # noqa: FBT001
     told = compared(replace(ISSUED, revoked_at=AT), replace(HOLDER, enabled=enabled))
-    assert told.withdrawn == told.stray_roles == [NAME]
-    assert (told.strangers, told.locked_out) == ([], [])
+    assert told.withdrawn == told.orphan_roles == [NAME]
+    assert (told.unknown_clients, told.locked_out) == ([], [])
 
 
 def test_who_is_in_no_database_is_disabled_and_not_removed() -> None:
     told = compared(None, HOLDER)
-    assert told.strangers == [NAME]
-    assert told.withdrawn == told.stray_roles == []
+    assert told.unknown_clients == [NAME]
+    assert told.withdrawn == told.orphan_roles == []
     assert compared(None, replace(HOLDER, enabled=False)).is_empty
-    assert compared(None, None).stray_roles == [NAME]
+    assert compared(None, None).orphan_roles == [NAME]
 
 
 def test_who_was_disabled_as_unknown_is_let_back_in_with_its_own_password_and_with_no_older_one() -> None:
     aside = replace(HOLDER, enabled=False, set_aside=True)
     told = compared(ISSUED, aside)
-    assert (told.returned, told.well, told.locked_out) == ({FILLER: 2}, [FILLER], [])
+    assert (told.returned, told.matching, told.locked_out) == ({FILLER: 2}, [FILLER], [])
     assert compared(ISSUED, replace(aside, generation=1)).locked_out == [FILLER]
     assert compared(replace(ISSUED, revoked_at=AT), aside).withdrawn == [NAME]
 
@@ -120,12 +120,12 @@ def test_a_broker_is_an_installations_own_only_if_nothing_speaks_against_it(
     "bent", [replace(HOLDER, client_id=None), replace(HOLDER, roles=()), replace(HOLDER, roles=(NAME, "admin"))]
 )
 def test_who_has_another_role_or_client_id_is_straightened(bent: BrokerClient) -> None:
-    assert compared(ISSUED, bent).bent == [FILLER]
+    assert compared(ISSUED, bent).misconfigured == [FILLER]
 
 
 def test_a_role_that_allows_more_is_straightened() -> None:
-    more = BrokerAclSnapshot({NAME: HOLDER}, {NAME: rights(FILLER) | rights(MachineId("padova", "capper-2"))})
-    assert differences([ISSUED], more).wrong_roles == [FILLER]
+    more = BrokerAclSnapshot({NAME: HOLDER}, {NAME: acls_for(FILLER) | acls_for(MachineId("padova", "capper-2"))})
+    assert diff([ISSUED], more).wrong_roles == [FILLER]
     assert compared(ISSUED, HOLDER, role=False).wrong_roles == [FILLER]
 
 
@@ -137,7 +137,7 @@ def test_a_credential_is_revoked_before_it_is_locked_out_before_it_is_active() -
 
 
 def test_no_two_machines_have_a_right_in_common() -> None:
-    assert not rights(FILLER) & rights(MachineId("padova", "filler-2"))
+    assert not acls_for(FILLER) & acls_for(MachineId("padova", "filler-2"))
 
 
 def test_what_is_written_into_an_edge_toml_stays_inside_its_quotes() -> None:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from forecasting.features import alarm_counts
 from forecasting.history import HistorySpec
-from forecasting.series import AlarmSeries, micros, moment
-from forecasting.tracks import Fleet
+from forecasting.series import AlarmSeries, from_us, to_us
+from forecasting.tracks import FleetSeries
 from forecasting.vocabulary import Columns
-from forecasting.window import WindowSpec, coverage, evidence, grid, outcome
+from forecasting.window import WindowSpec, coverage, grid, input_window, label_window
 from service.core.code_limits import OTHER
 from service.core.dataset import covered_moments, split, windows
 
@@ -28,26 +28,26 @@ ALARMS = st.lists(
 def multi_hot(happened: AlarmSeries, columns: Columns) -> NDArray[np.bool_]:
     """Return which target codes are among these alarms; codes that are no targets leave no trace."""
     held = np.zeros(columns.size + 1, dtype=np.bool_)
-    held[columns.of(happened.codes)] = True
+    held[columns.index(happened.codes)] = True
     return held[:-1]
 
 
 def hours(*values: float) -> NDArray[np.int64]:
-    return np.array([micros(START + timedelta(hours=value)) for value in values], dtype=np.int64)
+    return np.array([to_us(START + timedelta(hours=value)) for value in values], dtype=np.int64)
 
 
 @settings(max_examples=200, deadline=None)
 @given(alarms=ALARMS, targets=st.lists(st.integers(1, 7), unique=True, max_size=4))
 def test_windows_hold_what_serving_would_see(alarms: list[tuple[datetime, int]], targets: list[int]) -> None:
-    series = AlarmSeries.of(alarms)
+    series = AlarmSeries.from_alarms(alarms)
     at = hours(6, 7.5, 13, 30)
     cut = windows(series, at, SPEC, since=START)
     inputs, outputs = Columns((2, 1, 9)), Columns(tuple(targets))
-    for row, asked in enumerate(map(moment, at)):
-        seen = evidence(series, asked, SPEC)
+    for row, asked in enumerate(map(from_us, at)):
+        seen = input_window(series, asked, SPEC)
         assert np.array_equal(cut.inputs(inputs)[row], alarm_counts(seen, inputs))
-        assert cut.counts[row].sum() == Fleet.of([seen]).opens.sum()
-        assert np.array_equal(cut.labels(outputs)[row], multi_hot(outcome(series, asked, SPEC), outputs))
+        assert cut.counts[row].sum() == FleetSeries.from_series([seen]).run_starts.sum()
+        assert np.array_equal(cut.labels(outputs)[row], multi_hot(label_window(series, asked, SPEC), outputs))
 
 
 @settings(max_examples=200, deadline=None)
@@ -55,30 +55,30 @@ def test_windows_hold_what_serving_would_see(alarms: list[tuple[datetime, int]],
 def test_codes_that_are_not_chosen_still_count_in_the_shares_of_those_that_are(
     alarms: list[tuple[datetime, int]], chosen: set[int]
 ) -> None:
-    series = AlarmSeries.of(alarms)
+    series = AlarmSeries.from_alarms(alarms)
     at = hours(6, 7.5, 13, 30)
     kept = np.intersect1d(series.codes, sorted(chosen))
     cut = windows(series, at, SPEC, since=START, history=HistorySpec(), tracked=kept.tolist(), chosen=kept)
     assert set(cut.codes.tolist()) <= {OTHER, *chosen}
     assert set(cut.tracked.tolist()) <= chosen
     columns = Columns(tuple(sorted(chosen)))
-    for row, asked in enumerate(map(moment, at)):
-        seen = evidence(series, asked, SPEC)
+    for row, asked in enumerate(map(from_us, at)):
+        seen = input_window(series, asked, SPEC)
         assert np.array_equal(cut.inputs(columns)[row], alarm_counts(seen, columns))
-        assert cut.counts[row].sum() == Fleet.of([seen]).opens.sum()
-        assert np.array_equal(cut.labels(columns)[row], multi_hot(outcome(series, asked, SPEC), columns))
+        assert cut.counts[row].sum() == FleetSeries.from_series([seen]).run_starts.sum()
+        assert np.array_equal(cut.labels(columns)[row], multi_hot(label_window(series, asked, SPEC), columns))
     assert not cut.labels(Columns((OTHER,))).any()
 
 
 def test_alarm_at_the_boundary_is_a_label_and_not_a_feature() -> None:
-    series = AlarmSeries.of([(START + timedelta(hours=6), 3)])
+    series = AlarmSeries.from_alarms([(START + timedelta(hours=6), 3)])
     cut = windows(series, hours(6), SPEC, since=START)
     assert cut.counts.tolist() == [[0]]
     assert cut.outcomes.tolist() == [[True]]
 
 
 def test_window_without_alarms_is_the_zero_vector_and_counts() -> None:
-    series = AlarmSeries.of([(START, 3), (START + timedelta(hours=50), 3)])
+    series = AlarmSeries.from_alarms([(START, 3), (START + timedelta(hours=50), 3)])
     heard = (START, START + timedelta(hours=50))
     moments = covered_moments(heard, SPEC)
     cut = windows(series, moments, SPEC, since=START)
@@ -116,11 +116,11 @@ def test_moments_are_those_whose_coverage_a_live_forecast_would_call_enough(
     wanted = [
         at
         for at in grid(heard[0], heard[1] - SPEC.horizon, timedelta(hours=1))
-        if coverage(at, SPEC, heard=heard, deaf=lost) >= least
+        if coverage(at, SPEC, observed=heard, unobserved=lost) >= least
         and not any(first < at + SPEC.horizon and end > at for first, end in lost)
     ]
     found = covered_moments(heard, SPEC, deaf=lost, least=least)
-    assert [moment(at) for at in found] == wanted
+    assert [from_us(at) for at in found] == wanted
 
 
 @given(
@@ -165,5 +165,5 @@ def test_windows_out_of_order_are_refused() -> None:
 
 def test_moments_survive_the_way_through_the_windows() -> None:
     at = hours(6, 7)
-    cut = windows(AlarmSeries.of([]), at, SPEC, since=START)
+    cut = windows(AlarmSeries.from_alarms([]), at, SPEC, since=START)
     assert np.array_equal(cut.at, at)

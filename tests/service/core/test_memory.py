@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from forecasting.history import HistorySpec
-from forecasting.series import AlarmSeries, micros
+from forecasting.series import AlarmSeries, to_us
 from forecasting.vocabulary import Columns, Vocabulary
 from forecasting.window import WindowSpec
 from service.core.dataset import covered_moments, windows
 from service.core.memory import Memory
-from service.core.samples import Samples, stacked
+from service.core.samples import Samples, concat
 from service.core.strategies.bat_ocdm import BatOcdm
-from service.core.windows import WindowSet, joined
+from service.core.windows import WindowSet
+from service.core.windows import concat as concat_windows
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 SPEC = WindowSpec()
@@ -25,21 +26,21 @@ def machine(seed: int, codes: list[int], days: int = 20) -> WindowSet:
     alarms = [(START + timedelta(minutes=int(minute)), int(rng.choice(codes))) for minute in minutes]
     heard = (alarms[0][0], alarms[-1][0])
     return windows(
-        AlarmSeries.of(alarms), covered_moments(heard, SPEC), SPEC, since=heard[0], history=HistorySpec()
+        AlarmSeries.from_alarms(alarms), covered_moments(heard, SPEC), SPEC, since=heard[0], history=HistorySpec()
     )
 
 
 def learned(memory: Memory, task: str, seen: WindowSet, targets: Columns, size: int = 60) -> Memory:
-    return memory.updated(task, seen, size=size, strategy=BatOcdm(), targets=targets, rng=np.random.default_rng(0))
+    return memory.update(task, seen, size=size, strategy=BatOcdm(), targets=targets, rng=np.random.default_rng(0))
 
 
 def test_old_sample_becomes_the_right_vector_for_new_columns() -> None:
     old = machine(1, [10, 20, 30])
     small = Vocabulary((10, 20), (20,))
     memory = learned(Memory(), "a", old, small.target_columns)
-    large = small.extended([5, 30], [30, 5])
-    before = Samples.of(memory.tasks["a"].windows, small, history=True)
-    after = Samples.of(memory.tasks["a"].windows, large, history=True)
+    large = small.extend([5, 30], [30, 5])
+    before = Samples.from_windows(memory.tasks["a"].windows, small, history=True)
+    after = Samples.from_windows(memory.tasks["a"].windows, large, history=True)
     kept = memory.tasks["a"].windows
     assert np.array_equal(after.inputs[:, :2], before.inputs)
     assert np.array_equal(after.labels[:, :1], before.labels)
@@ -54,8 +55,8 @@ def test_old_sample_becomes_the_right_vector_for_new_columns() -> None:
 def test_own_history_follows_its_code_into_any_column() -> None:
     seen = machine(2, [10, 20])
     figures = HistorySpec().width
-    forward = seen.own_history(Columns((10, 20, 99)))
-    backward = seen.own_history(Columns((20, 10)))
+    forward = seen.code_recency(Columns((10, 20, 99)))
+    backward = seen.code_recency(Columns((20, 10)))
     assert np.array_equal(forward[:, 0], backward[:, 1])
     assert not forward[:, 2, :figures].any()
     assert np.array_equal(forward[:, 2, figures:], seen.context)
@@ -104,8 +105,8 @@ def test_learning_leaves_the_old_memory_as_it_was() -> None:
 def test_joined_windows_say_the_same_as_their_parts() -> None:
     first, second = machine(0, [1, 2]), machine(1, [2, 3])
     vocabulary = Vocabulary((3, 1), (2, 3))
-    together = Samples.of(joined([first, second]), vocabulary, history=True)
-    parts = stacked([Samples.of(part, vocabulary, history=True) for part in (first, second)])
+    together = Samples.from_windows(concat_windows([first, second]), vocabulary, history=True)
+    parts = concat([Samples.from_windows(part, vocabulary, history=True) for part in (first, second)])
     assert np.array_equal(together.inputs, parts.inputs)
     assert np.array_equal(together.labels, parts.labels)
     assert together.history is not None
@@ -114,6 +115,6 @@ def test_joined_windows_say_the_same_as_their_parts() -> None:
 
 
 def test_windows_without_history_cannot_pretend_to_have_one() -> None:
-    seen = windows(AlarmSeries.of([]), np.array([micros(START)]), SPEC, since=START)
+    seen = windows(AlarmSeries.from_alarms([]), np.array([to_us(START)]), SPEC, since=START)
     with pytest.raises(ValueError, match="no own history"):
-        Samples.of(seen, Vocabulary((1,), (1,)), history=True)
+        Samples.from_windows(seen, Vocabulary((1,), (1,)), history=True)

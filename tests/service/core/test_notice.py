@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.notice import NOTHING, HysteresisPolicy, Notification, Observation, Verdict, judge
+from service.core.notice import (
+    NOTHING,
+    HysteresisPolicy,
+    Notification,
+    NotificationTransition,
+    Observation,
+    next_transition,
+)
 from tests.service.conftest import FILLER, NOW
 from wire.forecasts import LikelyAlarm
 from wire.words import NotificationEnd
@@ -43,52 +50,58 @@ def closed(end: NotificationEnd, at: datetime = NOW) -> Notification:
 
 
 def test_a_likely_alarm_is_news_once() -> None:
-    assert judge(sight(0.5), None, HABITS) == Verdict(opens=True)
-    assert judge(sight(0.9), opened(), HABITS) == NOTHING
-    assert judge(sight(0.49), None, HABITS) == NOTHING
+    assert next_transition(sight(0.5), None, HABITS) == NotificationTransition(opens=True)
+    assert next_transition(sight(0.9), opened(), HABITS) == NOTHING
+    assert next_transition(sight(0.49), None, HABITS) == NOTHING
 
 
 def test_between_release_and_threshold_nothing_happens() -> None:
-    assert judge(sight(0.41), opened(), HABITS) == NOTHING
-    assert judge(sight(0.41), None, HABITS) == NOTHING
-    assert judge(sight(0.39), opened(), HABITS) == Verdict(closes=END.FELL)
+    assert next_transition(sight(0.41), opened(), HABITS) == NOTHING
+    assert next_transition(sight(0.41), None, HABITS) == NOTHING
+    assert next_transition(sight(0.39), opened(), HABITS) == NotificationTransition(closes=END.FELL)
 
 
 def test_an_alarm_that_came_is_news_again_only_after_it_was_unlikely() -> None:
-    assert judge(sight(0.9)._replace(came=True), opened(), HABITS) == Verdict(closes=END.CAME)
+    assert next_transition(sight(0.9)._replace(occurred=True), opened(), HABITS) == NotificationTransition(
+        closes=END.CAME
+    )
     came = closed(END.CAME)
-    assert judge(sight(0.9, NOW + 100 * HOUR), came, HABITS) == NOTHING, "it has been likely all the time"
-    assert judge(sight(0.1, NOW + HOUR), came, HABITS) == Verdict(rearms=True)
+    assert next_transition(sight(0.9, NOW + 100 * HOUR), came, HABITS) == NOTHING, (
+        "it has been likely all the time"
+    )
+    assert next_transition(sight(0.1, NOW + HOUR), came, HABITS) == NotificationTransition(rearms=True)
     rearmed = replace(came, rearmed_at=NOW + HOUR)
-    assert judge(sight(0.9, NOW + 2 * HOUR - MINUTE), rearmed, HABITS) == NOTHING
-    assert judge(sight(0.9, NOW + 2 * HOUR), rearmed, HABITS) == Verdict(opens=True)
+    assert next_transition(sight(0.9, NOW + 2 * HOUR - MINUTE), rearmed, HABITS) == NOTHING
+    assert next_transition(sight(0.9, NOW + 2 * HOUR), rearmed, HABITS) == NotificationTransition(opens=True)
 
 
 @pytest.mark.parametrize("hush", [END.SHELVED, END.MAINTENANCE])
 def test_what_is_hushed_is_not_told_and_is_news_at_once_when_that_is_over(hush: NotificationEnd) -> None:
-    assert judge(sight(0.9)._replace(hush=hush), None, HABITS) == NOTHING
-    assert judge(sight(0.9)._replace(hush=hush), opened(), HABITS) == Verdict(closes=hush)
-    assert judge(sight(0.9, NOW + MINUTE), closed(hush), HABITS) == Verdict(opens=True)
+    assert next_transition(sight(0.9)._replace(suppression=hush), None, HABITS) == NOTHING
+    assert next_transition(sight(0.9)._replace(suppression=hush), opened(), HABITS) == NotificationTransition(
+        closes=hush
+    )
+    assert next_transition(sight(0.9, NOW + MINUTE), closed(hush), HABITS) == NotificationTransition(opens=True)
 
 
 def test_what_somebody_knows_is_not_told_again() -> None:
     known = sight(0.9)._replace(acknowledged=True)
-    assert judge(known, None, HABITS) == NOTHING
-    assert judge(known, closed(END.SHELVED), HABITS) == NOTHING
-    assert judge(known, opened(), HABITS) == NOTHING, "the notice itself stands on"
+    assert next_transition(known, None, HABITS) == NOTHING
+    assert next_transition(known, closed(END.SHELVED), HABITS) == NOTHING
+    assert next_transition(known, opened(), HABITS) == NOTHING, "the notice itself stands on"
 
 
 def test_a_forecast_that_is_not_to_be_trusted_opens_nothing_and_ends_nothing_before_the_horizon() -> None:
-    assert judge(sight(0.9, trusted=False), None, HABITS) == NOTHING
-    assert judge(sight(0.0, NOW + 8 * HOUR - MINUTE, trusted=False), opened(), HABITS) == NOTHING
-    lapsed = judge(sight(0.9, NOW + 8 * HOUR, trusted=False), opened(), HABITS)
-    assert lapsed == Verdict(closes=END.LAPSED)
-    assert judge(sight(0.0, trusted=False), closed(END.CAME), HABITS) == NOTHING
+    assert next_transition(sight(0.9, trusted=False), None, HABITS) == NOTHING
+    assert next_transition(sight(0.0, NOW + 8 * HOUR - MINUTE, trusted=False), opened(), HABITS) == NOTHING
+    lapsed = next_transition(sight(0.9, NOW + 8 * HOUR, trusted=False), opened(), HABITS)
+    assert lapsed == NotificationTransition(closes=END.LAPSED)
+    assert next_transition(sight(0.0, trusted=False), closed(END.CAME), HABITS) == NOTHING
 
 
 def test_what_is_no_longer_forecast_is_withdrawn() -> None:
-    assert judge(sight(None), opened(), HABITS) == Verdict(closes=END.WITHDRAWN)
-    assert judge(sight(None), closed(END.CAME), HABITS) == Verdict(rearms=True)
+    assert next_transition(sight(None), opened(), HABITS) == NotificationTransition(closes=END.WITHDRAWN)
+    assert next_transition(sight(None), closed(END.CAME), HABITS) == NotificationTransition(rearms=True)
 
 
 @given(st.lists(st.floats(HABITS.release * THRESHOLD, 1.0), min_size=1, max_size=60))
@@ -117,7 +130,7 @@ def test_whatever_happens_notices_follow_each_other_and_keep_their_distance(step
     for probability, minutes, trusted, came, hush, known in steps:
         at += minutes * MINUTE
         seen = Observation(at, alarm(probability), trusted, came, hush, known)
-        verdict = judge(seen, last, HABITS)
+        verdict = next_transition(seen, last, HABITS)
         if trusted:
             lowest = min(lowest, probability)
         if verdict.opens:
@@ -149,7 +162,7 @@ def told(walk: list[float]) -> list[Notification]:
     for step, probability in enumerate(walk):
         at = NOW + step * 15 * MINUTE
         last = notices[-1] if notices else None
-        verdict = judge(sight(probability, at), last, HABITS)
+        verdict = next_transition(sight(probability, at), last, HABITS)
         if verdict.opens:
             notices.append(opened(at, len(notices) + 1))
         elif last and verdict.closes:

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.hashing import Argon2, HashCost
-from service.core.password import LONGEST, SHORTEST, checked, generate_temporary, prepared
+from service.core.hashing import HashCost, PasswordHasher
+from service.core.password import LONGEST, SHORTEST, generate_temporary, normalize, validate
 from service.errors import InputRejected
 
-CHEAP = Argon2(HashCost(rounds=1, kilobytes=64))
+CHEAP = PasswordHasher(HashCost(rounds=1, kilobytes=64))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ CHEAP = Argon2(HashCost(rounds=1, kilobytes=64))
 )
 def test_a_weak_password_is_refused_with_what_to_do(password: str, why: str) -> None:
     with pytest.raises(InputRejected, match=why) as caught:
-        checked(password, name="maria")
+        validate(password, name="maria")
     assert str(caught.value).endswith("do.")
     assert password not in str(caught.value)
 
@@ -37,7 +37,7 @@ def test_a_weak_password_is_refused_with_what_to_do(password: str, why: str) -> 
     "password", ["four unrelated plain words", "Zug fährt über Brücken", "電車は橋を渡って海へ行くのだ"]
 )
 def test_words_of_any_language_are_taken(password: str) -> None:
-    assert checked(password, name="maria") == password
+    assert validate(password, name="maria") == password
 
 
 @given(st.integers(0, 2**32))
@@ -45,11 +45,11 @@ def test_a_password_told_once_is_long_legible_and_taken(seed: int) -> None:
     told = generate_temporary(random.Random(seed).choice)  # noqa: S311 - of a test
     assert len(told.replace("-", "")) == 20
     assert not set(told) & set("0o1il")
-    assert checked(told, name="admin") == told
+    assert validate(told, name="admin") == told
 
 
 def test_two_ways_to_type_a_letter_are_one_password() -> None:
-    assert prepared("cafe\u0301 au lait noir") == prepared("caf\u00e9 au lait noir")
+    assert normalize("cafe\u0301 au lait noir") == normalize("caf\u00e9 au lait noir")
 
 
 @given(st.text(min_size=SHORTEST, max_size=40), st.text(min_size=1, max_size=40))
@@ -65,7 +65,7 @@ def test_only_the_right_password_is_right(password: str, other: str) -> None:
 
 def test_a_hash_of_another_cost_is_outdated_and_still_right() -> None:
     kept = CHEAP.hash("four unrelated plain words")
-    dearer = Argon2(HashCost(rounds=2, kilobytes=64))
+    dearer = PasswordHasher(HashCost(rounds=2, kilobytes=64))
     assert dearer.verify(kept, "four unrelated plain words")
     assert dearer.is_outdated(kept)
     assert not CHEAP.is_outdated(kept)

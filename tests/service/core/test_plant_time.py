@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.plant_time import TimeBins, by_daily_times, by_days, by_hours
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 ROME, KOLKATA = ZoneInfo("Europe/Rome"), ZoneInfo("Asia/Kolkata")
 SHIFTS = [time(6), time(14), time(22)]
@@ -20,14 +20,14 @@ HOUR = timedelta(hours=1)
 def told(slices: TimeBins, zone: ZoneInfo) -> list[tuple[str, str, int]]:
     rows = zip(slices.starts.tolist(), slices.ends.tolist(), slices.groups.tolist(), strict=True)
     return [
-        (f"{moment(start).astimezone(zone):%d %H:%M}", f"{moment(end).astimezone(zone):%d %H:%M}", group)
+        (f"{from_us(start).astimezone(zone):%d %H:%M}", f"{from_us(end).astimezone(zone):%d %H:%M}", group)
         for start, end, group in rows
     ]
 
 
 def hours(slices: TimeBins) -> dict[int, float]:
     return {
-        int(group): float((slices.of(group).ends - slices.of(group).starts).sum() / 3.6e9)
+        int(group): float((slices.for_group(group).ends - slices.for_group(group).starts).sum() / 3.6e9)
         for group in np.unique(slices.groups)
     }
 
@@ -102,7 +102,7 @@ def test_slices_cover_a_span_without_gap_or_overlap(start: datetime, length: tim
         by_daily_times(start, end, zone, SHIFTS),
         by_daily_times(start, end, zone, [time(2, 30)]),
     ):
-        assert (found.starts[0], found.ends[-1]) == (micros(start), micros(end))
+        assert (found.starts[0], found.ends[-1]) == (to_us(start), to_us(end))
         assert (found.starts[1:] == found.ends[:-1]).all()
         assert (found.starts < found.ends).all()
 

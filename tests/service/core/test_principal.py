@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.principal import Principal, RequestContext, Sites, asks, current_sites, insist_on, sees, within
+from service.core.principal import (
+    Principal,
+    RequestContext,
+    Sites,
+    can_see,
+    current_sites,
+    is_subset,
+    request_context,
+    require_site,
+)
 from service.core.secret import KEY, SESSION, digest, matches, new_token, read_token
 from service.errors import Forbidden
 from tests.service.conftest import NOW
@@ -30,30 +39,30 @@ def test_a_role_covers_itself_and_those_below() -> None:
 @given(SOME, SOME)
 def test_what_is_within_ones_sites_is_what_one_sees_all_of(wanted: Sites, own: Sites) -> None:
     if wanted is None:
-        assert within(wanted, own) is (own is None)
+        assert is_subset(wanted, own) is (own is None)
     else:
-        assert within(wanted, own) is all(somebody(own).sees(site) for site in wanted)
+        assert is_subset(wanted, own) is all(somebody(own).can_see(site) for site in wanted)
 
 
 def test_where_nobody_asks_nothing_is_to_be_seen() -> None:
     assert current_sites() == frozenset()
-    assert not sees("padova")
+    assert not can_see("padova")
     with pytest.raises(Forbidden):
-        insist_on("padova")
-    with asks(RequestContext(None, "192.0.2.7", NOW)):
-        assert not sees("padova")
+        require_site("padova")
+    with request_context(RequestContext(None, "192.0.2.7", NOW)):
+        assert not can_see("padova")
 
 
 def test_who_asks_sees_their_sites_and_is_told_which_they_are() -> None:
-    with asks(RequestContext(somebody(frozenset({"padova", "graz"})), None, NOW)):
-        insist_on("padova")
+    with request_context(RequestContext(somebody(frozenset({"padova", "graz"})), None, NOW)):
+        require_site("padova")
         with pytest.raises(Forbidden, match="lyon is not yours, and you act for graz, padova only"):
-            insist_on("lyon")
+            require_site("lyon")
         with pytest.raises(Forbidden, match="every site"):
-            insist_on(None)
-    with asks(RequestContext(somebody(None), None, NOW)):
-        insist_on("lyon")
-        insist_on(None)
+            require_site(None)
+    with request_context(RequestContext(somebody(None), None, NOW)):
+        require_site("lyon")
+        require_site(None)
     assert current_sites() == frozenset()
 
 

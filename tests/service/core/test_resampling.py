@@ -59,17 +59,17 @@ def test_corrected_draws_of_a_mean_spread_like_the_mean_itself(days: int) -> Non
     rng = np.random.default_rng(days)
     values = rng.normal(size=days)
     weights = resampling.day_weights(days, 40_000, rng)[:, 1:]
-    spread = np.std(values @ weights / weights.sum(axis=0)) * resampling.shortfall(np.array([days]))
+    spread = np.std(values @ weights / weights.sum(axis=0)) * resampling.variance_correction(np.array([days]))
     assert spread == pytest.approx(values.std(ddof=1) / sqrt(days), rel=0.03)
 
 
 def test_codes_of_a_single_day_widen_the_correction_and_alone_make_it_infinite() -> None:
-    frequent = resampling.shortfall(np.array([30, 30, 30]))
+    frequent = resampling.variance_correction(np.array([30, 30, 30]))
     assert frequent == pytest.approx(sqrt(31 / 29))
-    assert resampling.shortfall(np.array([30, 30, 30, 0])) == frequent
-    assert resampling.shortfall(np.array([30, 30, 1])) > 2
-    assert resampling.shortfall(np.array([1, 1, 0])) == inf
-    assert resampling.shortfall(np.array([], dtype=np.intp)) == inf
+    assert resampling.variance_correction(np.array([30, 30, 30, 0])) == frequent
+    assert resampling.variance_correction(np.array([30, 30, 1])) > 2
+    assert resampling.variance_correction(np.array([1, 1, 0])) == inf
+    assert resampling.variance_correction(np.array([], dtype=np.intp)) == inf
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_codes_of_a_single_day_widen_the_correction_and_alone_make_it_infinite()
     [(0.05, 6, 1.943), (0.005, 6, 3.707), (0.001, 13, 3.852), (0.0005, 40, 3.551), (0.025, 1e9, 1.960)],
 )
 def test_quantile_is_that_of_the_tables_of_student(error: float, freedom: float, tabled: float) -> None:
-    assert resampling.quantile(error, freedom) == pytest.approx(tabled, rel=0.01)
+    assert resampling.student_t_quantile(error, freedom) == pytest.approx(tabled, rel=0.01)

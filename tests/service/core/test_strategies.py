@@ -6,29 +6,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.ocdm import Labels, divergence, keep
-from service.core.shares import shares
+from service.core.shares import allocate
 from service.core.strategies.bat_ocdm import BatOcdm
 from service.core.strategies.bounds import Cumulative, Finetune
 from service.core.strategies.catalogue import STRATEGIES
 from service.core.strategies.ocdm import Ocdm
 from service.core.strategies.random import Reservoir, TaskRandom
-from service.core.strategies.strategy import Kept, Places, Strategy
+from service.core.strategies.strategy import Indices, Strategy, TaskBuffer
 
 BOUNDED = sorted(set(STRATEGIES) - {"finetune", "cumulative"})
 
 
 def learned(
     strategy: Strategy, tasks: list[Labels], size: int, seed: int = 0
-) -> tuple[list[Labels], list[Places]]:
+) -> tuple[list[Labels], list[Indices]]:
     """Learn the tasks one after the other; return what is kept of each, and the last answer."""
     rng = np.random.default_rng(seed)
-    kept: list[Kept] = []
-    places: list[Places] = []
+    kept: list[TaskBuffer] = []
+    places: list[Indices] = []
     for labels in tasks:
         places = strategy.select(kept, labels, size=size, rng=rng)
-        new = Kept(labels, len(labels), labels.sum(axis=0))
+        new = TaskBuffer(labels, len(labels), labels.sum(axis=0))
         kept = [
-            Kept(task.labels[stay], task.offered, task.frequency)
+            TaskBuffer(task.labels[stay], task.offered, task.frequency)
             for task, stay in zip([*kept, new], places, strict=True)
         ]
     return [task.labels for task in kept], places
@@ -67,7 +67,7 @@ def test_task_aware_strategies_give_every_task_its_share(strategy: Strategy, siz
     kept, _ = learned(strategy, fleet(1, sizes), size)
     expected: list[int] = []
     for count in sizes:
-        expected = shares(size, [*expected, count])
+        expected = allocate(size, [*expected, count])
     assert [len(labels) for labels in kept] == expected
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.bucket import TokenBuckets
-from service.core.throttle import AttemptThrottle, Patience
+from service.core.throttle import AttemptThrottle, BackoffPolicy
 
 
 class Clock:
@@ -17,7 +17,7 @@ class Clock:
 
 def test_the_free_tries_wait_for_nothing_and_then_the_wait_doubles_up_to_its_bound() -> None:
     clock = Clock()
-    throttle = AttemptThrottle(Patience(free=3, longest=10), clock)
+    throttle = AttemptThrottle(BackoffPolicy(free_attempts=3, max_wait_s=10), clock)
     assert [throttle.attempt("maria") for _ in range(3)] == [0, 0, 0]
     waits = []
     for _ in range(6):
@@ -30,17 +30,17 @@ def test_the_free_tries_wait_for_nothing_and_then_the_wait_doubles_up_to_its_bou
 
 def test_a_try_that_must_wait_is_not_counted_and_a_right_one_forgives() -> None:
     clock = Clock()
-    throttle = AttemptThrottle(Patience(free=1), clock)
+    throttle = AttemptThrottle(BackoffPolicy(free_attempts=1), clock)
     throttle.attempt("maria")
     assert [throttle.attempt("maria") for _ in range(100)] == [1.0] * 100
     clock.now = 0.5
     assert throttle.wait("maria") == 0.5
-    throttle.forgive("maria")
+    throttle.reset("maria")
     assert throttle.attempt("maria") == 0
 
 
 def test_a_try_that_is_taken_back_leaves_the_others_counted() -> None:
-    throttle = AttemptThrottle(Patience(free=2), Clock())
+    throttle = AttemptThrottle(BackoffPolicy(free_attempts=2), Clock())
     for _ in range(10):
         assert throttle.attempt("maria") == 0
         throttle.refund("maria")
@@ -54,7 +54,7 @@ def test_a_try_that_is_taken_back_leaves_the_others_counted() -> None:
 
 def test_an_hour_without_a_try_forgives_too() -> None:
     clock = Clock()
-    throttle = AttemptThrottle(Patience(free=0, longest=7200), clock)
+    throttle = AttemptThrottle(BackoffPolicy(free_attempts=0, max_wait_s=7200), clock)
     for _ in range(20):
         clock.now += throttle.wait("maria")
         throttle.attempt("maria")
@@ -63,7 +63,7 @@ def test_an_hour_without_a_try_forgives_too() -> None:
 
 
 def test_a_flood_of_names_takes_no_more_than_its_place() -> None:
-    throttle = AttemptThrottle(Patience(free=1), Clock())
+    throttle = AttemptThrottle(BackoffPolicy(free_attempts=1), Clock())
     for number in range(20_000):
         throttle.attempt(f"name-{number}")
     assert len(throttle._tries) == 10_000  # noqa: SLF001

@@ -16,13 +16,13 @@ from service.core.memory import Memory
 from service.core.samples import Samples
 from service.core.strategies.bat_ocdm import BatOcdm
 from service.core.strategies.bounds import Cumulative
-from service.core.update import Model, TaskData, UpdateConfig, learn, nearer
-from service.core.weights import averaged
+from service.core.update import Model, TaskData, UpdateConfig, halve_step, update_model
+from service.core.weights import interpolate
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 CODES = (10, 20, 30)
 VOCABULARY = Vocabulary(CODES, CODES)
-RECIPE = UpdateConfig(BatOcdm(), memory=80, held_out=0.25, curves="by-code", thresholds=True)
+RECIPE = UpdateConfig(BatOcdm(), memory=80, held_out=0.25, calibration_mode="by-code", thresholds=True)
 
 
 def lesson(task: str, seed: int) -> TaskData:
@@ -33,7 +33,7 @@ def lesson(task: str, seed: int) -> TaskData:
         (START + timedelta(minutes=int(minute)), int(code)) for minute, code in zip(minutes, codes, strict=True)
     ]
     spec, heard = WindowSpec(), (alarms[0][0], alarms[-1][0])
-    series = AlarmSeries.of(alarms)
+    series = AlarmSeries.from_alarms(alarms)
     seen = windows(series, covered_moments(heard, spec), spec, since=heard[0], history=HistorySpec())
     parts = split(seen.at, spec.horizon, calibration=0.2, exam=0.0)
     return TaskData(task, seen.take(parts.train), seen.take(parts.calibration))
@@ -57,7 +57,7 @@ def constant(value: float) -> Network:
 def learned(recipe: UpdateConfig, tasks: int, training: Training) -> tuple[Model, Memory]:
     network, memory = None, Memory()
     for place in range(tasks):
-        model, memory = learn(
+        model, memory = update_model(
             lesson(f"m{place}", place),
             network=network,
             memory=memory,
@@ -116,7 +116,7 @@ def test_nothing_is_calibrated_unless_asked_for(held_out: float) -> None:
 
 def test_curves_are_shared_or_of_each_code_and_thresholds_follow() -> None:
     own, _ = learned(RECIPE, 2, Training())
-    shared, _ = learned(replace(RECIPE, curves="shared"), 2, Training())
+    shared, _ = learned(replace(RECIPE, calibration_mode="shared"), 2, Training())
     plain, _ = learned(replace(RECIPE, thresholds=False), 2, Training())
     assert np.ptp(shared.calibration.shift) < 1e-3
     assert np.ptp(own.calibration.shift) > 0.1
@@ -129,10 +129,10 @@ def test_curves_are_shared_or_of_each_code_and_thresholds_follow() -> None:
 def test_averaging_goes_as_far_as_windows_that_were_not_learned_from_say(
     before: float, trained: float, goes: str
 ) -> None:
-    recipe = replace(RECIPE, averaging=True)
+    recipe = replace(RECIPE, interpolate_weights=True)
     first, memory = learned(recipe, 1, Training())
     assert np.array_equal(first.network.layers[0].bias, [1.0] * 3), "the first machine has nothing to go back to"
-    model, _ = learn(
+    model, _ = update_model(
         lesson("m1", 1),
         network=constant(before),
         memory=memory,
@@ -146,23 +146,23 @@ def test_averaging_goes_as_far_as_windows_that_were_not_learned_from_say(
 
 
 def test_half_the_way_back_is_half_the_way_and_calibrated_anew() -> None:
-    recipe = replace(RECIPE, averaging=True)
+    recipe = replace(RECIPE, interpolate_weights=True)
     whole, memory = learned(recipe, 2, Training())
-    half = nearer(whole, constant(-1), lesson=lesson("m1", 1), memory=memory, recipe=recipe)
+    half = halve_step(whole, constant(-1), lesson=lesson("m1", 1), memory=memory, recipe=recipe)
     assert np.allclose(half.network.layers[0].bias, (whole.network.layers[0].bias - 1) / 2)
     assert not np.allclose(half.calibration.shift, whole.calibration.shift)
     assert np.array_equal(half.vocabulary.targets, whole.vocabulary.targets)
 
 
 def test_what_is_trained_from_scratch_has_no_way_back() -> None:
-    model, _ = learned(replace(RECIPE, strategy=Cumulative(), averaging=True), 3, Training())
+    model, _ = learned(replace(RECIPE, strategy=Cumulative(), interpolate_weights=True), 3, Training())
     assert np.array_equal(model.network.layers[0].bias, [3.0] * 3)
 
 
 def test_averaged_weights_lie_between_old_and_new_ones_and_old_ones_grow_to_fit() -> None:
-    assert np.allclose(averaged(constant(1), constant(3), share=0.25).layers[0].weight, 1.5)
+    assert np.allclose(interpolate(constant(1), constant(3), share=0.25).layers[0].weight, 1.5)
     wider = Network((Layer(np.full((4, 5), 2, dtype=np.float32), np.full(4, 2, dtype=np.float32)),))
-    between = averaged(constant(1), wider, share=0.5)
+    between = interpolate(constant(1), wider, share=0.5)
     assert between.layers[0].weight[0].tolist() == [1.5, 1.5, 1.5, 1.0, 1.0]
     assert between.layers[0].bias.tolist() == [1.5, 1.5, 1.5, 1.0]
 
@@ -171,7 +171,7 @@ def test_averaged_weights_lie_between_old_and_new_ones_and_old_ones_grow_to_fit(
 def test_unbalancing_weighs_labels_back_to_how_often_they_came(power: float, right: bool) -> None:  # noqa: FBT001
     seen = lesson("a", 0).train
     targets = Columns(CODES)
-    memory = Memory().updated(
+    memory = Memory().update(
         "a", seen, size=40, strategy=BatOcdm(batch=None), targets=targets, rng=np.random.default_rng(0)
     )
     task = memory.tasks["a"]
@@ -183,7 +183,7 @@ def test_unbalancing_weighs_labels_back_to_how_often_they_came(power: float, rig
 def test_weights_undo_nothing_where_nothing_was_dropped() -> None:
     seen = lesson("a", 0).train
     targets = Columns(CODES)
-    memory = Memory().updated(
+    memory = Memory().update(
         "a", seen, size=10_000, strategy=BatOcdm(), targets=targets, rng=np.random.default_rng(0)
     )
     assert np.allclose(memory.tasks["a"].weights(targets, power=1.0), 1.0)

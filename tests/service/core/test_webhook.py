@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.hush import Maintenance
+from service.core.hush import MaintenanceWindow
 from service.core.receivers import Receivers
-from service.core.webhook import Answer, Delivery, Webhook, checked_url, next_try, pause
+from service.core.webhook import DeliveryResult, Webhook, WebhookDelivery, backoff, checked_url, next_try
 from service.errors import InputRejected
 from tests.service.conftest import FILLER, NOW
 from wire.identity import MachineId
@@ -107,9 +107,9 @@ def test_a_webhook_is_told_of_what_it_asked_for(
 
 @given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
 def test_pauses_grow_to_two_hours_and_are_spread(attempts: int, chance: float) -> None:
-    assert timedelta(seconds=3) < pause(attempts, chance) <= 2.5 * HOUR
-    assert pause(attempts, chance) <= pause(attempts + 1, chance)
-    assert pause(attempts, 0.0) <= pause(attempts, chance)
+    assert timedelta(seconds=3) < backoff(attempts, chance) <= 2.5 * HOUR
+    assert backoff(attempts, chance) <= backoff(attempts + 1, chance)
+    assert backoff(attempts, 0.0) <= backoff(attempts, chance)
 
 
 @given(st.lists(st.floats(0, 1, exclude_max=True), min_size=60, max_size=60))
@@ -117,7 +117,7 @@ def test_a_delivery_is_tried_for_most_of_a_day_and_then_given_up(chances: list[f
     now, attempts = NOW, 0
     for chance in chances:
         attempts += 1
-        again = next_try(Delivery(1, uuid4(), 1, 1, NOW, attempts), now=now, chance=chance)
+        again = next_try(WebhookDelivery(1, uuid4(), 1, 1, NOW, attempts), now=now, chance=chance)
         if again is None:
             break
         assert again > now
@@ -130,7 +130,7 @@ def test_a_delivery_is_tried_for_most_of_a_day_and_then_given_up(chances: list[f
     ("status", "fine"), [(200, True), (204, True), (299, True), (301, False), (500, False), (None, False)]
 )
 def test_only_a_2xx_is_success(status: int | None, fine: bool) -> None:  # noqa: FBT001
-    assert Answer(status, "").ok is fine
+    assert DeliveryResult(status, "").ok is fine
 
 
 @given(st.text(max_size=50), st.binary(max_size=200), st.integers(0, 2**33))
@@ -153,12 +153,12 @@ def test_no_header_makes_a_receiver_stumble(header: str) -> None:
 
 
 def test_a_window_covers_its_machine_or_its_whole_site_and_none_once_it_was_cancelled_before_it_began() -> None:
-    site = Maintenance(1, "padova", None, NOW, NOW + HOUR, "test", "overhaul")
+    site = MaintenanceWindow(1, "padova", None, NOW, NOW + HOUR, "test", "overhaul")
     assert site.covers(FILLER, NOW)
     assert not site.covers(FILLER, NOW + HOUR)
     assert not site.covers(MachineId("lyon", "filler-1"), NOW)
-    one = Maintenance(1, "padova", "filler-2", NOW, NOW + HOUR, "test", "overhaul")
+    one = MaintenanceWindow(1, "padova", "filler-2", NOW, NOW + HOUR, "test", "overhaul")
     assert not one.covers(FILLER, NOW)
-    early = Maintenance(1, "padova", None, NOW, NOW + HOUR, "test", "overhaul", cancelled_at=NOW - HOUR)
+    early = MaintenanceWindow(1, "padova", None, NOW, NOW + HOUR, "test", "overhaul", cancelled_at=NOW - HOUR)
     assert not early.covers(FILLER, NOW)
     assert early.end == early.start

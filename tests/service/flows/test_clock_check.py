@@ -19,7 +19,7 @@ from service.store.retention import RetentionStore
 from tests.conftest import wait_until
 from tests.service.conftest import FILLER, NOW, enrolled
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 DAY = timedelta(days=1)
 KEEP = 400 * DAY
@@ -34,9 +34,9 @@ def raised(database: Database, machine: Machine, *days: float) -> None:
     """Store an event so many days before now, for each."""
     epoch = uuid4()
     rows = [
-        EventRow(machine.row, epoch, seq, 5, micros(NOW - ago * DAY), 0) for seq, ago in enumerate(days, start=1)
+        EventRow(machine.row_id, epoch, seq, 5, to_us(NOW - ago * DAY), 0) for seq, ago in enumerate(days, start=1)
     ]
-    EventStore(database).commit(EventWrite(micros(NOW), events=rows))
+    EventStore(database).commit(EventWrite(to_us(NOW), events=rows))
 
 
 def check(database: Database, confirmed: datetime | None = None) -> ClockCheck:

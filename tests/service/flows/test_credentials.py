@@ -14,8 +14,8 @@ import pytest
 from edge_agent import settings as edge_settings
 from service.bootstrap.configuration import agent_access, plant_clock
 from service.bootstrap.stores import Stores, open_stores
-from service.broker.dynamic_security import DynamicSecurity
-from service.core.credential import Guard, rights
+from service.broker.dynamic_security import DynamicSecurityClient
+from service.core.credential import BrokerAuthState, acls_for
 from service.core.machine import Agent, Machine
 from service.core.recording import EventWrite
 from service.errors import Conflict, Gone, Unavailable
@@ -29,7 +29,7 @@ from tests.guarded import GuardedMosquitto, trying
 from tests.service.conftest import FILLER, NOW, enrolled
 from wire.codec import decode
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.state import AgentState
 from wire.topics import Channel, agent_name, topic
 from wire.words import CredentialState
@@ -59,7 +59,7 @@ def lets_in(broker: GuardedMosquitto, issued: IssuedCredential) -> bool:
 
 
 def state_of(desk: CredentialService) -> CredentialState:
-    known, _ = desk.of(FILLER)
+    known, _ = desk.get(FILLER)
     assert known
     return known.state
 
@@ -155,8 +155,8 @@ def test_for_an_agent_that_is_thrown_out_the_service_says_what_its_will_would(
     desk: CredentialService, stores: Stores, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     issued_to(desk, filler)
-    online = Agent(online=True, heard_at=NOW, version="1.0", epoch=uuid4(), spooled=3, skew_ms=1)
-    stores.events.commit(EventWrite(micros(NOW), told={filler.row: online}))
+    online = Agent(online=True, last_seen_at=NOW, version="1.0", epoch=uuid4(), spooled=3, skew_ms=1)
+    stores.events.commit(EventWrite(to_us(NOW), agent_states={filler.row_id: online}))
     desk.revoke(FILLER, who="test", reason="stolen")
     told: list[bytes] = []
     with trying(guarded, "alarmcast-service", guarded.password(), "listener") as listener:
@@ -211,25 +211,25 @@ def test_who_is_revoked_while_the_broker_is_away_is_removed_when_it_is_back(
 
 
 @pytest.fixture
-def slow(guarded: GuardedMosquitto) -> Iterator[DynamicSecurity]:
+def slow(guarded: GuardedMosquitto) -> Iterator[DynamicSecurityClient]:
     """The same broker, at the end of a link on which every answer comes too late."""
     proxy = Proxy(guarded.port)
     proxy.start()
     proxy.delay = 0.2
     address = replace(guarded.address, port=proxy.port)
-    yield DynamicSecurity(address, client_id="test", connect_seconds=20, answer_seconds=0.1)
+    yield DynamicSecurityClient(address, client_id="test", connect_seconds=20, answer_seconds=0.1)
     proxy.stop()
 
 
 def test_a_broker_that_answers_late_is_still_a_guarded_one(
-    desk: CredentialService, slow: DynamicSecurity, filler: Machine
+    desk: CredentialService, slow: DynamicSecurityClient, filler: Machine
 ) -> None:
     desk.probe()
     desk.security = slow
     for ask in (desk.probe, desk.reconcile):
         with pytest.raises(Unavailable, match=r"has not answered within 0\.1 seconds"):
             ask()
-    assert desk.guard is Guard.ON
+    assert desk.auth_state is BrokerAuthState.ON
     issued, note = desk.enrolled(filler, is_new=True, who="test")
     assert issued is None
     assert note
@@ -237,7 +237,7 @@ def test_a_broker_that_answers_late_is_still_a_guarded_one(
 
 
 def test_who_is_revoked_while_the_broker_answers_late_is_removed_later_and_that_is_said(
-    desk: CredentialService, guarded: GuardedMosquitto, slow: DynamicSecurity, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, slow: DynamicSecurityClient, filler: Machine
 ) -> None:
     issued = issued_to(desk, filler)
     desk.security = slow
@@ -250,7 +250,7 @@ def test_who_is_revoked_while_the_broker_answers_late_is_removed_later_and_that_
 
 
 def test_a_password_that_reached_the_broker_and_nobody_else_lets_nobody_in(
-    desk: CredentialService, guarded: GuardedMosquitto, slow: DynamicSecurity, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, slow: DynamicSecurityClient, filler: Machine
 ) -> None:
     def lost() -> str:
         desk.security = slow  # from here on answers come too late
@@ -260,7 +260,7 @@ def test_a_password_that_reached_the_broker_and_nobody_else_lets_nobody_in(
     usual, desk.password = desk.password, lost
     with pytest.raises(Unavailable, match="has not answered"):
         desk.rotate(FILLER, who="test")
-    wait_until(lambda: guarded.security.look().holders[NAME].generation == 2, "the broker has done it")
+    wait_until(lambda: guarded.security.look().clients[NAME].generation == 2, "the broker has done it")
     desk.security, desk.password = guarded.security, usual
     desk.reconcile()
     assert (state_of(desk), desk.locked_out) == (CredentialState.LOCKED_OUT, [FILLER])
@@ -291,7 +291,7 @@ def test_a_broker_restored_from_before_an_enrolment_gets_the_machine_back_locked
     assert state_of(desk) is CredentialState.LOCKED_OUT
     assert desk.locked_out == [FILLER]
     assert not lets_in(guarded, issued)
-    assert guarded.security.look().roles == {NAME: rights(FILLER)}
+    assert guarded.security.look().roles == {NAME: acls_for(FILLER)}
     desk.reconcile()
     assert lets_in(guarded, desk.rotate(FILLER, who="test"))
     desk.reconcile()
@@ -318,7 +318,7 @@ def test_a_broker_restored_from_before_a_revocation_lets_nobody_back_in(
         desk.revoke(FILLER, who="test", reason="stolen")
     desk.reconcile()
     assert not lets_in(guarded, issued)
-    assert guarded.security.look().holders == {}
+    assert guarded.security.look().clients == {}
 
 
 def copied(settings: Settings, folder: Path) -> Settings:
@@ -337,7 +337,7 @@ def test_a_database_restored_from_before_a_rotation_leaves_the_machine_in(
         restored = desk_of(backup, stores, guarded)
         restored.reconcile()
         assert lets_in(guarded, newest)
-        assert restored.of(FILLER)[0] == replace(newest.credential, rotated_at=None)
+        assert restored.get(FILLER)[0] == replace(newest.credential, rotated_at=None)
         assert restored.rotate(FILLER, who="test").credential.generation == 3
 
 
@@ -360,7 +360,7 @@ def test_a_database_restored_from_before_an_enrolment_or_a_revocation_lets_nobod
         assert not lets_in(guarded, late)
         assert not lets_in(guarded, old)
         assert restored.locked_out == [FILLER]
-        enabled = {name: one.enabled for name, one in guarded.security.look().holders.items()}
+        enabled = {name: one.enabled for name, one in guarded.security.look().clients.items()}
         assert enabled == {NAME: False, agent_name(capper.id): False}
 
 
@@ -391,7 +391,7 @@ def test_the_reconciler_looks_at_the_start_and_after_every_reconnect(
     reconciler = Reconciler(desk, connections=lambda: connections, pulse=0.01)
     reconciler.start()
     connections = 1
-    wait_until(lambda: desk.guard is Guard.ON, "the broker was asked")
+    wait_until(lambda: desk.auth_state is BrokerAuthState.ON, "the broker was asked")
     issued = issued_to(desk, filler)
     kept = json.dumps(guarded.remembered())
     desk.revoke(FILLER, who="test", reason="stolen")
@@ -401,7 +401,7 @@ def test_the_reconciler_looks_at_the_start_and_after_every_reconnect(
     assert lets_in(guarded, issued)
     connections = 2
     wait_until(lambda: NAME not in guarded.holders(), "the two agree again")
-    assert reconciler.trouble is None
+    assert reconciler.error is None
     reconciler.stop()
 
 
@@ -409,26 +409,26 @@ def test_where_the_broker_is_open_nothing_is_issued_and_that_is_no_trouble(
     desk: CredentialService, mosquitto: Mosquitto, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     address = replace(guarded.address, port=mosquitto.port)
-    desk.security = DynamicSecurity(address, client_id="test")
+    desk.security = DynamicSecurityClient(address, client_id="test")
     assert desk.enrolled(filler, is_new=True, who="test") == (None, None)
-    assert desk.guard is Guard.OFF
+    assert desk.auth_state is BrokerAuthState.OFF
     assert desk.reconcile() is None
     with pytest.raises(Conflict, match="broker-init"):
         desk.rotate(FILLER, who="test")
-    assert desk.of(FILLER) == (None, None)
+    assert desk.get(FILLER) == (None, None)
 
 
 @pytest.fixture
-def open_one(guarded: GuardedMosquitto, mosquitto: Mosquitto) -> DynamicSecurity:
-    return DynamicSecurity(replace(guarded.address, port=mosquitto.port), client_id="test")
+def open_one(guarded: GuardedMosquitto, mosquitto: Mosquitto) -> DynamicSecurityClient:
+    return DynamicSecurityClient(replace(guarded.address, port=mosquitto.port), client_id="test")
 
 
 def test_a_broker_that_was_open_is_asked_again_before_anybody_is_let_in_or_thrown_out(
-    desk: CredentialService, guarded: GuardedMosquitto, open_one: DynamicSecurity, filler: Machine
+    desk: CredentialService, guarded: GuardedMosquitto, open_one: DynamicSecurityClient, filler: Machine
 ) -> None:
     def was_open() -> None:
         desk.security = open_one
-        assert desk.probe() is Guard.OFF
+        assert desk.probe() is BrokerAuthState.OFF
         desk.security = guarded.security
 
     was_open()
@@ -442,7 +442,7 @@ def test_a_broker_that_was_open_is_asked_again_before_anybody_is_let_in_or_throw
 
 @pytest.mark.parametrize("setting", ["auto", "off"])
 def test_where_the_broker_cannot_be_told_of_a_revocation_that_is_said(
-    desk: CredentialService, open_one: DynamicSecurity, filler: Machine, setting: str
+    desk: CredentialService, open_one: DynamicSecurityClient, filler: Machine, setting: str
 ) -> None:
     issued_to(desk, filler)
     told = replace(desk, security=open_one if setting == "auto" else None)

@@ -7,10 +7,10 @@ import pytest
 from service.core.machine import Machine
 from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow
 from service.errors import TooMany, Unavailable
-from service.flows.feed import AlarmEvent, EventBus, Subscription, Wish
+from service.flows.feed import AlarmEvent, EventBus, Filter, Subscription
 from tests.service.conftest import NOW
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.words import StreamKind
 
 FILLER = Machine(1, MachineId("padova", "filler-1"), "Filler", "UTC", NOW)
@@ -20,9 +20,9 @@ CAPPER = Machine(2, MachineId("lyon", "capper-1"), "Capper", "UTC", NOW)
 class Listener:
     """Counts how often it is woken."""
 
-    def __init__(self, feed: EventBus, wish: Wish | None = None) -> None:
+    def __init__(self, feed: EventBus, wish: Filter | None = None) -> None:
         self.woken = 0
-        self.place: Subscription = feed.subscribe(wish or Wish(), self.wake)
+        self.place: Subscription = feed.subscribe(wish or Filter(), self.wake)
 
     def wake(self) -> None:
         self.woken += 1
@@ -30,7 +30,7 @@ class Listener:
 
 def rows(machine: Machine, *codes: int, flag: int = IN_TIME) -> list[EventRow]:
     return [
-        EventRow(machine.row, uuid4(), seq, code, micros(NOW), flag) for seq, code in enumerate(codes, start=1)
+        EventRow(machine.row_id, uuid4(), seq, code, to_us(NOW), flag) for seq, code in enumerate(codes, start=1)
     ]
 
 
@@ -41,11 +41,11 @@ def codes(listener: Listener) -> list[int]:
 def test_listeners_hear_of_what_they_wish_for_and_of_nothing_else() -> None:
     feed = EventBus(most_listeners=9)
     everything = Listener(feed)
-    lyon = Listener(feed, Wish(site="lyon"))
-    filler = Listener(feed, Wish(site="padova", machine="filler-1", kinds=frozenset({StreamKind.FORECAST})))
-    feed.raised([*rows(FILLER, 5), *rows(CAPPER, 6)], [FILLER, CAPPER])
-    feed.announce(FILLER.id, b"f")
-    feed.announce(CAPPER.id, b"c")
+    lyon = Listener(feed, Filter(site="lyon"))
+    filler = Listener(feed, Filter(site="padova", machine="filler-1", kinds=frozenset({StreamKind.FORECAST})))
+    feed.publish_alarms([*rows(FILLER, 5), *rows(CAPPER, 6)], [FILLER, CAPPER])
+    feed.publish(FILLER.id, b"f")
+    feed.publish(CAPPER.id, b"c")
     heard = [one.place.take() for one in (everything, lyon, filler)]
     assert [[alarm.code for alarm in batch.alarms] for batch in heard] == [[5, 6], [6], []]
     assert [batch.forecasts for batch in heard] == [[b"f", b"c"], [b"c"], [b"f"]]
@@ -53,20 +53,20 @@ def test_listeners_hear_of_what_they_wish_for_and_of_nothing_else() -> None:
 
 def test_streams_are_limited_by_owner_and_in_all_and_a_place_is_given_back_once() -> None:
     feed = EventBus(most_listeners=4, most_of_one=2)
-    first, _second = (Listener(feed, Wish(owner="maria")) for _ in range(2))
+    first, _second = (Listener(feed, Filter(owner="maria")) for _ in range(2))
     with pytest.raises(TooMany, match="You have 2 streams open already"):
-        Listener(feed, Wish(owner="maria"))
+        Listener(feed, Filter(owner="maria"))
     with pytest.raises(TooMany, match="You have 2 streams open already"):
         feed.take_place("maria")
     feed.take_place("paul")
     Listener(feed)
-    assert feed.listeners == 4
+    assert feed.subscriber_count == 4
     with pytest.raises(Unavailable, match="4 streams are open already"):
-        Listener(feed, Wish(owner="anna"))
+        Listener(feed, Filter(owner="anna"))
     for _ in range(2):
         first.place.close()
-    assert feed.listeners == 3
-    Listener(feed, Wish(owner="maria"))
+    assert feed.subscriber_count == 3
+    Listener(feed, Filter(owner="maria"))
     with pytest.raises(Unavailable):
         feed.take_place(None)
 
@@ -74,11 +74,11 @@ def test_streams_are_limited_by_owner_and_in_all_and_a_place_is_given_back_once(
 def test_who_does_not_read_loses_the_oldest_alarms_is_told_how_many_and_goes_on() -> None:
     feed = EventBus(most_listeners=1, most_waiting=3)
     slow = Listener(feed)
-    feed.raised(rows(FILLER, 1, 2), [FILLER])
-    feed.raised(rows(FILLER, 3, 4, 5, 6, 7), [FILLER])
+    feed.publish_alarms(rows(FILLER, 1, 2), [FILLER])
+    feed.publish_alarms(rows(FILLER, 3, 4, 5, 6, 7), [FILLER])
     batch = slow.place.take()
     assert (batch.missed, [alarm.code for alarm in batch.alarms]) == (4, [5, 6, 7])
-    feed.raised(rows(FILLER, 8), [FILLER])
+    feed.publish_alarms(rows(FILLER, 8), [FILLER])
     assert slow.place.take().missed == 0
 
 
@@ -86,8 +86,8 @@ def test_of_forecasts_that_wait_each_machine_has_its_newest_and_none_counts_as_m
     feed = EventBus(most_listeners=1, most_waiting=1)
     slow = Listener(feed)
     for said in (b"old", b"new"):
-        feed.announce(FILLER.id, said)
-        feed.announce(CAPPER.id, said)
+        feed.publish(FILLER.id, said)
+        feed.publish(CAPPER.id, said)
     assert slow.place.take() == (0, [], [b"new", b"new"])
 
 
@@ -95,30 +95,30 @@ def test_a_listener_is_woken_once_until_it_has_taken_what_waits() -> None:
     feed = EventBus(most_listeners=1)
     listener = Listener(feed)
     for code in range(5):
-        feed.raised(rows(FILLER, code), [FILLER])
+        feed.publish_alarms(rows(FILLER, code), [FILLER])
     assert listener.woken == 1
     assert codes(listener) == [0, 1, 2, 3, 4]
-    feed.announce(FILLER.id, b"f")
+    feed.publish(FILLER.id, b"f")
     assert listener.woken == 2
 
 
 def test_alarms_whose_time_is_not_believed_are_not_told() -> None:
     feed = EventBus(most_listeners=1)
     listener = Listener(feed)
-    feed.raised([*rows(FILLER, 5, flag=FROM_THE_FUTURE), *rows(FILLER, 6)], [FILLER])
+    feed.publish_alarms([*rows(FILLER, 5, flag=FROM_THE_FUTURE), *rows(FILLER, 6)], [FILLER])
     assert codes(listener) == [6]
 
 
 def test_one_attribute_says_whether_anybody_listens() -> None:
     feed = EventBus(most_listeners=2)
-    assert not feed.listened
+    assert not feed.has_subscribers
     first, second = Listener(feed), Listener(feed)
     first.place.close()
     first.place.close()
-    assert feed.listened
+    assert feed.has_subscribers
     second.place.close()
-    assert not feed.listened
-    assert feed.listeners == 0
+    assert not feed.has_subscribers
+    assert feed.subscriber_count == 0
 
 
 def test_beyond_the_limit_nobody_is_let_in_until_somebody_leaves() -> None:
@@ -133,7 +133,7 @@ def test_beyond_the_limit_nobody_is_let_in_until_somebody_leaves() -> None:
 def test_the_end_wakes_everybody_and_lets_nobody_in() -> None:
     feed = EventBus(most_listeners=9)
     idle, busy = Listener(feed), Listener(feed)
-    feed.announce(FILLER.id, b"f")
+    feed.publish(FILLER.id, b"f")
     idle.place.take()
     feed.close()
     assert (idle.woken, busy.woken, feed.closed) == (2, 1, True)
@@ -143,10 +143,10 @@ def test_the_end_wakes_everybody_and_lets_nobody_in() -> None:
 
 def test_alarms_of_another_process_are_relayed_to_whoever_wants_them_and_never_back() -> None:
     feed = EventBus(most_listeners=9)
-    here = Listener(feed, Wish(relayed=False))
-    all_of_it, one_site = Listener(feed), Listener(feed, Wish(site="lyon"))
+    here = Listener(feed, Filter(relayed=False))
+    all_of_it, one_site = Listener(feed), Listener(feed, Filter(site="lyon"))
     alarms = [AlarmEvent(FILLER.id, 1, 139), AlarmEvent(MachineId("lyon", "wrapper-9"), 2, 26)]
-    feed.relay(alarms, missed=3)
+    feed.publish_remote(alarms, missed=3)
     assert all_of_it.place.take() == (3, alarms, [])
     assert one_site.place.take() == (3, alarms[1:], [])
     assert here.place.take() == (0, [], [])

@@ -11,11 +11,11 @@ from service.bootstrap.stores import Stores
 from service.core.left_out import ExcludedSpan
 from service.core.machine import Machine
 from service.errors import InputRejected, NotFound, Unavailable
-from service.flows.figures import AlarmMetricsQuery, AlarmMetricsService, Figures
+from service.flows.figures import AlarmMetrics, AlarmMetricsQuery, AlarmMetricsService
 from tests.service.conftest import NOW, enrolled, heard, raise_alarms
 from wire.clock import PlantClock
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.words import AlarmMetricsGrouping, BucketLength, RateBand
 
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
@@ -29,7 +29,7 @@ def desk(service: Service, stores: Stores) -> AlarmMetricsService:
     return AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS)
 
 
-def lines(found: Figures) -> dict[Any, int]:
+def lines(found: AlarmMetrics) -> dict[Any, int]:
     """The alarms of each line, by the part of its key that tells it apart."""
     return {
         next(
@@ -48,9 +48,9 @@ def test_a_quiet_week_is_acceptable_and_its_rate_is_over_the_time_the_machine_wa
 ) -> None:
     raise_alarms(stores, filler, *steady(NOW - 2 * DAY, NOW, 15 * MINUTE))
     heard(stores, filler)
-    total = desk.figures(AlarmMetricsQuery()).total
-    assert (total.alarms, total.machines, total.watched_us) == (192, 1, 2 * DAY // timedelta(microseconds=1))
-    assert (total.alarms_a_day, total.band, total.peak, total.floods) == (96, RateBand.ACCEPTABLE, 1, 0)
+    total = desk.compute(AlarmMetricsQuery()).total
+    assert (total.alarms, total.machines, total.monitored_us) == (192, 1, 2 * DAY // timedelta(microseconds=1))
+    assert (total.alarms_per_day, total.band, total.peak, total.floods) == (96, RateBand.ACCEPTABLE, 1, 0)
 
 
 def test_a_machine_that_went_offline_is_not_taken_for_a_quiet_one(
@@ -60,12 +60,12 @@ def test_a_machine_that_went_offline_is_not_taken_for_a_quiet_one(
     heard(stores, filler, at=NOW - 4 * DAY, online=False)
     raise_alarms(stores, filler, (NOW - 30 * DAY, 5))
     heard(stores, filler, at=NOW - 4 * DAY, online=False)
-    total = desk.figures(AlarmMetricsQuery(since=NOW - 5 * DAY)).total
-    assert (total.alarms_a_day, total.band) == (360, RateBand.EXCESSIVE)
+    total = desk.compute(AlarmMetricsQuery(since=NOW - 5 * DAY)).total
+    assert (total.alarms_per_day, total.band) == (360, RateBand.EXCESSIVE)
 
 
 def test_a_machine_that_was_never_heard_has_no_rate(desk: AlarmMetricsService, filler: Machine) -> None:
-    found = desk.figures(AlarmMetricsQuery())
+    found = desk.compute(AlarmMetricsQuery())
     assert (found.machines, found.total.alarms, found.total.band, found.total.flood_share) == (1, 0, None, None)
     assert lines(found) == {filler.id.machine: 0}
     assert (found.codes, found.floods, found.chatter, found.standing) == ([], [], [], [])
@@ -79,14 +79,14 @@ def test_whatever_the_lines_are_by_their_alarms_add_up_to_the_same_total(
     wrapper = enrolled(stores.enrolments, TOKYO, time_zone="Asia/Tokyo")
     raise_alarms(stores, filler, *steady(NOW - 5 * DAY, NOW, 17 * MINUTE), *steady(NOW - DAY, NOW, HOUR, 26))
     raise_alarms(stores, wrapper, *steady(NOW - 3 * DAY, NOW, 23 * MINUTE))
-    found = desk.figures(AlarmMetricsQuery(by=by, shift=shift))
-    total = desk.figures(AlarmMetricsQuery(shift=shift)).total
+    found = desk.compute(AlarmMetricsQuery(by=by, shift=shift))
+    total = desk.compute(AlarmMetricsQuery(shift=shift)).total
     assert found.total == total
     assert sum(tally.alarms for _, tally in found.lines) == total.alarms > 0
     assert sum(bucket.alarms for bucket in found.rate) == total.alarms
-    assert sum(bucket.watched_us for bucket in found.rate) == total.watched_us
+    assert sum(bucket.watched_us for bucket in found.rate) == total.monitored_us
     if by is not AlarmMetricsGrouping.CODE:
-        assert sum(tally.watched_us for _, tally in found.lines) == total.watched_us
+        assert sum(tally.monitored_us for _, tally in found.lines) == total.monitored_us
 
 
 def test_lines_are_by_site_machine_code_day_and_hour(
@@ -96,7 +96,7 @@ def test_lines_are_by_site_machine_code_day_and_hour(
     at = datetime(2026, 11, 15, 16, 30, tzinfo=UTC)  # half past five in Padova, half past one on the 16th in Tokyo
     raise_alarms(stores, filler, (at, 139), (at + MINUTE, 139), (at + 2 * MINUTE, 26))
     raise_alarms(stores, wrapper, (at, 139))
-    by = {by: desk.figures(AlarmMetricsQuery(by=by)) for by in AlarmMetricsGrouping}
+    by = {by: desk.compute(AlarmMetricsQuery(by=by)) for by in AlarmMetricsGrouping}
     assert lines(by[AlarmMetricsGrouping.SITE]) == {"padova": 3, "tokyo": 1}
     assert lines(by[AlarmMetricsGrouping.MACHINE]) == {"filler-1": 3, "wrapper-1": 1}
     assert list(lines(by[AlarmMetricsGrouping.CODE]).items()) == [(139, 3), (26, 1)]
@@ -120,7 +120,7 @@ def test_figures_can_be_narrowed_to_a_site_a_machine_a_span_and_a_shift(
     raise_alarms(stores, wrapper, (NOW - 3 * HOUR, 1))
 
     def alarms(**query: Any) -> int:
-        return desk.figures(AlarmMetricsQuery(**query)).total.alarms
+        return desk.compute(AlarmMetricsQuery(**query)).total.alarms
 
     assert (alarms(), alarms(site="padova"), alarms(site="tokyo", machine="wrapper-1")) == (3, 2, 1)
     assert alarms(since=NOW - 3 * HOUR, until=NOW - 2 * HOUR) == 2, "from since on, before until"
@@ -138,13 +138,13 @@ def test_a_rate_in_the_night_when_clocks_change_is_over_the_hours_that_it_had(
     end = datetime.fromisoformat(until).replace(tzinfo=UTC)
     desk = AlarmMetricsService(stores.machines, stores.events, PlantClock(plant_origin=end), SHIFTS)
     raise_alarms(stores, filler, *steady(end - 30 * HOUR, end, 10 * MINUTE), (end, 1))
-    found = desk.figures(
+    found = desk.compute(
         AlarmMetricsQuery(by=AlarmMetricsGrouping.SHIFT, since=end - 24 * HOUR, until=end, shift="night")
     )
     ((key, night),) = found.lines
-    assert (key.shift, night.watched_us) == ("night", length // timedelta(microseconds=1))
+    assert (key.shift, night.monitored_us) == ("night", length // timedelta(microseconds=1))
     assert night.alarms == length // (10 * MINUTE)
-    assert night.alarms_a_day == 144
+    assert night.alarms_per_day == 144
 
 
 def test_a_flood_across_two_shifts_counts_in_both_and_once_in_the_total(
@@ -152,17 +152,17 @@ def test_a_flood_across_two_shifts_counts_in_both_and_once_in_the_total(
 ) -> None:
     change = datetime(2026, 11, 15, 13, 0, tzinfo=UTC)  # two in the afternoon in Padova
     raise_alarms(stores, filler, *steady(change - 5 * MINUTE, change + 5 * MINUTE, 20 * SECOND))
-    found = desk.figures(AlarmMetricsQuery(by=AlarmMetricsGrouping.SHIFT))
+    found = desk.compute(AlarmMetricsQuery(by=AlarmMetricsGrouping.SHIFT))
     assert {key.shift: tally.floods for key, tally in found.lines} == {"early": 1, "late": 1, "night": 0}
     assert found.total.floods == 1
     (flood,) = found.floods
     assert (flood.machine, flood.flood.alarms, flood.flood.top_code, flood.over) == (filler.id, 30, 139, True)
-    assert desk.figures(AlarmMetricsQuery(shift="night")).floods == []
+    assert desk.compute(AlarmMetricsQuery(shift="night")).floods == []
 
 
 def test_a_flood_that_goes_on_has_no_end_yet(desk: AlarmMetricsService, stores: Stores, filler: Machine) -> None:
     raise_alarms(stores, filler, *steady(NOW - 5 * MINUTE, NOW, 20 * SECOND))
-    (flood,) = desk.figures(AlarmMetricsQuery()).floods
+    (flood,) = desk.compute(AlarmMetricsQuery()).floods
     assert not flood.over
 
 
@@ -171,9 +171,9 @@ def test_what_began_before_the_span_is_known_in_it(
 ) -> None:
     raise_alarms(stores, filler, *steady(NOW - 26 * HOUR, NOW, 30 * MINUTE, 8))
     raise_alarms(stores, filler, *steady(NOW - 66 * MINUTE, NOW - 58 * MINUTE, 30 * SECOND, 26))
-    found = desk.figures(AlarmMetricsQuery(since=NOW - HOUR))
+    found = desk.compute(AlarmMetricsQuery(since=NOW - HOUR))
     (standing,) = found.standing
-    assert (standing.run.code, standing.run.first_us) == (8, micros(NOW - 26 * HOUR))
+    assert (standing.run.code, standing.run.first_us) == (8, to_us(NOW - 26 * HOUR))
     assert (found.total.alarms, found.total.standing, found.total.floods) == (2 + 4, 1, 1)
 
 
@@ -181,25 +181,25 @@ def test_chatter_is_told_by_machine_and_code(desk: AlarmMetricsService, stores: 
     for start in (NOW - 5 * HOUR, NOW - 3 * HOUR):
         raise_alarms(stores, filler, *steady(start, start + 80 * SECOND, 20 * SECOND, 26))
     raise_alarms(stores, filler, *steady(NOW - 2 * HOUR, NOW, 30 * SECOND, 8)[::2])
-    (chatter,) = desk.figures(AlarmMetricsQuery()).chatter
+    (chatter,) = desk.compute(AlarmMetricsQuery()).chatter
     assert (chatter.code, chatter.bursts, chatter.alarms) == (26, 2, 8)
-    assert chatter.last_us == micros(NOW - 3 * HOUR + 60 * SECOND)
-    assert desk.figures(AlarmMetricsQuery()).total.chattering == 8
-    assert desk.figures(AlarmMetricsQuery(since=NOW - 4 * HOUR)).chatter[0].bursts == 1
+    assert chatter.last_us == to_us(NOW - 3 * HOUR + 60 * SECOND)
+    assert desk.compute(AlarmMetricsQuery()).total.chattering == 8
+    assert desk.compute(AlarmMetricsQuery(since=NOW - 4 * HOUR)).chatter[0].bursts == 1
 
 
 def test_a_week_is_charted_in_hours_and_more_in_days_of_the_common_time_zone(
     desk: AlarmMetricsService, stores: Stores, filler: Machine
 ) -> None:
     raise_alarms(stores, filler, (NOW - HOUR, 1))
-    week = desk.figures(AlarmMetricsQuery())
+    week = desk.compute(AlarmMetricsQuery())
     assert (week.bucket, week.time_zone, len(week.rate)) == (BucketLength.HOUR, "Europe/Rome", 169)
-    month = desk.figures(AlarmMetricsQuery(since=NOW - 30 * DAY))
+    month = desk.compute(AlarmMetricsQuery(since=NOW - 30 * DAY))
     assert (month.bucket, len(month.rate)) == (BucketLength.DAY, 31)
     assert month.rate[1].start == datetime(2026, 10, 17, 22, tzinfo=UTC), "midnight in Rome, still in summer time"
     enrolled(stores.enrolments, TOKYO, time_zone="Asia/Tokyo")
     enrolled(stores.enrolments, MachineId("tokyo", "wrapper-2"), time_zone="Asia/Tokyo")
-    assert desk.figures(AlarmMetricsQuery()).time_zone == "Asia/Tokyo", "of most machines"
+    assert desk.compute(AlarmMetricsQuery()).time_zone == "Asia/Tokyo", "of most machines"
 
 
 def test_what_was_shelved_is_in_no_figure_and_is_counted(
@@ -211,10 +211,10 @@ def test_what_was_shelved_is_in_no_figure_and_is_counted(
 
     def shelved(since: datetime, until: datetime) -> Collection[ExcludedSpan]:
         assert since < NOW - 7 * DAY < until
-        return [ExcludedSpan(filler.id, 26, micros(NOW - 30 * MINUTE), micros(NOW + HOUR))]
+        return [ExcludedSpan(filler.id, 26, to_us(NOW - 30 * MINUTE), to_us(NOW + HOUR))]
 
     desk = AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS, shelved)
-    found = desk.figures(AlarmMetricsQuery(by=AlarmMetricsGrouping.CODE))
+    found = desk.compute(AlarmMetricsQuery(by=AlarmMetricsGrouping.CODE))
     assert lines(found) == {1: 1, 26: 1}
     assert (found.left_out, found.total.alarms, found.total.floods, found.chatter) == (30, 2, 0, [])
     assert len(stores.events.series(filler, NOW - DAY, NOW)) == 32, "features never hear of it"
@@ -233,15 +233,15 @@ def test_a_wrong_question_is_answered_with_a_sentence(
     desk: AlarmMetricsService, query: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(InputRejected) as refused:
-        desk.figures(AlarmMetricsQuery(**query))
+        desk.compute(AlarmMetricsQuery(**query))
     assert str(refused.value) == sentence
 
 
 def test_a_place_that_is_unknown_is_not_found(desk: AlarmMetricsService) -> None:
     with pytest.raises(NotFound):
-        desk.figures(AlarmMetricsQuery(site="atlantis"))
+        desk.compute(AlarmMetricsQuery(site="atlantis"))
     with pytest.raises(NotFound):
-        desk.figures(AlarmMetricsQuery(site="padova", machine="none"))
+        desk.compute(AlarmMetricsQuery(site="padova", machine="none"))
 
 
 def test_of_a_machine_with_too_many_alarms_the_newest_are_counted_and_the_figures_say_so(
@@ -251,11 +251,11 @@ def test_of_a_machine_with_too_many_alarms_the_newest_are_counted_and_the_figure
     other = enrolled(stores.enrolments, TOKYO)
     raise_alarms(stores, other, *steady(NOW - DAY, NOW, 60 * MINUTE))
     desk = AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS, most_read=40)
-    found = desk.figures(AlarmMetricsQuery())
+    found = desk.compute(AlarmMetricsQuery())
     assert (found.total.alarms, found.truncated) == (40 + 24, 1)
     assert (
         AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS)
-        .figures(AlarmMetricsQuery())
+        .compute(AlarmMetricsQuery())
         .truncated
         == 0
     )
@@ -264,6 +264,6 @@ def test_of_a_machine_with_too_many_alarms_the_newest_are_counted_and_the_figure
 def test_figures_that_find_no_room_beside_others_are_asked_for_again(service: Service, stores: Stores) -> None:
     desk = AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS, patience=0.01)
     with desk.room, desk.room, pytest.raises(Unavailable, match="ask again"):
-        desk.figures(AlarmMetricsQuery())
+        desk.compute(AlarmMetricsQuery())
     with desk.room:
-        assert desk.figures(AlarmMetricsQuery()).machines == 0
+        assert desk.compute(AlarmMetricsQuery()).machines == 0

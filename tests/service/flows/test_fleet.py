@@ -13,13 +13,13 @@ from service.bootstrap.stores import Stores
 from service.core.catalogue import CatalogueEntry
 from service.core.machine import Machine
 from service.core.strip import HourlyCounts
-from service.flows.fleet import FleetBoard, FleetDependencies, Seen
+from service.flows.fleet import FleetDependencies, FleetOverview, FleetSnapshot
 from service.flows.silence import SilentMachine
 from service.store.strips import HourlyCountStore
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.clock import PlantClock
 from wire.identity import MachineId
-from wire.words import MachineState, Presence
+from wire.words import ConnectionStatus, MachineState
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
@@ -32,11 +32,11 @@ class CountingStrips(HourlyCountStore):
 
     before: list[Callable[[], None]] = field(default_factory=list)
 
-    def strips(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, HourlyCounts]:
+    def counts(self, machines: Sequence[Machine], end: datetime, hours: int) -> dict[int, HourlyCounts]:
         self.read.append(len(machines))
         for wait in self.before:
             wait()
-        return super().strips(machines, end, hours)
+        return super().counts(machines, end, hours)
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Watch:
     service: Service
     now: datetime = NOW
     seconds: float = 0.0
-    board: FleetBoard = field(init=False)
+    board: FleetOverview = field(init=False)
     strips: CountingStrips = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,12 +62,12 @@ class Watch:
             clock=PlantClock(wall=self._seconds_of_plant),
             stale_after=timedelta(minutes=15),
         )
-        self.board = FleetBoard(sources, token="t", monotonic=lambda: self.seconds)  # noqa: S106 - no password
+        self.board = FleetOverview(sources, token="t", monotonic=lambda: self.seconds)  # noqa: S106 - no password
 
     def _seconds_of_plant(self) -> float:
         return self.now.timestamp()
 
-    def look(self, *, site: str | None = None, since: str | None = None) -> Seen:
+    def look(self, *, site: str | None = None, since: str | None = None) -> FleetSnapshot:
         """Look again, a second later."""
         self.seconds += 1
         return self.board.overview(site=site, since=since)
@@ -86,13 +86,13 @@ def test_a_look_that_takes_long_is_taken_less_often(watch: Watch, stores: Stores
     watch.look()
     watch.strips.before.clear()
     raise_alarms(stores, filler, (NOW - MINUTE, 139))
-    watch.service.touched([filler.id])
+    watch.service.on_events_stored([filler.id])
     watch.seconds += 10
     assert watch.look().cards[0].card.last_alarm is None, "three seconds of work, twelve of rest"
     assert watch.look().cards[0].card.last_alarm
 
 
-def names(seen: Seen) -> list[str]:
+def names(seen: FleetSnapshot) -> list[str]:
     return [kept.card.machine for kept in seen.cards]
 
 
@@ -113,7 +113,7 @@ def test_a_card_says_how_a_machine_is_what_it_raised_and_what_is_likely(
     )
     assert (card.state, card.presence, card.heard_at) == (
         MachineState.REGISTERED,
-        Presence.ONLINE,
+        ConnectionStatus.ONLINE,
         NOW - MINUTE,
     )
     assert (len(card.strip), card.strip[0], card.strip[-2:], sum(card.strip)) == (28, 1, [1, 2], 4)
@@ -122,7 +122,7 @@ def test_a_card_says_how_a_machine_is_what_it_raised_and_what_is_likely(
     assert (card.last_alarm.at, card.last_alarm.code, card.last_alarm.text) == (NOW, 137, "Alarm 137")
     assert card.forecast_status == "ok"
     assert not card.learned
-    forecast = watch.service.newest.of([filler])[0].forecast
+    forecast = watch.service.newest.fresh_for([filler])[0].forecast
     assert {alarm.code: alarm.probability for alarm in card.likely} == {
         alarm.code: alarm.probability for alarm in forecast.alarms
     }
@@ -148,7 +148,7 @@ def test_presence_is_told_by_the_agent_and_by_the_machines_rhythm(watch: Watch, 
     heard(stores, machines["quiet"])
     heard(stores, machines["stale"], at=NOW - 16 * MINUTE)
     heard(stores, machines["well"], at=NOW - 15 * MINUTE)
-    watch.service.silence.found = [SilentMachine(machines["quiet"].id, NOW - HOUR, 3.0, 2.0)]
+    watch.service.silence.silent = [SilentMachine(machines["quiet"].id, NOW - HOUR, 3.0, 2.0)]
     found = {kept.card.machine: kept.card.presence.value for kept in watch.look().cards}
     assert found == {"never": "never", "gone": "offline", "quiet": "silent", "stale": "stale", "well": "online"}
 
@@ -164,9 +164,9 @@ def test_the_most_urgent_come_first_then_who_cannot_be_heard_then_the_rest(watch
     limit = np.full_like(model.thresholds, sorted(likeliest)[6])  # so high that only a few pass it
     stores.versions.add_and_promote(replace(model, thresholds=limit), report={}, at=NOW)
     watch.service.desk.champion.invalidate()
-    watch.service.newest.touch([machine.id for machine in machines])
+    watch.service.newest.invalidate([machine.id for machine in machines])
     cards = [kept.card for kept in watch.look().cards]
-    groups = [0 if one.expected else 1 if one.presence is Presence.OFFLINE else 2 for one in cards]
+    groups = [0 if one.expected else 1 if one.presence is ConnectionStatus.OFFLINE else 2 for one in cards]
     assert groups == sorted(groups)
     assert set(groups) == {0, 1, 2}
     urgent = [one.urgency for one in cards]
@@ -189,7 +189,7 @@ def test_a_machine_that_has_never_connected_has_no_forecast_and_comes_last(
     watch.service.desk.champion.invalidate()
     imported, offline = (kept.card for kept in reversed(watch.look().cards))
     assert (offline.machine, imported.machine) == ("zz-quiet", "filler-1")
-    assert (imported.presence, imported.last_alarm is not None) == (Presence.NEVER, True)
+    assert (imported.presence, imported.last_alarm is not None) == (ConnectionStatus.NEVER, True)
     assert (imported.likely, imported.expected, imported.urgency, imported.forecast_status) == ([], 0, 0, None)
     heard(stores, filler)
     first = watch.look().cards[0].card
@@ -207,7 +207,7 @@ def test_only_what_was_touched_is_told_after_a_revision_and_only_that_is_read_ag
     nothing = watch.look(since=first.revision)
     assert (nothing.complete, nothing.cards, nothing.revision) == (False, [], first.revision)
     raise_alarms(stores, filler, (NOW, 139))
-    watch.service.newest.touch([FILLER])
+    watch.service.newest.invalidate([FILLER])
     some = watch.look(since=first.revision)
     assert (some.complete, names(some), watch.strips.read) == (False, ["filler-1"], [5, 1])
     assert some.cards[0].card.strip[-1] == 1
@@ -219,7 +219,7 @@ def test_only_what_was_touched_is_told_after_a_revision_and_only_that_is_read_ag
 @pytest.mark.usefixtures("champion", "filler")
 def test_a_touch_that_changes_nothing_is_not_told(watch: Watch) -> None:
     first = watch.look()
-    watch.service.newest.touch([FILLER])
+    watch.service.newest.invalidate([FILLER])
     assert watch.look(since=first.revision).revision == first.revision
 
 
@@ -228,10 +228,10 @@ def test_a_new_forecast_reaches_the_card_once_it_is_kept(watch: Watch, stores: S
     heard(stores, filler)
     first = watch.look()
     raise_alarms(stores, filler, *((NOW - n * MINUTE, 26) for n in range(1, 40)))
-    watch.service.newest.touch([FILLER])
+    watch.service.newest.invalidate([FILLER])
     between = watch.look(since=first.revision)
     assert between.cards[0].card.likely == first.cards[0].card.likely
-    (newest,) = watch.service.newest.of([filler])
+    (newest,) = watch.service.newest.fresh_for([filler])
     after = watch.look(since=between.revision).cards[0].card
     assert {one.code: one.probability for one in after.likely} == {
         one.code: one.probability for one in newest.forecast.alarms
@@ -283,7 +283,7 @@ def test_another_champion_changes_every_card(
     first = watch.look()
     stores.versions.add_and_promote(small_model(seed=9), report={}, at=NOW)
     watch.service.desk.champion.invalidate()
-    watch.service.newest.touch([FILLER])  # as the rhythm does when it sees the new version
+    watch.service.newest.invalidate([FILLER])  # as the rhythm does when it sees the new version
     after = watch.look(since=first.revision)
     assert after.model_version == "v2"
     assert after.cards[0].card.likely != first.cards[0].card.likely

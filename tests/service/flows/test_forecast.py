@@ -29,7 +29,7 @@ def desk(service: Service) -> ForecastService:
 
 
 def newest(service: Service, stores: Stores) -> Forecast:
-    return service.newest.of(stores.machines.all())[0].forecast
+    return service.newest.fresh_for(stores.machines.all())[0].forecast
 
 
 def test_a_forecast_is_the_networks_word_on_the_evidence_window(
@@ -38,8 +38,8 @@ def test_a_forecast_is_the_networks_word_on_the_evidence_window(
     inside = [(NOW - 2 * HOUR, 139), (NOW - HOUR, 26)]
     raise_alarms(stores, filler, (NOW - timedelta(minutes=1721), 137), *inside)
     heard(stores, filler)
-    forecast = desk(service).now([filler], NOW)[0].forecast
-    features = alarm_counts(AlarmSeries.of(inside), champion.vocabulary.input_columns)
+    forecast = desk(service).forecast_now([filler], NOW)[0].forecast
+    features = alarm_counts(AlarmSeries.from_alarms(inside), champion.vocabulary.input_columns)
     expected = sigmoid(champion.network.logits(features[None]))[0]
     said = {alarm.code: alarm.probability for alarm in forecast.alarms}
     assert [said[139], said[26]] == pytest.approx(expected.tolist(), abs=1e-4)
@@ -54,7 +54,7 @@ def test_a_forecast_is_the_networks_word_on_the_evidence_window(
 
 def test_without_a_model_the_error_says_what_to_do(service: Service, filler: Machine) -> None:
     with pytest.raises(NoChampion, match="alarmcast admin enrol"):
-        desk(service).now([filler], NOW)
+        desk(service).forecast_now([filler], NOW)
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_a_forecast_says_how_far_it_may_be_trusted(
 ) -> None:
     raise_alarms(stores, filler, (NOW - first_hours_ago * HOUR, 139))
     heard(stores, filler, at=NOW - timedelta(minutes=silent_minutes), online=online)
-    assert desk(service).now([filler], NOW)[0].forecast.status == status
+    assert desk(service).forecast_now([filler], NOW)[0].forecast.status == status
 
 
 @pytest.mark.usefixtures("champion")
 def test_a_machine_never_heard_is_warming_up(service: Service, filler: Machine) -> None:
-    forecast = desk(service).now([filler], NOW)[0].forecast
+    forecast = desk(service).forecast_now([filler], NOW)[0].forecast
     assert (forecast.status, forecast.coverage, forecast.events_seen) == (ForecastStatus.WARMING_UP, 0.0, 0)
     assert {alarm.base_rate for alarm in forecast.alarms} == {None}
 
@@ -95,19 +95,19 @@ def test_a_machine_with_a_past_but_no_agent_is_stale_and_its_silence_is_no_evide
     service: Service, stores: Stores, filler: Machine
 ) -> None:
     raise_alarms(stores, filler, (NOW - timedelta(days=100), 139), (NOW - timedelta(days=99), 139))
-    forecast = desk(service).now([filler], NOW)[0].forecast
+    forecast = desk(service).forecast_now([filler], NOW)[0].forecast
     assert (forecast.status, forecast.coverage) == (ForecastStatus.STALE, 0.0)
 
 
 @pytest.mark.usefixtures("champion")
 def test_a_forecast_begun_before_an_arrival_is_not_kept(service: Service, filler: Machine) -> None:
-    begun = service.newest.arrivals
-    made = desk(service).now([filler], NOW)[0]
-    service.newest.touch([FILLER])  # while it was being made
-    service.newest.keep(made, begun)
-    assert service.newest.fresh(FILLER) is None
-    service.newest.keep(made, service.newest.arrivals)
-    assert service.newest.fresh(FILLER) is not None
+    begun = service.newest.versions
+    made = desk(service).forecast_now([filler], NOW)[0]
+    service.newest.invalidate([FILLER])  # while it was being made
+    service.newest.put(made, begun)
+    assert service.newest.get_fresh(FILLER) is None
+    service.newest.put(made, service.newest.versions)
+    assert service.newest.get_fresh(FILLER) is not None
 
 
 @pytest.mark.usefixtures("champion")
@@ -117,7 +117,7 @@ def test_the_base_rate_is_how_often_past_horizons_held_the_code(
     # 48 h of history; the hourly horizons of 8 h that had closed by now start 48 h to 8 h ago.
     raise_alarms(stores, filler, (NOW - 48 * HOUR, 137), (NOW - 20 * HOUR, 139))
     heard(stores, filler)
-    rates = {alarm.code: alarm.base_rate for alarm in desk(service).now([filler], NOW)[0].forecast.alarms}
+    rates = {alarm.code: alarm.base_rate for alarm in desk(service).forecast_now([filler], NOW)[0].forecast.alarms}
     moments = [NOW.replace(minute=0) - hours * HOUR for hours in range(8, 48)]
     moments = [at for at in moments if NOW - 48 * HOUR <= at <= NOW - 8 * HOUR]
     held = [at <= NOW - 20 * HOUR < at + 8 * HOUR for at in moments]
@@ -131,19 +131,19 @@ def test_the_past_is_forecast_by_the_version_that_served_then(
 ) -> None:
     stores.versions.add_and_promote(small_model(seed=2), report={}, at=NOW - timedelta(hours=2))
     assert champion
-    assert desk(service).past(FILLER, NOW - timedelta(hours=1)).model_version == "v2"
-    old = desk(service).past(FILLER, NOW - timedelta(hours=3))
+    assert desk(service).forecast_at(FILLER, NOW - timedelta(hours=1)).model_version == "v2"
+    old = desk(service).forecast_at(FILLER, NOW - timedelta(hours=3))
     assert (old.model_version, old.hindsight) == ("v1", False)
-    before = desk(service).past(FILLER, NOW - timedelta(days=2))
+    before = desk(service).forecast_at(FILLER, NOW - timedelta(days=2))
     assert (before.model_version, before.hindsight) == ("v2", True)
 
 
 @pytest.mark.usefixtures("champion", "filler")
 def test_the_future_cannot_be_asked_from(service: Service) -> None:
     with pytest.raises(InputRejected, match="has not come yet"):
-        desk(service).past(FILLER, NOW + HOUR)
+        desk(service).forecast_at(FILLER, NOW + HOUR)
     with pytest.raises(NotFound):
-        desk(service).past(MachineId("padova", "none"), NOW - HOUR)
+        desk(service).forecast_at(MachineId("padova", "none"), NOW - HOUR)
 
 
 @pytest.mark.usefixtures("champion")
@@ -151,7 +151,7 @@ def test_a_new_event_makes_a_new_forecast_at_once(service: Service, stores: Stor
     assert newest(service, stores).events_seen == 0
     raise_alarms(stores, filler, (NOW - HOUR, 139))
     assert newest(service, stores).events_seen == 0, "kept until something touches it"
-    service.newest.touch([FILLER])
+    service.newest.invalidate([FILLER])
     assert newest(service, stores).events_seen == 1
 
 
@@ -161,7 +161,7 @@ class Announced:
     def __init__(self) -> None:
         self.machines: list[MachineId] = []
 
-    def announce(self, machine: MachineId, encoded: bytes) -> None:
+    def publish(self, machine: MachineId, encoded: bytes) -> None:
         assert Forecast.model_validate_json(encoded)
         self.machines.append(machine)
 
@@ -172,7 +172,7 @@ def refresh(service: Service, stores: Stores, announced: Announced, **more: Any)
         newest=service.newest,
         machines=stores.machines,
         stored=stores.forecasts,
-        abroad=announced,
+        mqtt=announced,
         clock=service.clock,
         step=timedelta(minutes=15),
         **more,
@@ -206,7 +206,7 @@ def test_who_takes_over_tells_what_arrived_shortly_before_and_nothing_else(
 
     def arrives(machine: MachineId) -> None:
         rhythm.on_leadership()
-        service.newest.touch([machine])
+        service.newest.invalidate([machine])
         if rhythm.idle:
             rhythm.skip()
         else:
@@ -310,7 +310,7 @@ def test_arrivals_in_between_are_announced_but_not_stored(service: Service, stor
     rhythm = refresh(service, stores, announced)
     rhythm.run_grid()
     assert rhythm.run_changed() == 0
-    service.newest.touch([FILLER])
+    service.newest.invalidate([FILLER])
     assert rhythm.run_changed() == 1
     assert rhythm.run_changed() == 0
     assert announced.machines == [FILLER, FILLER]

@@ -37,7 +37,7 @@ def test_a_change_wakes_everybody_who_follows_the_job_and_is_read_once(stores: S
     READ.clear()
     watch = JobWatch(CountedJobs(stores.database), every=60)
     woken: list[int] = []
-    stores.jobs.ready(stores.jobs.open(filler, JobKind.ENROL, JobState.QUEUED, at=NOW))
+    stores.jobs.queue(stores.jobs.open(filler, JobKind.ENROL, JobState.QUEUED, at=NOW))
     followers = [watch.follow(1, lambda: woken.append(1)) for _ in range(50)]
     wait_until(lambda: len(woken) == 50, "all have the job as it is")
     before = READ["several"]

@@ -9,7 +9,7 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.flows.base_rates import BaseRates
-from service.flows.record_events import IncomingMessage, IngestBatch, IngestResult, TimePolicy, record
+from service.flows.record_events import IncomingMessage, IngestBatch, IngestResult, TimePolicy, commit
 from service.flows.registry import MachineCache
 from tests.service.conftest import EPOCH, NOW, heard, raise_alarms, small_model
 from wire.moment import isoformat
@@ -21,8 +21,8 @@ DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
 def take(stores: Stores, age: timedelta) -> IngestResult:
     body = f'{{"epoch":"{EPOCH}","events":[{{"seq":1,"code":139,"at":"{isoformat(NOW - age)}"}}]}}'
     intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
-    intake.take(IncomingMessage(EVENTS, body.encode()))
-    return record(intake, recorder=stores.events)
+    intake.add(IncomingMessage(EVENTS, body.encode()))
+    return commit(intake, recorder=stores.events)
 
 
 @pytest.mark.parametrize(("age", "late"), [(59 * MINUTE, False), (61 * MINUTE, True)])
@@ -40,7 +40,7 @@ def test_base_rates_follow_late_events_within_a_quarter_of_an_hour(stores: Store
     model, rates = small_model(targets=(139,)), BaseRates(stores.events)
 
     def rate(at_minutes: int) -> float:
-        found = rates.of(filler, NOW + at_minutes * MINUTE, model)
+        found = rates.get(filler, NOW + at_minutes * MINUTE, model)
         assert found is not None
         return float(found[0])
 
@@ -59,9 +59,9 @@ def test_the_newest_forecast_is_made_anew_when_events_of_its_window_come_late(
     heard(stores, filler)
     raise_alarms(stores, filler, (NOW - 2 * DAY, 137))
     desk = replace(service.desk, base_rates=BaseRates(stores.events))
-    before = service.newest.of([filler])[0].forecast
-    service.newest.touch(take(stores, timedelta(hours=20)).touched)
-    after = service.newest.of([filler])[0].forecast
+    before = service.newest.fresh_for([filler])[0].forecast
+    service.newest.invalidate(take(stores, timedelta(hours=20)).affected)
+    after = service.newest.fresh_for([filler])[0].forecast
     assert (before.events_seen, after.events_seen) == (0, 1)
     assert after.alarms != before.alarms
-    assert desk.now([filler], after.as_of)[0].forecast.events_seen == 1
+    assert desk.forecast_now([filler], after.as_of)[0].forecast.events_seen == 1

@@ -13,20 +13,20 @@ from sqlalchemy import delete
 
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
-from forecasting.forecaster import Record
+from forecasting.forecaster import ObservedSeries
 from service.bootstrap import learning
 from service.bootstrap.configuration import time_policy
 from service.bootstrap.learning import run_training_job
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.catalogue import CatalogueEntry, parse_catalogue
-from service.core.gate import Limits
+from service.core.gate import GateThresholds
 from service.core.job import Progress
 from service.errors import InputRejected, TrainingFailed
 from service.flows.load_history import ImportFile, load_history
 from service.settings import Settings
-from service.store.handover import MOST_BYTES, take_over
-from service.store.parcel import Parcel
+from service.store.handover import MOST_BYTES, read
+from service.store.parcel import CandidateRows
 from service.store.tables import catalogue
 from service.store.weights import WeightsFolder
 from service.worker.apprentice import RESULT_FILE
@@ -62,7 +62,7 @@ def fleet(small: Settings, stores: Stores, tmp_path: Path) -> list[MachineId]:
     return [ZERO, ONE, TWO]
 
 
-Learn = Callable[..., Parcel]
+Learn = Callable[..., CandidateRows]
 
 
 @pytest.fixture
@@ -71,17 +71,17 @@ def learn(small: Settings, tmp_path: Path) -> Learn:
 
     def learn_one(
         machine: MachineId, settings: Settings = small, told: Callable[[Progress], None] = lambda _: None
-    ) -> Parcel:
+    ) -> CandidateRows:
         run_training_job(settings, machine=machine, now=NOW, folder=tmp_path, told=told)
-        return take_over(tmp_path / RESULT_FILE)
+        return read(tmp_path / RESULT_FILE)
 
     return learn_one
 
 
-def commit(stores: Stores, parcel: Parcel, *, at: datetime = NOW) -> int:
+def commit(stores: Stores, parcel: CandidateRows, *, at: datetime = NOW) -> int:
     for job in stores.jobs.collecting():
         if str(job.machine) == parcel.machine:
-            stores.jobs.ready(job)
+            stores.jobs.queue(job)
     claimed = stores.jobs.claim("test", now=NOW, lease=LEASE)
     assert claimed
     assert str(claimed.machine) == parcel.machine
@@ -114,21 +114,21 @@ def test_two_machines_are_learned_one_on_top_of_the_other_and_served_as_they_wer
     assert champion
     model = stores.versions.load(champion)
     machine = stores.machines.get(ONE)
-    exam = stores.exams.of(ONE)
+    exam = stores.exams.get(ONE)
     assert exam
     place = int(np.argmax(exam.windows.counts.sum(axis=1)))
     at = datetime.fromtimestamp(int(exam.windows.at[place]) / 1e6, tz=NOW.tzinfo)
-    made = service.desk.past(ONE, at)
+    made = service.desk.forecast_at(ONE, at)
     since = stores.events.first_at(machine)
     assert since
-    record = Record(stores.events.series(machine, at - model.reach, at), since)
+    record = ObservedSeries(stores.events.series(machine, at - model.lookback, at), since)
     said = dict(zip(model.vocabulary.targets, model.probabilities([record], at)[0].tolist(), strict=True))
-    answers = stores.exams.answers(ONE)[2]
+    answers = stores.exams.results_by_version(ONE)[2]
     examined = dict(zip(answers.targets, answers.probabilities[place].tolist(), strict=True))
     for alarm in made.alarms:
         assert alarm.probability == pytest.approx(said[alarm.code], abs=1e-4)
         assert alarm.probability == pytest.approx(examined[alarm.code], abs=1e-4)
-    now = service.desk.now(stores.machines.all(), NOW)
+    now = service.desk.forecast_now(stores.machines.all(), NOW)
     assert [one.forecast.learned for one in now] == [True, True, False], "the third is served by the fleet's model"
 
 
@@ -185,7 +185,7 @@ def test_what_is_too_large_to_be_stored_is_refused_before_it_is_read(tmp_path: P
     with (tmp_path / RESULT_FILE).open("wb") as file:
         file.truncate(MOST_BYTES + 1)
     with pytest.raises(TrainingFailed, match=r"512 MB are allowed\. Lower ALARMCAST_LEARN_CODES_PER_MACHINE"):
-        take_over(tmp_path / RESULT_FILE)
+        read(tmp_path / RESULT_FILE)
 
 
 @pytest.mark.usefixtures("fleet")
@@ -200,7 +200,7 @@ def test_where_the_gate_finds_the_way_too_far_it_is_halved_until_hardly_any_is_l
     halved, moved = {}, {}
     # One gate lets everything pass, the other asks for more than anybody can give.
     for passes, allowed in ((True, 1.0), (False, -1.0)):
-        monkeypatch.setattr(learning, "Limits", partial(Limits, mean_loss=allowed, gross_loss=allowed))
+        monkeypatch.setattr(learning, "Limits", partial(GateThresholds, mean_loss=allowed, gross_loss=allowed))
         parcel = learn(ONE)
         assert parcel.passed is passes
         halved[passes] = parcel.report["halved"]
@@ -285,7 +285,7 @@ def test_a_log_of_the_same_over_and_over_has_a_defined_end(
     machine = enrolled(stores.enrolments, ZERO)
     raise_alarms(stores, machine, *((NOW - timedelta(hours=n), codes[n % len(codes)]) for n in range(600)))
     run_training_job(small, machine=ZERO, now=NOW, folder=tmp_path, told=lambda _: None)
-    candidate = take_over(tmp_path / RESULT_FILE)
+    candidate = read(tmp_path / RESULT_FILE)
     commit(stores, candidate)
     (job,) = stores.jobs.newest()
     served = stores.machines.get(ZERO)

@@ -21,7 +21,7 @@ from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.core.recording import EventWrite, WriteResult
 from service.errors import Conflict, Gone, InputRejected, TooMany, Unavailable
-from service.flows.load_history import ImportFile, Loaded, UploadLimits, load_history
+from service.flows.load_history import ImportFile, ImportResult, UploadLimits, load_history
 from service.flows.ports import Recorder
 from service.settings import Settings
 from service.store.tables import events, quarantine
@@ -29,14 +29,14 @@ from tests.conftest import wait_until
 from tests.service.conftest import NOW, enrolled, raise_alarms
 from wire.identity import MachineId
 from wire.log_rows import RowReader
-from wire.micros import micros
+from wire.micros import to_us
 from wire.rest.enrolment import HistoryUnderWay
 from wire.words import HistoryState
 
 CHECK = "Check the time zone of the log, and the clock of the machine that wrote it."
 
 
-def load(settings: Settings, stores: Stores, machine: Machine, log: ImportFile) -> Loaded:
+def load(settings: Settings, stores: Stores, machine: Machine, log: ImportFile) -> ImportResult:
     policy = time_policy(settings)
     return load_history(machine, log, recorder=stores.events, now=NOW, policy=policy, stored=stores.events)
 
@@ -273,7 +273,7 @@ def test_rows_of_a_time_that_cannot_be_are_counted_and_not_stored(
     log = written(tmp_path, *((day, 5, "1") for day in days))
     loaded = load(settings, stores, filler, ImportFile(log))
     assert (loaded.rows, loaded.stored, loaded.too_old, loaded.from_the_future) == (4, 1, 2, 1)
-    assert loaded.last_us == micros(days[2]), "an agent that goes on after a time in the future would send nothing"
+    assert loaded.last_us == to_us(days[2]), "an agent that goes on after a time in the future would send nothing"
     assert loaded.notes == [
         f"2 ignored: older than retention_days=400 (newest {days[1]:%Y-%m-%d}).",
         f"1 ignored: in the future (first {days[3]:%Y-%m-%d %H:%M} UTC). {CHECK}",
@@ -348,7 +348,7 @@ def test_local_times_are_stored_as_the_moments_at_which_the_agent_would_send_the
     expected = [alarm for line in log.read_text().splitlines() if (alarm := reader.read(line)) is not None]
     stored = stores.events.series(filler, NOW - timedelta(days=100), NOW)
     assert sorted(zip(stored.times.tolist(), stored.codes.tolist(), strict=True)) == sorted(
-        (micros(alarm.at), alarm.code) for alarm in expected
+        (to_us(alarm.at), alarm.code) for alarm in expected
     )
 
 

@@ -10,7 +10,7 @@ from forecasting.window import WindowSpec
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.enrolment import TrainingDataPolicy
-from service.core.hush import Maintenance, SuppressionQuery
+from service.core.hush import MaintenanceWindow, SuppressionQuery
 from service.core.machine import Machine
 from service.core.notice import HysteresisPolicy, Notification, NotificationQuery
 from service.core.webhook import Webhook
@@ -31,7 +31,7 @@ from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus, LikelyAlarm
 from wire.identity import MachineId
-from wire.micros import moment
+from wire.micros import from_us
 from wire.words import NotificationEnd, Severity
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -91,7 +91,7 @@ class Bench:
             acknowledgements=AcknowledgementStore(database),
             clock=clock,
             wall=lambda: datetime.now(UTC),
-            habits=HysteresisPolicy(0.8, HOUR),
+            policy=HysteresisPolicy(0.8, HOUR),
         )
         self.desk = SuppressionService(
             machines=self.stores.machines,
@@ -100,7 +100,7 @@ class Bench:
             acknowledgements=self.notify.acknowledgements,
             clock=clock,
             max_shelving=timedelta(days=7),
-            changed=self.notify.again,
+            changed=self.notify.reevaluate,
         )
 
     def seconds(self) -> float:
@@ -117,8 +117,8 @@ class Bench:
         """Let time pass, announce a forecast, look at it, and return how many notices were opened."""
         self.now += after
         made = forecast(self.now, probabilities, machine, status)
-        self.notify.told(CachedForecast(machine, made, b""))
-        return self.notify.look()
+        self.notify.on_forecast(CachedForecast(machine, made, b""))
+        return self.notify.run_once()
 
     def ends(self) -> list[NotificationEnd | None]:
         """Return how each notice stands, oldest first; None is open."""
@@ -164,8 +164,8 @@ def test_a_shelf_silences_its_code_on_its_machine_alone_and_gives_it_back(bench:
     other = enrolled(stores.enrolments, MachineId("padova", "filler-2")).id
     assert bench.say({139: 0.9, 26: 0.2}) == 1
     bench.desk.shelve(FILLER, 139, until=2 * HOUR, who="anna", reason="sensor")
-    assert bench.notify.wanted.is_set(), "nobody waits for the next forecast"
-    bench.notify.look()
+    assert bench.notify.pending.is_set(), "nobody waits for the next forecast"
+    bench.notify.run_once()
     assert bench.ends() == [NotificationEnd.SHELVED]
     assert bench.say({139: 0.9, 26: 0.9}, after=MINUTE) == 1
     assert bench.say({139: 0.9}, machine=other) == 1
@@ -176,15 +176,15 @@ def test_lifting_a_shelf_brings_the_alarm_back_at_once(bench: Bench) -> None:
     shelf = bench.desk.shelve(FILLER, 139, until=2 * HOUR, who="anna", reason="sensor")
     assert bench.say({139: 0.9}) == 0
     bench.now += MINUTE
-    bench.desk.lift(FILLER, shelf.number, who="anna", reason=None)
-    assert bench.notify.look() == 1
+    bench.desk.unshelve(FILLER, shelf.id, who="anna", reason=None)
+    assert bench.notify.run_once() == 1
 
 
 @pytest.mark.parametrize("machine", [None, "filler-1"])
 def test_maintenance_silences_a_machine_or_its_site_for_its_time(bench: Bench, machine: str | None) -> None:
     bench.say({139: 0.9})
-    window = Maintenance(0, "padova", machine, NOW + HOUR, NOW + 2 * HOUR, "anna", "overhaul")
-    bench.desk.maintain(window)
+    window = MaintenanceWindow(0, "padova", machine, NOW + HOUR, NOW + 2 * HOUR, "anna", "overhaul")
+    bench.desk.schedule_maintenance(window)
     bench.say({139: 0.9}, after=59 * MINUTE)
     assert bench.ends() == [None], "it has not begun"
     bench.say({139: 0.9, 26: 0.9}, after=MINUTE)
@@ -194,14 +194,14 @@ def test_maintenance_silences_a_machine_or_its_site_for_its_time(bench: Bench, m
 
 def test_what_somebody_acknowledged_is_not_told_again_before_it_was_unlikely(bench: Bench) -> None:
     bench.say({139: 0.9})
-    assert bench.desk.acknowledge(FILLER, 139, who="anna", note=None).notice == bench.found()[0].number
+    assert bench.desk.acknowledge(FILLER, 139, who="anna", note=None).notice == bench.found()[0].id
     shelf = bench.desk.shelve(FILLER, 139, until=HOUR, who="anna", reason="sensor")
-    bench.notify.look()
-    bench.desk.lift(FILLER, shelf.number, who="anna", reason=None)
-    assert bench.notify.look() == 0
+    bench.notify.run_once()
+    bench.desk.unshelve(FILLER, shelf.id, who="anna", reason=None)
+    assert bench.notify.run_once() == 0
     assert bench.say({139: 0.9}, after=5 * HOUR) == 0
     bench.say({139: 0.1}, after=MINUTE)
-    assert bench.notify.acknowledgements.holding() == []
+    assert bench.notify.acknowledgements.active() == []
     assert bench.say({139: 0.9}, after=2 * HOUR) == 1
 
 
@@ -238,7 +238,7 @@ def test_a_notice_and_its_deliveries_are_written_together(bench: Bench, stores: 
     hook = Webhook(0, "http://127.0.0.1/", "s", Severity.HIGH, "padova", None, enabled=True, created_at=NOW)
     WebhookStore(stores.database).add(hook, who="test", reason=None)
     bench.say({139: 0.9, 26: 0.9})
-    by_code = {one.code: one.number for one in bench.found()}
+    by_code = {one.code: one.id for one in bench.found()}
     assert list(DeliveryStore(stores.database).for_notifications(by_code.values())) == [by_code[139]]
 
 
@@ -264,15 +264,15 @@ def test_shelved_codes_are_what_the_fleet_and_figures_need(bench: Bench) -> None
     late = shelve(FILLER, 26, until=HOUR, who="a", reason="x")
     assert desk.shelved() == {FILLER: {139, 26}}
     bench.now += 30 * MINUTE
-    desk.lift(FILLER, late.number, who="a", reason=None)
+    desk.unshelve(FILLER, late.id, who="a", reason=None)
     assert desk.shelved() == {FILLER: {139}}
-    everything = desk.left_out(NOW, NOW + 10 * HOUR)
+    everything = desk.excluded_spans(NOW, NOW + 10 * HOUR)
     assert [(one.machine, one.code) for one in everything] == [(FILLER, 139), (FILLER, 139), (FILLER, 26)]
-    assert [(moment(one.start_us) - NOW, moment(one.end_us) - NOW) for one in everything] == [
+    assert [(from_us(one.start_us) - NOW, from_us(one.end_us) - NOW) for one in everything] == [
         (timedelta(0), HOUR), (HOUR, 4 * HOUR), (HOUR, HOUR + 30 * MINUTE),
     ]  # fmt: skip
-    assert len(desk.left_out(NOW + 2 * HOUR, NOW + 3 * HOUR)) == 1
-    assert desk.left_out(NOW + 4 * HOUR, NOW + 5 * HOUR) == []
+    assert len(desk.excluded_spans(NOW + 2 * HOUR, NOW + 3 * HOUR)) == 1
+    assert desk.excluded_spans(NOW + 4 * HOUR, NOW + 5 * HOUR) == []
 
 
 @pytest.mark.usefixtures("champion")
@@ -282,8 +282,8 @@ def test_the_running_parts_turn_announced_forecasts_into_notices(
     raise_alarms(stores, filler, *((NOW - number * HOUR, 139) for number in range(1, 40)))
     heard(stores, filler)
     service.rhythm.refresh.run_grid()
-    service.notify.look()
-    newest = service.newest.of([filler])[0].forecast
+    service.notify.run_once()
+    newest = service.newest.fresh_for([filler])[0].forecast
     expected = {alarm.code for alarm in newest.alarms if alarm.expected}
     assert newest.status is ForecastStatus.OK
     assert {one.code for one in NotificationStore(stores.database).page(NotificationQuery())} == expected
@@ -298,11 +298,11 @@ def test_no_shelf_acknowledgement_or_window_changes_a_forecast_or_a_dataset(
     raise_alarms(stores, filler, *alarms)
     heard(stores, filler)
 
-    school = DatasetBuilder(stores.machines, stores.events, WindowSpec(), TrainingDataPolicy(fewest=1))
+    school = DatasetBuilder(stores.machines, stores.events, WindowSpec(), TrainingDataPolicy(min_windows=1))
 
     def told() -> list[object]:
-        made = service.desk.now([filler], NOW)[0]
-        cut = school.cut(filler, NOW, HistorySpec(), listed=())
+        made = service.desk.forecast_now([filler], NOW)[0]
+        cut = school.build(filler, NOW, HistorySpec(), listed=())
         arrays = [
             array.tobytes() for part in (cut.train, cut.calibration, cut.exam) for array in vars(part).values()
         ]
@@ -313,7 +313,7 @@ def test_no_shelf_acknowledgement_or_window_changes_a_forecast_or_a_dataset(
     for code in (139, 26, 137):
         service.hush.shelve(FILLER, code, until=HOUR, who="a", reason="x")
         service.hush.acknowledge(FILLER, code, who="a", note=None)
-    service.hush.maintain(Maintenance(0, "padova", None, NOW, NOW + 9 * HOUR, "a", "x"))
+    service.hush.schedule_maintenance(MaintenanceWindow(0, "padova", None, NOW, NOW + 9 * HOUR, "a", "x"))
     assert len(service.hush.shelves.page(SuppressionQuery())) == 3
     assert told() == before
 
@@ -324,6 +324,8 @@ def test_many_changes_are_written_in_pieces_with_a_pause_between_them(bench: Ben
     pauses: list[int] = []
     for number in range(60):
         with_both = MachineId("lyon", f"filler-{number}")
-        bench.notify.told(CachedForecast(with_both, forecast(bench.now, {139: 0.9, 26: 0.9}, with_both), b""))
-    assert bench.notify.look(lambda: pauses.append(1)) == 120
+        bench.notify.on_forecast(
+            CachedForecast(with_both, forecast(bench.now, {139: 0.9, 26: 0.9}, with_both), b"")
+        )
+    assert bench.notify.run_once(lambda: pauses.append(1)) == 120
     assert len(pauses) == 2

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 from forecasting.features import alarm_counts, counts_between
 from forecasting.series import AlarmSeries
-from forecasting.tracks import Fleet
+from forecasting.tracks import FleetSeries
 from forecasting.vocabulary import Columns
-from forecasting.window import WindowSpec, coverage, evidence, outcome
+from forecasting.window import WindowSpec, coverage, input_window, label_window
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.flows.base_rates import BaseRates
-from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, record
+from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, commit
 from service.flows.registry import MachineCache
 from tests.service.conftest import FILLER, NOW
 from wire.forecasts import Forecast
-from wire.micros import micros
+from wire.micros import to_us
 from wire.moment import isoformat
 
 SPEC = WindowSpec(timedelta(hours=6), timedelta(hours=2))
@@ -41,13 +41,13 @@ def test_features_depend_on_the_events_and_not_on_their_order(
 ) -> None:
     shuffled = alarms.copy()
     order.shuffle(shuffled)
-    one, other = AlarmSeries.of(alarms), AlarmSeries.of(shuffled)
+    one, other = AlarmSeries.from_alarms(alarms), AlarmSeries.from_alarms(shuffled)
     columns = Columns((1, 2, 3, 4))
-    for cut in (evidence, outcome):
+    for cut in (input_window, label_window):
         assert cut(one, at, SPEC).codes.tolist() == cut(other, at, SPEC).codes.tolist()
     assert (
-        alarm_counts(evidence(one, at, SPEC), columns).tolist()
-        == alarm_counts(evidence(other, at, SPEC), columns).tolist()
+        alarm_counts(input_window(one, at, SPEC), columns).tolist()
+        == alarm_counts(input_window(other, at, SPEC), columns).tolist()
     )
 
 
@@ -55,8 +55,8 @@ def test_features_depend_on_the_events_and_not_on_their_order(
 def test_evidence_and_outcome_split_time_at_the_moment_asked_about(
     alarms: list[tuple[datetime, int]], at: datetime
 ) -> None:
-    series = AlarmSeries.of(alarms)
-    before, after = evidence(series, at, SPEC), outcome(series, at, SPEC)
+    series = AlarmSeries.from_alarms(alarms)
+    before, after = input_window(series, at, SPEC), label_window(series, at, SPEC)
     expected_before = sorted(alarm for alarm in alarms if at - SPEC.lookback <= alarm[0] < at)
     expected_after = sorted(alarm for alarm in alarms if at <= alarm[0] < at + SPEC.horizon)
     assert before.codes.tolist() == [code for _, code in expected_before]
@@ -67,13 +67,13 @@ def test_evidence_and_outcome_split_time_at_the_moment_asked_about(
 def test_many_windows_at_once_are_the_same_as_one_by_one(
     alarms: list[tuple[datetime, int]], ats: list[datetime]
 ) -> None:
-    series, codes = AlarmSeries.of(alarms), np.arange(1, 7)
-    ends = np.array([micros(at) for at in ats])
-    starts = ends - micros(NOW) + micros(NOW - SPEC.lookback)
+    series, codes = AlarmSeries.from_alarms(alarms), np.arange(1, 7)
+    ends = np.array([to_us(at) for at in ats])
+    starts = ends - to_us(NOW) + to_us(NOW - SPEC.lookback)
     counts = counts_between(series, starts, ends, codes)
     for row, at in zip(counts, ats, strict=True):
-        window = Fleet.of([evidence(series, at, SPEC)])
-        seen = window.codes[window.opens]
+        window = FleetSeries.from_series([input_window(series, at, SPEC)])
+        seen = window.codes[window.run_starts]
         assert row.tolist() == [int((seen == code).sum()) for code in codes]
 
 
@@ -89,8 +89,8 @@ def test_coverage_depends_on_the_gaps_and_not_on_their_order_or_cuts(
     halves = [part for a, b in deaf for part in ((a, a + (b - a) / 2), (a + (b - a) / 2, b))]
     order.shuffle(halves)
     heard = (NOW - timedelta(days=1), NOW + timedelta(days=1))
-    whole = coverage(at, SPEC, heard=heard, deaf=deaf)
-    assert whole == pytest.approx(coverage(at, SPEC, heard=heard, deaf=halves))
+    whole = coverage(at, SPEC, observed=heard, unobserved=deaf)
+    assert whole == pytest.approx(coverage(at, SPEC, observed=heard, unobserved=halves))
     assert 0.0 <= whole <= 1.0
 
 
@@ -145,9 +145,9 @@ def forecast_after(
     epoch = str(uuid4())
     for batch in batches:
         intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
-        intake.take(IncomingMessage(TOPIC, json.dumps({"epoch": epoch, "events": batch}).encode()))
-        service.newest.touch(record(intake, recorder=stores.events).touched)
+        intake.add(IncomingMessage(TOPIC, json.dumps({"epoch": epoch, "events": batch}).encode()))
+        service.newest.invalidate(commit(intake, recorder=stores.events).affected)
     desk = replace(service.desk, base_rates=BaseRates(stores.events))  # which remember nothing of the other order
-    made = desk.now([filler], NOW)[0].forecast
+    made = desk.forecast_now([filler], NOW)[0].forecast
     assert made.machine == FILLER.machine
     return made

@@ -45,7 +45,7 @@ def test_one_start_on_an_empty_folder_costs_no_machine_its_credentials(
         assert "alarmcast admin broker-adopt" in (note or "")
         with pytest.raises(Conflict, match="No credentials were issued"):
             wrong.rotate(CAPPER, who="test")
-        assert wrong.of(CAPPER) == (None, None), "the database did not change either"
+        assert wrong.get(CAPPER) == (None, None), "the database did not change either"
     assert guarded.remembered() == before
     assert lets_in(guarded, issued)
     desk.reconcile()
@@ -84,7 +84,7 @@ def test_whom_an_older_backup_does_not_know_is_disabled_and_the_newer_database_l
         restored = desk_of(backup, earlier, guarded)
         found = restored.reconcile()
         assert found
-        assert found.strangers == [agent_name(CAPPER)]
+        assert found.unknown_clients == [agent_name(CAPPER)]
         assert not lets_in(guarded, late)
         again = restored.reconcile()
         assert again
@@ -154,9 +154,9 @@ def test_broker_adopt_says_what_it_would_do_and_does_it_only_when_told(
     asked = broker_adopt(elsewhere.data_dir)
     assert "lets in 1 machines; the database knows 0 of them" in asked.stdout, asked.stderr
     assert "add --yes" in asked.stdout
-    assert guarded.security.look().holders[NAME].enabled
+    assert guarded.security.look().clients[NAME].enabled
     done = broker_adopt(elsewhere.data_dir, "--yes")
     assert NAME in done.stdout, done.stderr
-    assert not guarded.security.look().holders[NAME].enabled
+    assert not guarded.security.look().clients[NAME].enabled
     assert guarded.security.installation() != desk.credentials.installation()
     assert settings

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from service.flows.plain_rows import plain_rows
 from wire.log_rows import RowReader, RowRejected
-from wire.micros import micros
+from wire.micros import to_us
 
 PLAIN = "2026-10-17 14:29:00.685,139,1\n"
 STAMPS = st.datetimes(datetime(2000, 1, 1), datetime(2099, 12, 31)).map(  # noqa: DTZ001 - a log names no zone
@@ -35,7 +35,7 @@ NEAR_CHANGES = st.tuples(CHANGES, st.integers(0, 5 * 3600)).map(
 def one_by_one(lines: list[str], serial: str | None, zone: tzinfo = UTC) -> list[tuple[int, int, int]]:
     reader = RowReader(serial, zone)
     alarms = [reader.read(line) for line in lines]
-    return [(place, micros(one.at), one.code) for place, one in enumerate(alarms) if one is not None]
+    return [(place, to_us(one.at), one.code) for place, one in enumerate(alarms) if one is not None]
 
 
 @given(lines=st.lists(ROWS, min_size=1, max_size=20), serial=st.sampled_from([None, "1", "9"]))
@@ -70,7 +70,7 @@ def test_plain_rows_are_read_in_every_zone_as_the_agents_reader_reads_them(
     ],
 )
 def test_local_times_around_a_change_of_the_clocks_are_read_at_once_too(local: str, utc: str) -> None:
-    at = micros(datetime.fromisoformat(utc))
+    at = to_us(datetime.fromisoformat(utc))
     assert plain_rows([f"{local},5,1\n"], None, ZoneInfo("Europe/Rome")) == [(0, at, 5)]
     assert one_by_one([f"{local},5,1\n"], None, ZoneInfo("Europe/Rome")) == [(0, at, 5)]
 
@@ -109,6 +109,6 @@ def test_one_row_that_is_not_plain_leaves_its_block_to_the_reader(line: str) -> 
 
 
 def test_rows_end_as_files_of_both_worlds_do_and_the_last_may_have_no_end() -> None:
-    at = micros(datetime.fromisoformat("2026-10-17T14:29:00.685+00:00"))
+    at = to_us(datetime.fromisoformat("2026-10-17T14:29:00.685+00:00"))
     lines = [PLAIN, PLAIN.replace("\n", "\r\n"), PLAIN.rstrip("\n")]
     assert plain_rows(lines, "1") == [(0, at, 139), (1, at, 139), (2, at, 139)]

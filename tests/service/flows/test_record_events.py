@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from service.bootstrap.stores import Stores
 from service.core.machine import Agent, Machine
-from service.flows.record_events import IncomingMessage, IngestBatch, IngestResult, TimePolicy, record
+from service.flows.record_events import IncomingMessage, IngestBatch, IngestResult, TimePolicy, commit
 from service.flows.registry import MachineCache
 from service.store.tables import events, quarantine
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled
@@ -31,8 +31,8 @@ def batch(*rows: object, **more: object) -> bytes:
 def take(stores: Stores, *messages: IncomingMessage) -> IngestResult:
     intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
     for message in messages:
-        intake.take(message)
-    return record(intake, recorder=stores.events)
+        intake.add(message)
+    return commit(intake, recorder=stores.events)
 
 
 def rows(stores: Stores, table: Any) -> int:
@@ -54,7 +54,7 @@ def test_what_is_committed_is_acked_by_its_numbers(stores: Stores) -> None:
     assert machine == FILLER
     assert (ack.epoch, ack.seqs, ack.now) == (EPOCH, [(1, 2), (5, 5)], NOW)
     assert receipt.recorded.stored == rows(stores, events) == 3
-    assert receipt.touched == {FILLER}
+    assert receipt.affected == {FILLER}
 
 
 @pytest.mark.usefixtures("filler")
@@ -103,7 +103,7 @@ def test_what_cannot_be_read_is_quarantined_whole_and_acks_nobody(
 def test_a_machine_that_is_not_registered_is_seen_knocking_and_loses_nothing(stores: Stores) -> None:
     receipt = take(stores, IncomingMessage(EVENTS, batch(event(1))))
     assert (receipt.acks, rows(stores, events), reasons(stores)) == ([], 0, [])
-    assert [knock.machine for knock in stores.machines.knocks()] == [FILLER]
+    assert [knock.machine for knock in stores.machines.unregistered()] == [FILLER]
 
 
 @pytest.mark.usefixtures("filler")
@@ -139,7 +139,7 @@ def test_the_same_number_with_another_body_is_stored_beside_the_first(stores: St
         assert (ack.seqs, ack.instance, ack.reused) == ([(1, 2)], "edge/2/b", True)
         assert receipt.counts["reused_numbers"] == 1
         assert receipt.recorded.stored == 2 * stored
-        assert [row.code for row in receipt.fresh] == [139, 7][: 2 * stored]
+        assert [row.code for row in receipt.new_events] == [139, 7][: 2 * stored]
     assert reasons(stores) == []
     seen = stores.events.series(filler, NOW - timedelta(hours=1), NOW)
     assert sorted(seen.codes.tolist()) == [7, 139, 139]
@@ -198,14 +198,14 @@ def test_a_last_will_happened_when_it_was_received(stores: Stores, filler: Machi
     take(stores, IncomingMessage(STATE, state(online=False, minutes_ago=600)))
     agent = stores.machines.agent(filler)
     assert agent
-    assert (agent.online, agent.heard_at, agent.spooled, agent.skew_ms) == (False, NOW, 12, -40)
+    assert (agent.online, agent.last_seen_at, agent.spooled, agent.skew_ms) == (False, NOW, 12, -40)
 
 
 def test_a_retained_state_is_as_old_as_it_says(stores: Stores, filler: Machine) -> None:
     take(stores, IncomingMessage(STATE, state(online=True, minutes_ago=600), retained=True))
     agent = stores.machines.agent(filler)
     assert agent
-    assert (agent.online, agent.heard_at) == (True, NOW - timedelta(minutes=600))
+    assert (agent.online, agent.last_seen_at) == (True, NOW - timedelta(minutes=600))
 
 
 def test_who_was_enrolled_or_retired_is_known_after_a_second(stores: Stores) -> None:
@@ -252,11 +252,11 @@ def test_a_state_that_says_nothing_new_does_not_have_a_forecast_made_anew(stores
         intake = IngestBatch(
             NOW, TimePolicy(), MachineCache(stores.machines), present=before, stale_after=stale_after
         )
-        intake.take(IncomingMessage(STATE, state(online=online, minutes_ago=0)))
-        return record(intake, recorder=stores.events).touched
+        intake.add(IncomingMessage(STATE, state(online=online, minutes_ago=0)))
+        return commit(intake, recorder=stores.events).affected
 
     def told(minutes: int, *, online: bool = True) -> dict[int, Agent]:
-        return {filler.row: Agent(online, NOW - timedelta(minutes=minutes), "1", EPOCH, 0, 0)}
+        return {filler.row_id: Agent(online, NOW - timedelta(minutes=minutes), "1", EPOCH, 0, 0)}
 
     assert touched({}) == {FILLER}, "the first one heard"
     assert touched(told(1)) == set()
@@ -269,13 +269,13 @@ def test_a_last_will_does_not_take_back_what_its_agent_said_since(stores: Stores
     def heard(before: dict[int, Agent], **changes: Any) -> dict[int, Agent]:
         said = {"online": True, "agent": "1", "epoch": str(EPOCH), "spooled": 0, "at": isoformat(NOW), **changes}
         intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines), present=before)
-        intake.take(IncomingMessage(STATE, json.dumps(said).encode()))
-        return intake.recording.told
+        intake.add(IncomingMessage(STATE, json.dumps(said).encode()))
+        return intake.write.agent_states
 
     row = {"text": "byte 7: wrong", "at": isoformat(NOW)}
     present = heard({}, skipped=2, last_skipped=row)
-    assert (present[filler.row].skipped, present[filler.row].spooled) == (2, 0)
-    will = heard(present, online=False, spooled=214, at=isoformat(NOW - timedelta(hours=1)))[filler.row]
+    assert (present[filler.row_id].skipped, present[filler.row_id].spooled) == (2, 0)
+    will = heard(present, online=False, spooled=214, at=isoformat(NOW - timedelta(hours=1)))[filler.row_id]
     assert (will.online, will.spooled, will.skipped) == (False, 0, 2)
-    farewell = heard(present, online=False, spooled=3, at=isoformat(NOW + timedelta(seconds=1)))[filler.row]
+    farewell = heard(present, online=False, spooled=3, at=isoformat(NOW + timedelta(seconds=1)))[filler.row_id]
     assert (farewell.online, farewell.spooled) == (False, 3)

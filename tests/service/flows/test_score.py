@@ -20,7 +20,7 @@ from service.store.engine import Database
 from service.store.tables import weights
 from tests.service.conftest import small_model
 from tests.service.scoring import AT, CLOSED, GRACE, HORIZON, HOUR, MINUTE, Bench
-from wire.micros import micros
+from wire.micros import to_us
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_the_forecasts_of_an_offline_agent_wait_until_it_is_back(bench: Bench) -
     bench.said(machine, AT)
     bench.heard(machine, CLOSED - MINUTE)
     assert bench.score(CLOSED + 50 * HOUR) == 0
-    assert bench.outcomes.waiting([machine], AT, CLOSED, closed=CLOSED) == 1
+    assert bench.outcomes.pending([machine], AT, CLOSED, closed=CLOSED) == 1
     bench.heard(machine, CLOSED + 51 * HOUR, spooled=2)
     assert bench.score(CLOSED + 51 * HOUR) == 0, "what waits at the machine is not known yet"
     bench.raised(machine, (AT + HOUR, 26))
@@ -80,7 +80,7 @@ def test_the_forecasts_of_an_offline_agent_wait_until_it_is_back(bench: Bench) -
     assert bench.score() == 1
     assert bench.found(machine)[AT][0] == [False, True]
     assert bench.revised(machine) == [0]
-    assert bench.outcomes.waiting([machine], AT, CLOSED, closed=CLOSED) == 0
+    assert bench.outcomes.pending([machine], AT, CLOSED, closed=CLOSED) == 0
 
 
 def test_a_machine_without_agent_is_heard_up_to_its_last_event(bench: Bench) -> None:
@@ -126,7 +126,7 @@ def test_a_horizon_with_lost_events_is_unheard_even_if_that_is_learned_late(benc
     bench.lost(filler, AT + 8 * HOUR, AT + 9 * HOUR)
     assert bench.score() == 2
     page = bench.outcomes.page(filler, AT, AT + 24 * HOUR, limit=9)
-    assert [(one.outcome.unheard, one.outcome.revised) for one in reversed(page)] == [
+    assert [(one.outcome.unobserved, one.outcome.revision_count) for one in reversed(page)] == [
         (False, 0),
         (True, 1),
         (False, 0),
@@ -270,12 +270,12 @@ def outcomes(bench: Bench, machine: Machine) -> list[tuple[object, ...]]:
     page = bench.outcomes.page(machine, AT - 99 * HOUR, AT + 99 * HOUR, limit=999)
     return [
         (
-            one.outcome.as_of_us - micros(AT),
+            one.outcome.as_of_us - to_us(AT),
             one.outcome.events_came,
-            one.outcome.unheard,
-            one.outcome.came.tolist(),
+            one.outcome.unobserved,
+            one.outcome.occurred.tolist(),
             one.outcome.persisted.tolist(),
-            one.outcome.announced.tolist(),
+            one.outcome.predicted.tolist(),
             np.nan_to_num(one.outcome.base_rate, nan=-1).tolist(),
         )
         for one in page

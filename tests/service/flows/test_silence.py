@@ -9,10 +9,10 @@ from forecasting.series import AlarmSeries
 from service.bootstrap.stores import Stores
 from service.core.machine import Agent, Machine
 from service.core.recording import EventWrite
-from service.core.silence import rhythm
+from service.core.silence import fit_profile
 from service.flows.silence import SilenceDetector
 from tests.service.conftest import EPOCH, FILLER, heard, raise_alarms
-from wire.micros import micros
+from wire.micros import to_us
 
 MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
 
@@ -46,7 +46,7 @@ def test_a_machine_is_silent_when_its_working_hours_pass_without_a_word(
 ) -> None:
     raise_alarms(stores, filler, *shifts(6))
     heard(stores, filler, at=now)
-    found = SilenceDetector(stores.machines, stores.events).look(now)
+    found = SilenceDetector(stores.machines, stores.events).refresh(now)
     assert [one.machine for one in found] == ([FILLER] if silent else [])
 
 
@@ -55,9 +55,9 @@ def test_a_machine_that_speaks_again_is_silent_no_more(stores: Stores, filler: M
     watch = SilenceDetector(stores.machines, stores.events)
     now = MONDAY + timedelta(hours=12)
     heard(stores, filler, at=now + timedelta(minutes=1))
-    assert watch.look(now)
+    assert watch.refresh(now)
     raise_alarms(stores, filler, (now - timedelta(minutes=5), 139))
-    assert watch.look(now + timedelta(minutes=1)) == watch.found == []
+    assert watch.refresh(now + timedelta(minutes=1)) == watch.silent == []
 
 
 def test_a_rhythm_outlives_weeks_of_silence(stores: Stores, filler: Machine) -> None:
@@ -66,16 +66,16 @@ def test_a_rhythm_outlives_weeks_of_silence(stores: Stores, filler: Machine) -> 
     for days in (1, 30, 58, 90):
         now = MONDAY + timedelta(days=days, hours=12)
         heard(stores, filler, at=now)
-        assert watch.look(now), days
+        assert watch.refresh(now), days
 
 
 @pytest.mark.parametrize(
     "agent",
     [
         None,
-        Agent(online=False, heard_at=MONDAY + timedelta(hours=12), epoch=EPOCH, spooled=0),
-        Agent(online=True, heard_at=MONDAY + timedelta(hours=12), epoch=EPOCH, spooled=214),
-        Agent(online=True, heard_at=MONDAY + timedelta(hours=7), epoch=EPOCH, spooled=0),
+        Agent(online=False, last_seen_at=MONDAY + timedelta(hours=12), epoch=EPOCH, spooled=0),
+        Agent(online=True, last_seen_at=MONDAY + timedelta(hours=12), epoch=EPOCH, spooled=214),
+        Agent(online=True, last_seen_at=MONDAY + timedelta(hours=7), epoch=EPOCH, spooled=0),
     ],
     ids=["never connected", "offline", "alarms wait at the machine", "last message before the working hours"],
 )
@@ -84,8 +84,8 @@ def test_a_machine_whose_alarms_cannot_have_been_received_is_not_silent(
 ) -> None:
     raise_alarms(stores, filler, *shifts(6))
     if agent is not None:
-        stores.events.commit(EventWrite(micros(agent.heard_at), told={filler.row: agent}))
-    assert SilenceDetector(stores.machines, stores.events).look(MONDAY + timedelta(hours=12)) == []
+        stores.events.commit(EventWrite(to_us(agent.last_seen_at), agent_states={filler.row_id: agent}))
+    assert SilenceDetector(stores.machines, stores.events).refresh(MONDAY + timedelta(hours=12)) == []
 
 
 def test_a_silent_machine_is_judged_again_when_something_arrives_for_it(stores: Stores, filler: Machine) -> None:
@@ -94,7 +94,7 @@ def test_a_silent_machine_is_judged_again_when_something_arrives_for_it(stores: 
     watch = SilenceDetector(stores.machines, stores.events, arrivals.__getitem__)
     now = MONDAY + timedelta(hours=12)
     heard(stores, filler, at=now)
-    found = watch.look(now)
+    found = watch.refresh(now)
     assert [one.machine for one in found] == [FILLER]
     assert watch.current(now) is found, "nothing has arrived"
     raise_alarms(stores, filler, (MONDAY - timedelta(days=9), 139))
@@ -102,11 +102,11 @@ def test_a_silent_machine_is_judged_again_when_something_arrives_for_it(stores: 
     assert watch.current(now) == found, "what was raised before the silence does not end it"
     raise_alarms(stores, filler, (now - timedelta(minutes=5), 139))
     arrivals[FILLER] += 1
-    assert watch.current(now) == watch.found == []
+    assert watch.current(now) == watch.silent == []
 
 
 def test_of_a_machine_that_is_hardly_known_nothing_is_said() -> None:
     few = shifts(6)[:20]
     short = [(MONDAY - timedelta(hours=20) + timedelta(minutes=10 * number), 1) for number in range(100)]
-    assert rhythm(AlarmSeries.of(few), MONDAY) is None
-    assert rhythm(AlarmSeries.of(short), MONDAY) is None
+    assert fit_profile(AlarmSeries.from_alarms(few), MONDAY) is None
+    assert fit_profile(AlarmSeries.from_alarms(short), MONDAY) is None

@@ -9,7 +9,7 @@ from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.flows.timeline import Timeline, TimelineService
 from tests.service.conftest import NOW, raise_alarms
-from wire.micros import micros
+from wire.micros import to_us
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 
@@ -25,7 +25,7 @@ def timeline(service: Service, stores: Stores, filler: Machine) -> Timeline:
 
 def test_all_alarms_are_counted_and_the_newest_are_in_it(timeline: Timeline) -> None:
     assert (timeline.count, len(timeline.alarms), timeline.truncated) == (120, 80, True)
-    assert timeline.alarms.times[-1] == micros(NOW - 2 * HOUR + 59 * SECOND)
+    assert timeline.alarms.times[-1] == to_us(NOW - 2 * HOUR + 59 * SECOND)
     assert list(timeline.alarms.times) == sorted(timeline.alarms.times)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from forecasting.network import Network
 from service.core.samples import Samples
-from service.core.weights import grown
+from service.core.weights import widen
 from service.learning.loss import cross_entropy, focal_loss
 from service.learning.module import Dropout, Module
 from service.learning.trainer import Progress, TrainingSpec, train
@@ -122,7 +122,7 @@ def test_dropout_hides_its_share_keeps_the_mean_and_does_nothing_in_use() -> Non
 def test_grown_network_keeps_old_blocks_and_old_outputs() -> None:
     network = trained(None, samples(0, history=True))
     exam = samples(1, history=True)
-    larger = grown(network, inputs=9, outputs=5)
+    larger = widen(network, inputs=9, outputs=5)
     wide = np.random.default_rng(3).normal(size=(400, 9)).astype(np.float32)
     wide[:, :6] = exam.inputs
     assert exam.history is not None
@@ -150,7 +150,7 @@ def test_grown_columns_learn() -> None:
 
 def test_network_never_shrinks() -> None:
     with pytest.raises(ValueError, match="only ever grows"):
-        grown(trained(None, samples(0)), inputs=5, outputs=3)
+        widen(trained(None, samples(0)), inputs=5, outputs=3)
 
 
 def test_nothing_to_learn_from_is_refused_in_words() -> None:
@@ -165,7 +165,7 @@ def test_samples_must_fit_the_network_they_continue() -> None:
 
 def test_weights_survive_the_way_through_a_file_of_arrays() -> None:
     network = trained(None, samples(0, history=True))
-    assert same(Network.of(network.arrays()), network)
+    assert same(Network.from_arrays(network.arrays()), network)
 
 
 @settings(max_examples=200, deadline=None)

@@ -13,9 +13,9 @@ from sqlalchemy import Connection, text
 
 from service.store.weights import WeightsFolder
 from tests.service.conftest import EPOCH, NOW, small_model
-from wire.micros import micros
+from wire.micros import to_us
 
-AT = micros(NOW)
+AT = to_us(NOW)
 HOUR = 3_600_000_000
 SAID = np.array([0.7, 0.2], dtype="<f4").tobytes()
 

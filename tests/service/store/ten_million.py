@@ -10,12 +10,12 @@ from sqlalchemy.engine import make_url
 from service.store import partitions
 from service.store.engine import Database
 from service.store.partitions import Month
-from wire.micros import micros
+from wire.micros import to_us
 
 FIRST, LAST = datetime(2025, 10, 20, tzinfo=UTC), datetime(2026, 11, 16, tzinfo=UTC)
 MACHINES, EACH = 200, 50_000
 STEP = (LAST - FIRST) / EACH
-MONTHS = partitions.months_of(micros(FIRST + timedelta(days=day)) for day in range((LAST - FIRST).days))
+MONTHS = partitions.months_of(to_us(FIRST + timedelta(days=day)) for day in range((LAST - FIRST).days))
 _MACHINES = (
     (
         "INSERT INTO machines (id, site, machine, name, time_zone, registered_us, state)"
@@ -56,7 +56,7 @@ def fill(database: Database) -> None:
     """Fill an empty database, and let PostgreSQL look after its tables as it does by itself in time."""
     database.upgrade()
     names = {
-        "machines": MACHINES, "each": EACH, "first": micros(FIRST), "last": micros(LAST), "step": _micros(STEP),
+        "machines": MACHINES, "each": EACH, "first": to_us(FIRST), "last": to_us(LAST), "step": _micros(STEP),
     }  # fmt: skip
     with ThreadPoolExecutor(2) as both:
         list(both.map(lambda month: _fill_month(database, month, names), sorted(MONTHS)))
@@ -70,7 +70,7 @@ def fill(database: Database) -> None:
 
 def _fill_month(database: Database, month: Month, names: dict[str, int]) -> None:
     start, end = (min(max(0, -((FIRST - edge) // STEP)), EACH) for edge in (month.start, month.next.start))
-    bounds = {"start": start, "end": end, "since": micros(month.start), "until": micros(month.next.start)}
+    bounds = {"start": start, "end": end, "since": to_us(month.start), "until": to_us(month.next.start)}
     with _at_once(database) as connection:
         for statement in _MONTH:
             connection.execute(statement.format(table=month.table, **bounds, **names).encode())

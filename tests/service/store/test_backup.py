@@ -27,7 +27,7 @@ from service.store.transfer.side import opened
 from tests.conftest import require
 from tests.service.conftest import EPOCH, NOW, enrolled, raise_alarms, small_model
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 
 def seqs(database: Path) -> list[int]:
@@ -38,8 +38,8 @@ def seqs(database: Path) -> list[int]:
 def write_until(stores: Stores, machine: Machine, stop: Event) -> None:
     seq = 0
     while not stop.is_set():
-        rows = [EventRow(machine.row, EPOCH, seq + place, 1, micros(NOW), 0) for place in range(1, 51)]
-        stores.events.commit(EventWrite(micros(NOW), events=rows))
+        rows = [EventRow(machine.row_id, EPOCH, seq + place, 1, to_us(NOW), 0) for place in range(1, 51)]
+        stores.events.commit(EventWrite(to_us(NOW), events=rows))
         seq += 50
 
 

@@ -19,7 +19,7 @@ from service.store.tables import catalogue, epochs, events, machines, quarantine
 from service.store.transfer.copying import CopyResult, copy_store
 from service.store.transfer.pieces import TABLES
 from service.store.transfer.side import opened
-from service.store.transfer.told import Stage
+from service.store.transfer.told import CopyStage
 from tests.conftest import free_port
 from tests.service.store.past import RELEASED, Past
 
@@ -167,8 +167,8 @@ def test_a_copy_that_was_cut_off_is_no_database_yet_and_goes_on_where_it_was(
 ) -> None:
     target: str | Path = new_postgres() if to == "postgresql" else tmp_path / "new"
 
-    def cut(stage: Stage, table: str, rows: int, of: int) -> None:
-        if (stage, table) == (Stage.COPYING, "events") and 0 < rows < of:
+    def cut(stage: CopyStage, table: str, rows: int, of: int) -> None:
+        if (stage, table) == (CopyStage.COPYING, "events") and 0 < rows < of:
             raise PowerCut
 
     with opened(str(filled)) as original, opened(str(target)) as copy, pytest.raises(PowerCut):
@@ -207,8 +207,8 @@ def test_a_difference_is_told_by_table_and_the_copy_stays_unusable(
 
     meddled: list[str] = []
 
-    def meddle(stage: Stage, table: str, _rows: int, _of: int) -> None:
-        if stage is Stage.CHECKING and not meddled:
+    def meddle(stage: CopyStage, table: str, _rows: int, _of: int) -> None:
+        if stage is CopyStage.CHECKING and not meddled:
             meddled.append(table)
             change(target, statement)
 

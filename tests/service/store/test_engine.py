@@ -49,7 +49,7 @@ def test_a_database_all_of_whose_connections_are_in_use_is_worth_another_try(dat
 
 @on_postgresql
 def test_both_ends_notice_within_half_a_minute_that_the_other_ones_host_is_lost(database: Database) -> None:
-    driver = database.detached()
+    driver = database.raw_connection()
     with psycopg.connect(database.url.replace("+psycopg", "")) as usual:
         assert _theirs(usual)["tcp_user_timeout"] == "0", "or this proves nothing"
     names = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_USER_TIMEOUT")
@@ -97,7 +97,7 @@ def test_who_has_reason_to_idle_is_left_alone(database: Database) -> None:
         assert _idles(connection) == "0"
     with stalling.write() as connection:
         assert _idles(connection) == "1s", "it was for that transaction alone"
-    with CredentialStore(stalling).alone():
+    with CredentialStore(stalling).exclusive():
         wait_until(lambda: _idle_seconds(database) > 1.5, "somebody has idled for longer than is usual")
     stalling.close()
     with opened(database.url) as side, side.database.read() as connection:

@@ -22,7 +22,7 @@ from service.store.machines import MachineStore
 from service.store.tables import events, jobs, machines
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.words import JobKind, JobState, MachineState
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
@@ -55,7 +55,7 @@ def test_what_an_enrolment_changes_for_the_whole_fleet_is_written_down(database:
         before = len(AuditStore(database).newest())
         enrol(database, replace(WISH, catalogue="\n".join(["code,text,severity,target", *lines])))
         found = AuditStore(database).newest()
-        return [(deed.who, deed.action, deed.subject) for deed in found[: len(found) - before]]
+        return [(deed.actor, deed.action, deed.subject) for deed in found[: len(found) - before]]
 
     catalogue = "add to catalogue"
     lines = ("139,Film torn,high,yes", "29,Strip missing,low,no")
@@ -149,14 +149,14 @@ def test_erasing_removes_what_a_machine_told_and_writes_down_that_it_did(databas
     machine = enrolled(EnrolmentStore(database), ID)
     other = enrolled(EnrolmentStore(database), MachineId("lyon", "x"))
     log = EventStore(database)
-    rows = [EventRow(one.row, uuid4(), seq, 5, micros(AT), 0) for one in (machine, other) for seq in range(1, 4)]
-    log.commit(EventWrite(micros(AT), events=rows))
+    rows = [EventRow(one.row_id, uuid4(), seq, 5, to_us(AT), 0) for one in (machine, other) for seq in range(1, 4)]
+    log.commit(EventWrite(to_us(AT), events=rows))
     learned = EnrolmentStore(database).erase(machine, who="me", at=AT, plant_at=AT, reason="asked to")
     assert learned == []
     assert count(database, events) == 3
     assert log.first_at(machine) is None
     deed = AuditStore(database).newest()[0]
-    assert (deed.who, deed.action, deed.subject) == ("me", "erase", "padova/filler-1")
+    assert (deed.actor, deed.action, deed.subject) == ("me", "erase", "padova/filler-1")
     assert deed.reason == "asked to (learned by no version)"
     erased = MachineStore(database).get(ID)
     assert EnrolmentStore(database).erase(erased, who="me", at=AT, plant_at=AT, reason="again") == []
@@ -167,7 +167,7 @@ def test_erasing_removes_what_a_machine_told_and_writes_down_that_it_did(databas
 def test_a_failed_machine_is_tried_again_when_it_is_enrolled_again(database: Database) -> None:
     first = enrol(database)
     board = JobStore(database)
-    board.ready(board.get(first.job))
+    board.queue(board.get(first.job))
     claimed = board.claim("me", now=AT, lease=timedelta(minutes=1))
     assert claimed
     board.fail(claimed, Message.of("It broke."), now=AT, plant_now=AT)

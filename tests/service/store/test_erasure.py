@@ -12,11 +12,19 @@ from service.core.enrolment import NewMachine
 from service.core.limits import MachineLimits
 from service.core.machine import Agent, Machine
 from service.core.message import Message
-from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, EventWrite, GapRow, Quarantined, WriteResult
+from service.core.recording import (
+    FROM_THE_FUTURE,
+    IN_TIME,
+    EventRow,
+    EventWrite,
+    GapRow,
+    QuarantineRow,
+    WriteResult,
+)
 from service.core.version import StoredForecast
 from service.errors import Conflict, Gone
 from service.flows.load_history import BATCH, ImportFile, load_history
-from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, record
+from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, commit
 from service.flows.registry import MachineCache
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
@@ -26,7 +34,7 @@ from service.store.machines import MachineStore
 from service.store.tables import agents, epochs, events, excess, forecasts, gaps, machines, quarantine
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 ID, OTHER = MachineId("padova", "filler-1"), MachineId("padova", "filler-2")
@@ -46,12 +54,12 @@ def everything(machine: Machine, epoch: UUID, seqs: range = range(1, 4)) -> Even
     """Return a recording of every kind of row."""
     flags = (IN_TIME, FROM_THE_FUTURE)
     return EventWrite(
-        micros(AT),
-        events=[EventRow(machine.row, epoch, seq, 5, micros(AT) + seq, flags[seq % 2]) for seq in seqs],
-        gaps=[GapRow(machine.row, epoch, 10**6 + seqs[0], 10**6 + seqs[0], 1, 2, "spool_full")],
-        quarantined=[Quarantined(machine.row, "t", "not_json", "x", b"%d" % seqs[0])],
-        told={machine.row: Agent(online=True, heard_at=AT, version="1", epoch=epoch)},
-        heard={machine.row},
+        to_us(AT),
+        events=[EventRow(machine.row_id, epoch, seq, 5, to_us(AT) + seq, flags[seq % 2]) for seq in seqs],
+        gaps=[GapRow(machine.row_id, epoch, 10**6 + seqs[0], 10**6 + seqs[0], 1, 2, "spool_full")],
+        quarantined=[QuarantineRow(machine.row_id, "t", "not_json", "x", b"%d" % seqs[0])],
+        agent_states={machine.row_id: Agent(online=True, last_seen_at=AT, version="1", epoch=epoch)},
+        seen_machines={machine.row_id},
     )
 
 
@@ -65,7 +73,7 @@ def left(database: Database, machine: Machine) -> dict[str, int]:
     with database.read() as connection:
         counts = {
             table.name: connection.execute(
-                select(func.count()).select_from(table).where(table.c.machine_id == machine.row)
+                select(func.count()).select_from(table).where(table.c.machine_id == machine.row_id)
             ).scalar_one()
             for table in (events, gaps, quarantine, agents, epochs, excess, forecasts)
         }
@@ -81,10 +89,10 @@ def test_what_was_judged_before_an_erasure_is_not_stored_after_it(
     erase(database)
     under_way = everything(machine, epoch, range(4, 9))
     under_way.events += everything(other, ours).events
-    under_way.heard.add(other.row)
+    under_way.seen_machines.add(other.row_id)
     recorded = store.commit(under_way)
-    assert recorded == WriteResult(3, 0, 0, absent=frozenset({machine.row}))
-    assert {row.machine for row in recorded.fresh or ()} == {other.row}
+    assert recorded == WriteResult(3, 0, 0, absent=frozenset({machine.row_id}))
+    assert {row.machine for row in recorded.new_events or ()} == {other.row_id}
     assert left(database, machine) == {}
     assert left(database, other) == {"events": 3, "agents": 1, "epochs": 1}
 
@@ -92,7 +100,7 @@ def test_what_was_judged_before_an_erasure_is_not_stored_after_it(
 def test_a_retired_machine_that_still_speaks_is_not_stored_either(database: Database, machine: Machine) -> None:
     store = EventStore(database)
     EnrolmentStore(database).retire(machine, who="anna", at=AT, plant_at=AT, reason=None)
-    assert store.commit(everything(machine, uuid4())).absent == {machine.row}
+    assert store.commit(everything(machine, uuid4())).absent == {machine.row_id}
     assert left(database, machine) == {}
 
 
@@ -103,9 +111,9 @@ def test_an_agent_is_not_acked_what_came_after_its_machine_was_erased(
     intake = IngestBatch(AT, TimePolicy(), registry)
     for one in (machine, other):
         body = f'{{"epoch":"{uuid4()}","events":[{{"seq":1,"code":5,"at":"{AT.isoformat()}"}}]}}'
-        intake.take(IncomingMessage(f"alarmcast/v1/{one.id}/events", body.encode()))
+        intake.add(IncomingMessage(f"alarmcast/v1/{one.id}/events", body.encode()))
     erase(database)
-    receipt = record(intake, recorder=EventStore(database))
+    receipt = commit(intake, recorder=EventStore(database))
     assert [machine for machine, _ in receipt.acks] == [OTHER]
     assert receipt.counts["stored"] == receipt.counts["unregistered"] == 1
 
@@ -116,8 +124,8 @@ def test_an_agent_is_not_acked_what_has_no_room_for_its_epoch(database: Database
     known = [uuid4(), uuid4()]
     for epoch in known:
         body = f'{{"epoch":"{epoch}","events":[{{"seq":1,"code":5,"at":"{AT.isoformat()}"}}]}}'
-        intake.take(IncomingMessage(f"alarmcast/v1/{ID}/events", body.encode()))
-    receipt = record(intake, recorder=EventStore(database, MachineLimits(epochs=1)))
+        intake.add(IncomingMessage(f"alarmcast/v1/{ID}/events", body.encode()))
+    receipt = commit(intake, recorder=EventStore(database, MachineLimits(epochs=1)))
     ((_, ack),) = receipt.acks
     assert ack.epoch == min(known)
     assert receipt.counts["refused_epochs"] == 1
@@ -167,7 +175,7 @@ def test_a_forecast_that_was_being_made_is_not_stored_for_an_erased_machine(
         )
     erase(database)
     made = [
-        StoredForecast(one.row, AT, 1, "ok", 3, 1.0, np.zeros(3, dtype=np.float32)) for one in (machine, other)
+        StoredForecast(one.row_id, AT, 1, "ok", 3, 1.0, np.zeros(3, dtype=np.float32)) for one in (machine, other)
     ]
     ForecastStore(database).add(made)
     assert left(database, machine) == {}

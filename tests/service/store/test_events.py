@@ -10,7 +10,15 @@ from sqlalchemy import func, select
 
 from service.core.history import PageQuery
 from service.core.machine import Agent, Machine
-from service.core.recording import FROM_THE_FUTURE, IN_TIME, EventRow, EventWrite, GapRow, Quarantined, WriteResult
+from service.core.recording import (
+    FROM_THE_FUTURE,
+    IN_TIME,
+    EventRow,
+    EventWrite,
+    GapRow,
+    QuarantineRow,
+    WriteResult,
+)
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
@@ -18,7 +26,7 @@ from service.store.machines import MachineStore
 from service.store.tables import events, quarantine
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 ID = MachineId("padova", "filler-1")
@@ -35,11 +43,11 @@ def store(database: Database) -> EventStore:
 
 
 def row(machine: Machine, epoch: UUID, seq: int, code: int = 139, flag: int = IN_TIME) -> EventRow:
-    return EventRow(machine.row, epoch, seq, code, micros(AT) + seq * 1_000_000, flag)
+    return EventRow(machine.row_id, epoch, seq, code, to_us(AT) + seq * 1_000_000, flag)
 
 
 def recording(*rows: EventRow) -> EventWrite:
-    return EventWrite(micros(AT), events=list(rows))
+    return EventWrite(to_us(AT), events=list(rows))
 
 
 def stored(database: Database) -> int:
@@ -85,7 +93,7 @@ def test_a_live_event_whose_number_is_taken_is_stored_once_under_another(
         recorded = store.commit(sent)
         assert recorded == WriteResult(stored, duplicates, 0)
         assert recorded.clashed == tuple(again[:2])
-        assert len(recorded.fresh or ()) == stored
+        assert len(recorded.new_events or ()) == stored
     with database.read() as connection:
         assert sorted(connection.execute(select(events.c.code)).scalars()) == [5, 5, 5, 6, 6, 6, 6]
         assert connection.execute(select(quarantine.c.reason)).scalars().all() == []
@@ -106,7 +114,7 @@ def test_a_new_store_object_knows_the_epochs_of_the_old(
 def test_any_order_of_arrival_gives_the_same_series(store: EventStore, machine: Machine) -> None:
     epochs = [uuid4(), uuid4()]
     rows = [
-        EventRow(machine.row, epochs[seq % 2], seq, seq % 5, micros(AT) + (seq // 4) * 1_000_000, IN_TIME)
+        EventRow(machine.row_id, epochs[seq % 2], seq, seq % 5, to_us(AT) + (seq // 4) * 1_000_000, IN_TIME)
         for seq in range(1, 200)
     ]
     random.Random(3).shuffle(rows)  # noqa: S311
@@ -123,12 +131,14 @@ def test_a_series_is_half_open_and_of_one_machine(store: EventStore, database: D
     epoch = uuid4()
     store.commit(recording(*(row(machine, epoch, seq) for seq in (1, 2, 3)), row(other, uuid4(), 2)))
     series = store.series(machine, AT + timedelta(seconds=1), AT + timedelta(seconds=3))
-    assert series.times.tolist() == [micros(AT) + 1_000_000, micros(AT) + 2_000_000]
+    assert series.times.tolist() == [to_us(AT) + 1_000_000, to_us(AT) + 2_000_000]
 
 
 def test_the_newest_of_a_series_stand_in_its_order_and_are_counted(store: EventStore, machine: Machine) -> None:
     epoch = uuid4()
-    same = [EventRow(machine.row, epoch, 100 + code, code, micros(AT) + 9_000_000, IN_TIME) for code in (7, 3, 5)]
+    same = [
+        EventRow(machine.row_id, epoch, 100 + code, code, to_us(AT) + 9_000_000, IN_TIME) for code in (7, 3, 5)
+    ]
     store.commit(recording(*same, *(row(machine, epoch, seq) for seq in range(1, 12))))
     whole, end = store.series(machine, AT, AT + timedelta(hours=1)), AT + timedelta(hours=1)
     newest = store.newest(machine, AT, end, 5)
@@ -161,7 +171,7 @@ def test_flagged_events_are_stored_but_kept_out_of_windows(store: EventStore, ma
 
 def test_pages_go_backwards_in_time_without_skipping_or_repeating(store: EventStore, machine: Machine) -> None:
     epoch = uuid4()
-    same_time = [EventRow(machine.row, epoch, seq, seq, micros(AT), IN_TIME) for seq in range(1, 26)]
+    same_time = [EventRow(machine.row_id, epoch, seq, seq, to_us(AT), IN_TIME) for seq in range(1, 26)]
     store.commit(recording(*same_time, *(row(machine, epoch, seq, code=seq) for seq in range(26, 60))))
     codes, cursor = [], None
     while True:
@@ -177,24 +187,24 @@ def test_pages_can_be_narrowed_by_time_and_code(store: EventStore, machine: Mach
     epoch = uuid4()
     store.commit(recording(*(row(machine, epoch, seq, code=seq % 2) for seq in range(1, 11))))
     query = PageQuery(since=AT + timedelta(seconds=3), until=AT + timedelta(seconds=8), code=1)
-    assert [micros(alarm.at) - micros(AT) for alarm in store.page(machine, query).alarms] == [
+    assert [to_us(alarm.at) - to_us(AT) for alarm in store.page(machine, query).alarms] == [
         7_000_000, 5_000_000, 3_000_000,
     ]  # fmt: skip
 
 
 def test_a_gap_that_has_grown_replaces_its_younger_self(store: EventStore, machine: Machine) -> None:
-    epoch, start = uuid4(), micros(AT)
+    epoch, start = uuid4(), to_us(AT)
     for last in (10, 20):
-        gap = GapRow(machine.row, epoch, 1, last, start, start + last, "spool_full")
+        gap = GapRow(machine.row_id, epoch, 1, last, start, start + last, "spool_full")
         store.commit(EventWrite(start, gaps=[gap]))
     (kept,) = store.gaps(machine, AT, AT + timedelta(hours=1))
-    assert (kept.first_seq, kept.last_seq, kept.events, kept.last_at) == (1, 20, 20, moment(start + 20))
+    assert (kept.first_seq, kept.last_seq, kept.events, kept.last_at) == (1, 20, 20, from_us(start + 20))
 
 
 def test_quarantine_is_written_with_the_batch_and_once_only(database: Database, store: EventStore) -> None:
-    bad = Quarantined(None, "alarmcast/v1/x", "not_json", "detail", b"\x00\xffbytes")
+    bad = QuarantineRow(None, "alarmcast/v1/x", "not_json", "detail", b"\x00\xffbytes")
     for _ in range(3):
-        store.commit(EventWrite(micros(AT), quarantined=[bad]))
+        store.commit(EventWrite(to_us(AT), quarantined=[bad]))
     with database.read() as connection:
         (kept,) = connection.execute(select(quarantine)).all()
     assert (kept.body, kept.reason, len(kept.sha256)) == (b"\x00\xffbytes", "not_json", 64)
@@ -204,33 +214,33 @@ def test_an_event_is_a_sign_of_life_but_does_not_bring_an_agent_online(
     database: Database, store: EventStore, machine: Machine
 ) -> None:
     machines = MachineStore(database)
-    gone = Agent(online=False, heard_at=AT, version="1", epoch=uuid4(), spooled=3, skew_ms=4)
-    store.commit(EventWrite(micros(AT), told={machine.row: gone}))
-    later = EventWrite(micros(AT) + 5, events=[row(machine, uuid4(), 1)], heard={machine.row})
+    gone = Agent(online=False, last_seen_at=AT, version="1", epoch=uuid4(), spooled=3, skew_ms=4)
+    store.commit(EventWrite(to_us(AT), agent_states={machine.row_id: gone}))
+    later = EventWrite(to_us(AT) + 5, events=[row(machine, uuid4(), 1)], seen_machines={machine.row_id})
     store.commit(later)
     agent = machines.agent(machine)
     assert agent
     assert (agent.online, agent.version, agent.spooled) == (False, "1", 3)
-    assert agent.heard_at == moment(micros(AT) + 5)
+    assert agent.last_seen_at == from_us(to_us(AT) + 5)
 
 
 def test_a_stranger_is_seen_knocking_until_it_is_registered(database: Database, store: EventStore) -> None:
     machines, stranger = MachineStore(database), MachineId("lyon", "filler-9")
     for later in (0, 7):
-        store.commit(EventWrite(micros(AT) + later, knocking={stranger}))
-    (knock,) = machines.knocks()
-    assert (knock.machine, knock.first_at, knock.last_at) == (stranger, AT, moment(micros(AT) + 7))
+        store.commit(EventWrite(to_us(AT) + later, unregistered={stranger}))
+    (knock,) = machines.unregistered()
+    assert (knock.machine, knock.first_at, knock.last_at) == (stranger, AT, from_us(to_us(AT) + 7))
     enrolled(EnrolmentStore(database), stranger)
-    assert machines.knocks() == []
+    assert machines.unregistered() == []
 
 
 def test_a_commit_that_fails_leaves_nothing_behind(
     database: Database, store: EventStore, machine: Machine
 ) -> None:
     epoch = uuid4()
-    broken = GapRow(machine.row, epoch, 1, 2, 3, 4, None)  # type: ignore[arg-type]
+    broken = GapRow(machine.row_id, epoch, 1, 2, 3, 4, None)  # type: ignore[arg-type]
     with pytest.raises(Exception, match=r"(?i)null"):
-        store.commit(EventWrite(micros(AT), events=[row(machine, epoch, 1)], gaps=[broken]))
+        store.commit(EventWrite(to_us(AT), events=[row(machine, epoch, 1)], gaps=[broken]))
     assert stored(database) == 0
     assert store.commit(recording(row(machine, epoch, 1))) == WriteResult(1, 0, 0)
 

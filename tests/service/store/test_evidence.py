@@ -15,7 +15,7 @@ from service.store.events import EventStore
 from service.store.evidence import WINDOWS
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -30,11 +30,11 @@ def machines(database: Database) -> list[Machine]:
 def commit(store: EventStore, machine: Machine, hours: list[int], *, flag: int = IN_TIME) -> None:
     epoch = uuid4()
     rows = [
-        EventRow(machine.row, epoch, seq, 100 + seq % 3, micros(AT + hour * HOUR), flag)
+        EventRow(machine.row_id, epoch, seq, 100 + seq % 3, to_us(AT + hour * HOUR), flag)
         for seq, hour in enumerate(hours, start=1)
     ]
-    gap = GapRow(machine.row, epoch, 900, 901, micros(AT + 2 * HOUR), micros(AT + 3 * HOUR), "spool_full")
-    store.commit(EventWrite(micros(AT), events=rows, gaps=[gap]))
+    gap = GapRow(machine.row_id, epoch, 900, 901, to_us(AT + 2 * HOUR), to_us(AT + 3 * HOUR), "spool_full")
+    store.commit(EventWrite(to_us(AT), events=rows, gaps=[gap]))
 
 
 def test_evidence_of_many_machines_is_that_of_each_in_the_order_asked_for(
@@ -58,7 +58,7 @@ def test_evidence_of_many_machines_is_that_of_each_in_the_order_asked_for(
 def test_windows_are_read_from_the_index_alone(database: Database, machines: list[Machine]) -> None:
     if not database.is_sqlite:
         return  # PostgreSQL rightly reads so small a table whole
-    rows = ", ".join(str(machine.row) for machine in machines)
+    rows = ", ".join(str(machine.row_id) for machine in machines)
     query = WINDOWS.replace(":machines", f"({rows})")
     with database.read() as connection:
         plan = str(connection.execute(text(f"EXPLAIN QUERY PLAN {query}"), {"start": 0, "end": 1}).fetchall())

@@ -18,7 +18,7 @@ from service.store.events import EventStore
 from service.store.exports import AlarmExports
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -30,10 +30,12 @@ def machine(database: Database) -> Machine:
     found = enrolled(EnrolmentStore(database), MachineId("padova", "filler-1"))
     other = enrolled(EnrolmentStore(database), MachineId("padova", "filler-2"))
     epoch, flags = uuid4(), (IN_TIME, IN_TIME, IN_TIME, TOO_OLD, FROM_THE_FUTURE)
-    rows = [EventRow(found.row, epoch, n, n % 3, micros(AT + n // 4 * MINUTE), flags[n % 5]) for n in range(1, 41)]
+    rows = [
+        EventRow(found.row_id, epoch, n, n % 3, to_us(AT + n // 4 * MINUTE), flags[n % 5]) for n in range(1, 41)
+    ]
     random.Random(1).shuffle(rows)  # noqa: S311 - an order, not a secret
-    rows.append(EventRow(other.row, uuid4(), 1, 9, micros(AT), IN_TIME))
-    EventStore(database).commit(EventWrite(micros(AT), events=rows))
+    rows.append(EventRow(other.row_id, uuid4(), 1, 9, to_us(AT), IN_TIME))
+    EventStore(database).commit(EventWrite(to_us(AT), events=rows))
     return found
 
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-from service.core.recording import EventRow, EventWrite, Quarantined
+from service.core.recording import EventRow, EventWrite, QuarantineRow
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.events import EventStore
@@ -12,14 +12,14 @@ from service.store.jobs import JobStore
 from service.store.quarantine import QuarantineStore
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.words import JobState
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 
 
 def test_the_database_says_what_it_is_and_how_large(database: Database) -> None:
-    facts = DatabaseInfoReader(database).look()
+    facts = DatabaseInfoReader(database).read()
     assert facts.kind == ("sqlite" if database.is_sqlite else "postgresql")
     assert facts.version.replace(".", "").isdigit()
     assert facts.size > 10_000
@@ -31,8 +31,8 @@ def test_reasons_are_counted_most_first_with_the_time_of_their_last(database: Da
     store = QuarantineStore(database)
     assert store.reasons() == []
     for hours, reason in enumerate(("late", "broken", "broken")):
-        item = Quarantined(None, "t", reason, "d", bytes([hours]))
-        EventStore(database).commit(EventWrite(micros(AT + timedelta(hours=hours)), quarantined=[item]))
+        item = QuarantineRow(None, "t", reason, "d", bytes([hours]))
+        EventStore(database).commit(EventWrite(to_us(AT + timedelta(hours=hours)), quarantined=[item]))
     assert store.reasons() == [("broken", 2, AT + timedelta(hours=2)), ("late", 1, AT)]
 
 
@@ -45,8 +45,8 @@ def test_jobs_are_counted_by_state(database: Database) -> None:
 def test_of_events_that_are_partly_known_the_new_ones_are_named(database: Database) -> None:
     machine, epoch = enrolled(EnrolmentStore(database), MachineId("padova", "a")), uuid4()
     store = EventStore(database)
-    rows = [EventRow(machine.row, epoch, seq, 5, micros(AT), 0) for seq in range(1, 5)]
-    assert store.commit(EventWrite(micros(AT), events=rows[:2])).fresh is None
-    later = EventWrite(micros(AT) + 1, events=[*rows, rows[3]])
-    assert store.commit(later).fresh == tuple(rows[2:])
-    assert store.commit(EventWrite(micros(AT) + 2, events=rows)).fresh == ()
+    rows = [EventRow(machine.row_id, epoch, seq, 5, to_us(AT), 0) for seq in range(1, 5)]
+    assert store.commit(EventWrite(to_us(AT), events=rows[:2])).new_events is None
+    later = EventWrite(to_us(AT) + 1, events=[*rows, rows[3]])
+    assert store.commit(later).new_events == tuple(rows[2:])
+    assert store.commit(EventWrite(to_us(AT) + 2, events=rows)).new_events == ()

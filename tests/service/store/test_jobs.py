@@ -10,7 +10,7 @@ from service.core.message import Message
 from service.errors import LeaseLost, NotFound
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
-from service.store.jobs import JobStore, cancel_jobs, hold
+from service.store.jobs import JobStore, cancel_jobs, check_lease
 from service.store.machines import MachineStore
 from service.store.transfer.side import opened
 from tests.service.conftest import enrolled, lapse
@@ -29,7 +29,7 @@ def board(database: Database) -> JobStore:
         enrolled(EnrolmentStore(database), machine)
     store = JobStore(database)
     for job in store.collecting():
-        store.ready(job)
+        store.queue(job)
     return store
 
 
@@ -54,9 +54,9 @@ def test_the_end_of_a_job_is_kept_in_wall_time_and_in_plant_time(board: JobStore
     board.fail(failed, Message.of("Broken."), now=AT, plant_now=plant)
     cancelled = board.newest(machine=SECOND)[0]
     with database.write() as connection:
-        row = MachineStore(database).get(SECOND).row
+        row = MachineStore(database).get(SECOND).row_id
         cancel_jobs(connection, row, at=AT, plant_at=plant, why=Message.of("Retired."))
-    for number in (failed.number, cancelled.number):
+    for number in (failed.id, cancelled.id):
         job = board.get(number)
         assert (job.finished_at, job.finished_plant_at) == (AT, plant)
 
@@ -84,9 +84,9 @@ def test_nobody_waits_for_a_worker_that_is_just_heard_of(board: JobStore, databa
     job = claimed(board)
     lapse(database, LEASE)
     with database.write() as connection:
-        hold(connection, job)
+        check_lease(connection, job)
         assert board.claim("b", now=AT, lease=LEASE) is None, "nor is another machine learned beside it"
-    assert claimed(board, "b").number == job.number
+    assert claimed(board, "b").id == job.id
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
@@ -104,10 +104,10 @@ def test_a_job_that_somebody_writes_to_is_passed_over(board: JobStore, database:
     oldest = board.newest(machine=FIRST)[0]
     with database.write() as connection:
         cancel_jobs(
-            connection, MachineStore(database).get(FIRST).row, at=AT, plant_at=AT, why=Message.of("Retired.")
+            connection, MachineStore(database).get(FIRST).row_id, at=AT, plant_at=AT, why=Message.of("Retired.")
         )
         assert claimed(board).machine == SECOND
-    assert board.get(oldest.number).state is JobState.CANCELLED
+    assert board.get(oldest.id).state is JobState.CANCELLED
 
 
 def test_a_worker_that_is_not_heard_of_loses_its_job_and_can_write_nothing_more(
@@ -118,14 +118,14 @@ def test_a_worker_that_is_not_heard_of_loses_its_job_and_can_write_nothing_more(
     assert board.claim("b", now=AT, lease=LEASE) is None
     lapse(database, LEASE)
     taken = claimed(board, "b")
-    assert (taken.number, taken.attempt) == (lost.number, 2)
+    assert (taken.id, taken.attempt) == (lost.id, 2)
     with pytest.raises(LeaseLost):
         board.renew(lost, Progress("training"), lease=LEASE)
     with pytest.raises(LeaseLost):
         board.release(lost, why=Message.of("stop"))
     with pytest.raises(LeaseLost):
         board.fail(lost, Message.of("late"), now=AT, plant_now=AT)
-    assert board.get(lost.number).owner == "b"
+    assert board.get(lost.id).owner == "b"
 
 
 def test_a_worker_that_is_heard_of_keeps_its_job_and_tells_how_far_it_is(
@@ -136,7 +136,7 @@ def test_a_worker_that_is_heard_of_keeps_its_job_and_tells_how_far_it_is(
     lapse(database, LEASE)
     board.renew(job, progress, lease=LEASE)
     assert board.claim("b", now=AT, lease=LEASE) is None
-    assert board.get(job.number).progress == progress
+    assert board.get(job.id).progress == progress
 
 
 @pytest.mark.parametrize("wrong", [-400 * LEASE, 400 * LEASE])
@@ -154,21 +154,21 @@ def test_a_job_given_back_is_taken_up_at_once(board: JobStore) -> None:
     job = claimed(board, "a")
     board.release(job, why=Message.of("The service stopped."))
     again = claimed(board, "b")
-    assert (again.number, again.attempt) == (job.number, 2)
+    assert (again.id, again.attempt) == (job.id, 2)
 
 
 def test_after_a_restart_nobody_waits_for_the_dead(board: JobStore) -> None:
     job = claimed(board, "a")
     assert board.recover() == 1
-    assert claimed(board, "b").number == job.number
+    assert claimed(board, "b").id == job.id
 
 
 def test_a_machine_has_one_open_job(board: JobStore, database: Database) -> None:
     machine = MachineStore(database).get(FIRST)
     open_job = board.newest(machine=FIRST)[0]
-    assert board.open(machine, JobKind.REFRESH, JobState.QUEUED, at=AT).number == open_job.number
+    assert board.open(machine, JobKind.REFRESH, JobState.QUEUED, at=AT).id == open_job.id
     board.fail(claimed(board), Message.of("Broken."), now=AT, plant_now=AT)
-    assert board.open(machine, JobKind.REFRESH, JobState.QUEUED, at=AT).number != open_job.number
+    assert board.open(machine, JobKind.REFRESH, JobState.QUEUED, at=AT).id != open_job.id
 
 
 def test_a_refresh_that_fails_leaves_its_machine_as_it_was(board: JobStore, database: Database) -> None:
@@ -194,8 +194,8 @@ def test_what_a_collecting_job_waits_for_is_told(database: Database) -> None:
     enrolled(EnrolmentStore(database), FIRST)
     board = JobStore(database)
     (job,) = board.collecting()
-    board.tell(job, Message.of("3 of 336 windows."), MachineState.COLLECTING)
-    assert board.get(job.number).message == Message.of("3 of 336 windows.")
+    board.set_message(job, Message.of("3 of 336 windows."), MachineState.COLLECTING)
+    assert board.get(job.id).message == Message.of("3 of 336 windows.")
     assert MachineStore(database).get(FIRST).state is MachineState.COLLECTING
 
 

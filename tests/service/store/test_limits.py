@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from service.core.limits import Excess, ExcessKind, MachineLimits
 from service.core.machine import Machine
-from service.core.recording import IN_TIME, EventRow, EventWrite, GapRow, Quarantined, WriteResult
+from service.core.recording import IN_TIME, EventRow, EventWrite, GapRow, QuarantineRow, WriteResult
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.epochs import crowded, forget_empty
@@ -20,7 +20,7 @@ from service.store.tables import epochs, events, quarantine
 from tests.service.conftest import enrolled
 from tests.service.store.work import counted_work
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -40,17 +40,17 @@ def other(database: Database) -> Machine:
 
 
 def event(machine: Machine, epoch: UUID, seq: int) -> EventRow:
-    return EventRow(machine.row, epoch, seq, 5, micros(AT) + seq, IN_TIME)
+    return EventRow(machine.row_id, epoch, seq, 5, to_us(AT) + seq, IN_TIME)
 
 
 def gap(machine: Machine, number: int, *, length: int = 1, last_seq: int | None = None) -> GapRow:
-    first, start = number * 100, micros(AT + number * HOUR)
-    return GapRow(machine.row, EPOCH, first, last_seq or first + length, start, start + length, "spool_full")
+    first, start = number * 100, to_us(AT + number * HOUR)
+    return GapRow(machine.row_id, EPOCH, first, last_seq or first + length, start, start + length, "spool_full")
 
 
-def bad(machine: Machine | None, number: int, reason: str = "not_json", size: int = 100) -> Quarantined:
+def bad(machine: Machine | None, number: int, reason: str = "not_json", size: int = 100) -> QuarantineRow:
     body = b"%0*d" % (size, number)
-    return Quarantined(machine.row if machine else None, "alarmcast/v1/a/b/events", reason, "detail", body)
+    return QuarantineRow(machine.row_id if machine else None, "alarmcast/v1/a/b/events", reason, "detail", body)
 
 
 def left_out(database: Database) -> dict[tuple[MachineId | None, ExcessKind], int]:
@@ -67,12 +67,12 @@ def test_a_machine_keeps_so_many_gaps_and_the_newest_covers_the_time_of_the_rest
     database: Database, machine: Machine, other: Machine
 ) -> None:
     store = EventStore(database, MachineLimits(gaps=3))
-    store.commit(EventWrite(micros(AT), gaps=[gap(machine, number) for number in range(1, 6)]))
-    store.commit(EventWrite(micros(AT), gaps=[gap(machine, 6), gap(machine, 2, length=7), gap(other, 7)]))
+    store.commit(EventWrite(to_us(AT), gaps=[gap(machine, number) for number in range(1, 6)]))
+    store.commit(EventWrite(to_us(AT), gaps=[gap(machine, 6), gap(machine, 2, length=7), gap(other, 7)]))
     found = store.gaps(machine, AT, AT + 99 * HOUR)
     assert [(one.first_seq, one.events) for one in found] == [(100, 2), (200, 8), (300, 2)]
     assert found[-1].first_at == AT + 3 * HOUR
-    assert micros(found[-1].last_at) == micros(AT + 6 * HOUR) + 1, "nobody listened then"
+    assert to_us(found[-1].last_at) == to_us(AT + 6 * HOUR) + 1, "nobody listened then"
     assert len(store.gaps(other, AT, AT + 99 * HOUR)) == 1
     assert left_out(database) == {(ID, ExcessKind.GAPS): 3}
 
@@ -80,10 +80,10 @@ def test_a_machine_keeps_so_many_gaps_and_the_newest_covers_the_time_of_the_rest
 def test_the_time_that_a_gap_covers_for_others_stays_when_it_grows(database: Database, machine: Machine) -> None:
     store = EventStore(database, MachineLimits(gaps=1))
     for told in (gap(machine, 2), gap(machine, 1), gap(machine, 5), gap(machine, 2, length=9)):
-        store.commit(EventWrite(micros(AT), gaps=[told]))
+        store.commit(EventWrite(to_us(AT), gaps=[told]))
     (found,) = store.gaps(machine, AT, AT + 99 * HOUR)
     assert (found.first_at, found.events) == (AT + HOUR, 10)
-    assert micros(found.last_at) == micros(AT + 5 * HOUR) + 1
+    assert to_us(found.last_at) == to_us(AT + 5 * HOUR) + 1
 
 
 def test_the_newest_gaps_say_how_many_events_are_missing_even_where_they_overlap(
@@ -92,7 +92,7 @@ def test_the_newest_gaps_say_how_many_events_are_missing_even_where_they_overlap
     store = EventStore(database)
     arrived = [event(machine, EPOCH, seq) for seq in (150, 250, 251, 900)]
     told = [gap(machine, 1, last_seq=300), gap(machine, 2, last_seq=1000), gap(machine, 3, last_seq=310)]
-    store.commit(EventWrite(micros(AT), events=arrived, gaps=told))
+    store.commit(EventWrite(to_us(AT), events=arrived, gaps=told))
     found = store.newest_gaps(machine, AT, AT + 99 * HOUR, 10)
     assert [(one.first_seq, missing) for one, missing in found] == [(100, 198), (200, 798), (300, 11)]
     newest = store.newest_gaps(machine, AT, AT + 99 * HOUR, 2)
@@ -104,11 +104,11 @@ def test_overlapping_gaps_are_not_counted_one_by_one(tmp_path: Path) -> None:
     database.upgrade()
     store, machine = EventStore(database), enrolled(EnrolmentStore(database), ID)
     many = [event(machine, EPOCH, seq) for seq in range(1, 5001)]
-    store.commit(EventWrite(micros(AT), events=many, gaps=[gap(machine, 1)._replace(first_seq=1, last_seq=LAST)]))
+    store.commit(EventWrite(to_us(AT), events=many, gaps=[gap(machine, 1)._replace(first_seq=1, last_seq=LAST)]))
     with counted_work() as one:
         store.newest_gaps(machine, AT, AT + 9999 * HOUR, 1)
     overlapping = [gap(machine, number)._replace(first_seq=number, last_seq=LAST) for number in range(2, 300)]
-    store.commit(EventWrite(micros(AT), gaps=overlapping))
+    store.commit(EventWrite(to_us(AT), gaps=overlapping))
     with counted_work() as newest:
         ((_, missing),) = store.newest_gaps(machine, AT, AT + 9999 * HOUR, 1)
     with counted_work() as every:
@@ -123,12 +123,12 @@ def test_a_machine_quarantines_so_many_items_and_still_a_sample_of_each_reason(
     database: Database, machine: Machine, other: Machine
 ) -> None:
     store = EventStore(database, MachineLimits(quarantined=5, samples=2))
-    store.commit(EventWrite(micros(AT), quarantined=[bad(machine, number) for number in range(20)]))
+    store.commit(EventWrite(to_us(AT), quarantined=[bad(machine, number) for number in range(20)]))
     more = [bad(machine, number, "bad_code") for number in range(10)]
-    store.commit(EventWrite(micros(AT), quarantined=[*more, bad(other, 99), bad(None, 98)]))
-    expected = [(machine.row, "not_json")] * 5 + [(machine.row, "bad_code")] * 2
+    store.commit(EventWrite(to_us(AT), quarantined=[*more, bad(other, 99), bad(None, 98)]))
+    expected = [(machine.row_id, "not_json")] * 5 + [(machine.row_id, "bad_code")] * 2
     assert sorted(kept(database), key=str) == sorted(
-        [*expected, (other.row, "not_json"), (None, "not_json")], key=str
+        [*expected, (other.row_id, "not_json"), (None, "not_json")], key=str
     )
     assert left_out(database) == {(ID, ExcessKind.QUARANTINE): 15 + 8}
 
@@ -138,19 +138,21 @@ def test_a_machine_quarantines_so_many_bytes(database: Database, machine: Machin
     store = EventStore(database, MachineLimits(quarantined_bytes=3500, samples=1))
     sender = machine if known else None
     for number in range(10):
-        store.commit(EventWrite(micros(AT) + number, quarantined=[bad(sender, number, size=1000)]))
+        store.commit(EventWrite(to_us(AT) + number, quarantined=[bad(sender, number, size=1000)]))
     assert len(kept(database)) == 3
     (found,) = ExcessStore(database).since(AT)
     assert found[:3] == Excess(ID if known else None, ExcessKind.QUARANTINE, 7, AT, AT)[:3]
-    assert (micros(found.since), micros(found.last_at)) == (micros(AT) + 3, micros(AT) + 9)
+    assert (to_us(found.since), to_us(found.last_at)) == (to_us(AT) + 3, to_us(AT) + 9)
 
 
 def test_room_in_the_quarantine_is_used_again(database: Database, machine: Machine) -> None:
     store = EventStore(database, MachineLimits(quarantined=2, samples=0))
-    store.commit(EventWrite(micros(AT), quarantined=[bad(machine, number) for number in range(3)]))
+    store.commit(EventWrite(to_us(AT), quarantined=[bad(machine, number) for number in range(3)]))
     with database.read() as connection:
         first = connection.execute(select(func.min(quarantine.c.id))).scalar_one()
-    store.commit(EventWrite(micros(AT), quarantined=[bad(machine, 7), bad(machine, 8)], released={first}))
+    store.commit(
+        EventWrite(to_us(AT), quarantined=[bad(machine, 7), bad(machine, 8)], released_quarantine={first})
+    )
     assert len(kept(database)) == 2
     assert left_out(database) == {(ID, ExcessKind.QUARANTINE): 2}
 
@@ -159,28 +161,28 @@ def test_a_machine_has_so_many_epochs_and_what_is_refused_is_not_stored(
     database: Database, machine: Machine, other: Machine
 ) -> None:
     store, known = EventStore(database, MachineLimits(epochs=2)), [uuid4(), uuid4()]
-    store.commit(EventWrite(micros(AT), events=[event(machine, one, 1) for one in known]))
+    store.commit(EventWrite(to_us(AT), events=[event(machine, one, 1) for one in known]))
     new, ours = uuid4(), uuid4()
     mixed = [event(machine, known[0], 2), event(machine, new, 1), event(other, ours, 1)]
-    recorded = store.commit(EventWrite(micros(AT), events=mixed, gaps=[gap(machine, 1)]))
-    assert recorded == WriteResult(2, 0, 0, refused=frozenset({(machine.row, new), (machine.row, EPOCH)}))
-    assert recorded.fresh == (mixed[0], mixed[2])
+    recorded = store.commit(EventWrite(to_us(AT), events=mixed, gaps=[gap(machine, 1)]))
+    assert recorded == WriteResult(2, 0, 0, refused=frozenset({(machine.row_id, new), (machine.row_id, EPOCH)}))
+    assert recorded.new_events == (mixed[0], mixed[2])
     assert store.gaps(machine, AT, AT + 99 * HOUR) == []
     assert left_out(database) == {(ID, ExcessKind.EPOCHS): 2}
 
 
 def test_an_epoch_of_which_nothing_is_stored_any_more_makes_room(database: Database, machine: Machine) -> None:
     store, known = EventStore(database, MachineLimits(epochs=2)), sorted([uuid4(), uuid4()])
-    store.commit(EventWrite(micros(AT), events=[event(machine, one, 1) for one in known]))
+    store.commit(EventWrite(to_us(AT), events=[event(machine, one, 1) for one in known]))
     with database.write() as connection:
         oldest = connection.execute(select(func.min(epochs.c.id))).scalar_one()
         connection.execute(events.delete().where(events.c.epoch_id == oldest))
     with database.write() as connection:
-        assert crowded(connection, 1) == [machine.row]
+        assert crowded(connection, 1) == [machine.row_id]
         assert crowded(connection, 2) == []
-        assert forget_empty(connection, machine.row) == 1
+        assert forget_empty(connection, machine.row_id) == 1
     again = [event(machine, one, seq) for one in (uuid4(), known[1]) for seq in (1, 2)]
-    assert store.commit(EventWrite(micros(AT), events=again)) == WriteResult(3, 1, 0)
+    assert store.commit(EventWrite(to_us(AT), events=again)) == WriteResult(3, 1, 0)
 
 
 def test_of_machines_that_publish_without_being_enrolled_the_newest_are_listed_and_the_rest_is_counted(
@@ -189,12 +191,12 @@ def test_of_machines_that_publish_without_being_enrolled_the_newest_are_listed_a
     store = EventStore(database, MachineLimits(unenrolled=3))
     names = [MachineId("padova", f"m{number}") for number in range(9)]
     for hour, name in enumerate(names[:5]):
-        store.commit(EventWrite(micros(AT + hour * HOUR), knocking={name}))
-    listed = [one.machine for one in MachineStore(database).knocks()]
+        store.commit(EventWrite(to_us(AT + hour * HOUR), unregistered={name}))
+    listed = [one.machine for one in MachineStore(database).unregistered()]
     assert listed == names[4:1:-1]
     assert left_out(database) == {(None, ExcessKind.UNENROLLED): 2}
-    store.commit(EventWrite(micros(AT + 5 * HOUR), knocking={names[2]}))
+    store.commit(EventWrite(to_us(AT + 5 * HOUR), unregistered={names[2]}))
     assert left_out(database) == {(None, ExcessKind.UNENROLLED): 2}, "one that is listed leaves nobody out"
-    store.commit(EventWrite(micros(AT + 6 * HOUR), knocking={names[3], *names[5:]}))
-    assert len(MachineStore(database).knocks()) == 3
+    store.commit(EventWrite(to_us(AT + 6 * HOUR), unregistered={names[3], *names[5:]}))
+    assert len(MachineStore(database).unregistered()) == 3
     assert left_out(database) == {(None, ExcessKind.UNENROLLED): 2 + 5 - 3 + 2}

@@ -9,10 +9,10 @@ from threading import Barrier
 import pytest
 from sqlalchemy import func, select
 
-from service.core.hush import Maintenance, SuppressionQuery
+from service.core.hush import MaintenanceWindow, SuppressionQuery
 from service.core.machine import Machine
-from service.core.notice import Changes, Notification, NotificationQuery
-from service.core.webhook import Answer, Webhook
+from service.core.notice import Notification, NotificationChanges, NotificationQuery
+from service.core.webhook import DeliveryResult, Webhook
 from service.errors import Conflict, NotFound
 from service.flows.retention import Retention
 from service.store.acknowledgements import AcknowledgementStore
@@ -52,7 +52,7 @@ def hook(database: Database, *, severity: Severity = Severity.LOW, site: str | N
 
 
 def opened(store: NotificationStore, machine: Machine, *codes: int) -> list[Notification]:
-    store.write(Changes(opened=[(machine.row, news(code)) for code in codes]), at=NOW, wall=NOW)
+    store.write(NotificationChanges(opened=[(machine.row_id, news(code)) for code in codes]), at=NOW, wall=NOW)
     return store.page(NotificationQuery())[::-1]
 
 
@@ -67,11 +67,11 @@ def test_a_notice_is_stored_as_it_was_said_with_a_delivery_for_each_who_asked(
     wanting = hook(database)
     hook(database, site="lyon")
     hook(database, severity=Severity.HIGH)
-    store.write(Changes(opened=[(filler.row, news(severity="medium"))]), at=NOW, wall=NOW)
+    store.write(NotificationChanges(opened=[(filler.row_id, news(severity="medium"))]), at=NOW, wall=NOW)
     [found] = store.page(NotificationQuery())
-    assert found == replace(news(severity="medium"), number=found.number)
-    [sent] = DeliveryStore(database).for_notifications([found.number])[found.number]
-    assert (sent.webhook, sent.state, sent.attempts) == (wanting.number, DeliveryState.WAITING, 0)
+    assert found == replace(news(severity="medium"), id=found.id)
+    [sent] = DeliveryStore(database).for_notifications([found.id])[found.id]
+    assert (sent.webhook, sent.state, sent.attempts) == (wanting.id, DeliveryState.WAITING, 0)
 
 
 def test_there_are_never_two_open_notices_of_one_alarm_however_many_open_them(
@@ -82,7 +82,7 @@ def test_there_are_never_two_open_notices_of_one_alarm_however_many_open_them(
 
     def open_it(_: int) -> int:
         together.wait()
-        return store.write(Changes(opened=[(filler.row, news())]), at=NOW, wall=NOW)
+        return store.write(NotificationChanges(opened=[(filler.row_id, news())]), at=NOW, wall=NOW)
 
     with ThreadPoolExecutor(4) as hands:
         assert sum(hands.map(open_it, range(4))) == 1
@@ -91,19 +91,19 @@ def test_there_are_never_two_open_notices_of_one_alarm_however_many_open_them(
 
 def test_notices_are_live_while_open_unarmed_or_lately_rearmed(store: NotificationStore, filler: Machine) -> None:
     first, second, third = opened(store, filler, 1, 2, 3)
-    store.write(Changes(closed=[(second.number, NotificationEnd.CAME)]), at=NOW, wall=NOW)
-    store.write(Changes(closed=[(third.number, NotificationEnd.FELL)]), at=NOW, wall=NOW)
-    assert [one.number for one in store.live([filler.row], NOW - MINUTE)] == [
-        first.number,
-        second.number,
-        third.number,
+    store.write(NotificationChanges(closed=[(second.id, NotificationEnd.CAME)]), at=NOW, wall=NOW)
+    store.write(NotificationChanges(closed=[(third.id, NotificationEnd.FELL)]), at=NOW, wall=NOW)
+    assert [one.id for one in store.current([filler.row_id], NOW - MINUTE)] == [
+        first.id,
+        second.id,
+        third.id,
     ]
-    assert [one.number for one in store.live([filler.row], NOW)] == [first.number, second.number]
-    store.write(Changes(rearmed=[second.number]), at=NOW + HOUR, wall=NOW)
-    assert [one.number for one in store.live([filler.row], NOW + HOUR)] == [first.number]
-    assert [one.number for one in store.page(NotificationQuery(is_open=False))] == [third.number, second.number]
-    assert [one.number for one in store.page(NotificationQuery(is_open=True))] == [first.number]
-    assert [one.number for one in store.page(NotificationQuery(limit=1, before=third.number))] == [second.number]
+    assert [one.id for one in store.current([filler.row_id], NOW)] == [first.id, second.id]
+    store.write(NotificationChanges(rearmed=[second.id]), at=NOW + HOUR, wall=NOW)
+    assert [one.id for one in store.current([filler.row_id], NOW + HOUR)] == [first.id]
+    assert [one.id for one in store.page(NotificationQuery(is_open=False))] == [third.id, second.id]
+    assert [one.id for one in store.page(NotificationQuery(is_open=True))] == [first.id]
+    assert [one.id for one in store.page(NotificationQuery(limit=1, before=third.id))] == [second.id]
     assert store.page(NotificationQuery(site="lyon")) == []
 
 
@@ -111,15 +111,15 @@ def test_only_machines_that_are_asked_for_and_those_let_go_are_read(
     database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     opened(store, filler, 139)
-    assert store.live([], NOW) == []
+    assert store.current([], NOW) == []
     EnrolmentStore(database).retire(filler, who="a", at=NOW, plant_at=NOW, reason="sold")
-    assert len(store.live([], NOW)) == 1
-    assert len(store.live(range(10_000), NOW)) == 1
+    assert len(store.current([], NOW)) == 1
+    assert len(store.current(range(10_000), NOW)) == 1
 
 
 def test_a_closed_alarm_can_be_news_again(store: NotificationStore, filler: Machine) -> None:
     [first] = opened(store, filler, 139)
-    store.write(Changes(closed=[(first.number, NotificationEnd.FELL)]), at=NOW, wall=NOW)
+    store.write(NotificationChanges(closed=[(first.id, NotificationEnd.FELL)]), at=NOW, wall=NOW)
     assert len(opened(store, filler, 139)) == 2
 
 
@@ -137,8 +137,8 @@ def test_nobody_is_told_late_of_what_was_silenced_meanwhile(
 ) -> None:
     hook(database)
     [notice] = opened(store, filler, 139)
-    store.write(Changes(closed=[(notice.number, end)]), at=NOW, wall=NOW)
-    [sent] = DeliveryStore(database).for_notifications([notice.number])[notice.number]
+    store.write(NotificationChanges(closed=[(notice.id, end)]), at=NOW, wall=NOW)
+    [sent] = DeliveryStore(database).for_notifications([notice.id])[notice.id]
     assert sent.state is state
 
 
@@ -167,25 +167,25 @@ def test_what_waits_is_counted_while_its_webhook_is_told(
     database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     outbox = DeliveryStore(database)
-    assert outbox.waiting() == (0, None)
+    assert outbox.backlog() == (0, None)
     told, off = hook(database), hook(database)
     opened(store, filler, 139)
-    assert outbox.waiting() == (2, NOW)
+    assert outbox.backlog() == (2, NOW)
     WebhookStore(database).switch(off, enabled=False, at=NOW, who="test", reason="quiet")
-    assert outbox.waiting() == (1, NOW)
+    assert outbox.backlog() == (1, NOW)
     parcel = outbox.claim(outbox.due(NOW, limit=1)[0], now=NOW, lease=MINUTE)
     assert parcel
-    assert (parcel.webhook.number, outbox.waiting().number) == (told.number, 1), "on its way is not there"
-    outbox.settle(parcel.delivery, Answer(204, ""), now=NOW, again=None)
-    assert outbox.waiting() == (0, None)
+    assert (parcel.webhook.id, outbox.backlog().number) == (told.id, 1), "on its way is not there"
+    outbox.complete(parcel.delivery, DeliveryResult(204, ""), now=NOW, again=None)
+    assert outbox.backlog() == (0, None)
 
 
-def settled(answer: Answer, *, again: bool) -> Callable[[DeliveryStore], DeliveryState]:
+def settled(answer: DeliveryResult, *, again: bool) -> Callable[[DeliveryStore], DeliveryState]:
     def settle(outbox: DeliveryStore) -> DeliveryState:
         [due] = outbox.due(NOW, limit=9)
         parcel = outbox.claim(due, now=NOW, lease=MINUTE)
         assert parcel
-        outbox.settle(parcel.delivery, answer, now=NOW, again=NOW + HOUR if again else None)
+        outbox.complete(parcel.delivery, answer, now=NOW, again=NOW + HOUR if again else None)
         [after] = outbox.for_notifications([due.notice])[due.notice]
         assert (after.status, after.answer) == (answer.status, answer.text)
         return after.state
@@ -196,9 +196,9 @@ def settled(answer: Answer, *, again: bool) -> Callable[[DeliveryStore], Deliver
 @pytest.mark.parametrize(
     ("settle", "state"),
     [
-        (settled(Answer(204, ""), again=True), DeliveryState.DELIVERED),
-        (settled(Answer(500, "oops"), again=True), DeliveryState.WAITING),
-        (settled(Answer(None, "No answer."), again=False), DeliveryState.GIVEN_UP),
+        (settled(DeliveryResult(204, ""), again=True), DeliveryState.DELIVERED),
+        (settled(DeliveryResult(500, "oops"), again=True), DeliveryState.WAITING),
+        (settled(DeliveryResult(None, "No answer."), again=False), DeliveryState.GIVEN_UP),
     ],
 )
 def test_what_a_receiver_said_is_kept(
@@ -223,9 +223,9 @@ def test_a_failure_does_not_undo_what_was_given_up_meanwhile(
     outbox = DeliveryStore(database)
     parcel = outbox.claim(outbox.due(NOW, limit=1)[0], now=NOW, lease=MINUTE)
     assert parcel
-    store.write(Changes(closed=[(notice.number, NotificationEnd.SHELVED)]), at=NOW, wall=NOW)
-    outbox.settle(parcel.delivery, Answer(500, ""), now=NOW, again=NOW + HOUR)
-    [after] = outbox.for_notifications([notice.number])[notice.number]
+    store.write(NotificationChanges(closed=[(notice.id, NotificationEnd.SHELVED)]), at=NOW, wall=NOW)
+    outbox.complete(parcel.delivery, DeliveryResult(500, ""), now=NOW, again=NOW + HOUR)
+    [after] = outbox.for_notifications([notice.id])[notice.id]
     assert after.state is DeliveryState.GIVEN_UP
     assert after.answer
     assert "shelved" in after.answer
@@ -237,18 +237,18 @@ def test_a_webhook_that_is_gone_or_off_is_not_told_and_one_that_is_removed_takes
     gone, off, removed = hook(database), hook(database), hook(database)
     outbox, hooks = DeliveryStore(database), WebhookStore(database)
     [notice] = opened(store, filler, 139)
-    outbox.abandon(gone.number, now=NOW, plant_at=NOW, why="Gone.")
+    outbox.abandon(gone.id, now=NOW, plant_at=NOW, why="Gone.")
     hooks.switch(off, enabled=False, at=NOW, who="test", reason="quiet")
     hooks.remove(removed, at=NOW, who="test", reason="moved")
     assert outbox.due(NOW, limit=9) == []
-    states = {one.webhook: one.state for one in outbox.for_notifications([notice.number])[notice.number]}
-    assert states == {gone.number: DeliveryState.GIVEN_UP, off.number: DeliveryState.WAITING}
-    assert (hooks.get(gone.number).enabled, hooks.get(gone.number).trouble) == (False, "Gone.")
+    states = {one.webhook: one.state for one in outbox.for_notifications([notice.id])[notice.id]}
+    assert states == {gone.id: DeliveryState.GIVEN_UP, off.id: DeliveryState.WAITING}
+    assert (hooks.get(gone.id).enabled, hooks.get(gone.id).error) == (False, "Gone.")
     back = hooks.switch(off, enabled=True, at=NOW, who="test", reason="back")
-    assert (back.enabled, back.trouble) == (True, None)
-    assert [one.webhook for one in outbox.due(NOW, limit=9)] == [off.number]
+    assert (back.enabled, back.error) == (True, None)
+    assert [one.webhook for one in outbox.due(NOW, limit=9)] == [off.id]
     with pytest.raises(NotFound):
-        hooks.get(removed.number)
+        hooks.get(removed.id)
     assert "http" not in " ".join(str(deed) for deed in AuditStore(database).newest()), (
         "an address may hold a token"
     )
@@ -261,15 +261,15 @@ def test_a_shelf_ends_by_itself_or_is_lifted_once_and_a_new_one_takes_its_place(
     first = store.add(filler, 139, at=NOW, until=NOW + HOUR, who="anna", reason="sensor")
     store.add(filler, 26, at=NOW, until=NOW + HOUR, who="anna", reason="door")
     second = store.add(filler, 139, at=NOW + MINUTE, until=NOW + 2 * HOUR, who="anna", reason="still")
-    assert store.get(first.number).end == NOW + MINUTE
-    assert [one.number for one in store.holding(NOW + MINUTE) if one.code == 139] == [second.number]
-    assert [one.code for one in store.holding(NOW + HOUR)] == [139]
-    assert store.holding(NOW + 2 * HOUR) == []
-    lifted = store.lift(second, at=NOW + 2 * MINUTE, who="anna", reason=None)
-    assert (lifted.lifted_at, lifted.holds(NOW + 2 * MINUTE)) == (NOW + 2 * MINUTE, False)
+    assert store.get(first.id).end == NOW + MINUTE
+    assert [one.id for one in store.active(NOW + MINUTE) if one.code == 139] == [second.id]
+    assert [one.code for one in store.active(NOW + HOUR)] == [139]
+    assert store.active(NOW + 2 * HOUR) == []
+    lifted = store.unshelve(second, at=NOW + 2 * MINUTE, who="anna", reason=None)
+    assert (lifted.unshelved_at, lifted.is_active(NOW + 2 * MINUTE)) == (NOW + 2 * MINUTE, False)
     with pytest.raises(Conflict, match="ended already"):
-        store.lift(second, at=NOW + 3 * MINUTE, who="anna", reason=None)
-    assert [one.code for one in store.page(SuppressionQuery(holding_at=NOW + 5 * MINUTE))] == [26]
+        store.unshelve(second, at=NOW + 3 * MINUTE, who="anna", reason=None)
+    assert [one.code for one in store.page(SuppressionQuery(active_at=NOW + 5 * MINUTE))] == [26]
     assert len(store.between(NOW, NOW + DAY)) == 3
     assert len(store.between(NOW + 2 * MINUTE, NOW + DAY)) == 1
     deeds = [(deed.action, deed.subject, deed.reason) for deed in AuditStore(database).newest(4)]
@@ -281,15 +281,15 @@ def test_a_shelf_ends_by_itself_or_is_lifted_once_and_a_new_one_takes_its_place(
 
 def test_a_window_is_planned_holds_and_is_cancelled_once(database: Database) -> None:
     store = MaintenanceStore(database)
-    window = store.add(Maintenance(0, "padova", None, NOW + HOUR, NOW + DAY, "anna", "overhaul"), at=NOW)
-    own = store.add(Maintenance(0, "padova", "filler-1", NOW, NOW + DAY, "anna", "belt"), at=NOW)
-    assert [one.number for one in store.holding(NOW)] == [own.number]
-    assert {one.number for one in store.holding(NOW + HOUR)} == {window.number, own.number}
+    window = store.add(MaintenanceWindow(0, "padova", None, NOW + HOUR, NOW + DAY, "anna", "overhaul"), at=NOW)
+    own = store.add(MaintenanceWindow(0, "padova", "filler-1", NOW, NOW + DAY, "anna", "belt"), at=NOW)
+    assert [one.number for one in store.active(NOW)] == [own.number]
+    assert {one.number for one in store.active(NOW + HOUR)} == {window.number, own.number}
     assert [one.number for one in store.page(SuppressionQuery(site="padova", machine="filler-2"))] == [
         window.number
     ]
     store.cancel(window, at=NOW, who="anna", reason="not needed")
-    assert [one.number for one in store.holding(NOW + HOUR)] == [own.number]
+    assert [one.number for one in store.active(NOW + HOUR)] == [own.number]
     with pytest.raises(Conflict, match="over already"):
         store.cancel(window, at=NOW, who="anna", reason=None)
     with pytest.raises(NotFound):
@@ -304,10 +304,10 @@ def test_an_acknowledgement_knows_its_notice_and_ends_with_the_likelihood(
     first = known.add(filler, 139, at=NOW, who="anna", note="reel is coming")
     other = known.add(filler, 26, at=NOW, who="anna", note=None)
     known.add(filler, 139, at=NOW + MINUTE, who="bruno", note=None)
-    assert (first.notice, other.notice) == (notice.number, None)
-    assert known.for_notifications([notice.number])[notice.number] == first, "the first who knew"
-    store.write(Changes(calmed=[first.number]), at=NOW + HOUR, wall=NOW)
-    assert first.number not in {one.number for one in known.holding()}
+    assert (first.notice, other.notice) == (notice.id, None)
+    assert known.for_notifications([notice.id])[notice.id] == first, "the first who knew"
+    store.write(NotificationChanges(ended_acks=[first.id]), at=NOW + HOUR, wall=NOW)
+    assert first.id not in {one.id for one in known.active()}
     assert known.page(SuppressionQuery())[-1].ended_at == NOW + HOUR
 
 
@@ -316,14 +316,14 @@ def test_what_is_over_for_long_is_forgotten_and_what_stands_is_not(
 ) -> None:
     hook(database)
     [first, _open] = opened(store, filler, 1, 2)
-    store.write(Changes(closed=[(first.number, NotificationEnd.FELL)]), at=NOW, wall=NOW)
+    store.write(NotificationChanges(closed=[(first.id, NotificationEnd.FELL)]), at=NOW, wall=NOW)
     ShelvingStore(database).add(filler, 1, at=NOW, until=NOW + HOUR, who="a", reason="x")
     ShelvingStore(database).add(filler, 2, at=NOW, until=NOW + 500 * DAY, who="a", reason="x")
-    MaintenanceStore(database).add(Maintenance(0, "padova", None, NOW, NOW + HOUR, "a", "x"), at=NOW)
+    MaintenanceStore(database).add(MaintenanceWindow(0, "padova", None, NOW, NOW + HOUR, "a", "x"), at=NOW)
     known = AcknowledgementStore(database)
     ended = known.add(filler, 1, at=NOW, who="a", note=None)
     known.add(filler, 2, at=NOW, who="a", note=None)
-    store.write(Changes(calmed=[ended.number]), at=NOW, wall=NOW)
+    store.write(NotificationChanges(ended_acks=[ended.id]), at=NOW, wall=NOW)
     kept = Retention(RetentionStore(database), keep=400 * DAY, keep_quarantined=90 * DAY)
     kept.apply(NOW + 399 * DAY)
     assert [count(database, one) for one in (notices, deliveries, shelves, maintenance, acknowledgements)] == [

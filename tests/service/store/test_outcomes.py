@@ -11,10 +11,10 @@ from sqlalchemy import delete, func, select
 from service.core.machine import Machine
 from service.core.recording import EventRow, EventWrite
 from service.store.engine import Database
-from service.store.late import note_late
+from service.store.late import invalidate_scores
 from service.store.tables import forecasts, outcomes
 from tests.service.scoring import AT, CLOSED, GRACE, HOUR, MINUTE, Bench
-from wire.micros import micros
+from wire.micros import to_us
 
 
 @pytest.fixture
@@ -30,10 +30,10 @@ def filler(bench: Bench) -> Machine:
 
 
 def test_a_versions_measure_is_kept_once(bench: Bench) -> None:
-    assert bench.outcomes.unmeasured() == [bench.version.number]
+    assert bench.outcomes.versions_without_spec() == [bench.version.id]
     bench.score(AT)
-    assert bench.outcomes.unmeasured() == []
-    measure = bench.outcomes.measures()[bench.version.number]
+    assert bench.outcomes.versions_without_spec() == []
+    measure = bench.outcomes.specs()[bench.version.id]
     assert (measure.codes.tolist(), measure.thresholds.tolist()) == ([139, 26], [0.5, 0.5])
     assert (measure.lookback_us, measure.horizon_us) == (1720 * 60_000_000, 480 * 60_000_000)
 
@@ -43,14 +43,14 @@ def test_a_scored_forecast_is_read_back_as_it_was_written(bench: Bench, filler: 
     bench.said(filler, AT, 0.75, 0.25, status="stale")
     bench.score(CLOSED + GRACE)
     (one,) = bench.outcomes.page(filler, AT, AT + HOUR, limit=9)
-    assert (one.outcome.as_of_us, one.outcome.horizon_end_us) == (micros(AT), micros(CLOSED))
-    assert (one.outcome.events_came, one.status, one.scored_us) == (2, "stale", micros(CLOSED + GRACE))
+    assert (one.outcome.as_of_us, one.outcome.horizon_end_us) == (to_us(AT), to_us(CLOSED))
+    assert (one.outcome.events_came, one.status, one.scored_us) == (2, "stale", to_us(CLOSED + GRACE))
     assert one.probabilities.tolist() == [0.75, 0.25]
-    (sheet,) = bench.outcomes.sheets(filler, AT, AT + HOUR)
+    (sheet,) = bench.outcomes.score_tables(filler, AT, AT + HOUR)
     assert (sheet.came.tolist(), sheet.announced.tolist()) == ([[False, True]], [[True, False]])
     assert np.array_equal(sheet.base_rate[0], one.outcome.base_rate, equal_nan=True)
-    assert bench.outcomes.sheets(filler, AT, AT + HOUR, status="ok") == []
-    assert bench.outcomes.sheets(filler, AT - HOUR, AT) == []
+    assert bench.outcomes.score_tables(filler, AT, AT + HOUR, status="ok") == []
+    assert bench.outcomes.score_tables(filler, AT - HOUR, AT) == []
 
 
 def test_scoring_leaves_the_forecast_as_it_was(bench: Bench, filler: Machine) -> None:
@@ -67,12 +67,12 @@ def test_scoring_leaves_the_forecast_as_it_was(bench: Bench, filler: Machine) ->
 def test_the_mark_of_a_late_event_stands_and_falls_with_its_commit(bench: Bench, filler: Machine) -> None:
     bench.said(filler, AT)
     bench.score(CLOSED + GRACE)
-    good = EventRow(filler.row, uuid4(), 1, 26, micros(AT), 0)
-    bad = EventRow(filler.row, uuid4(), 1, None, micros(AT), 0)  # type: ignore[arg-type]
+    good = EventRow(filler.row_id, uuid4(), 1, 26, to_us(AT), 0)
+    bad = EventRow(filler.row_id, uuid4(), 1, None, to_us(AT), 0)  # type: ignore[arg-type]
     with pytest.raises(Exception, match=r"(?i)null"):
-        bench.events.commit(EventWrite(micros(bench.now), events=[good, bad]))
+        bench.events.commit(EventWrite(to_us(bench.now), events=[good, bad]))
     assert bench.score() == 0
-    bench.events.commit(EventWrite(micros(bench.now), events=[good]))
+    bench.events.commit(EventWrite(to_us(bench.now), events=[good]))
     assert sum(bench.new_scoring().all_due()) == 1, "whoever scores after a crash finds the mark"
 
 
@@ -81,15 +81,15 @@ def test_scoring_waits_for_a_commit_that_has_already_looked_at_the_mark(
 ) -> None:
     """Otherwise the commit would find nothing to mark, and scoring would not see its event."""
     done = Event()
-    late = EventWrite(micros(AT), events=[EventRow(filler.row, uuid4(), 1, 26, micros(AT), 0)])
+    late = EventWrite(to_us(AT), events=[EventRow(filler.row_id, uuid4(), 1, 26, to_us(AT), 0)])
 
     def open_scoring() -> None:
-        bench.outcomes.open(filler, micros(CLOSED))
+        bench.outcomes.begin(filler, to_us(CLOSED))
         done.set()
 
     scorer = Thread(target=open_scoring)
     with database.write() as connection:
-        note_late(connection, late, stored=1)
+        invalidate_scores(connection, late, stored=1)
         scorer.start()
         assert not done.wait(0.3), "the commit is not over yet"
     assert done.wait(10)
@@ -102,7 +102,7 @@ def test_a_forecast_that_is_erased_takes_its_outcome_along(
     bench.said(filler, AT)
     bench.score(CLOSED + GRACE)
     with database.write() as connection:
-        connection.execute(delete(forecasts).where(forecasts.c.machine_id == filler.row))
+        connection.execute(delete(forecasts).where(forecasts.c.machine_id == filler.row_id))
     with database.read() as connection:
         assert connection.execute(select(func.count()).select_from(outcomes)).scalar_one() == 0
 
@@ -112,4 +112,4 @@ def test_pages_go_backwards_in_time(bench: Bench, filler: Machine) -> None:
         bench.said(filler, AT + quarter * 15 * MINUTE)
     bench.score(AT + 50 * HOUR)
     first = bench.outcomes.page(filler, AT, AT + HOUR, limit=2)
-    assert [one.outcome.as_of_us for one in first] == [micros(AT + 45 * MINUTE), micros(AT + 30 * MINUTE)]
+    assert [one.outcome.as_of_us for one in first] == [to_us(AT + 45 * MINUTE), to_us(AT + 30 * MINUTE)]

@@ -18,7 +18,7 @@ from service.store.events import EventStore
 from service.store.partitions import Month
 from service.store.retention import RetentionStore
 from tests.service.conftest import FILLER, NOW, enrolled
-from wire.micros import micros
+from wire.micros import to_us
 
 pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 DAY, TICK = timedelta(days=1), timedelta(microseconds=1)
@@ -31,8 +31,8 @@ def machine(database: Database) -> Machine:
 
 
 def recording(machine: Machine, epoch: UUID, moments: Iterable[datetime], *, flag: int = IN_TIME) -> EventWrite:
-    rows = [EventRow(machine.row, epoch, seq, 1, micros(at), flag) for seq, at in enumerate(moments, start=1)]
-    return EventWrite(micros(NOW), events=rows)
+    rows = [EventRow(machine.row_id, epoch, seq, 1, to_us(at), flag) for seq, at in enumerate(moments, start=1)]
+    return EventWrite(to_us(NOW), events=rows)
 
 
 def held(database: Database) -> dict[str, int]:
@@ -85,12 +85,12 @@ def test_a_number_that_comes_again_with_another_month_is_a_conflict(database: Da
 def test_numbers_in_any_order_are_each_stored_once(database: Database, machine: Machine) -> None:
     store, epoch = EventStore(database), uuid4()
     whole = recording(machine, epoch, [NOW - (20 - place) * DAY for place in range(20)]).events
-    assert store.commit(EventWrite(micros(NOW), events=whole[15:])) == WriteResult(5, 0, 0)
-    assert store.commit(EventWrite(micros(NOW), events=whole[0:20:3])).stored == 5, "16 and 19 were there"
-    recorded = store.commit(EventWrite(micros(NOW), events=[*whole, *whole]))
+    assert store.commit(EventWrite(to_us(NOW), events=whole[15:])) == WriteResult(5, 0, 0)
+    assert store.commit(EventWrite(to_us(NOW), events=whole[0:20:3])).stored == 5, "16 and 19 were there"
+    recorded = store.commit(EventWrite(to_us(NOW), events=[*whole, *whole]))
     assert recorded == WriteResult(10, 30, 0)
-    assert recorded.fresh is not None
-    assert len(set(recorded.fresh)) == 10
+    assert recorded.new_events is not None
+    assert len(set(recorded.new_events)) == 10
 
 
 def test_what_was_stored_before_epochs_had_heights_is_known_too(database: Database, machine: Machine) -> None:

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from service.core.audit import AuditQuery
-from service.core.people import Key, User
-from service.core.principal import Principal, RequestContext, Sites, asks
+from service.core.people import ApiKey, User
+from service.core.principal import Principal, RequestContext, Sites, request_context
 from service.core.secret import KEY, SESSION, Token, digest, new_token
 from service.errors import Conflict, NotFound
 from service.store.audit import AuditStore
@@ -29,9 +29,9 @@ def token(kind: str, seed: int = 1) -> Token:
     return new_token(kind, Random(seed).randbytes)  # noqa: S311 - of a test
 
 
-def key(name: str = "andon", seed: int = 1, sites: Sites = None) -> Key:
+def key(name: str = "andon", seed: int = 1, sites: Sites = None) -> ApiKey:
     made = token(KEY, seed)
-    return Key(0, name, made.prefix, digest(made.secret), Role.VIEWER, sites, NOW, "admin", NOW + HOUR)
+    return ApiKey(0, name, made.prefix, digest(made.secret), Role.VIEWER, sites, NOW, "admin", NOW + HOUR)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def users(database: Database) -> UserStore:
 
 def test_a_user_is_kept_found_and_their_name_is_taken(users: UserStore) -> None:
     made = users.add(user(), who="admin")
-    assert users.get("maria") == made == replace(user(), number=made.number)
+    assert users.get("maria") == made == replace(user(), id=made.id)
     assert users.find("anna") is None
     with pytest.raises(NotFound, match="no user anna"):
         users.get("anna")
@@ -49,7 +49,7 @@ def test_a_user_is_kept_found_and_their_name_is_taken(users: UserStore) -> None:
         users.add(user(role=Role.VIEWER), who="admin")
     assert [one.name for one in users.all()] == ["maria"]
     (deed,) = AuditStore(users.database).newest()
-    assert (deed.who, deed.action, deed.subject) == ("admin", "add user", "user maria")
+    assert (deed.actor, deed.action, deed.subject) == ("admin", "add user", "user maria")
     assert deed.reason == "operator of padova"
 
 
@@ -85,7 +85,7 @@ def test_a_session_knows_its_user_as_they_are_now_and_ends_with_them(users: User
     assert (found.created_at, found.seen_at, found.origin) == (NOW, NOW, "192.0.2.7")
     assert found.user.signed_in_at == NOW
     users.change(maria, role=Role.VIEWER, sites=None, at=NOW, who="admin")
-    sessions.touch(found.number, at=NOW + HOUR / 2)
+    sessions.touch(found.id, at=NOW + HOUR / 2)
     again = sessions.find(token(SESSION).prefix)
     assert again
     assert (again.user.role, again.user.sites, again.seen_at) == (Role.VIEWER, None, NOW + HOUR / 2)
@@ -97,7 +97,7 @@ def test_another_password_ends_the_other_sessions(users: UserStore) -> None:
     sessions, maria = SessionStore(users.database), users.add(user(), who="admin")
     tokens = [token(SESSION, seed) for seed in range(3)]
     begun = [sessions.begin(maria, one, at=NOW, expires=NOW + HOUR, origin=None) for one in tokens]
-    users.set_password(maria, "new", must_change=False, at=NOW, who="maria", keep=begun[1].number)
+    users.set_password(maria, "new", must_change=False, at=NOW, who="maria", keep=begun[1].id)
     assert [sessions.find(one.prefix) is not None for one in tokens] == [False, True, False]
     changed = users.get("maria")
     assert (changed.password, changed.must_change) == ("new", False)
@@ -113,8 +113,8 @@ def test_sessions_that_have_run_out_are_forgotten_and_one_can_be_ended(users: Us
     sessions.begin(maria, old, at=NOW, expires=NOW + HOUR, origin=None)
     begun = sessions.begin(maria, new, at=NOW + HOUR, expires=NOW + 2 * HOUR, origin=None)
     assert sessions.find(old.prefix) is None
-    sessions.end(begun.number, at=NOW, who="maria")
-    sessions.end(begun.number, at=NOW, who="maria")
+    sessions.end(begun.id, at=NOW, who="maria")
+    sessions.end(begun.id, at=NOW, who="maria")
     assert sessions.find(new.prefix) is None
     assert [one.action for one in AuditStore(users.database).newest(2)] == ["sign out", "sign in"]
 
@@ -141,7 +141,7 @@ def test_of_a_key_only_what_finds_and_proves_it_is_kept(database: Database) -> N
 def test_a_deed_bears_the_time_and_the_address_of_its_request(users: UserStore) -> None:
     later = NOW + 9 * HOUR
     who = Principal("admin", Role.ADMIN, None, PrincipalKind.SESSION)
-    with asks(RequestContext(who, "192.0.2.7", later)):
+    with request_context(RequestContext(who, "192.0.2.7", later)):
         users.add(user(), who="admin")
     users.add(user("anna"), who="service")
     anna, maria = AuditStore(users.database).newest()
@@ -154,9 +154,9 @@ def test_the_book_is_read_in_pages_and_by_who(users: UserStore) -> None:
         users.add(user(f"user-{number}"), who="admin" if number % 2 else "other")
     book = AuditStore(users.database)
     first = book.page(AuditQuery(limit=2))
-    rest = book.page(AuditQuery(limit=10, before=first[-1].number))
+    rest = book.page(AuditQuery(limit=10, before=first[-1].id))
     assert [one.subject for one in [*first, *rest]] == [f"user user-{number}" for number in (4, 3, 2, 1, 0)]
-    assert {one.who for one in book.page(AuditQuery(who="admin"))} == {"admin"}
+    assert {one.actor for one in book.page(AuditQuery(who="admin"))} == {"admin"}
 
 
 @pytest.mark.parametrize("deed", ["UPDATE audit SET who = 'nobody'", "DELETE FROM audit"])
@@ -164,4 +164,4 @@ def test_the_database_itself_refuses_to_rewrite_the_book(users: UserStore, deed:
     users.add(user(), who="admin")
     with pytest.raises(DBAPIError, match="only ever added to"), users.database.write() as connection:
         connection.exec_driver_sql(deed)
-    assert [one.who for one in AuditStore(users.database).newest()] == ["admin"]
+    assert [one.actor for one in AuditStore(users.database).newest()] == ["admin"]

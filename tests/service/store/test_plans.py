@@ -29,7 +29,7 @@ from service.store.retention import RetentionStore
 from service.store.strips import HourlyCountStore
 from tests.service.store.ten_million import EACH, FIRST, LAST, MACHINES, MONTHS, at, fill
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 IN_TIME = {month.table for month in MONTHS}
@@ -136,7 +136,7 @@ def test_the_first_and_the_last_event_are_the_ends_of_the_index(large: Database,
 def test_strips_of_the_fleet_are_counted_in_the_index(large: Database) -> None:
     machines = MachineStore(large).all()
     with explained(large) as plans:
-        strips = HourlyCountStore(large).strips(machines, LAST, 24)
+        strips = HourlyCountStore(large).counts(machines, LAST, 24)
     assert len(strips) == MACHINES
     assert all(strip.last_at == at(EACH) for strip in strips.values())
     assert plans.kinds == {"Index Only Scan"}
@@ -144,7 +144,7 @@ def test_strips_of_the_fleet_are_counted_in_the_index(large: Database) -> None:
     assert FLAGGED not in plans.tables
 
 
-@pytest.mark.parametrize("before", [None, Cursor(micros(LAST - DAY), 7, 7, 40_000)], ids=["newest", "further"])
+@pytest.mark.parametrize("before", [None, Cursor(to_us(LAST - DAY), 7, 7, 40_000)], ids=["newest", "further"])
 def test_a_page_of_alarms_is_read_by_index(large: Database, filler: Machine, before: Cursor | None) -> None:
     with explained(large) as plans:
         page = EventStore(large).page(filler, PageQuery(limit=50, before=before))
@@ -181,12 +181,14 @@ def test_what_is_sent_again_is_looked_up_by_its_number(large: Database, filler: 
         epoch = connection.exec_driver_sql("SELECT epoch FROM epochs WHERE id = 7").scalar_one()
     rows = [again(filler, epoch, number) for number in range(30_000, 30_500)]
     with explained(large) as plans:
-        assert EventStore(large).commit(EventWrite(micros(LAST), events=rows)) == WriteResult(0, 500, 0)
+        assert EventStore(large).commit(EventWrite(to_us(LAST), events=rows)) == WriteResult(0, 500, 0)
     assert plans.kinds <= BY_INDEX
 
 
 def again(machine: Machine, epoch: UUID, number: int) -> EventRow:
-    return EventRow(machine.row, epoch, number, ((number - 1) * 7919 + machine.row) % 150, micros(at(number)), 0)
+    return EventRow(
+        machine.row_id, epoch, number, ((number - 1) * 7919 + machine.row_id) % 150, to_us(at(number)), 0
+    )
 
 
 def test_the_newest_and_the_oldest_of_all_are_looked_for_machine_by_machine(large: Database) -> None:

@@ -17,7 +17,7 @@ from service.store.tables import epochs
 from tests.service.conftest import enrolled
 from tests.service.store.work import counted_work
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 MANY = 20_000
@@ -29,8 +29,8 @@ def machine(database: Database) -> Machine:
 
 
 def recording(machine: Machine, epoch: UUID, *seqs: int) -> EventWrite:
-    rows = [EventRow(machine.row, epoch, seq, seq % 50, micros(AT) + seq, IN_TIME) for seq in seqs]
-    return EventWrite(micros(AT), events=rows)
+    rows = [EventRow(machine.row_id, epoch, seq, seq % 50, to_us(AT) + seq, IN_TIME) for seq in seqs]
+    return EventWrite(to_us(AT), events=rows)
 
 
 def test_two_duplicates_far_apart_do_not_make_sqlite_read_what_lies_between(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_duplicates_and_new_events_in_any_order_are_told_apart(database: Databas
     again.received_us += 1
     recorded = store.commit(again)
     assert recorded == WriteResult(1502, 1501, 0)
-    assert {(row.epoch, row.seq) for row in recorded.fresh or ()} == {
+    assert {(row.epoch, row.seq) for row in recorded.new_events or ()} == {
         *((epoch, seq) for seq in range(2, 3001, 2)),
         (other, 1),
         (other, 3),

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Table, func, select
 
 from service.core.machine import Machine
-from service.core.recording import EventRow, EventWrite, GapRow, Quarantined
+from service.core.recording import EventRow, EventWrite, GapRow, QuarantineRow
 from service.core.version import StoredForecast
 from service.flows.retention import Retention
 from service.store.engine import Database
@@ -21,7 +21,7 @@ from service.store.tables import epochs, events, forecasts, gaps, outcomes, quar
 from service.store.versions import VersionStore
 from service.store.weights import WeightsFolder
 from tests.service.conftest import FILLER, NOW, enrolled, small_model
-from wire.micros import micros, moment
+from wire.micros import from_us, to_us
 
 DAY = timedelta(days=1)
 EPOCH = uuid4()
@@ -35,32 +35,32 @@ def fill(database: Database, *, days: int, a_day: int) -> None:
     machine = registered(database)
     rows = [
         EventRow(
-            machine.row, EPOCH, number + 1, 1, micros(NOW - DAY * number / a_day - timedelta(microseconds=1)), 0
+            machine.row_id, EPOCH, number + 1, 1, to_us(NOW - DAY * number / a_day - timedelta(microseconds=1)), 0
         )
         for number in range(days * a_day)
     ]
-    EventStore(database).commit(EventWrite(micros(NOW), events=rows))
+    EventStore(database).commit(EventWrite(to_us(NOW), events=rows))
 
 
 def fill_forecasts(database: Database, folder: Path, *, days: int, a_day: int = 96, codes: int = 15) -> None:
     """Store forecasts as they are made on the grid, each with its outcome: most of what a store holds."""
-    row = registered(database).row
+    row = registered(database).row_id
     version = VersionStore(database, WeightsFolder(folder)).add_and_promote(small_model(), report={}, at=NOW)
     said = np.full(codes, 0.25, dtype=np.float32)
     moments = [NOW - DAY * number / a_day for number in range(days * a_day)]
     ForecastStore(database).add(
-        [StoredForecast(row, at, version.number, "ok", 9, 1.0, said) for at in moments],
+        [StoredForecast(row, at, version.id, "ok", 9, 1.0, said) for at in moments],
     )
     scored = [
         {
             "machine_id": row,
-            "as_of_us": micros(at),
-            "horizon_end_us": micros(at),
+            "as_of_us": to_us(at),
+            "horizon_end_us": to_us(at),
             "events_came": 1,
             "unheard": False,
             "marks": bytes(codes),
             "base_rates": said.tobytes(),
-            "scored_us": micros(NOW),
+            "scored_us": to_us(NOW),
             "revised": 0,
             "stale": 0,
         }
@@ -79,7 +79,7 @@ def days_of(database: Database, table: Table, column: str) -> float:
     """Return how many days a table reaches back."""
     with database.read() as connection:
         first = connection.execute(select(func.min(table.c[column]))).scalar_one()
-    return (NOW - moment(first)) / DAY
+    return (NOW - from_us(first)) / DAY
 
 
 def test_events_beyond_their_age_are_forgotten_and_no_others(database: Database) -> None:
@@ -165,12 +165,12 @@ def test_forecasts_beyond_their_age_go_with_their_outcomes(database: Database, t
 
 
 def test_flagged_events_gaps_and_quarantine_grow_old_too(database: Database) -> None:
-    machine, long_ago = registered(database), micros(NOW - 500 * DAY)
+    machine, long_ago = registered(database), to_us(NOW - 500 * DAY)
     recording = EventWrite(
         long_ago,
-        events=[EventRow(machine.row, EPOCH, 1, 1, micros(NOW + 900 * DAY), 1)],
-        gaps=[GapRow(machine.row, EPOCH, 2, 3, long_ago, long_ago, "spool_full")],
-        quarantined=[Quarantined(None, "t", "not_json", "x", b"{")],
+        events=[EventRow(machine.row_id, EPOCH, 1, 1, to_us(NOW + 900 * DAY), 1)],
+        gaps=[GapRow(machine.row_id, EPOCH, 2, 3, long_ago, long_ago, "spool_full")],
+        quarantined=[QuarantineRow(None, "t", "not_json", "x", b"{")],
     )
     EventStore(database).commit(recording)
     Retention(RetentionStore(database), keep=400 * DAY, keep_quarantined=90 * DAY).apply(NOW)
@@ -185,13 +185,13 @@ def test_forgetting_pauses_between_pieces_and_can_be_stopped(database: Database)
 
 
 def test_epochs_without_events_go_with_retention_where_a_machine_has_many(database: Database) -> None:
-    row, store = registered(database).row, EventStore(database)
+    row, store = registered(database).row_id, EventStore(database)
     old, young = [uuid4() for _ in range(120)], uuid4()
     for days, spools in ((20, old), (1, [young])):
-        at = micros(NOW - days * DAY)
+        at = to_us(NOW - days * DAY)
         rows = [EventRow(row, epoch, 1, 1, at, 0) for epoch in spools]
         store.commit(EventWrite(at, events=rows))
     Retention(RetentionStore(database), keep=10 * DAY, keep_quarantined=DAY).apply(NOW)
     assert count(database, epochs) == count(database, events) == 1
-    again = [EventRow(row, epoch, 1, 1, micros(NOW - DAY), 0) for epoch in (young, old[0])]
-    assert store.commit(EventWrite(micros(NOW), events=again)).stored == 1
+    again = [EventRow(row, epoch, 1, 1, to_us(NOW - DAY), 0) for epoch in (young, old[0])]
+    assert store.commit(EventWrite(to_us(NOW), events=again)).stored == 1

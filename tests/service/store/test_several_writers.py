@@ -14,7 +14,7 @@ from sqlalchemy import Table, func, select, update
 
 from service.core.catalogue import CatalogueEntry
 from service.core.machine import Agent, Machine
-from service.core.recording import EventRow, EventWrite, GapRow, Quarantined, WriteResult
+from service.core.recording import EventRow, EventWrite, GapRow, QuarantineRow, WriteResult
 from service.core.version import Version
 from service.errors import Conflict, Unavailable
 from service.flows.retention import Retention
@@ -40,7 +40,7 @@ from service.store.weights import WeightsFolder
 from tests.conftest import wait_until
 from tests.service.conftest import NOW, enrolled, small_model
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 DAY = timedelta(days=1)
@@ -89,23 +89,23 @@ def wait_for_a_lock(database: Database, somebody: Future[Answer]) -> None:
 
 
 def row(machine: Machine, epoch: UUID, seq: int, *, days: int = 0) -> EventRow:
-    return EventRow(machine.row, epoch, seq, seq % 9, micros(NOW - days * DAY) + seq, 0)
+    return EventRow(machine.row_id, epoch, seq, seq % 9, to_us(NOW - days * DAY) + seq, 0)
 
 
 def mixed(machines: list[Machine], epoch: UUID, pieces: list[range], rng: random.Random) -> EventWrite:
     """Return what an ingester commits at once: some machines' events, states, gaps, refusals and strangers."""
-    made = EventWrite(micros(NOW))
+    made = EventWrite(to_us(NOW))
     for machine in rng.sample(machines, len(machines)):
         numbers = rng.choice(pieces)
         made.events += [row(machine, epoch, seq, days=seq % 70) for seq in numbers]
-        made.gaps.append(GapRow(machine.row, epoch, 10_000, 10_000 + numbers[-1], 1, 2, "spool_full"))
+        made.gaps.append(GapRow(machine.row_id, epoch, 10_000, 10_000 + numbers[-1], 1, 2, "spool_full"))
         refused = b"%d" % rng.randrange(5)
-        made.quarantined.append(Quarantined(machine.row, f"t{machine.row}", "bad_code", "x", refused))
+        made.quarantined.append(QuarantineRow(machine.row_id, f"t{machine.row_id}", "bad_code", "x", refused))
         if rng.random() < 0.5:
-            made.told[machine.row] = Agent(True, NOW, "1", epoch, 0, 0)  # noqa: FBT003 - as it stands there
+            made.agent_states[machine.row_id] = Agent(True, NOW, "1", epoch, 0, 0)  # noqa: FBT003 - as it stands there
         else:
-            made.heard.add(machine.row)
-    made.knocking = {MachineId("lyon", f"wrapper-{n}") for n in rng.sample(range(9), 4)}
+            made.seen_machines.add(machine.row_id)
+    made.unregistered = {MachineId("lyon", f"wrapper-{n}") for n in rng.sample(range(9), 4)}
     return made
 
 
@@ -119,7 +119,7 @@ def test_ingesters_that_get_the_same_messages_in_any_order_store_each_event_once
         rng = random.Random(number)  # noqa: S311
         stored = sum(stores[number].commit(mixed(machines, epoch, pieces, rng)).stored for _ in range(25))
         everything = [row(machine, epoch, seq, days=seq % 70) for machine in machines for seq in range(1, 301)]
-        return stored + stores[number].commit(EventWrite(micros(NOW), events=everything)).stored
+        return stored + stores[number].commit(EventWrite(to_us(NOW), events=everything)).stored
 
     stored = at_once([partial(ingest, number) for number in range(4)])
     assert sum(stored) == count(database, events) == 6 * 300
@@ -134,12 +134,14 @@ def test_states_refusals_and_strangers_in_any_order_never_wait_in_a_circle(
     def ingest(number: int) -> None:
         store, rng = EventStore((database, other)[number % 2]), random.Random(number)  # noqa: S311
         for turn in range(30):
-            refused = [Quarantined(None, "t", "bad_code", "x", b"%d of %d" % (one, turn)) for one in range(130)]
+            refused = [QuarantineRow(None, "t", "bad_code", "x", b"%d of %d" % (one, turn)) for one in range(130)]
             rng.shuffle(refused)
-            store.commit(EventWrite(micros(NOW), quarantined=refused))
+            store.commit(EventWrite(to_us(NOW), quarantined=refused))
             whole = mixed(machines, uuid4(), [range(1, 2)], rng)
-            store.commit(EventWrite(micros(NOW), told=whole.told, heard=whole.heard))
-            store.commit(EventWrite(micros(NOW), knocking=whole.knocking))
+            store.commit(
+                EventWrite(to_us(NOW), agent_states=whole.agent_states, seen_machines=whole.seen_machines)
+            )
+            store.commit(EventWrite(to_us(NOW), unregistered=whole.unregistered))
 
     at_once([partial(ingest, number) for number in range(4)])
     assert (count(database, agents), count(database, knocks), count(database, quarantine)) == (6, 9, 130 * 30)
@@ -150,7 +152,7 @@ def test_of_two_bodies_that_come_at_once_in_different_months_one_is_stored(
 ) -> None:
     stores, epoch = (EventStore(database), EventStore(other)), uuid4()
     for seq in range(1, 31):
-        bodies = [EventWrite(micros(NOW), events=[row(machines[0], epoch, seq, days=days)]) for days in (0, 40)]
+        bodies = [EventWrite(to_us(NOW), events=[row(machines[0], epoch, seq, days=days)]) for days in (0, 40)]
         commits = [partial(store.commit, body) for store, body in zip(stores, bodies, strict=True)]
         assert sorted(at_once(commits), key=lambda one: one.stored) == [WriteResult(0, 0, 1), WriteResult(1, 0, 0)]
         assert count(database, events) == count(database, quarantine) == seq
@@ -161,7 +163,7 @@ def test_everybody_may_be_the_first_to_meet_an_epoch_a_month_and_a_stranger(
 ) -> None:
     for days in (0, 100, 200, 300):
         epoch, stranger = uuid4(), MachineId("lyon", f"wrapper-{days}")
-        met = EventWrite(micros(NOW), events=[row(machines[0], epoch, 1, days=days)], knocking={stranger})
+        met = EventWrite(to_us(NOW), events=[row(machines[0], epoch, 1, days=days)], unregistered={stranger})
         stores = [EventStore(where) for where in (database, other) * 3]
         recorded = at_once([partial(store.commit, met) for store in stores])
         assert sum(one.stored for one in recorded) == 1
@@ -171,8 +173,8 @@ def test_everybody_may_be_the_first_to_meet_an_epoch_a_month_and_a_stranger(
 def test_a_connection_that_is_lost_while_events_are_stored_stores_none_and_is_worth_another_try(
     database: Database, other: Database, machines: list[Machine]
 ) -> None:
-    store, met = EventStore(other), EventWrite(micros(NOW), events=[row(machines[0], uuid4(), 1)])
-    store.commit(EventWrite(micros(NOW), events=[row(machines[0], uuid4(), 1)]))
+    store, met = EventStore(other), EventWrite(to_us(NOW), events=[row(machines[0], uuid4(), 1)])
+    store.commit(EventWrite(to_us(NOW), events=[row(machines[0], uuid4(), 1)]))
 
     def cut_off() -> bool:
         ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY events%%'"
@@ -211,11 +213,11 @@ def test_a_machine_is_erased_while_its_events_come(
 def test_old_months_go_while_new_events_come(database: Database, other: Database, machines: list[Machine]) -> None:
     store, epoch = EventStore(other), uuid4()
     old = [row(machine, uuid4(), seq, days=200) for machine in machines for seq in range(1, 200)]
-    store.commit(EventWrite(micros(NOW), events=old))
+    store.commit(EventWrite(to_us(NOW), events=old))
 
     def ingest() -> int:
         return sum(
-            store.commit(EventWrite(micros(NOW), events=[row(machine, epoch, seq) for machine in machines])).stored
+            store.commit(EventWrite(to_us(NOW), events=[row(machine, epoch, seq) for machine in machines])).stored
             for seq in range(1, 40)
         )
 
@@ -253,10 +255,10 @@ def test_of_two_who_promote_at_once_one_is_told_that_another_serves(
     for _ in range(10):
         champion = versions.champion()
         assert champion
-        first, second = (version for version in made if version.number != champion.number)
+        first, second = (version for version in made if version.id != champion.id)
         deeds = [
-            partial(promote, database, first, champion.number),
-            partial(promote, other, second, champion.number),
+            partial(promote, database, first, champion.id),
+            partial(promote, other, second, champion.id),
         ]
         assert sorted(at_once(deeds)) == [False, True]
     assert count(database, promotions) == 13
@@ -268,8 +270,8 @@ def test_looking_for_the_champion_waits_for_nobody_who_is_about_to_promote_anoth
     folder = WeightsFolder(tmp_path_factory.mktemp("weights"))
     served = VersionStore(database, folder).add_and_promote(small_model(), report={}, at=NOW)
     with ThreadPoolExecutor(1) as pool, database.write() as connection:
-        assert champion_number(connection) == served.number
-        assert pool.submit(VersionStore(other, folder).champion_number).result(10) == served.number
+        assert champion_number(connection) == served.id
+        assert pool.submit(VersionStore(other, folder).champion_number).result(10) == served.id
 
 
 def test_weights_of_a_version_that_is_promoted_while_others_are_let_go_stay(
@@ -282,11 +284,11 @@ def test_weights_of_a_version_that_is_promoted_while_others_are_let_go_stay(
             assert champion_number(connection) == 4
             pruning = pool.submit(VersionStore(other, versions.weights).prune, keep=1)
             wait_for_a_lock(database, pruning)
-            promote(connection, old.number, at=NOW, reason="better")
+            promote(connection, old.id, at=NOW, reason="better")
         assert pruning.result(30) == ["v3", "v2"]
     served = versions.champion()
     assert served
-    assert served.number == old.number
+    assert served.id == old.id
     assert versions.load(served)
 
 
@@ -301,7 +303,7 @@ def test_a_version_whose_weights_are_let_go_while_it_is_promoted_does_not_begin_
             champion_number(connection)
             promoted = pool.submit(promoting)
             wait_for_a_lock(database, promoted)
-            gone = update(model_versions).where(model_versions.c.id == old.number).values(pruned=True)
+            gone = update(model_versions).where(model_versions.c.id == old.id).values(pruned=True)
             connection.execute(gone)
         with pytest.raises(Conflict, match="The weights of v1 have been deleted"):
             promoted.result(30)

@@ -7,10 +7,10 @@ from threading import Event, Thread
 import pytest
 from sqlalchemy import text
 
-from service.core.signal import ChangeEvent, Kind
+from service.core.signal import ChangeEvent, ChangeKind
 from service.store.engine import Database
 from service.store.notify import notify
-from service.store.signals import Signals
+from service.store.signals import PgNotify
 from tests.conftest import wait_until
 
 
@@ -26,7 +26,7 @@ class Ear:
 
 
 @contextmanager
-def listening(signals: Signals) -> Iterator[Ear]:
+def listening(signals: PgNotify) -> Iterator[Ear]:
     ear, stopping = Ear(), Event()
     thread = Thread(target=signals.listen, args=(ear.heard.append, ear.note_deaf, stopping))
     thread.start()
@@ -42,34 +42,34 @@ pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 
 
 def test_all_others_hear_and_the_sender_does_not(database: Database) -> None:
-    anna, ben = Signals(database), Signals(database)
+    anna, ben = PgNotify(database), PgNotify(database)
     with listening(anna) as hers, listening(ben) as his:
-        anna.send([ChangeEvent(Kind.SUPPRESSION_CHANGED, {"site": "padova", "machine": None})])
-        ben.send([ChangeEvent(Kind.PERMISSIONS_CHANGED)])
+        anna.send([ChangeEvent(ChangeKind.SUPPRESSION_CHANGED, {"site": "padova", "machine": None})])
+        ben.send([ChangeEvent(ChangeKind.PERMISSIONS_CHANGED)])
         wait_until(lambda: his.heard and hers.heard, "both have heard")
-    assert his.heard == [ChangeEvent(Kind.SUPPRESSION_CHANGED, {"site": "padova", "machine": None})]
-    assert hers.heard == [ChangeEvent(Kind.PERMISSIONS_CHANGED)]
+    assert his.heard == [ChangeEvent(ChangeKind.SUPPRESSION_CHANGED, {"site": "padova", "machine": None})]
+    assert hers.heard == [ChangeEvent(ChangeKind.PERMISSIONS_CHANGED)]
 
 
 def test_what_is_rolled_back_is_never_heard(database: Database) -> None:
-    with listening(Signals(database)) as ear:
+    with listening(PgNotify(database)) as ear:
         with suppress(ZeroDivisionError), database.write() as connection:
-            notify(connection, ChangeEvent(Kind.CHAMPION))
+            notify(connection, ChangeEvent(ChangeKind.CHAMPION_CHANGED))
             _ = 1 / 0
         with database.write() as connection:
-            notify(connection, ChangeEvent(Kind.PERMISSIONS_CHANGED))
+            notify(connection, ChangeEvent(ChangeKind.PERMISSIONS_CHANGED))
         wait_until(lambda: ear.heard, "the second is heard")
-    assert ear.heard == [ChangeEvent(Kind.PERMISSIONS_CHANGED)]
+    assert ear.heard == [ChangeEvent(ChangeKind.PERMISSIONS_CHANGED)]
 
 
 def test_a_lost_connection_is_made_again_and_told(database: Database) -> None:
-    signals = Signals(database)
+    signals = PgNotify(database)
     with listening(signals) as ear:
         with database.write() as connection:
             connection.execute(
                 text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
             )
         wait_until(lambda: ear.deaf == 2, "it listens again", seconds=20)
-        Signals(database).send([ChangeEvent(Kind.CHAMPION)])
+        PgNotify(database).send([ChangeEvent(ChangeKind.CHAMPION_CHANGED)])
         wait_until(lambda: ear.heard, "it hears again")
     assert signals.complaint is None

@@ -14,7 +14,7 @@ from service.store.events import EventStore
 from service.store.strips import COUNTS, LAST, HourlyCountStore
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 
 END = datetime(2026, 11, 16, 9, tzinfo=UTC)
 HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
@@ -27,8 +27,10 @@ def machines(database: Database) -> list[Machine]:
 
 def raised(database: Database, machine: Machine, *alarms: tuple[datetime, int], flag: int = IN_TIME) -> None:
     epoch = uuid4()
-    rows = [EventRow(machine.row, epoch, seq, code, micros(at), flag) for seq, (at, code) in enumerate(alarms, 1)]
-    EventStore(database).commit(EventWrite(micros(END), events=rows))
+    rows = [
+        EventRow(machine.row_id, epoch, seq, code, to_us(at), flag) for seq, (at, code) in enumerate(alarms, 1)
+    ]
+    EventStore(database).commit(EventWrite(to_us(END), events=rows))
 
 
 def test_an_alarm_counts_in_the_hour_it_was_raised_in_and_hours_are_half_open(
@@ -44,7 +46,7 @@ def test_an_alarm_counts_in_the_hour_it_was_raised_in_and_hours_are_half_open(
         (END - TICK, 7),
         (END, 7),
     )
-    strip = HourlyCountStore(database).strips(machines, END, 4)[machines[0].row]
+    strip = HourlyCountStore(database).counts(machines, END, 4)[machines[0].row_id]
     assert strip.counts == (1, 0, 1, 2)
 
 
@@ -54,11 +56,11 @@ def test_every_machine_asked_for_has_a_strip_and_its_own_last_alarm(
     first, second, third = machines
     raised(database, first, (END - 900 * HOUR, 7))
     raised(database, second, (END - 2 * HOUR, 5), (END - HOUR, 9), (END - HOUR, 8))
-    strips = HourlyCountStore(database).strips([first, second, third], END, 2)
-    assert strips[first.row] == ((0, 0), END - 900 * HOUR, 7)
-    assert strips[second.row] == ((1, 2), END - HOUR, 9)
-    assert strips[third.row] == ((0, 0), None, None)
-    assert HourlyCountStore(database).strips([second], END, 2).keys() == {second.row}
+    strips = HourlyCountStore(database).counts([first, second, third], END, 2)
+    assert strips[first.row_id] == ((0, 0), END - 900 * HOUR, 7)
+    assert strips[second.row_id] == ((1, 2), END - HOUR, 9)
+    assert strips[third.row_id] == ((0, 0), None, None)
+    assert HourlyCountStore(database).counts([second], END, 2).keys() == {second.row_id}
 
 
 def test_alarms_whose_time_is_not_believed_are_neither_counted_nor_the_last(
@@ -66,7 +68,7 @@ def test_alarms_whose_time_is_not_believed_are_neither_counted_nor_the_last(
 ) -> None:
     raised(database, machines[0], (END - HOUR, 5))
     raised(database, machines[0], (END - HOUR / 2, 6), flag=FROM_THE_FUTURE)
-    assert HourlyCountStore(database).strips(machines, END, 1)[machines[0].row] == ((1,), END - HOUR, 5)
+    assert HourlyCountStore(database).counts(machines, END, 1)[machines[0].row_id] == ((1,), END - HOUR, 5)
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)

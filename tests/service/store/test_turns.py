@@ -7,7 +7,7 @@ from threading import Barrier, Thread
 import pytest
 from sqlalchemy import update
 
-from service.core.process import Lease, Member, Report
+from service.core.process import HealthReport, Lease, ProcessInfo
 from service.store.engine import Database
 from service.store.processes import ProcessRegistry
 from service.store.tables import processes
@@ -24,28 +24,28 @@ def turns(database: Database) -> LeaseStore:
 
 
 def test_a_turn_has_one_holder_who_keeps_it_for_as_long_as_it_is_renewed(turns: LeaseStore) -> None:
-    assert turns.hold([Lease.LEADER], "a", LONG) == {Lease.LEADER}
-    assert turns.hold([Lease.LEADER], "b", LONG) == set()
-    assert turns.hold([Lease.LEADER], "a", LONG) == {Lease.LEADER}
+    assert turns.acquire([Lease.LEADER], "a", LONG) == {Lease.LEADER}
+    assert turns.acquire([Lease.LEADER], "b", LONG) == set()
+    assert turns.acquire([Lease.LEADER], "a", LONG) == {Lease.LEADER}
 
 
 def test_turns_are_held_one_by_one(turns: LeaseStore) -> None:
-    turns.hold([Lease.LEADER], "a", LONG)
-    assert turns.hold([Lease.LEADER, Lease.AGENT_STATES], "b", LONG) == {Lease.AGENT_STATES}
+    turns.acquire([Lease.LEADER], "a", LONG)
+    assert turns.acquire([Lease.LEADER, Lease.AGENT_STATES], "b", LONG) == {Lease.AGENT_STATES}
 
 
 def test_who_is_silent_for_too_long_loses_its_turn(turns: LeaseStore) -> None:
-    turns.hold([Lease.LEADER], "a", SHORT)
+    turns.acquire([Lease.LEADER], "a", SHORT)
     time.sleep(2 * SHORT.total_seconds())
-    assert turns.hold([Lease.LEADER], "b", LONG) == {Lease.LEADER}
-    assert turns.hold([Lease.LEADER], "a", LONG) == set()
+    assert turns.acquire([Lease.LEADER], "b", LONG) == {Lease.LEADER}
+    assert turns.acquire([Lease.LEADER], "a", LONG) == set()
 
 
 def test_who_leaves_gives_back_what_it_held_and_nothing_else(turns: LeaseStore) -> None:
-    turns.hold([Lease.LEADER], "a", LONG)
-    turns.hold([Lease.AGENT_STATES], "b", LONG)
-    turns.let_go("a")
-    assert turns.hold([Lease.LEADER, Lease.AGENT_STATES], "c", LONG) == {Lease.LEADER}
+    turns.acquire([Lease.LEADER], "a", LONG)
+    turns.acquire([Lease.AGENT_STATES], "b", LONG)
+    turns.release("a")
+    assert turns.acquire([Lease.LEADER, Lease.AGENT_STATES], "c", LONG) == {Lease.LEADER}
 
 
 def test_of_many_that_want_it_at_once_one_gets_it(turns: LeaseStore) -> None:
@@ -53,7 +53,7 @@ def test_of_many_that_want_it_at_once_one_gets_it(turns: LeaseStore) -> None:
 
     def want(name: str) -> None:
         start.wait()
-        if turns.hold([Lease.LEADER], name, LONG):
+        if turns.acquire([Lease.LEADER], name, LONG):
             got.append(name)
 
     threads = [Thread(target=want, args=(f"process-{number}",)) for number in range(8)]
@@ -73,23 +73,23 @@ def grow_old(database: Database, name: str, span: timedelta) -> None:
 
 def test_processes_are_on_the_roll_while_they_are_seen(database: Database) -> None:
     roll = ProcessRegistry(database)
-    report = Report(ready=False, troubles={"broker": "away"}, turns=("duties",), events_per_second=2.5)
-    first = Member("host-1", frozenset({ProcessRole.WORKER}), NOW)
+    report = HealthReport(ready=False, errors={"broker": "away"}, leases=("duties",), events_per_second=2.5)
+    first = ProcessInfo("host-1", frozenset({ProcessRole.WORKER}), NOW)
     roll.report(first, report)
-    roll.report(Member("host-2", frozenset(ProcessRole), NOW), Report(ready=True))
+    roll.report(ProcessInfo("host-2", frozenset(ProcessRole), NOW), HealthReport(ready=True))
     grow_old(database, "host-2", timedelta(minutes=5))
-    one, two = roll.lately(timedelta(minutes=10))
+    one, two = roll.recent(timedelta(minutes=10))
     assert (one.name, one.roles, one.since, one.report) == (first.name, first.roles, first.since, report)
     assert two.name == "host-2"
     assert one.seen - two.seen > timedelta(minutes=4)
-    assert roll.lately(timedelta(minutes=1)) == [one]
-    roll.leave("host-1")
-    assert roll.lately(timedelta(minutes=10)) == [two]
+    assert roll.recent(timedelta(minutes=1)) == [one]
+    roll.remove("host-1")
+    assert roll.recent(timedelta(minutes=10)) == [two]
 
 
 def test_who_left_without_a_word_is_struck_off_in_time(database: Database) -> None:
     roll = ProcessRegistry(database)
-    roll.report(Member("gone", frozenset(ProcessRole), NOW), Report(ready=True))
+    roll.report(ProcessInfo("gone", frozenset(ProcessRole), NOW), HealthReport(ready=True))
     grow_old(database, "gone", timedelta(hours=2))
-    roll.report(Member("here", frozenset(ProcessRole), NOW), Report(ready=True))
-    assert [one.name for one in roll.lately(timedelta(days=1))] == ["here"]
+    roll.report(ProcessInfo("here", frozenset(ProcessRole), NOW), HealthReport(ready=True))
+    assert [one.name for one in roll.recent(timedelta(days=1))] == ["here"]

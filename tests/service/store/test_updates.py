@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from forecasting.vocabulary import Columns
 from service.core.candidate import Candidate, RetainedSamples
-from service.core.exam import Exam, Marks
+from service.core.exam import EvaluationResult, HoldoutSet
 from service.core.job import Job
 from service.core.memory import TaskMemory
 from service.core.message import MACHINE, Message, Sentence
@@ -20,11 +20,11 @@ from service.store.audit import AuditStore
 from service.store.engine import Database
 from service.store.enrolments import EnrolmentStore
 from service.store.exams import HoldoutStore
-from service.store.handover import hand_over, take_over
+from service.store.handover import read, write
 from service.store.jobs import JobStore
 from service.store.machines import MachineStore
 from service.store.memories import MemoryStore
-from service.store.parcel import Parcel
+from service.store.parcel import CandidateRows
 from service.store.tables import exams, marks, memories, model_versions, samples, tasks
 from service.store.updates import UpdateStore
 from service.store.versions import VersionStore
@@ -57,9 +57,9 @@ def windows(seed: int, count: int = 12) -> WindowSet:
     )
 
 
-def marked(seed: int, count: int = 12) -> Marks:
+def marked(seed: int, count: int = 12) -> EvaluationResult:
     said = np.random.default_rng(seed).random((count, 2)).astype(np.float32)
-    return Marks(TARGETS, said, 0.5 + seed / 100, 0.1, None, [{"code": 139, "f1": 0.5}])
+    return EvaluationResult(TARGETS, said, 0.5 + seed / 100, 0.1, None, [{"code": 139, "f1": 0.5}])
 
 
 class Bench:
@@ -78,24 +78,24 @@ class Bench:
         if found.state is MachineState.LIVE:
             self.jobs.open(found, JobKind.REFRESH, JobState.QUEUED, at=AT)
         for job in self.jobs.collecting():
-            self.jobs.ready(job)
+            self.jobs.queue(job)
         claimed = self.jobs.claim("me", now=AT, lease=LEASE)
         assert claimed
         return claimed
 
     def candidate(self, machine: MachineId, *, seed: int, passed: bool = True, keep: int = 6) -> Candidate:
         champion = self.versions.champion()
-        memory = MemoryStore(self.database).of(champion.number).tasks if champion else {}
+        memory = MemoryStore(self.database).get(champion.id).tasks if champion else {}
         old = {name: task for name, task in memory.items() if name != str(machine)}
         whole = windows(seed)
         return Candidate(
             machine=str(machine),
-            parent=champion.number if champion else None,
+            parent=champion.id if champion else None,
             weights=self.versions.weights.save(small_model(seed=seed)),
             targets=TARGETS,
             kept={name: RetainedSamples(task.windows.at[:keep], task.held_out.at) for name, task in old.items()},
             task=TaskMemory(whole.take(range(8)), whole.take(range(8, 12)), 12, {139: 4, 26: 3}),
-            exam=Exam(windows(seed + 1000), {139: 0.25}),
+            exam=HoldoutSet(windows(seed + 1000), {139: 0.25}),
             marks={name: marked(seed) for name in (*old, str(machine))},
             before=marked(seed + 1) if champion else None,
             passed=passed,
@@ -107,7 +107,7 @@ class Bench:
         job = self.job(machine)
         return self.updates.commit(
             job,
-            Parcel.of(self.candidate(machine, seed=seed, passed=passed)),
+            CandidateRows.of(self.candidate(machine, seed=seed, passed=passed)),
             now=AT,
             plant_now=AT + timedelta(hours=seed),
         )
@@ -134,7 +134,7 @@ def same(first: WindowSet, second: WindowSet) -> None:
     assert np.array_equal(first.at, second.at)
     assert np.allclose(first.inputs(columns), second.inputs(columns))
     assert np.array_equal(first.labels(columns), second.labels(columns))
-    assert np.array_equal(first.own_history(columns), second.own_history(columns))
+    assert np.array_equal(first.code_recency(columns), second.code_recency(columns))
 
 
 def test_a_job_ends_in_plant_time_when_its_version_was_made(bench: Bench) -> None:
@@ -150,17 +150,17 @@ def test_what_was_learned_can_be_read_back(bench: Bench) -> None:
     champion = bench.versions.champion()
     assert champion
     assert (champion.name, champion.parent, champion.learned) == ("v2", 1, ("padova/a", "padova/b"))
-    memory = MemoryStore(bench.database).of(2)
+    memory = MemoryStore(bench.database).get(2)
     same(memory.tasks["padova/b"].windows, windows(2).take(range(8)))
     same(memory.tasks["padova/b"].held_out, windows(2).take(range(8, 12)))
     same(memory.tasks["padova/a"].windows, windows(1).take(range(6)))
     assert memory.tasks["padova/a"].frequency == {139: 4, 26: 3}
-    assert len(MemoryStore(bench.database).of(1).tasks["padova/a"].windows) == 8, "the old version keeps its own"
-    exam = HoldoutStore(bench.database).of(B)
+    assert len(MemoryStore(bench.database).get(1).tasks["padova/a"].windows) == 8, "the old version keeps its own"
+    exam = HoldoutStore(bench.database).get(B)
     assert exam
     same(exam.windows, windows(1002))
     assert exam.base_rate == {139: 0.25}
-    answers = HoldoutStore(bench.database).answers(B)
+    answers = HoldoutStore(bench.database).results_by_version(B)
     assert np.allclose(answers[2].probabilities, marked(2).probabilities)
     assert np.allclose(answers[1].probabilities, marked(3).probabilities), "what the champion said unseen"
     machine = bench.machines.get(B)
@@ -214,9 +214,9 @@ def test_a_worker_that_lost_its_lease_commits_nothing(bench: Bench) -> None:
     assert taken
     before = bench.counts()
     with pytest.raises(LeaseLost):
-        bench.updates.commit(job, Parcel.of(candidate), now=AT, plant_now=AT)
+        bench.updates.commit(job, CandidateRows.of(candidate), now=AT, plant_now=AT)
     assert bench.counts() == before
-    assert bench.updates.commit(taken, Parcel.of(candidate), now=AT, plant_now=AT) == 1
+    assert bench.updates.commit(taken, CandidateRows.of(candidate), now=AT, plant_now=AT) == 1
 
 
 def test_what_was_learned_on_an_old_champion_is_not_committed(bench: Bench) -> None:
@@ -227,7 +227,7 @@ def test_what_was_learned_on_an_old_champion_is_not_committed(bench: Bench) -> N
     bench.versions.promote(bench.versions.get(1), at=AT + timedelta(days=1), who="me", reason="back")
     before = bench.counts()
     with pytest.raises(ChampionChanged):
-        bench.updates.commit(job, Parcel.of(candidate), now=AT, plant_now=AT)
+        bench.updates.commit(job, CandidateRows.of(candidate), now=AT, plant_now=AT)
     assert bench.counts() == before
 
 
@@ -242,7 +242,7 @@ def test_what_was_learned_with_a_machine_that_is_gone_is_learned_again(bench: Be
         let_go(bench.machines.get(MachineId.parse(name)), who="me", at=AT, plant_at=AT, reason="gone")
         before = bench.counts()
         with pytest.raises(ChampionChanged, match=r"while this was learned with it"):
-            bench.updates.commit(job, Parcel.of(candidate), now=AT, plant_now=AT)
+            bench.updates.commit(job, CandidateRows.of(candidate), now=AT, plant_now=AT)
         assert bench.counts() == before
         bench.jobs.release(job, why=Message.of("again"))
 
@@ -272,11 +272,11 @@ def test_a_commit_that_breaks_at_its_end_leaves_nothing_behind(bench: Bench) -> 
     broken = replace(candidate, marks={**candidate.marks, "padova/nobody": marked(2)})
     before = bench.counts()
     with pytest.raises(KeyError):
-        bench.updates.commit(job, Parcel.of(broken), now=AT, plant_now=AT)
+        bench.updates.commit(job, CandidateRows.of(broken), now=AT, plant_now=AT)
     assert bench.counts() == before
-    assert bench.jobs.get(job.number).state is JobState.RUNNING
-    number = bench.updates.commit(job, Parcel.of(candidate), now=AT, plant_now=AT)
-    assert list(MemoryStore(bench.database).of(number).tasks) == ["padova/a", "padova/b"]
+    assert bench.jobs.get(job.id).state is JobState.RUNNING
+    number = bench.updates.commit(job, CandidateRows.of(candidate), now=AT, plant_now=AT)
+    assert list(MemoryStore(bench.database).get(number).tasks) == ["padova/a", "padova/b"]
 
 
 def test_a_refresh_replaces_the_machines_windows_and_its_exam(bench: Bench) -> None:
@@ -286,11 +286,11 @@ def test_a_refresh_replaces_the_machines_windows_and_its_exam(bench: Bench) -> N
     champion = bench.versions.champion()
     assert champion
     assert champion.learned == ("padova/b", "padova/a"), "learned anew, it is the newest"
-    same(MemoryStore(bench.database).of(3).tasks["padova/a"].windows, windows(5).take(range(8)))
-    exam = HoldoutStore(bench.database).of(A)
+    same(MemoryStore(bench.database).get(3).tasks["padova/a"].windows, windows(5).take(range(8)))
+    exam = HoldoutStore(bench.database).get(A)
     assert exam
     same(exam.windows, windows(1005))
-    assert set(HoldoutStore(bench.database).answers(A)) == {2, 3}, (
+    assert set(HoldoutStore(bench.database).results_by_version(A)) == {2, 3}, (
         "only answers to the newest exam can be compared"
     )
 
@@ -300,12 +300,12 @@ def test_a_retired_machine_is_remembered_no_more_and_an_erased_one_leaves_nothin
         bench.learn(machine, seed=seed)
     store = EnrolmentStore(bench.database)
     store.retire(bench.machines.get(A), who="me", at=AT, plant_at=AT, reason=None)
-    assert list(MemoryStore(bench.database).of(3).tasks) == ["padova/b", "padova/c"]
+    assert list(MemoryStore(bench.database).get(3).tasks) == ["padova/b", "padova/c"]
     learned_by = store.erase(bench.machines.get(B), who="me", at=AT, plant_at=AT, reason="asked")
     assert learned_by == ["v2", "v3"]
-    assert list(MemoryStore(bench.database).of(3).tasks) == ["padova/c"]
+    assert list(MemoryStore(bench.database).get(3).tasks) == ["padova/c"]
     assert bench.counts()["samples"] == 2 * 12
-    assert HoldoutStore(bench.database).of(B) is None
+    assert HoldoutStore(bench.database).get(B) is None
     assert AuditStore(bench.database).newest()[0].reason == "asked (learned by v2, v3)"
 
 
@@ -320,7 +320,7 @@ def test_old_weights_go_but_never_those_that_are_needed(bench: Bench) -> None:
     assert len(list(bench.versions.weights.path.iterdir())) == 4
     with pytest.raises(Conflict, match="have been deleted"):
         bench.versions.promote(bench.versions.get(4), at=AT, who="me", reason="why not")
-    assert len(MemoryStore(bench.database).of(3).tasks["padova/c"].windows) == 8
+    assert len(MemoryStore(bench.database).get(3).tasks["padova/c"].windows) == 8
     assert bench.versions.prune(keep=2) == []
     assert bench.learn(C, seed=9) == 8
 
@@ -328,17 +328,17 @@ def test_old_weights_go_but_never_those_that_are_needed(bench: Bench) -> None:
 def test_a_candidate_survives_the_way_between_processes(bench: Bench, tmp_path: Path) -> None:
     bench.learn(A, seed=1)
     candidate = replace(bench.candidate(B, seed=2), undecided=(FORGOT,))
-    hand_over(candidate, tmp_path / "candidate")
-    taken = take_over(tmp_path / "candidate")
+    write(candidate, tmp_path / "candidate")
+    taken = read(tmp_path / "candidate")
     job = bench.job(B)
     assert bench.updates.commit(job, taken, now=AT, plant_now=AT) == 2
-    same(MemoryStore(bench.database).of(2).tasks["padova/b"].windows, candidate.task.windows)
+    same(MemoryStore(bench.database).get(2).tasks["padova/b"].windows, candidate.task.windows)
     assert taken.report == candidate.report
     assert (taken.passed, taken.reasons, taken.undecided, taken.targets) == (True, (), (FORGOT,), TARGETS)
-    exam = HoldoutStore(bench.database).of(B)
+    exam = HoldoutStore(bench.database).get(B)
     assert exam
     same(exam.windows, candidate.exam.windows)
-    answers = HoldoutStore(bench.database).answers(B)
+    answers = HoldoutStore(bench.database).results_by_version(B)
     assert candidate.before
     assert np.array_equal(answers[2].probabilities, candidate.marks["padova/b"].probabilities)
     assert np.array_equal(answers[1].probabilities, candidate.before.probabilities)
@@ -347,7 +347,7 @@ def test_a_candidate_survives_the_way_between_processes(bench: Bench, tmp_path: 
 @pytest.mark.parametrize("kept", [0, 10, 500, -1])
 def test_half_of_what_was_handed_over_is_refused_in_a_sentence(bench: Bench, tmp_path: Path, kept: int) -> None:
     file = tmp_path / "candidate"
-    hand_over(bench.candidate(A, seed=1), file)
+    write(bench.candidate(A, seed=1), file)
     file.write_bytes(file.read_bytes()[:kept])
     with pytest.raises(TrainingFailed, match="cannot be read"):
-        take_over(file)
+        read(file)

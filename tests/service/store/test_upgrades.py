@@ -48,7 +48,7 @@ from tests.service.conftest import EPOCH, FILLER, NOW, enrolled
 from tests.service.store.believed import differences
 from tests.service.store.past import RELEASED, Past
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.words import JobState, MachineState, Role
 
 DAY = timedelta(days=1)
@@ -139,9 +139,15 @@ def the_first_tables_are_read(database: Database, weights: Path) -> None:
     assert (filler.id, filler.name, filler.time_zone) == (FILLER, "The filler-1", "Europe/Rome")
     agent = machines.agent(filler)
     assert agent
-    assert (agent.online, agent.heard_at, agent.epoch, agent.spooled, agent.skew_ms) == (True, NOW, EPOCH, 3, -40)
+    assert (agent.online, agent.last_seen_at, agent.epoch, agent.spooled, agent.skew_ms) == (
+        True,
+        NOW,
+        EPOCH,
+        3,
+        -40,
+    )
     assert machines.agent(second) is None
-    assert [knock.machine for knock in machines.knocks()] == [MachineId("lyon", "wrapper-9")]
+    assert [knock.machine for knock in machines.unregistered()] == [MachineId("lyon", "wrapper-9")]
     series = log.series(filler, NOW - DAY, NOW + DAY)
     assert list(series.codes) == [139, 26, 139, 26, 139]
     assert [alarm.flag for alarm in log.page(filler, PageQuery(flagged=True)).alarms] == ["from_the_future"]
@@ -171,30 +177,30 @@ def enrolment_is_read(database: Database) -> None:
     assert waiting.finished_plant_at is None
     assert (waiting.state, waiting.machine) == (JobState.COLLECTING, second.id)
     (deed,) = AuditStore(database).newest()
-    assert (deed.who, deed.action, deed.subject) == ("api:10.0.0.7", "enrol", "padova/filler-1")
-    remembered = MemoryStore(database).of(1).tasks["padova/filler-1"]
+    assert (deed.actor, deed.action, deed.subject) == ("api:10.0.0.7", "enrol", "padova/filler-1")
+    remembered = MemoryStore(database).get(1).tasks["padova/filler-1"]
     assert (len(remembered.windows), len(remembered.held_out), remembered.offered) == (1, 1, 400)
     assert remembered.frequency == {139: 40, 26: 12}
-    exam = HoldoutStore(database).of(FILLER)
+    exam = HoldoutStore(database).get(FILLER)
     assert exam
     assert (len(exam.windows), exam.base_rate) == (2, {139: 0.3})
-    assert HoldoutStore(database).answers(FILLER)[1].average_precision == pytest.approx(0.41)
+    assert HoldoutStore(database).results_by_version(FILLER)[1].average_precision == pytest.approx(0.41)
 
 
 def outcomes_are_read(database: Database) -> None:
     filler, _ = MachineStore(database).all()
     (scored,) = OutcomeStore(database).page(filler, NOW - DAY, NOW, limit=10)
-    assert scored.outcome.came.tolist() == [True, False]
-    assert scored.measure.codes.tolist() == [139, 26]
-    assert np.allclose(scored.measure.thresholds, 0.5)
+    assert scored.outcome.occurred.tolist() == [True, False]
+    assert scored.spec.codes.tolist() == [139, 26]
+    assert np.allclose(scored.spec.thresholds, 0.5)
 
 
 def notices_are_read(database: Database) -> None:
     (notice,) = NotificationStore(database).page(NotificationQuery())
     assert (notice.machine, notice.code, notice.text, notice.closed_at) == (FILLER, 139, "Film torn", None)
-    (shelf,) = ShelvingStore(database).holding(NOW)
-    assert (shelf.code, shelf.who, shelf.reason) == (26, "anna", "film changed")
-    (window,) = MaintenanceStore(database).holding(NOW)
+    (shelf,) = ShelvingStore(database).active(NOW)
+    assert (shelf.code, shelf.actor, shelf.reason) == (26, "anna", "film changed")
+    (window,) = MaintenanceStore(database).active(NOW)
     assert window.site == "padova"
     (known,) = AcknowledgementStore(database).page(SuppressionQuery())
     assert known.note == "on it"
@@ -207,11 +213,11 @@ def notices_are_read(database: Database) -> None:
 def work_goes_on(database: Database) -> None:
     """What was resent is known, what is new is stored, and another machine can be enrolled."""
     filler = MachineStore(database).get(FILLER)
-    again = EventRow(filler.row, EPOCH, 1, 139, micros(NOW) - 9 * 3_600_000_000, 0)
-    recorded = EventStore(database).commit(EventWrite(micros(NOW), events=[again, again._replace(seq=100)]))
+    again = EventRow(filler.row_id, EPOCH, 1, 139, to_us(NOW) - 9 * 3_600_000_000, 0)
+    recorded = EventStore(database).commit(EventWrite(to_us(NOW), events=[again, again._replace(seq=100)]))
     assert (recorded.stored, recorded.duplicates, recorded.conflicts) == (1, 1, 0)
     third = enrolled(EnrolmentStore(database), MachineId("padova", "filler-3"))
-    assert third.row == 3
+    assert third.row_id == 3
 
 
 def test_a_database_of_a_newer_version_is_refused_and_left_alone(empty: Database) -> None:

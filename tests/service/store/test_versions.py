@@ -55,7 +55,7 @@ def test_the_version_promoted_last_is_the_champion_and_the_past_keeps_its_own(
     first = versions.add_and_promote(small_model(seed=1), report={"n": 1}, at=AT)
     second = versions.add_and_promote(small_model(seed=2), report={"n": 2}, at=AT + timedelta(hours=1))
     assert versions.champion() == second
-    assert versions.number_at(AT + timedelta(minutes=59)) == first.number
+    assert versions.number_at(AT + timedelta(minutes=59)) == first.id
     assert versions.number_at(AT - timedelta(seconds=1)) is None
     assert [version.name for version in versions.all()] == ["v2", "v1"]
 
@@ -63,7 +63,7 @@ def test_the_version_promoted_last_is_the_champion_and_the_past_keeps_its_own(
 def test_one_process_writes_and_the_next_is_told_where_it_is(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with WriterLock(path) as held:
-        held.announce("http://127.0.0.1:9")
+        held.write_address("http://127.0.0.1:9")
         with pytest.raises(DatabaseInUse, match="stop that one first") as refused:
             WriterLock(path).acquire()
         assert refused.value.url == "http://127.0.0.1:9"

@@ -135,7 +135,7 @@ def test_retiring_and_erasing_want_a_reason_and_take_effect(client: Client) -> N
     with pytest.raises(Gone):
         client.enrolment.refresh(FILLER)
     with pytest.raises(Gone, match="has been retired"):
-        client.forecasts.of(FILLER)
+        client.forecasts.get(FILLER)
     assert client.machines.list().machines == []
     assert len(client.machines.list(retired=True).machines) == 1
     assert client.enrolment.erase(FILLER, reason="asked").learned_by == []
@@ -188,12 +188,12 @@ def test_a_job_is_told_once_in_a_list_and_as_it_happens(client: Client, stores: 
     with pytest.raises(NotFound):
         client.jobs.get(2)
     with pytest.raises(NotFound):
-        next(client.jobs.follow(2))
+        next(client.jobs.stream(2))
     with pytest.raises(Rejected):
         client.jobs.get(0)
     client.enrolment.retire(FILLER, reason="sold")
     assert stores.jobs.get(1).state.value == "cancelled"
-    assert [job.state for job in client.jobs.follow(1)] == ["cancelled"]
+    assert [job.state for job in client.jobs.stream(1)] == ["cancelled"]
     assert client.get("/v1/jobs/1/events").headers["content-type"].startswith("text/event-stream")
 
 
@@ -253,12 +253,12 @@ def test_without_a_model_a_forecast_is_unavailable_with_a_time_to_come_back(clie
 
 @pytest.mark.usefixtures("champion", "filler")
 def test_a_past_moment_can_be_asked_about_and_the_future_cannot(client: Client) -> None:
-    past = client.forecasts.of(FILLER, at=NOW - timedelta(hours=3))
+    past = client.forecasts.get(FILLER, at=NOW - timedelta(hours=3))
     assert (past.as_of, past.hindsight) == (NOW - timedelta(hours=3), False)
     with pytest.raises(Rejected):
-        client.forecasts.of(FILLER, at=NOW + timedelta(hours=3))
+        client.forecasts.get(FILLER, at=NOW + timedelta(hours=3))
     with pytest.raises(Rejected):
-        client.forecasts.of(FILLER, at=datetime(2000, 1, 1, 12, tzinfo=UTC))
+        client.forecasts.get(FILLER, at=datetime(2000, 1, 1, 12, tzinfo=UTC))
 
 
 @pytest.mark.usefixtures("champion", "filler")

@@ -29,14 +29,14 @@ from service.bootstrap.configuration import load_settings
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores, open_stores
 from service.core.catalogue import CatalogueEntry
-from service.core.recording import EventWrite, Quarantined
+from service.core.recording import EventWrite, QuarantineRow
 from service.core.webhook import Webhook
 from service.flows.access import LOCAL
 from service.settings import DynamicSecurity
 from service.store.engine import Database
 from service.store.webhooks import WebhookStore
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
-from wire.micros import micros
+from wire.micros import to_us
 from wire.words import Role, Severity
 
 EXAMPLES = 12  # for each operation, once good and once bad; more are for a patient evening
@@ -81,11 +81,13 @@ class Plant:
         filler = enrolled(self.stores.enrolments, FILLER)
         heard(self.stores, filler)
         raise_alarms(self.stores, filler, *((NOW - timedelta(minutes=9 * n), 139 - n % 3) for n in range(1, 30)))
-        refused = Quarantined(filler.row, "alarmcast/v1/padova/filler-1/events", "bad_code", "code: wrong", b"{}")
-        self.stores.events.commit(EventWrite(micros(NOW), quarantined=[refused]))
+        refused = QuarantineRow(
+            filler.row_id, "alarmcast/v1/padova/filler-1/events", "bad_code", "code: wrong", b"{}"
+        )
+        self.stores.events.commit(EventWrite(to_us(NOW), quarantined=[refused]))
         # Nobody listens there: what is sent on its way in a test must not reach anybody.
         hook = Webhook(0, "http://127.0.0.1:9/", "s" * 32, Severity.LOW, None, None, True, NOW, None)  # noqa: FBT003
-        self.webhook = WebhookStore(self.stores.database).add(hook, who="test", reason=None).number
+        self.webhook = WebhookStore(self.stores.database).add(hook, who="test", reason=None).id
 
     @property
     def known(self) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def test_what_is_told_later_is_never_the_secret(client: Client, stores: Stores, 
     assert issued
     rotated = client.credentials.rotate(FILLER)
     answer = client.get(f"/v1/machines/{FILLER}/credentials")
-    told = client.credentials.of(FILLER)
+    told = client.credentials.get(FILLER)
     assert (told.state, told.generation, told.username) == (CredentialState.ACTIVE, 2, NAME)
     assert told.rotated_at is not None
     everything = answer.text + client.get("/v1/status").text + str(stores.audit.newest())
@@ -81,7 +81,7 @@ def test_who_is_let_go_is_revoked_and_comes_back_under_the_same_name(
     first = client.enrolment.enrol(FILLER).credentials
     getattr(client.enrolment, deed)(FILLER, reason="sold")
     assert NAME not in guarded.holders()
-    assert client.credentials.of(FILLER).state is CredentialState.REVOKED
+    assert client.credentials.get(FILLER).state is CredentialState.REVOKED
     if deed == "retire":
         with pytest.raises(Gone):
             client.credentials.rotate(FILLER)
@@ -93,7 +93,7 @@ def test_who_is_let_go_is_revoked_and_comes_back_under_the_same_name(
 
 
 def test_a_machine_that_nobody_knows_has_no_credentials(client: Client) -> None:
-    for ask in (client.credentials.of, client.credentials.rotate):
+    for ask in (client.credentials.get, client.credentials.rotate):
         with pytest.raises(NotFound):
             ask("padova/nobody")
     with pytest.raises(NotFound):
@@ -107,7 +107,7 @@ def test_while_the_broker_is_away_rotating_is_unavailable_and_revoking_is_not(
     guarded.kill()
     with pytest.raises(Unavailable):
         client.credentials.rotate(FILLER)
-    assert client.credentials.of(FILLER).generation == 1
+    assert client.credentials.get(FILLER).generation == 1
     told = client.credentials.revoke(FILLER, reason="stolen")
     assert told.state is CredentialState.REVOKED
     assert told.note
@@ -120,7 +120,7 @@ def test_with_dynamic_security_off_there_are_none(settings: Settings, stores: St
     client = Client(off)
     enrolled = client.enrolment.enrol(FILLER)
     assert (enrolled.credentials, enrolled.credentials_note) == (None, None)
-    assert client.credentials.of(FILLER).state is CredentialState.NONE
+    assert client.credentials.get(FILLER).state is CredentialState.NONE
     with pytest.raises(Conflict, match="broker_dynamic_security is off"):
         client.credentials.rotate(FILLER)
     assert client.credentials.revoke(FILLER, reason="x").state is CredentialState.NONE
@@ -146,10 +146,10 @@ def test_status_names_who_is_locked_out(running: Service, client: Client, guarde
     guarded.start()
     wait_until(lambda: "locked_out" in client.health.status().warnings, "the loss was noticed", 60)
     assert FILLER in client.health.status().warnings["locked_out"]
-    told = client.credentials.of(FILLER)
+    told = client.credentials.get(FILLER)
     assert told.state is CredentialState.LOCKED_OUT
     assert told.note
     assert "rotate" in told.note
     client.credentials.rotate(FILLER)
     assert "locked_out" not in client.health.status().warnings
-    assert running.health().troubles == {}
+    assert running.health().errors == {}

@@ -18,7 +18,7 @@ from service.flows.silence import SilentMachine
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
 from tests.service.web.test_api import BASE, Client, problem
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.moment import isoformat
 from wire.rest.figures import AlarmMetricsReport
 from wire.rest.timelines import TimelineView
@@ -163,8 +163,8 @@ def test_the_very_edges_of_time_are_answered(client: Client) -> None:
 def test_a_timeline_has_the_alarms_and_what_they_make(
     client: Client, service: Service, stores: Stores, filler: Machine
 ) -> None:
-    gap = GapRow(filler.row, EPOCH, 1, 5, micros(NOW - 3 * HOUR), micros(NOW - 2 * HOUR), "spool_full")
-    stores.events.commit(EventWrite(micros(NOW), gaps=[gap]))
+    gap = GapRow(filler.row_id, EPOCH, 1, 5, to_us(NOW - 3 * HOUR), to_us(NOW - 2 * HOUR), "spool_full")
+    stores.events.commit(EventWrite(to_us(NOW), gaps=[gap]))
     answer = client.get(f"{BASE}/timeline")
     found = answer.json()
     TimelineView.model_validate_json(answer.content)
@@ -181,7 +181,7 @@ def test_a_timeline_has_the_alarms_and_what_they_make(
     assert [one["code"] for one in found["standing"]] == [8]
     assert [(one["dropped"], one["reason"]) for one in found["gaps"]] == [(5, "spool_full")]
     assert (found["heard_at"], found["online"], found["silent_since"]) == (isoformat(NOW), True, None)
-    service.silence.found = [SilentMachine(FILLER, NOW - HOUR, 3.0, 2.0)]
+    service.silence.silent = [SilentMachine(FILLER, NOW - HOUR, 3.0, 2.0)]
     assert client.get(f"{BASE}/timeline").json()["silent_since"] == isoformat(NOW - HOUR)
     part = client.get(f"{BASE}/timeline", since=isoformat(CHATTER), until=isoformat(NOW)).json()
     assert (part["floods"], len(part["chatter"]), len(part["standing"])) == ([], 1, 1)
@@ -225,8 +225,8 @@ def test_every_alarm_leaves_as_csv_in_time_order_with_plant_time_and_flags(
     stores.catalogue.merge([CatalogueEntry(139, 'Film "torn", señor', "high", target=True)])
     at = datetime.fromisoformat("2026-10-25T00:30:00Z")  # half past two in Padova, for the first time that night
     raise_alarms(stores, filler, (at + HOUR, 139), (at, 139), (at + 30 * MINUTE, 7))
-    future = EventRow(filler.row, EPOCH, 1, 7, micros(at + 45 * MINUTE), FROM_THE_FUTURE)
-    stores.events.commit(EventWrite(micros(NOW), events=[future]))
+    future = EventRow(filler.row_id, EPOCH, 1, 7, to_us(at + 45 * MINUTE), FROM_THE_FUTURE)
+    stores.events.commit(EventWrite(to_us(NOW), events=[future]))
     answer = client.get("/v1/alarms.csv")
     head, *rows = table(answer)
     assert head == ["site", "machine", "at", "plant_time", "code", "text", "severity", "received_at", "flag"]

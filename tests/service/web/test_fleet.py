@@ -10,7 +10,7 @@ from tests.conftest import wait_until
 from tests.service.conftest import FILLER, NOW, heard, raise_alarms
 from tests.service.web.test_api import Client, problem
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.rest.fleet import FleetOverview
 
 
@@ -46,13 +46,13 @@ def test_after_a_revision_comes_what_changed(
     nothing = client.get("/v1/fleet", since=first["revision"]).json()
     assert (nothing["complete"], nothing["cards"]) == (False, [])
     raise_alarms(stores, filler, (NOW, 139))
-    service.newest.touch([FILLER])
+    service.newest.invalidate([FILLER])
     wait_until(lambda: client.get("/v1/fleet", since=first["revision"]).json()["cards"], "the card has changed")
     assert client.get("/v1/fleet", since="of another process.7").json()["complete"] is True
 
 
 def test_who_knocks_is_named(client: Client, stores: Stores) -> None:
-    stores.events.commit(EventWrite(micros(NOW), knocking={MachineId("lyon", "capper")}))
+    stores.events.commit(EventWrite(to_us(NOW), unregistered={MachineId("lyon", "capper")}))
     (knock,) = client.get("/v1/fleet").json()["knocking"]
     assert (knock["site"], knock["machine"]) == ("lyon", "capper")
     assert client.get("/v1/fleet", site="padova").json()["knocking"] == []

@@ -9,7 +9,7 @@ import pytest
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
-from service.core.notice import Changes, Notification
+from service.core.notice import Notification, NotificationChanges
 from service.store.audit import AuditStore
 from service.store.notices import NotificationStore
 from tests.conftest import wait_until
@@ -52,12 +52,12 @@ def post(client: Client, path: str, body: Any) -> Any:
 def opened(stores: Stores, machine: Machine, *codes: int) -> None:
     made = [
         (
-            machine.row,
+            machine.row_id,
             Notification(0, machine.id, code, "Film torn", "high", NOW, NOW + 8 * HOUR, 0.7, 0.4, "v1", NOW),
         )
         for code in codes
     ]
-    NotificationStore(stores.database).write(Changes(opened=made), at=NOW, wall=NOW)
+    NotificationStore(stores.database).write(NotificationChanges(opened=made), at=NOW, wall=NOW)
 
 
 def test_an_alarm_is_shelved_with_reason_and_end_shown_and_lifted(client: Client, stores: Stores) -> None:

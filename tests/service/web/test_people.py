@@ -14,7 +14,7 @@ import pytest
 from alarmcast import Conflict, Forbidden, NotFound, NotSignedIn, Rejected, TooLarge, TooMany
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
-from service.core.hashing import Argon2, HashCost
+from service.core.hashing import HashCost, PasswordHasher
 from service.core.people import Session
 from service.flows.access import LOCAL
 from service.settings import Settings
@@ -36,7 +36,7 @@ SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
 def service(settings: Settings, stores: Stores) -> Service:
     """The service, with passwords that are cheap to check."""
     made = Service(settings, stores)
-    made.gatehouse.sign_in.hasher = Argon2(HashCost(rounds=1, kilobytes=64))
+    made.gatehouse.sign_in.hasher = PasswordHasher(HashCost(rounds=1, kilobytes=64))
     return made
 
 
@@ -54,7 +54,7 @@ def stranger(service: Service) -> Visitor:
 def maria(admin: Visitor, stranger: Visitor) -> Visitor:
     """An operator of padova in a browser that has signed in."""
     admin.users.add("maria", role=Role.OPERATOR, sites=["padova"], password=PASSWORD)
-    stranger.session.begin("maria", PASSWORD)
+    stranger.session.login("maria", PASSWORD)
     return stranger
 
 
@@ -66,11 +66,11 @@ def test_a_signed_in_user_is_the_author_and_a_program_may_name_a_person(
     for by in (None, "maria"):
         assert maria.acknowledgements.acknowledge("padova/filler-1", 139, by=by).who == "maria"
         assert maria.shelves.shelve("padova/filler-1", 139, minutes=5, reason="x", by=by).who == "maria"
-        assert maria.maintenance.plan("padova", until=end, reason="x", by=by).who == "maria"
+        assert maria.maintenance.create("padova", until=end, reason="x", by=by).who == "maria"
     for ask in (
         lambda: maria.acknowledgements.acknowledge("padova/filler-1", 26, by="anna"),
         lambda: maria.shelves.shelve("padova/filler-1", 26, minutes=5, reason="x", by="anna"),
-        lambda: maria.maintenance.plan("padova", until=end, reason="x", by="anna"),
+        lambda: maria.maintenance.create("padova", until=end, reason="x", by="anna"),
     ):
         with pytest.raises(Rejected, match="signed in as maria"):
             ask()
@@ -116,9 +116,9 @@ def test_after_five_wrong_passwords_the_next_must_wait(admin: Visitor, stranger:
     admin.users.add("maria", password=PASSWORD)
     for _ in range(5):
         with pytest.raises(NotSignedIn):
-            stranger.session.begin("maria", "wrong")
+            stranger.session.login("maria", "wrong")
     with pytest.raises(TooMany) as caught:
-        stranger.session.begin("maria", PASSWORD)
+        stranger.session.login("maria", PASSWORD)
     assert caught.value.retry_after == 1
 
 
@@ -126,13 +126,13 @@ def test_an_admin_who_gives_another_password_ends_the_wait(admin: Visitor, stran
     admin.users.add("maria", password=PASSWORD)
     for _ in range(5):
         with pytest.raises(NotSignedIn):
-            stranger.session.begin("maria", "wrong")
-    stranger.session.begin("maria", admin.users.reset_password("maria").password)
+            stranger.session.login("maria", "wrong")
+    stranger.session.login("maria", admin.users.reset_password("maria").password)
 
 
 def test_signing_out_ends_the_session_everywhere(service: Service, maria: Visitor) -> None:
     token = maria.http.cookies[SESSION_COOKIE]
-    maria.session.end()
+    maria.session.logout()
     assert SESSION_COOKIE not in maria.http.cookies
     with pytest.raises(NotSignedIn):
         Visitor(service, token).session.me()
@@ -151,7 +151,7 @@ def test_odd_cookies_of_other_services_on_the_same_host_sign_nobody_out(
 def test_a_one_time_password_opens_nothing_until_it_is_changed(admin: Visitor, stranger: Visitor) -> None:
     told = admin.users.add("maria").password
     assert told
-    assert stranger.session.begin("maria", told).must_change
+    assert stranger.session.login("maria", told).must_change
     assert stranger.session.me().must_change
     with pytest.raises(Forbidden, match="change it first"):
         stranger.fleet.overview()
@@ -162,7 +162,7 @@ def test_a_one_time_password_opens_nothing_until_it_is_changed(admin: Visitor, s
     again = admin.users.reset_password("maria").password
     with pytest.raises(NotSignedIn):
         stranger.fleet.overview()
-    assert stranger.session.begin("maria", again).must_change
+    assert stranger.session.login("maria", again).must_change
 
 
 @pytest.mark.parametrize(
@@ -271,16 +271,16 @@ def test_strangers_of_one_ipv6_network_ask_as_often_as_one(slow: Service) -> Non
 
 
 def test_strangers_at_an_address_starve_neither_probes_nor_those_who_are_known_there(slow: Service) -> None:
-    slow.gatehouse.sign_in.hasher = Argon2(HashCost(rounds=1, kilobytes=64))
+    slow.gatehouse.sign_in.hasher = PasswordHasher(HashCost(rounds=1, kilobytes=64))
     slow.gatehouse.people.add_user("maria", Role.VIEWER, None, password=PASSWORD, by=LOCAL)
-    token = slow.gatehouse.sign_in.sign_in("maria", PASSWORD, origin=None).token
+    token = slow.gatehouse.sign_in.login("maria", PASSWORD, origin=None).token
     keys = [visitor(slow, Role.VIEWER) for _ in range(3)]
     assert [key.ask("GET", "/v1/me").status_code for key in keys] == [200, 200, 200]  # they took from no stranger
     nobody = Visitor(slow, None)
     assert [nobody.ask("GET", "/v1/me").status_code for _ in range(2)] == [401, 429]
     assert [nobody.ask("GET", path).status_code for path in ("/livez", "/readyz")] == [200, 503]
     maria = Visitor(slow, token)
-    slow.gatehouse.access.forget()
+    slow.gatehouse.access.invalidate()
     assert [one.ask("GET", "/v1/me").status_code for one in (maria, *keys)] == [200] * 4
     Visitor(slow, slow.key).users.remove("maria")
     sessions = slow.gatehouse.access.sessions
@@ -343,8 +343,8 @@ def test_a_password_is_never_told_again_nor_written_into_the_log(
     admin.users.add("maria", password=PASSWORD)
     key = admin.keys.add("andon").key
     with pytest.raises(NotSignedIn):
-        stranger.session.begin("maria", f"{PASSWORD} wrong")
-    token = stranger.session.begin("maria", PASSWORD).token
+        stranger.session.login("maria", f"{PASSWORD} wrong")
+    token = stranger.session.login("maria", PASSWORD).token
     answer = stranger.ask("POST", "/v1/session", json={"name": "maria", "password": [PASSWORD]})
     told = [answer.text, admin.ask("GET", "/v1/users").text, admin.ask("GET", "/v1/keys").text, caplog.text]
     told.append(admin.ask("GET", "/v1/audit").text)
@@ -364,7 +364,7 @@ def test_a_key_is_shown_once_and_says_when_it_was_used(service: Service, admin: 
     with pytest.raises(Conflict, match="revoke that one first"):
         admin.keys.add("andon")
     with pytest.raises(Conflict, match="key"):
-        board.session.end()
+        board.session.logout()
     admin.keys.revoke(made.id, reason="lost")
     with pytest.raises(NotSignedIn):
         board.session.me()
@@ -443,8 +443,8 @@ def template(deed: str) -> str:
 def test_every_change_is_in_the_book_with_who_did_it_and_from_where(service: Service, stores: Stores) -> None:
     machines = seed(service, stores)
     take(stores, batch(event(1, code=-1)))
-    stores.jobs.ready(stores.jobs.newest(machine=machines["padova"].id)[0])
-    CredentialStore(stores.database).claim(machines["padova"], again=False, at=NOW, who="test")
+    stores.jobs.queue(stores.jobs.newest(machine=machines["padova"].id)[0])
+    CredentialStore(stores.database).issue_if_absent(machines["padova"], again=False, at=NOW, who="test")
     boss = visitor(service, Role.ADMIN)
     name = boss.session.me().name
     before = len(stores.audit.newest(1000))
@@ -457,7 +457,7 @@ def test_every_change_is_in_the_book_with_who_did_it_and_from_where(service: Ser
         assert answer.is_success, (deed, answer.text)
         after = len(stores.audit.newest(1000))
         assert after > before, f"{deed} is not in the book"
-        assert {one.who for one in stores.audit.newest(after - before)} == {name}, deed
+        assert {one.actor for one in stores.audit.newest(after - before)} == {name}, deed
         assert {one.origin for one in stores.audit.newest(after - before)} == {"127.0.0.1"}, deed
         before = after
     changing = {line for line in PERMISSIONS if not line.startswith(("GET ", "HEAD "))}
@@ -466,8 +466,8 @@ def test_every_change_is_in_the_book_with_who_did_it_and_from_where(service: Ser
 
 def test_ones_own_affairs_are_in_the_book_too(maria: Visitor, stores: Stores) -> None:
     maria.session.change_password(PASSWORD, "another set of five plain words")
-    maria.session.end()
-    told = [(one.who, one.action) for one in stores.audit.newest(3)]
+    maria.session.logout()
+    told = [(one.actor, one.action) for one in stores.audit.newest(3)]
     assert told == [("maria", "sign out"), ("maria", "change password"), ("maria", "sign in")]
 
 

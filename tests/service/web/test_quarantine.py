@@ -11,11 +11,11 @@ from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
 from service.core.machine import Machine
 from service.core.recording import EventRow, EventWrite
-from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, record
+from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, commit
 from service.flows.registry import MachineCache
 from tests.service.conftest import EPOCH, NOW
 from tests.service.web.test_api import Client
-from wire.micros import micros
+from wire.micros import to_us
 from wire.moment import isoformat
 from wire.rest.quarantine import ReplayView
 
@@ -30,8 +30,8 @@ def client(service: Service) -> Client:
 def take(stores: Stores, *bodies: bytes, topic: str = EVENTS) -> None:
     intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
     for body in bodies:
-        intake.take(IncomingMessage(topic, body))
-    record(intake, recorder=stores.events)
+        intake.add(IncomingMessage(topic, body))
+    commit(intake, recorder=stores.events)
 
 
 def event(seq: int, **changes: Any) -> dict[str, Any]:
@@ -97,9 +97,9 @@ def test_after_a_fix_of_ours_all_of_a_reason_are_replayed_at_once(
 ) -> None:
     intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
     for seq in range(1, 6):
-        intake.refuse(IncomingMessage(EVENTS, batch(event(seq))), "internal", "a defect of ours")
-    intake.refuse(IncomingMessage(EVENTS, b"rubbish"), "internal", "a defect of ours")
-    record(intake, recorder=stores.events)
+        intake.reject(IncomingMessage(EVENTS, batch(event(seq))), "internal", "a defect of ours")
+    intake.reject(IncomingMessage(EVENTS, b"rubbish"), "internal", "a defect of ours")
+    commit(intake, recorder=stores.events)
     assert client.quarantine.replay_all(reason="internal") == ReplayView(stored=5, known=0, refused=1)
     assert len(stores.events.series(filler, NOW - timedelta(hours=1), NOW)) == 5
     assert [item.size for item in client.quarantine.items()] == [7]
@@ -109,8 +109,8 @@ def test_a_conflict_that_an_earlier_version_quarantined_is_stored_when_it_is_rep
     stores: Stores, filler: Machine, client: Client
 ) -> None:
     take(stores, batch(event(1)))
-    row = EventRow(filler.row, EPOCH, 1, 7, micros(NOW - timedelta(minutes=1)), 0)
-    stores.events.commit(EventWrite(micros(NOW), events=[row]))
+    row = EventRow(filler.row_id, EPOCH, 1, 7, to_us(NOW - timedelta(minutes=1)), 0)
+    stores.events.commit(EventWrite(to_us(NOW), events=[row]))
     (item,) = client.quarantine.items(reason="conflict")
     assert client.quarantine.replay(item.id) == ReplayView(stored=1, known=0, refused=0)
     assert client.quarantine.page().items == []
@@ -121,8 +121,8 @@ def test_of_a_message_that_is_partly_good_the_good_is_stored_and_the_bad_stays(
     stores: Stores, filler: Machine, client: Client
 ) -> None:
     intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
-    intake.refuse(IncomingMessage(EVENTS, batch(event(1), event(2, code=-1))), "internal", "a defect of ours")
-    record(intake, recorder=stores.events)
+    intake.reject(IncomingMessage(EVENTS, batch(event(1), event(2, code=-1))), "internal", "a defect of ours")
+    commit(intake, recorder=stores.events)
     (item,) = client.quarantine.items()
     assert client.quarantine.replay(item.id) == ReplayView(stored=1, known=0, refused=0)
     assert [one.reason for one in client.quarantine.items()] == ["bad_code"]

@@ -17,20 +17,22 @@ from service.core.machine import Machine
 from service.core.message import MACHINE, Message, Sentence
 from service.core.recording import EventRow
 from service.store.webhooks import WebhookStore
-from service.web.permissions import PERMISSIONS, Reach
+from service.web.permissions import PERMISSIONS, RouteScope
 from tests.conftest import wait_until
 from tests.service.conftest import EPOCH, NOW, enrolled, small_model
 from tests.service.web.test_permissions import NAMES
 from tests.service.web.test_stream import Reader
 from tests.service.web.two_sites import SITES, Visitor, seed, visitor
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.words import Role
 
 QUESTIONS = [
     line.removeprefix("GET ")
     for line, rule in PERMISSIONS.items()
-    if line.startswith("GET ") and rule.reach in (Reach.SITE, Reach.NARROWED) and line != "GET /v1/stream"
+    if line.startswith("GET ")
+    and rule.reach in (RouteScope.SITE, RouteScope.NARROWED)
+    and line != "GET /v1/stream"
 ]
 MORE = [
     "/v1/machines?retired=true", "/v1/shelves?active=false", "/v1/maintenance?active=true",
@@ -104,7 +106,7 @@ def test_a_site_is_hidden_whatever_its_id_looks_like(service: Service, stores: S
     enrolled(stores.enrolments, MachineId(site, "17"))
     own = enrolled(stores.enrolments, MachineId("padova", "a"))
     job = stores.jobs.newest(machine=own.id)[0]
-    stores.jobs.ready(job)
+    stores.jobs.queue(job)
     claimed = stores.jobs.claim("worker", now=NOW, lease=timedelta(minutes=1))
     assert claimed
     stores.jobs.fail(claimed, Message((other,)), now=NOW, plant_now=NOW)
@@ -112,7 +114,7 @@ def test_a_site_is_hidden_whatever_its_id_looks_like(service: Service, stores: S
     text = other.text_for(frozenset({"padova"}))
     for path in (
         "/v1/jobs",
-        f"/v1/jobs/{claimed.number}",
+        f"/v1/jobs/{claimed.id}",
         "/v1/machines",
         "/v1/machines/padova/a",
         "/v1/models/v1",
@@ -121,7 +123,7 @@ def test_a_site_is_hidden_whatever_its_id_looks_like(service: Service, stores: S
         assert f"{site}/17: no alarm" in everybody.ask("GET", path).text, path
     for path in (
         "/v1/jobs", "/v1/models", "/v1/memory", "/v1/machines", "/v1/models/v1", "/v1/scoreboard", "/v1/fleet",
-        "/v1/status", "/v1/machines/padova/a", f"/v1/jobs/{claimed.number}",
+        "/v1/status", "/v1/machines/padova/a", f"/v1/jobs/{claimed.id}",
     ):  # fmt: skip
         answer = padovas.ask("GET", path).text
         assert f"{site}/" not in answer, path
@@ -155,7 +157,7 @@ def test_asking_for_another_site_is_like_asking_for_one_that_does_not_exist(pado
 
 
 def test_what_belongs_to_another_site_cannot_be_touched_by_its_number(padovas: Visitor, stores: Stores) -> None:
-    numbers = {one.site: one.number for one in WebhookStore(stores.database).all()}
+    numbers = {one.site: one.id for one in WebhookStore(stores.database).all()}
     for method, path in (
         ("DELETE", f"/v1/webhooks/{numbers['lyon']}?reason=x"),
         ("POST", f"/v1/webhooks/{numbers['lyon']}/test"),
@@ -178,7 +180,7 @@ def test_nothing_is_begun_at_another_site(padovas: Visitor) -> None:
     with pytest.raises(Forbidden, match="every site"):
         padovas.enrolment.enrol("padova/filler-9", catalogue="code,text,severity,target\n1,x,low,no\n")
     with pytest.raises(NotFound):
-        padovas.maintenance.plan("lyon", until=NOW, reason="oil")
+        padovas.maintenance.create("lyon", until=NOW, reason="oil")
     with pytest.raises(NotFound):
         padovas.webhooks.add("http://127.0.0.1/x", site="lyon")
     with pytest.raises(Forbidden, match="every site"):
@@ -217,9 +219,9 @@ def test_a_stream_tells_of_ones_own_sites_alone(
         Reader(f"{address}/v1/stream", key).start(),
         Reader(f"{address}/v1/stream", service.key).start(),
     )
-    wait_until(lambda: service.feed.listeners == 2, "both listen")
-    rows = [EventRow(machine.row, EPOCH, 1, 139, micros(NOW), 0) for machine in fleet.values()]
-    service.feed.raised(rows, fleet.values())
+    wait_until(lambda: service.feed.subscriber_count == 2, "both listen")
+    rows = [EventRow(machine.row_id, EPOCH, 1, 139, to_us(NOW), 0) for machine in fleet.values()]
+    service.feed.publish_alarms(rows, fleet.values())
     wait_until(lambda: len(all_of_it.of("alarm")) == 2, "both alarms were told")
     wait_until(lambda: own.of("alarm"), "the own alarm was told")
     assert {one["site"] for _, one in own.told} == {"padova"}
@@ -230,11 +232,11 @@ def test_a_stream_ends_when_its_key_is_revoked(service: Service, padovas: Visito
     service.feed.ping = 0.05
     key = padovas.http.headers["authorization"].removeprefix("Bearer ")
     reader = Reader(f"{address}/v1/stream", key).start()
-    wait_until(lambda: service.feed.listeners == 1, "the stream is open")
+    wait_until(lambda: service.feed.subscriber_count == 1, "the stream is open")
     (own,) = [one for one in service.gatehouse.people.keys.all() if f"_{one.prefix}_" in key]
     assert padovas.ask("DELETE", f"/v1/keys/{own.number}").status_code == 204
     wait_until(lambda: reader.ended, "the stream has ended in order")
-    wait_until(lambda: service.feed.listeners == 0, "its place is free again")
+    wait_until(lambda: service.feed.subscriber_count == 0, "its place is free again")
 
 
 def test_machines_of_a_retired_fleet_are_hidden_too(service: Service, stores: Stores, padovas: Visitor) -> None:

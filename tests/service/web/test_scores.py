@@ -16,7 +16,7 @@ from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_al
 from tests.service.web.test_api import BASE, Client, problem
 from wire.forecasts import ForecastStatus
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.moment import isoformat
 from wire.rest.scores import ScoreboardView, ScoresPage, ScoreSummaryView
 from wire.words import Grouping
@@ -32,7 +32,7 @@ def client(service: Service) -> Client:
 
 def said(stores: Stores, machine: Machine, *moments: Any, probabilities: tuple[float, float] = (0.9, 0.1)) -> None:
     row = np.array(probabilities, dtype=np.float32)
-    stores.forecasts.add([StoredForecast(machine.row, at, 1, "ok", 3, 1.0, row) for at in moments])
+    stores.forecasts.add([StoredForecast(machine.row_id, at, 1, "ok", 3, 1.0, row) for at in moments])
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def total(board: ScoreboardView) -> ScoreSummaryView:
 
 @pytest.mark.usefixtures("scored")
 def test_the_scoreboard_has_a_line_for_each_machine_and_a_total(client: Client) -> None:
-    board = client.scores.board()
+    board = client.scores.scoreboard()
     (line,) = board.lines
     assert (line.site, line.machine, line.code) == ("padova", "filler-1", None)
     assert board.total == line.figures
@@ -73,8 +73,8 @@ def test_the_scoreboard_has_a_line_for_each_machine_and_a_total(client: Client) 
 
 @pytest.mark.usefixtures("scored")
 def test_lines_can_be_of_codes_versions_or_both_and_the_total_stays(client: Client) -> None:
-    whole = client.scores.board().total
-    by = {by: client.scores.board(by=by) for by in Grouping}
+    whole = client.scores.scoreboard().total
+    by = {by: client.scores.scoreboard(by=by) for by in Grouping}
     assert all(board.total == whole for board in by.values())
     codes = {line.code: line for line in by[Grouping.CODE].lines}
     assert (codes[26].text, codes[26].figures.model.recall) == ("Door open", 0)
@@ -113,11 +113,11 @@ def test_days_are_in_utc_in_order_and_the_total_stays(
 @pytest.mark.usefixtures("scored")
 def test_the_scoreboard_can_be_narrowed(client: Client, stores: Stores) -> None:
     enrolled(stores.enrolments, MachineId("lyon", "filler-2"))
-    assert client.scores.board(site="lyon").total is None
-    assert total(client.scores.board(site="padova", machine="filler-1")).forecasts == 10
-    assert total(client.scores.board(since=MADE + QUARTER, until=MADE + 3 * QUARTER)).forecasts == 2
-    assert client.scores.board(status=ForecastStatus.STALE).total is None
-    assert total(client.scores.board(status=ForecastStatus.OK)).forecasts == 10
+    assert client.scores.scoreboard(site="lyon").total is None
+    assert total(client.scores.scoreboard(site="padova", machine="filler-1")).forecasts == 10
+    assert total(client.scores.scoreboard(since=MADE + QUARTER, until=MADE + 3 * QUARTER)).forecasts == 2
+    assert client.scores.scoreboard(status=ForecastStatus.STALE).total is None
+    assert total(client.scores.scoreboard(status=ForecastStatus.OK)).forecasts == 10
 
 
 @pytest.mark.usefixtures("scored")
@@ -160,14 +160,14 @@ def test_scored_forecasts_come_in_pages_that_a_cursor_joins(client: Client) -> N
 def test_a_forecast_whose_horizon_was_not_heard_is_neither_right_nor_wrong(
     client: Client, service: Service, stores: Stores, filler: Machine
 ) -> None:
-    at = micros(MADE - HOUR)
-    gap = GapRow(filler.row, EPOCH, 1, 5, at, micros(MADE + QUARTER), "spool_full")
-    stores.events.commit(EventWrite(micros(NOW), gaps=[gap]))
+    at = to_us(MADE - HOUR)
+    gap = GapRow(filler.row_id, EPOCH, 1, 5, at, to_us(MADE + QUARTER), "spool_full")
+    stores.events.commit(EventWrite(to_us(NOW), gaps=[gap]))
     assert sum(service.scoring.all_due()) == 10
     oldest = client.scores.page(FILLER).forecasts[-1]
     assert (oldest.unheard, oldest.revised) == (True, 1)
     assert [alarm.verdict for alarm in oldest.alarms] == [None, None]
-    figures = total(client.scores.board())
+    figures = total(client.scores.scoreboard())
     assert (figures.forecasts, figures.unheard) == (8, 2)
 
 
@@ -177,13 +177,13 @@ def test_a_silent_machines_closed_forecasts_are_said_to_wait(
 ) -> None:
     said(stores, filler, MADE, MADE + QUARTER)
     list(service.scoring.all_due())
-    board = client.scores.board()
+    board = client.scores.scoreboard()
     assert (board.waiting, board.total, board.lines) == (2, None, [])
 
 
 def test_without_anything_scored_the_board_is_empty(client: Client, filler: Machine) -> None:
     assert filler
-    assert client.scores.board().total is None
+    assert client.scores.scoreboard().total is None
     assert client.scores.page(FILLER) == ScoresPage(forecasts=[], next=None)
 
 
@@ -191,9 +191,9 @@ def test_unknown_machines_and_sites_are_not_found(client: Client) -> None:
     with pytest.raises(NotFound):
         client.scores.page("padova/filler-9")
     with pytest.raises(NotFound):
-        client.scores.board(site="padova", machine="filler-9")
+        client.scores.scoreboard(site="padova", machine="filler-9")
     with pytest.raises(NotFound):
-        client.scores.board(site="atlantis")
+        client.scores.scoreboard(site="atlantis")
 
 
 @pytest.mark.usefixtures("filler")

@@ -23,7 +23,7 @@ def test_shelving_touches_urgency_and_figures_and_nothing_else(
 ) -> None:
     # In plant time a shelf holds from now on; the alarm that it keeps out of figures is raised under it.
     heard(stores, filler)
-    before = client.forecasts.of(FILLER)
+    before = client.forecasts.get(FILLER)
     client.shelves.shelve(FILLER, 139, minutes=60, reason="the film is known to be bad")
     raise_alarms(stores, filler, (NOW + timedelta(minutes=1), 139), (NOW + timedelta(minutes=1), 26))
 
@@ -39,7 +39,7 @@ def test_shelving_touches_urgency_and_figures_and_nothing_else(
     assert (card.expected, card.urgency) == (len(urgent), max(urgent, default=0))
     figures = client.figures.get(since=NOW - timedelta(hours=1), until=NOW + timedelta(minutes=5))
     assert (figures.total.alarms, figures.left_out) == (1, 1)
-    again = client.forecasts.of(FILLER)
+    again = client.forecasts.get(FILLER)
     assert [(one.code, one.base_rate) for one in again.alarms] == [
         (one.code, one.base_rate) for one in before.alarms
     ]

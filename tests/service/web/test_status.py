@@ -10,9 +10,9 @@ import pytest
 from service import __version__
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
-from service.broker.link import Delivery
+from service.broker.link import MqttMessage
 from service.core.machine import Agent, Machine
-from service.core.recording import EventWrite, Quarantined
+from service.core.recording import EventWrite, QuarantineRow
 from service.settings import Settings
 from service.store.migrations import versions
 from tests.conftest import wait_until
@@ -20,7 +20,7 @@ from tests.service.broker.test_ingester import RecordingLink
 from tests.service.conftest import EPOCH, NOW, enrolled
 from tests.service.web.test_api import Client
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.moment import isoformat
 from wire.rest.health import Status
 from wire.state import Note
@@ -39,14 +39,14 @@ def agent(*, online: bool = True, spooled: int | None = 0, skew: int | None = 0,
 
 
 def test_agents_are_summed_up_and_the_worst_are_named(service: Service, stores: Stores) -> None:
-    rows = [enrolled(stores.enrolments, MachineId("padova", f"m{n}")).row for n in range(5)]
+    rows = [enrolled(stores.enrolments, MachineId("padova", f"m{n}")).row_id for n in range(5)]
     told = {
         rows[0]: agent(spooled=3, skew=40),
         rows[1]: agent(spooled=90, skew=-700),
         rows[2]: agent(online=False, spooled=7),
         rows[3]: agent(minutes=16, spooled=None, skew=None),
     }
-    stores.events.commit(EventWrite(micros(NOW), told=told))
+    stores.events.commit(EventWrite(to_us(NOW), agent_states=told))
     agents = status(service).agents
     assert agents
     assert (agents.machines, agents.online, agents.stale, agents.offline, agents.never) == (5, 2, 1, 1, 1)
@@ -60,7 +60,7 @@ def test_agents_are_summed_up_and_the_worst_are_named(service: Service, stores: 
 def test_rows_that_agents_cannot_read_are_counted_and_warned_of_for_a_day(
     service: Service, stores: Stores
 ) -> None:
-    rows = [enrolled(stores.enrolments, MachineId("padova", f"m{n}")).row for n in range(3)]
+    rows = [enrolled(stores.enrolments, MachineId("padova", f"m{n}")).row_id for n in range(3)]
     new, old = (Note(text="byte 7: <b>'16.11.2026'</b>", at=NOW - age) for age in (HOUR, 25 * HOUR))
     cut = Note(text="The log was cut.", at=NOW)
     told = {
@@ -68,7 +68,7 @@ def test_rows_that_agents_cannot_read_are_counted_and_warned_of_for_a_day(
         rows[1]: replace(agent(), skipped=3, last_skipped=old),
         rows[2]: replace(agent(), warning=cut),
     }
-    stores.events.commit(EventWrite(micros(NOW), told=told))
+    stores.events.commit(EventWrite(to_us(NOW), agent_states=told))
     found = status(service)
     assert found.agents
     assert found.agents.skipped == 60
@@ -85,8 +85,8 @@ def test_an_alarm_keeps_what_the_state_before_it_reported(
 ) -> None:
     note = Note(text="byte 7: wrong", at=NOW)
     told = replace(agent(minutes=9), state_at=NOW - 9 * MINUTE, skipped=2, last_skipped=note, spooled=4)
-    stores.events.commit(EventWrite(micros(NOW), told={filler.row: told}))
-    stores.events.commit(EventWrite(micros(NOW), heard={filler.row}))
+    stores.events.commit(EventWrite(to_us(NOW), agent_states={filler.row_id: told}))
+    stores.events.commit(EventWrite(to_us(NOW), seen_machines={filler.row_id}))
     view = Client(service).machines.get(f"{filler.id}").agent
     assert view
     assert (view.heard_at, view.state_at, view.spooled) == (NOW, NOW - 9 * MINUTE, 4)
@@ -100,8 +100,8 @@ def test_without_machines_there_is_no_worst(service: Service) -> None:
 
 
 def test_the_quarantine_is_counted_by_reason(service: Service, stores: Stores) -> None:
-    items = [Quarantined(None, "t", reason, "d", str(n).encode()) for n, reason in enumerate(("a", "b", "b"))]
-    stores.events.commit(EventWrite(micros(NOW), quarantined=items))
+    items = [QuarantineRow(None, "t", reason, "d", str(n).encode()) for n, reason in enumerate(("a", "b", "b"))]
+    stores.events.commit(EventWrite(to_us(NOW), quarantined=items))
     found = status(service).quarantine
     assert found
     assert (found.items, [(one.reason, one.items) for one in found.reasons]) == (3, [("b", 2), ("a", 1)])
@@ -146,7 +146,7 @@ def test_what_comes_over_the_broker_is_counted_with_its_lag_and_what_is_resent_i
     assert status(service).ingest.lag_p50_seconds is None
     ingester.start(RecordingLink())  # type: ignore[arg-type]
     for mid in (1, 2):
-        ingester.deliver(Delivery(0, mid, 1, "alarmcast/v1/padova/filler-1/events", body, retained=False))
+        ingester.on_message(MqttMessage(0, mid, 1, "alarmcast/v1/padova/filler-1/events", body, retained=False))
         wait_until(lambda: sum(ingester.counts.values()) == 60 * mid, "the message is committed")  # noqa: B023
     ingester.stop()
     lag = ingester.pace.lag()

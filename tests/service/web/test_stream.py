@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from service.bootstrap.listening import Server, listen, url_of
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
-from service.broker.link import Delivery
+from service.broker.link import MqttMessage
 from service.core.machine import Machine
 from service.flows.access import LOCAL
 from service.flows.feed import EventBus
@@ -92,7 +92,7 @@ class Reader:
 
 def listening(service: Service, url: str, readers: int = 1) -> Reader:
     reader = Reader(url).start()
-    wait_until(lambda: service.feed.listeners == readers, "the stream is open")
+    wait_until(lambda: service.feed.subscriber_count == readers, "the stream is open")
     return reader
 
 
@@ -103,8 +103,8 @@ def deliver(service: Service, *codes: int, first: int = 1, copies: int = 1) -> N
     body = f'{{"epoch":"{EPOCH}","events":[{events}]}}'.encode()
     before = sum(service.ingester.counts.values())
     for mid in range(copies):
-        service.ingester.deliver(
-            Delivery(0, mid + 1, 1, "alarmcast/v1/padova/filler-1/events", body, retained=False)
+        service.ingester.on_message(
+            MqttMessage(0, mid + 1, 1, "alarmcast/v1/padova/filler-1/events", body, retained=False)
         )
     wait_until(lambda: sum(service.ingester.counts.values()) == before + copies * len(codes), "all is committed")
 
@@ -131,7 +131,7 @@ def test_the_present_forecast_comes_first_as_rest_gives_it_and_then_each_new_one
     assert one.told == [("forecast", rest)]
     assert {(data["site"], data["machine"]) for data in everyone.of("forecast")} == {FILLER, CAPPER}
     raise_alarms(stores, filler, *((NOW - n * timedelta(minutes=1), 26) for n in range(1, 30)))
-    service.newest.touch([FILLER])
+    service.newest.invalidate([FILLER])
     service.rhythm.refresh.run_changed()
     wait_until(lambda: len(everyone.told) == 3 and len(one.told) == 2, "the new forecast has come")
     new = Forecast.model_validate_json(json.dumps(one.told[1][1]))
@@ -167,7 +167,7 @@ def test_alarms_are_told_in_words_after_their_commit_and_once_however_often_they
 @pytest.mark.usefixtures("filler")
 def test_without_a_model_the_stream_waits_for_one(service: Service, address: str) -> None:
     reader = listening(service, f"{address}/v1/stream")
-    service.feed.announce(FILLER, b'{"made":"later"}')
+    service.feed.publish(FILLER, b'{"made":"later"}')
     wait_until(lambda: reader.told, "the forecast has come")
     assert reader.told == [("forecast", {"made": "later"})]
 
@@ -181,7 +181,7 @@ def test_who_reads_too_slowly_is_told_how_much_was_missed_and_hears_the_newest(
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.connect((host, int(port)))
         slow.sendall(f"GET /v1/stream?kinds=alarm HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-        wait_until(lambda: ingesting.feed.listeners == 1, "the stream is open")
+        wait_until(lambda: ingesting.feed.subscriber_count == 1, "the stream is open")
         for batch in range(60):
             deliver(ingesting, *range(500), first=batch * 500 + 1)
         deliver(ingesting, 77_777, first=99_999)
@@ -197,7 +197,7 @@ def test_who_reads_too_slowly_is_told_how_much_was_missed_and_hears_the_newest(
     told = heard_of.count(b"event: alarm")
     assert missed > 0
     assert told + missed == 60 * 500 + 1
-    wait_until(lambda: not ingesting.feed.listened, "the place is free again")
+    wait_until(lambda: not ingesting.feed.has_subscribers, "the place is free again")
 
 
 @pytest.mark.usefixtures("filler")
@@ -216,7 +216,7 @@ def test_streams_end_at_once_when_the_server_stops(service: Service) -> None:
         wait_until(lambda: job.told, "the job is told")
     # The server would have waited a minute for them.
     wait_until(lambda: all(one.ended for one in [*readers, job]), "all have ended in order")
-    assert service.feed.listeners == 0
+    assert service.feed.subscriber_count == 0
 
 
 @pytest.mark.usefixtures("filler")
@@ -229,7 +229,7 @@ def test_a_reader_that_leaves_gives_its_place_back(settings: Settings, stores: S
             refused = httpx.get(f"{url}/v1/stream", timeout=10)
             assert "streams are open already" in problem(refused, 503)["detail"]
             assert refused.headers["retry-after"]
-        wait_until(lambda: not service.feed.listened, "the place is free again")
+        wait_until(lambda: not service.feed.has_subscribers, "the place is free again")
 
 
 @pytest.mark.usefixtures("filler")
@@ -252,7 +252,7 @@ def test_one_key_has_so_many_streams_those_of_jobs_included_and_others_have_thei
                 assert refused.headers["retry-after"] == "30"
             with httpx.stream("GET", f"{url}/v1/jobs/1/events", headers=calm, timeout=10) as other:
                 assert other.status_code == 200
-        wait_until(lambda: service.feed.listeners == 0, "all places are free again")
+        wait_until(lambda: service.feed.subscriber_count == 0, "all places are free again")
 
 
 def test_a_job_that_changes_is_told_to_all_who_follow_it_until_it_has_ended(
@@ -264,7 +264,7 @@ def test_a_job_that_changes_is_told_to_all_who_follow_it_until_it_has_ended(
     service.job_watch.changed()
     wait_until(lambda: all(one.ended for one in readers), "all have ended")
     assert [[job["state"] for job in one.of("job")] for one in readers] == [["collecting", "cancelled"]] * 3
-    wait_until(lambda: service.feed.listeners == 0, "all places are free again")
+    wait_until(lambda: service.feed.subscriber_count == 0, "all places are free again")
 
 
 @pytest.mark.usefixtures("filler")
@@ -284,7 +284,7 @@ def test_a_wish_that_cannot_be_met_is_a_problem_and_opens_no_stream(
     service: Service, query: str, status: int
 ) -> None:
     problem(Client(service).request("GET", f"/v1/stream?{query}"), status)
-    assert not service.feed.listened
+    assert not service.feed.has_subscribers
 
 
 def test_a_retired_machine_is_gone(service: Service, stores: Stores, filler: Machine) -> None:

@@ -11,10 +11,10 @@ import alarmcast
 from alarmcast import InProcess
 from service.bootstrap.service import Service
 from service.bootstrap.stores import Stores
-from service.core.hush import Maintenance
+from service.core.hush import MaintenanceWindow
 from service.core.machine import Machine
 from service.core.message import MACHINE, Message, Sentence
-from service.core.notice import Changes, Notification
+from service.core.notice import Notification, NotificationChanges
 from service.core.recording import EventWrite, GapRow
 from service.core.webhook import Webhook
 from service.flows.access import LOCAL
@@ -27,7 +27,7 @@ from service.store.webhooks import WebhookStore
 from tests.service.conftest import NOW, enrolled, heard, raise_alarms, small_model
 from tests.service.web.test_quarantine import take
 from wire.identity import MachineId
-from wire.micros import micros
+from wire.micros import to_us
 from wire.words import MachineState, Role, Severity
 
 SITES = ("padova", "lyon")
@@ -65,7 +65,7 @@ def seed(service: Service, stores: Stores) -> dict[str, Machine]:
         heard(stores, machine)
         _things_of(service, stores, machine)
         machines[site] = machine
-    service.silence.found = [SilentMachine(machine.id, NOW - HOUR, 3.0, 2.0) for machine in machines.values()]
+    service.silence.silent = [SilentMachine(machine.id, NOW - HOUR, 3.0, 2.0) for machine in machines.values()]
     service.credentials.locked_out = [machine.id for machine in machines.values()]
     for site in SITES:
         service.ingester.rejected[f"alarmcast/v1/{site}/filler-1"] += 5
@@ -91,17 +91,17 @@ def _things_of(service: Service, stores: Stores, machine: Machine) -> None:
     site, database = machine.id.site, stores.database
     take(stores, b"{", b"broken", topic=f"alarmcast/v1/{site}/filler-1/events")
     take(stores, b"{}", topic=f"alarmcast/v1/{site}/stranger/events")
-    gap = GapRow(machine.row, uuid4(), 900, 905, micros(NOW - HOUR), micros(NOW), "spool_full")
-    stores.events.commit(EventWrite(micros(NOW), gaps=[gap]))
+    gap = GapRow(machine.row_id, uuid4(), 900, 905, to_us(NOW - HOUR), to_us(NOW), "spool_full")
+    stores.events.commit(EventWrite(to_us(NOW), gaps=[gap]))
     news = Notification(0, machine.id, 139, "Film torn", "high", NOW, NOW + 8 * HOUR, 0.7, 0.4, "v1", NOW)
     hook = Webhook(0, f"http://127.0.0.1/{site}", "s", Severity.LOW, site, None, enabled=True, created_at=NOW)
     WebhookStore(database).add(hook, who="test", reason=None)
-    NotificationStore(database).write(Changes(opened=[(machine.row, news)]), at=NOW, wall=NOW)
+    NotificationStore(database).write(NotificationChanges(opened=[(machine.row_id, news)]), at=NOW, wall=NOW)
     AcknowledgementStore(database).add(machine, 139, at=NOW, who=f"somebody at {site}", note=None)
     ShelvingStore(database).add(machine, 26, at=NOW, until=NOW + HOUR, who=f"somebody at {site}", reason="noisy")
-    window = Maintenance(0, site, None, NOW, NOW + HOUR, f"somebody at {site}", "oil")
+    window = MaintenanceWindow(0, site, None, NOW, NOW + HOUR, f"somebody at {site}", "oil")
     MaintenanceStore(database).add(window, at=NOW)
     job = stores.jobs.newest(machine=machine.id)[0]
-    stores.jobs.tell(job, Message(SENTENCES), MachineState.COLLECTING)
+    stores.jobs.set_message(job, Message(SENTENCES), MachineState.COLLECTING)
     people = service.gatehouse.people
     people.add_key(f"board of {site}", Role.VIEWER, frozenset({site}), lasts=None, by=LOCAL)

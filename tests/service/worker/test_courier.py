@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 from service.core.machine import Machine
-from service.core.notice import Changes, Notification, NotificationQuery
+from service.core.notice import Notification, NotificationChanges, NotificationQuery
 from service.core.receivers import Receivers
-from service.core.webhook import Delivery, Webhook
+from service.core.webhook import Webhook, WebhookDelivery
 from service.store.certificates import Authority
 from service.store.deliveries import DeliveryStore
 from service.store.engine import Database
@@ -63,12 +63,12 @@ class Bench:
     def open(self, *codes: int) -> None:
         made = [
             (
-                self.filler.row,
+                self.filler.row_id,
                 Notification(0, FILLER, code, "Film torn", "high", NOW, NOW + 8 * HOUR, 0.7, 0.4, "v1", NOW),
             )
             for code in codes
         ]
-        NotificationStore(self.database).write(Changes(opened=made), at=NOW, wall=self.now)
+        NotificationStore(self.database).write(NotificationChanges(opened=made), at=NOW, wall=self.now)
 
     def courier(self, *, seconds: float = 5.0) -> WebhookSender:
         """Return a courier that is new in every respect, as after a restart."""
@@ -91,8 +91,8 @@ class Bench:
         courier.start()
         return courier
 
-    def deliveries(self) -> list[Delivery]:
-        numbers = [one.number for one in NotificationStore(self.database).page(NotificationQuery())]
+    def deliveries(self) -> list[WebhookDelivery]:
+        numbers = [one.id for one in NotificationStore(self.database).page(NotificationQuery())]
         found = self.outbox.for_notifications(numbers).values()
         return sorted((one for several in found for one in several), key=lambda one: one.number)
 
@@ -222,8 +222,8 @@ def test_a_receiver_that_says_it_is_gone_is_told_nothing_any_more(bench: Bench) 
     bench.open(1, 2)
     bench.start()
     wait_until(lambda: bench.states() == [GIVEN_UP, GIVEN_UP], "both are given up")
-    wait_until(lambda: not WebhookStore(bench.database).get(hook.number).enabled, "it is disabled")
-    assert "410" in (WebhookStore(bench.database).get(hook.number).trouble or "")
+    wait_until(lambda: not WebhookStore(bench.database).get(hook.id).enabled, "it is disabled")
+    assert "410" in (WebhookStore(bench.database).get(hook.id).error or "")
     bench.open(3)
     assert len(bench.deliveries()) == 2
     assert len(bench.receiver.letters) == 1

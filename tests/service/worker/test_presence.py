@@ -2,49 +2,49 @@
 
 from datetime import timedelta
 
-from service.core.process import Member, Report
+from service.core.process import HealthReport, ProcessInfo
 from service.store.engine import Database
 from service.store.processes import ProcessRegistry
-from service.worker.presence import Presence
+from service.worker.presence import Heartbeat
 from tests.conftest import wait_until
 from tests.service.conftest import NOW
 from wire.words import ProcessRole
 
 
-def presence(database: Database, name: str) -> Presence:
-    return Presence(
-        Member(name, frozenset({ProcessRole.WORKER}), NOW),
+def presence(database: Database, name: str) -> Heartbeat:
+    return Heartbeat(
+        ProcessInfo(name, frozenset({ProcessRole.WORKER}), NOW),
         processes=ProcessRegistry(database),
-        report=lambda: Report(ready=True, turns=("duties",)),
+        report=lambda: HealthReport(ready=True, leases=("duties",)),
     )
 
 
 def test_it_says_on_the_roll_how_the_process_is_and_what_it_does(database: Database) -> None:
-    presence(database, "host-1").tell()
-    (one,) = ProcessRegistry(database).lately(timedelta(minutes=1))
-    assert (one.name, one.roles, one.report.turns) == ("host-1", frozenset({ProcessRole.WORKER}), ("duties",))
+    presence(database, "host-1").send()
+    (one,) = ProcessRegistry(database).recent(timedelta(minutes=1))
+    assert (one.name, one.roles, one.report.leases) == ("host-1", frozenset({ProcessRole.WORKER}), ("duties",))
 
 
 def test_who_ends_is_struck_off_and_nobody_else(database: Database) -> None:
     first, second = presence(database, "host-1"), presence(database, "host-2")
-    first.tell()
-    second.tell()
+    first.send()
+    second.send()
     first.stop()
-    assert [one.name for one in ProcessRegistry(database).lately(timedelta(minutes=1))] == ["host-2"]
+    assert [one.name for one in ProcessRegistry(database).recent(timedelta(minutes=1))] == ["host-2"]
 
 
 def test_what_has_changed_is_told_at_once(database: Database) -> None:
     turns: tuple[str, ...] = ()
     store = ProcessRegistry(database)
-    one = Presence(
-        Member("host-1", frozenset({ProcessRole.WORKER}), NOW),
+    one = Heartbeat(
+        ProcessInfo("host-1", frozenset({ProcessRole.WORKER}), NOW),
         processes=store,
-        report=lambda: Report(ready=True, turns=turns),
+        report=lambda: HealthReport(ready=True, leases=turns),
         pulse=3600,
     )
 
     def told() -> list[tuple[str, ...]]:
-        return [found.report.turns for found in store.lately(timedelta(minutes=1))]
+        return [found.report.leases for found in store.recent(timedelta(minutes=1))]
 
     one.start()
     wait_until(lambda: told() == [()], "it is on the roll")

@@ -32,7 +32,7 @@ def test_forecasts_are_scored_without_being_asked_for(bench: Bench, filler: Mach
     keeper.start()
     wait_until(lambda: keeper.scored == 1, "the forecast is scored")
     keeper.stop()
-    assert keeper.trouble == "the scorekeeper has ended"
+    assert keeper.error == "the scorekeeper has ended"
     assert set(bench.found(filler)) == {AT}
 
 

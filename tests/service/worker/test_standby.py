@@ -34,19 +34,19 @@ def make(started: list[TrainingProcess], tmp_path: Path) -> Iterator[Make]:
 
 
 def test_nobody_waits_before_there_was_a_job(make: Make, started: list[TrainingProcess]) -> None:
-    make().idle()
+    make().tick()
     assert started == []
 
 
 def test_one_waits_after_a_job_and_is_the_one_taken(make: Make, started: list[TrainingProcess]) -> None:
     standby = make()
-    standby.expect()
+    standby.keep_warm()
     for _ in range(3):
-        standby.idle()
+        standby.tick()
     (waiting,) = started
-    assert waiting.lives
-    assert standby.take() is waiting
-    assert standby.take() is not waiting, "it is taken once"
+    assert waiting.is_alive
+    assert standby.acquire() is waiting
+    assert standby.acquire() is not waiting, "it is taken once"
 
 
 @pytest.mark.parametrize("looks", [0, 2])
@@ -54,30 +54,30 @@ def test_one_that_died_while_it_waited_is_not_taken_and_not_replaced(
     make: Make, started: list[TrainingProcess], looks: int
 ) -> None:
     standby = make("pass")
-    standby.expect()
-    standby.idle()
+    standby.keep_warm()
+    standby.tick()
     (dead,) = started
     assert dead.process
     dead.process.wait()
     for _ in range(looks):
-        standby.idle()
+        standby.tick()
     assert started == [dead], "what dies while it waits would die again and again"
-    assert standby.take() is not dead
+    assert standby.acquire() is not dead
 
 
 def test_it_goes_when_nobody_comes(make: Make, started: list[TrainingProcess]) -> None:
     standby = make(patience=0.05)
-    standby.expect()
-    standby.idle()
+    standby.keep_warm()
+    standby.tick()
     time.sleep(0.06)
-    standby.idle()
-    assert not any(one.lives for one in started)
+    standby.tick()
+    assert not any(one.is_alive for one in started)
 
 
 def test_it_ends_by_itself_when_the_service_does(make: Make, started: list[TrainingProcess]) -> None:
     standby = make()
-    standby.expect()
-    standby.idle()
+    standby.keep_warm()
+    standby.tick()
     process = started[0].process
     assert process
     assert process.stdin

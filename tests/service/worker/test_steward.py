@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from service.core.process import Lease, Member
+from service.core.process import Lease, ProcessInfo
 from service.errors import Unavailable
 from service.store.engine import Database
 from service.store.turns import LeaseStore
@@ -32,7 +32,7 @@ class House:
         self.clock, self.changes = Clock(), list[tuple[Lease, bool]]()
         self.turns = LeaseStore(database)
         self.steward = LeaseKeeper(
-            Member(name, frozenset({ProcessRole.WORKER}), NOW),
+            ProcessInfo(name, frozenset({ProcessRole.WORKER}), NOW),
             {Lease.LEADER},
             turns=self.turns,
             changed=lambda turn, mine: self.changes.append((turn, mine)),
@@ -47,27 +47,27 @@ def house(database: Database) -> House:
 
 
 def test_it_holds_nothing_before_it_has_asked(house: House) -> None:
-    assert not house.steward.holds(Lease.LEADER)
+    assert not house.steward.is_holder(Lease.LEADER)
     house.steward.renew()
-    assert house.steward.holds(Lease.LEADER)
+    assert house.steward.is_holder(Lease.LEADER)
     assert house.changes == [(Lease.LEADER, True)]
 
 
 def test_a_process_that_was_stopped_for_long_finds_its_turn_lost_before_anybody_tells_it(house: House) -> None:
     house.steward.renew()
     house.clock.now += LEASE.total_seconds() - 1  # the database gives it away a second later
-    assert not house.steward.holds(Lease.LEADER)
+    assert not house.steward.is_holder(Lease.LEADER)
 
 
 def test_another_takes_over_at_once_when_it_ends(database: Database, house: House) -> None:
     other = House(database, "host-2")
     house.steward.renew()
     other.steward.renew()
-    assert not other.steward.holds(Lease.LEADER)
+    assert not other.steward.is_holder(Lease.LEADER)
     house.steward.stop()
     other.steward.renew()
-    assert other.steward.holds(Lease.LEADER)
-    assert not house.steward.holds(Lease.LEADER)
+    assert other.steward.is_holder(Lease.LEADER)
+    assert not house.steward.is_holder(Lease.LEADER)
 
 
 def test_a_database_that_is_away_costs_the_turn_only_when_its_time_is_over(house: House) -> None:
@@ -75,4 +75,4 @@ def test_a_database_that_is_away_costs_the_turn_only_when_its_time_is_over(house
     house.turns.database.close()
     with pytest.raises(Unavailable):
         house.steward.renew()
-    assert house.steward.holds(Lease.LEADER)
+    assert house.steward.is_holder(Lease.LEADER)

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 from service.core.machine import Machine
 from service.core.recording import IN_TIME, EventRow
-from service.core.signal import ChangeEvent, Kind
+from service.core.signal import ChangeEvent, ChangeKind
 from service.flows.feed import AlarmEvent, EventBus
-from service.worker.telegraph import ChangePublisher, arrivals
+from service.worker.telegraph import ChangePublisher, batch_events
 from tests.conftest import wait_until
 from tests.service.conftest import EPOCH, FILLER
 from wire.identity import MachineId
@@ -19,7 +19,7 @@ MOST_BYTES = 8000 - 100  # what PostgreSQL takes, less what says who speaks
 def test_every_message_is_small_enough_however_long_the_names() -> None:
     machines = [MachineId("s" * 63, f"{number:063}") for number in range(300)]
     alarms = [AlarmEvent(LONGEST, 2**52, 2**31 - 1)] * 1000
-    told = arrivals(machines, machines, alarms, missed=5)
+    told = batch_events(machines, machines, alarms, missed=5)
     assert max(len(json.dumps(one.body, separators=(",", ":"))) for one in told) < MOST_BYTES
     assert [name for one in told for name in one.body.get("machines", ())] == [str(one) for one in machines]
     assert sum(len(one.body.get("alarms", ())) for one in told) + told[-1].body["missed"] == 1005
@@ -34,12 +34,12 @@ def test_what_comes_together_is_told_together_and_alarms_with_it() -> None:
         telegraph.touched([FILLER])
     machine = Machine(1, FILLER, "Filler", "UTC", datetime.now(UTC))
     telegraph.late([machine])
-    feed.raised([EventRow(1, EPOCH, 1, 139, 7, IN_TIME)], [machine])
-    telegraph.tell(ChangeEvent(Kind.PERMISSIONS_CHANGED))
+    feed.publish_alarms([EventRow(1, EPOCH, 1, 139, 7, IN_TIME)], [machine])
+    telegraph.publish(ChangeEvent(ChangeKind.PERMISSIONS_CHANGED))
     wait_until(lambda: len(sent) >= 4, "all is told")
     telegraph.stop()
     name = str(FILLER)
-    assert [one.body for one in sent if one.kind is Kind.EVENTS_STORED] == [
+    assert [one.body for one in sent if one.kind is ChangeKind.EVENTS_STORED] == [
         {"machines": [name]},
         {"late": [name]},
         {"alarms": [[name, 7, 139]]},
@@ -59,5 +59,5 @@ def test_what_cannot_be_sent_is_told_as_a_trouble_and_the_next_is_tried() -> Non
     telegraph.touched([FILLER])
     wait_until(lambda: telegraph.complaint, "it complains")
     telegraph.touched([LONGEST])
-    wait_until(lambda: len(tries) == 2 and telegraph.trouble is None, "it works again")
+    wait_until(lambda: len(tries) == 2 and telegraph.error is None, "it works again")
     telegraph.stop()

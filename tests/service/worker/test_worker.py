@@ -27,7 +27,7 @@ def worker(service: Service, stores: Stores, filler: Machine, tmp_path: Path) ->
     """A worker with a job at hand, whose apprentice is a program given as a text."""
     assert filler.id == FILLER
     (job,) = stores.jobs.collecting()
-    stores.jobs.ready(job)
+    stores.jobs.queue(job)
 
     def make(program: str) -> TrainingWorker:
         service.worker.standby = WarmProcessPool(
@@ -129,7 +129,7 @@ def test_progress_is_stored_as_it_is_told(worker: Make, stores: Stores) -> None:
 
 
 def test_a_retired_machines_job_is_dropped(worker: Make, service: Service, stores: Stores) -> None:
-    service.worker.admit = lambda: service.enrolment.retire(FILLER, who="test", reason=None)
+    service.worker.queue_ready = lambda: service.enrolment.retire(FILLER, who="test", reason=None)
     assert not worker("pass").work()
     assert the_job(stores).state is JobState.CANCELLED
 
@@ -139,7 +139,7 @@ def test_stopping_and_starting_costs_a_job_nothing(worker: Make, stores: Stores)
     for attempt in range(1, 3 * MAX_INTERRUPTIONS):
         claimed = stores.jobs.claim("me", now=datetime.now(UTC), lease=timedelta(minutes=1))
         assert claimed
-        assert (claimed.attempt, claimed.cut_off) == (attempt, 0)
+        assert (claimed.attempt, claimed.interruptions) == (attempt, 0)
         stores.jobs.release(claimed, why=Message.of("The service stopped."))
 
 
@@ -148,7 +148,7 @@ def test_a_process_that_says_nothing_for_too_long_is_given_up(worker: Make, stor
     silent.hung = 1.0
     assert silent.work()
     job = the_job(stores)
-    assert (job.state, job.cut_off) == (JobState.QUEUED, 1)
+    assert (job.state, job.interruptions) == (JobState.QUEUED, 1)
     assert "has said nothing" in str(job.message)
 
 
