@@ -50,7 +50,7 @@ def enrolment_point(plant: Plant) -> dict[str, float]:
         with _asked(data, port, environment) as client:
             client.catalogue.add(_catalogue_csv(plant.codes))
             _learn(client, _FIRST, log, "0")
-            if (first := client.models.list().models[0]).standing is not VersionStatus.CHAMPION:
+            if (first := client.models.list().models[0]).status is not VersionStatus.CHAMPION:
                 client.models.promote(first.version, reason="its doubles are to be the fleet", force=True)
         with open_stores(load_settings(data_dir=data)) as stores:
             with stores.database.write() as connection:

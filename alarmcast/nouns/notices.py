@@ -22,4 +22,4 @@ class Notices(Resource[TransportT]):
         narrowed = {"site": site, "machine": machine, "open": is_open}
         return RequestSpec(params={"limit": limit, "cursor": cursor, **narrowed})
 
-    all = pages(page, lambda page: page.notices)
+    all = pages(page, lambda page: page.notifications)

@@ -104,8 +104,8 @@ class StatusService:
                 since=one.since,
                 seen=one.seen,
                 ready=one.report.ready,
-                troubles=one.report.errors,
-                turns=list(one.report.leases),
+                errors=one.report.errors,
+                leases=list(one.report.leases),
                 events_per_second=one.report.events_per_second,
             )
             for one in self.present()
@@ -132,8 +132,8 @@ class StatusService:
             address=f"{self.settings.broker_host}:{self.settings.broker_port}",
             tls=self.settings.broker_tls,
             mqtt_version=self.settings.broker_mqtt_version.value,
-            complaint=self.link.error,
-            guarded={BrokerAuthState.ON: True, BrokerAuthState.OFF: False}.get(self.guard()),
+            error=self.link.error,
+            secured={BrokerAuthState.ON: True, BrokerAuthState.OFF: False}.get(self.guard()),
             dropped=counts.get("broker_dropped"),
             queued=counts.get("broker_queued"),
             clients=counts.get("broker_clients"),

@@ -43,16 +43,16 @@ class ConfigFinding:
 
     check: str
     ok: bool | None
-    words: str
+    message: str
 
 
 def examine(configured: Configuration) -> Iterator[ConfigFinding]:
     """Yield findings as they are made."""
     settings = configured.settings
     given = len(configured.origins)
-    yield ConfigFinding("configuration", ok=True, words=f"{given} settings are given, the others are defaults")
+    yield ConfigFinding("configuration", ok=True, message=f"{given} settings are given, the others are defaults")
     for warning in configured.warnings:
-        yield ConfigFinding("secret", ok=None, words=warning)
+        yield ConfigFinding("secret", ok=None, message=warning)
     folder = _data_folder(settings.data_dir)
     yield folder
     holder = _holder(settings) if folder.ok else None
@@ -68,18 +68,20 @@ def examine(configured: Configuration) -> Iterator[ConfigFinding]:
 def _data_folder(folder: Path) -> ConfigFinding:
     nearest = next(part for part in (folder.resolve(), *folder.resolve().parents) if part.exists())
     if not nearest.is_dir():
-        return ConfigFinding("data folder", ok=False, words=f"{nearest} is a file; name a folder with --data-dir")
+        return ConfigFinding(
+            "data folder", ok=False, message=f"{nearest} is a file; name a folder with --data-dir"
+        )
     if not os.access(nearest, os.W_OK | os.X_OK):
         words = f"cannot write to {nearest}; let the service's user write there, or name another with --data-dir"
-        return ConfigFinding("data folder", ok=False, words=words)
+        return ConfigFinding("data folder", ok=False, message=words)
     free = shutil.disk_usage(nearest).free
     room = f"{free >> 20} MB are free"
     if free < _LEAST_FREE:
         return ConfigFinding(
-            "data folder", ok=None, words=f"only {room} in {nearest}; when it is full nothing is acked"
+            "data folder", ok=None, message=f"only {room} in {nearest}; when it is full nothing is acked"
         )
     made = "" if nearest == folder.resolve() else " will be made at the first start"
-    return ConfigFinding("data folder", ok=True, words=f"{folder}{made}, {room}")
+    return ConfigFinding("data folder", ok=True, message=f"{folder}{made}, {room}")
 
 
 def _holder(settings: Settings) -> DatabaseInUse | None:
@@ -98,39 +100,39 @@ def _holder(settings: Settings) -> DatabaseInUse | None:
 
 def _database(settings: Settings, holder: DatabaseInUse | None) -> Iterator[ConfigFinding]:
     if holder is not None:
-        yield ConfigFinding("writer", ok=None, words=str(holder))
+        yield ConfigFinding("writer", ok=None, message=str(holder))
     url = settings.database_url or sqlite_url(settings.data_dir)
     where = shown_url(url)
     try:
         database = Database(url, read_only=True, patience=_SECONDS)
     except ServiceError as error:
-        yield ConfigFinding("database", ok=False, words=str(error))
+        yield ConfigFinding("database", ok=False, message=str(error))
         return
     if settings.database_url is None and (settings.data_dir / RESTORE_MARKER).exists():
-        yield ConfigFinding("restore", ok=None, words="a restore was interrupted; the next start finishes it")
+        yield ConfigFinding("restore", ok=None, message="a restore was interrupted; the next start finishes it")
     try:
         if database.is_sqlite and not database.exists:
-            yield ConfigFinding("database", ok=True, words=f"{where} will be made at the first start")
+            yield ConfigFinding("database", ok=True, message=f"{where} will be made at the first start")
             return
         schema = database.schema()
         warnings = list(_content_warnings(settings, database)) if schema.is_current else []
     except ServiceError as error:
-        yield ConfigFinding("database", ok=False, words=f"{where}: {error}")
+        yield ConfigFinding("database", ok=False, message=f"{where}: {error}")
         return
     finally:
         database.close()
     if schema.is_current:
         yield ConfigFinding(
-            "database", ok=True, words=f"{where} has schema {schema.found}, the one of this version"
+            "database", ok=True, message=f"{where} has schema {schema.found}, the one of this version"
         )
     elif schema.found is None:
         yield ConfigFinding(
-            "database", ok=True, words=f"{where} is empty; its tables will be made at the first start"
+            "database", ok=True, message=f"{where} is empty; its tables will be made at the first start"
         )
     else:
         words = f"{where} has schema {schema.found} and will be upgraded to {schema.wanted} at the next start"
         yield ConfigFinding(
-            "database", ok=None, words=f"{words}; make a backup first: alarmcast admin backup FOLDER"
+            "database", ok=None, message=f"{words}; make a backup first: alarmcast admin backup FOLDER"
         )
     yield from warnings
 
@@ -138,10 +140,10 @@ def _database(settings: Settings, holder: DatabaseInUse | None) -> Iterator[Conf
 def _content_warnings(settings: Settings, database: Database) -> Iterator[ConfigFinding]:
     large = size_warning(CatalogueStore(database).entries().values())
     if large is not None:
-        yield ConfigFinding("catalogue", ok=None, words=large)
+        yield ConfigFinding("catalogue", ok=None, message=large)
     conflict = _window_conflict(settings, database)
     if conflict:
-        yield ConfigFinding("windows", ok=None, words=conflict)
+        yield ConfigFinding("windows", ok=None, message=conflict)
 
 
 def _window_conflict(settings: Settings, database: Database) -> str | None:
@@ -158,19 +160,21 @@ def _window_conflict(settings: Settings, database: Database) -> str | None:
 
 def _port(settings: Settings, holder: DatabaseInUse | None) -> ConfigFinding:
     if holder is not None and holder.url and urlsplit(holder.url).port == settings.port:
-        return ConfigFinding("API", ok=True, words=f"the service that runs listens at {holder.url}")
+        return ConfigFinding("API", ok=True, message=f"the service that runs listens at {holder.url}")
     try:
         listen(settings.host, settings.port).close()
     except ServiceError as error:
-        return ConfigFinding("API", ok=False, words=str(error))
+        return ConfigFinding("API", ok=False, message=str(error))
     except (OSError, UnicodeError) as error:
         return ConfigFinding(
-            "API", ok=False, words=f"no address is known for {settings.host}: {error}; correct --host"
+            "API", ok=False, message=f"no address is known for {settings.host}: {error}; correct --host"
         )
     if not is_loopback(settings.host):
         words = f"{settings.host}:{settings.port} is free; whoever reaches this computer can reach it there"
-        return ConfigFinding("API", ok=None, words=words)
-    return ConfigFinding("API", ok=True, words=f"{settings.host}:{settings.port} is free, for this computer only")
+        return ConfigFinding("API", ok=None, message=words)
+    return ConfigFinding(
+        "API", ok=True, message=f"{settings.host}:{settings.port} is free, for this computer only"
+    )
 
 
 def _refused(check: str, insist: Callable[[Settings], None], settings: Settings) -> Iterator[ConfigFinding]:
@@ -178,7 +182,7 @@ def _refused(check: str, insist: Callable[[Settings], None], settings: Settings)
     try:
         insist(settings)
     except InputRejected as error:
-        yield ConfigFinding(check, ok=False, words=str(error))
+        yield ConfigFinding(check, ok=False, message=str(error))
 
 
 def _tls_files(settings: Settings) -> Iterator[ConfigFinding]:
@@ -199,14 +203,14 @@ def _tls_files(settings: Settings) -> Iterator[ConfigFinding]:
                 if key
                 else f"{path} is no PEM file"
             )
-            yield ConfigFinding("TLS files", ok=False, words=f"{what} ({error.reason or error}); correct {name}")
+            yield ConfigFinding("TLS files", ok=False, message=f"{what} ({error.reason or error}); correct {name}")
         except OSError as error:
             yield ConfigFinding(
-                "TLS files", ok=False, words=f"cannot read {path} or its key: {error.strerror}; correct {name}"
+                "TLS files", ok=False, message=f"cannot read {path} or its key: {error.strerror}; correct {name}"
             )
         else:
             yield ConfigFinding(
-                "TLS files", ok=True, words=f"{path}{f' and {key} belong together' if key else ' can be read'}"
+                "TLS files", ok=True, message=f"{path}{f' and {key} belong together' if key else ' can be read'}"
             )
 
 
@@ -214,7 +218,7 @@ def _clock(settings: Settings) -> ConfigFinding:
     wall, clock = datetime.now(UTC), plant_clock(settings)
     if wall < _EARLIEST_CLOCK:
         words = f"it says {wall.isoformat(timespec='seconds')}; set it, and let it be kept (chrony)"
-        return ConfigFinding("clock", ok=False, words=words)
+        return ConfigFinding("clock", ok=False, message=words)
     try:
         plant = clock.now()
     except OverflowError:
@@ -223,15 +227,15 @@ def _clock(settings: Settings) -> ConfigFinding:
         words = (
             "plant time lies outside 2000 to 2100; correct clock_wall_origin, clock_plant_origin and clock_speed"
         )
-        return ConfigFinding("clock", ok=False, words=words)
+        return ConfigFinding("clock", ok=False, message=words)
     if settings.clock_speed != 1 or settings.clock_plant_origin is not None:
         words = (
             f"plant time is {plant.isoformat(timespec='seconds')} and runs {settings.clock_speed:g} times as fast"
         )
         return ConfigFinding(
-            "clock", ok=None, words=f"{words}; that is for demonstrations, agents need the same settings"
+            "clock", ok=None, message=f"{words}; that is for demonstrations, agents need the same settings"
         )
-    return ConfigFinding("clock", ok=True, words=f"it says {wall.isoformat(timespec='seconds')}")
+    return ConfigFinding("clock", ok=True, message=f"it says {wall.isoformat(timespec='seconds')}")
 
 
 def _broker(settings: Settings) -> Iterator[ConfigFinding]:
@@ -240,17 +244,17 @@ def _broker(settings: Settings) -> Iterator[ConfigFinding]:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         words = f"no address is known for {host}: {error}; correct broker_host or this computer's DNS"
-        yield ConfigFinding("name", ok=False, words=words)
+        yield ConfigFinding("name", ok=False, message=words)
         return
     found = sorted({str(address[4][0]) for address in addresses})
-    yield ConfigFinding("name", ok=True, words=f"{host} is {', '.join(found)}")
+    yield ConfigFinding("name", ok=True, message=f"{host} is {', '.join(found)}")
     try:
         socket.create_connection((host, port), timeout=_SECONDS).close()
     except OSError as error:
         words = f"nobody answers at {host}:{port}: {error}; does the broker run, does a firewall stand between?"
-        yield ConfigFinding("network", ok=False, words=words)
+        yield ConfigFinding("network", ok=False, message=words)
         return
-    yield ConfigFinding("network", ok=True, words=f"{host}:{port} answers")
+    yield ConfigFinding("network", ok=True, message=f"{host}:{port} answers")
     secured = _broker_tls(settings)
     yield secured
     if secured.ok is not False:
@@ -262,17 +266,17 @@ def _broker_tls(settings: Settings) -> ConfigFinding:
     if not settings.broker_tls:
         hint = broker_address(settings).tls_hint()
         if hint is not None:
-            return ConfigFinding("TLS", ok=False, words=hint)
+            return ConfigFinding("TLS", ok=False, message=hint)
         near = all(ip_address(str(one[4][0])).is_loopback for one in socket.getaddrinfo(host, port))
         words = "not used" + ("" if near else ": whoever sits on the way can read and change alarms")
-        return ConfigFinding("TLS", ok=True if near else None, words=words)
+        return ConfigFinding("TLS", ok=True if near else None, message=words)
     try:
         context = ssl.create_default_context(cafile=settings.broker_tls_ca)
         with (
             socket.create_connection((host, port), timeout=_SECONDS) as plain,
             context.wrap_socket(plain, server_hostname=host) as secured,
         ):
-            return ConfigFinding("TLS", ok=True, words=f"{secured.version()}, the broker's certificate is good")
+            return ConfigFinding("TLS", ok=True, message=f"{secured.version()}, the broker's certificate is good")
     except ssl.SSLCertVerificationError as error:
         words = (
             f"the broker's certificate is not trusted: {error.verify_message}; see broker_tls_ca and broker_host"
@@ -281,16 +285,16 @@ def _broker_tls(settings: Settings) -> ConfigFinding:
         words = f"there is no file {settings.broker_tls_ca}; correct broker_tls_ca"
     except (OSError, ssl.SSLError) as error:
         words = f"no TLS is spoken at {host}:{port}: {error}; is it the broker's TLS port?"
-    return ConfigFinding("TLS", ok=False, words=words)
+    return ConfigFinding("TLS", ok=False, message=words)
 
 
 def _credentials(settings: Settings) -> ConfigFinding:
     version = settings.broker_mqtt_version.value
     why = connection_error(broker_address(settings), client_id=settings.broker_client_id, seconds=_SECONDS)
     if why is None:
-        return ConfigFinding("credentials", ok=True, words=f"the broker lets us in with MQTT {version}")
+        return ConfigFinding("credentials", ok=True, message=f"the broker lets us in with MQTT {version}")
     words = "check broker_username, the password in ALARMCAST_BROKER_PASSWORD, and broker_mqtt_version"
-    return ConfigFinding("credentials", ok=False, words=f"{why} (MQTT {version}); {words}")
+    return ConfigFinding("credentials", ok=False, message=f"{why} (MQTT {version}); {words}")
 
 
 def shown_url(url: str) -> str:

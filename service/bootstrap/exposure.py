@@ -33,7 +33,7 @@ def require_secured_broker(settings: Settings, *, patience: float = _PATIENCE) -
     deadline = time.monotonic() + patience
     while True:
         try:
-            guard, why_not = security.guard()
+            guard, why_not = security.probe()
         except Unavailable as error:
             if time.monotonic() > deadline:
                 raise InputRejected(

@@ -59,7 +59,7 @@ class AuthServices:
             users, sessions, self.hasher, self.access, wall_now, lasts=timedelta(days=settings.session_days)
         )
         self.people = UserService(
-            users, keys, self.hasher, self.access, wall_now, reset_throttle=self.sign_in.throttle.forgive
+            users, keys, self.hasher, self.access, wall_now, reset_throttle=self.sign_in.throttle.reset
         )
         rate, burst = settings.rate_per_second, settings.rate_burst
         self.door = AuthConfig(

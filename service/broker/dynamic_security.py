@@ -54,7 +54,7 @@ class DynamicSecurityClient:
         self._address, self._client_id = address, client_id
         self._connect_seconds, self._answer_seconds = connect_seconds, answer_seconds
 
-    def guard(self) -> tuple[BrokerAuthState, str | None]:
+    def probe(self) -> tuple[BrokerAuthState, str | None]:
         """Ask the broker whether it is guarded, and why it is not if so; :class:`Unavailable` if it is away."""
         try:
             with self._conversation() as talk:
@@ -63,7 +63,7 @@ class DynamicSecurityClient:
             return BrokerAuthState.OFF, str(error)
         return BrokerAuthState.ON, None
 
-    def look(self) -> BrokerAclSnapshot:
+    def snapshot(self) -> BrokerAclSnapshot:
         """Return the clients and roles that are ours."""
         with self._guarded() as talk:
             clients = talk.listed("listClients", "clients")
@@ -122,7 +122,7 @@ class DynamicSecurityClient:
                 ]
             )
 
-    def admit(
+    def grant(
         self, machine: MachineId, *, generation: int, password: str, farewell: tuple[str, bytes] | None = None
     ) -> None:
         """Let a machine in with a new password; whoever is there with an old one is thrown out.
@@ -145,7 +145,7 @@ class DynamicSecurityClient:
             if farewell:
                 talk.retain(*farewell)
 
-    def hold(self, machine: MachineId) -> None:
+    def create_disabled(self, machine: MachineId) -> None:
         """Make a machine's client and role, without a password and kept out."""
         name = agent_name(machine)
         with self._guarded() as talk:

@@ -160,7 +160,7 @@ def broker_adopt(
     try:
         if (database.is_sqlite and not database.exists) or not database.schema().is_current:
             raise InputRejected("The database is empty or of another version. Start the service on it first.")
-        credentials, guarded = CredentialStore(database), security.look()
+        credentials, guarded = CredentialStore(database), security.snapshot()
         if credentials.known_installation() is None:
             raise InputRejected("The database has not met a guarded broker yet. Start the service on it first.")
         known = {one.name for one in credentials.all()}

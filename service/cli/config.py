@@ -50,7 +50,7 @@ def check(
     wrong = False
     for finding in examine(configured):
         wrong = wrong or finding.ok is False
-        typer.echo(f"{_MARKS[finding.ok]}  {finding.check}: {finding.words}")
+        typer.echo(f"{_MARKS[finding.ok]}  {finding.check}: {finding.message}")
     raise typer.Exit(int(wrong))
 
 

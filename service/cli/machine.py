@@ -26,7 +26,7 @@ def machine_list(data_dir: DataDir = None) -> None:
     ]
     rows += [
         (f"{knock.site}/{knock.machine}", "knocking", "", moment(knock.last_at), "", "", "", "")
-        for knock in fleet.knocking
+        for knock in fleet.unregistered
     ]
     show(titles, rows)
 
@@ -91,4 +91,4 @@ def _agent(agent: AgentView | None) -> tuple[str, str, str]:
     """Return how an agent is, when it was heard, and what it still holds."""
     if agent is None:
         return "never heard", "", ""
-    return "online" if agent.online else "offline", moment(agent.heard_at), str(agent.spooled or "")
+    return "online" if agent.online else "offline", moment(agent.last_seen_at), str(agent.spooled or "")

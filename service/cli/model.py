@@ -25,7 +25,7 @@ def model_list(data_dir: DataDir = None) -> None:
     rows: list[Row] = []
     for one in models:
         machines, created = str(len(one.machines)), moment(one.created_at)
-        rows.append((one.version, one.standing, one.parent or "", machines, created, one.summary))
+        rows.append((one.version, one.status, one.parent or "", machines, created, one.summary))
     show(titles, rows)
 
 

@@ -25,7 +25,7 @@ def webhook_list(data_dir: DataDir = None) -> None:
         webhooks = client.webhooks.list().webhooks
     for one in webhooks:
         only = "/".join(filter(None, (one.site, one.machine)))
-        rows.append((str(one.id), one.url, one.severity, only, "yes" if one.enabled else "no", one.trouble or ""))
+        rows.append((str(one.id), one.url, one.severity, only, "yes" if one.enabled else "no", one.error or ""))
     show(titles, rows)
 
 

@@ -39,7 +39,7 @@ def user_list(data_dir: DataDir = None) -> None:
     titles = ("user", "role", "sites", "signed in", "password")
     rows: list[Row] = []
     for one in listed:
-        signed_in = moment(one.signed_in_at)
+        signed_in = moment(one.last_login_at)
         password = "one-time" if one.must_change else "own"
         rows.append((one.name, one.role.value, _sites(one.sites), signed_in, password))
     show(titles, rows)

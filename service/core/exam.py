@@ -27,7 +27,7 @@ class HoldoutSet:
     base_rate: Mapping[int, float]
 
     @classmethod
-    def after(cls, before: Sequence[WindowSet], windows: WindowSet) -> "HoldoutSet":
+    def build(cls, before: Sequence[WindowSet], windows: WindowSet) -> "HoldoutSet":
         """Return the exam of the later windows; the earlier ones tell how often each code usually comes."""
         came: Counter[int] = Counter()
         for part in before:
@@ -55,7 +55,7 @@ class EvaluationResult:
     macro_f1: float | None
     by_code: list[dict[str, Any]]
 
-    def of(self, codes: tuple[int, ...]) -> Matrix:
+    def for_codes(self, codes: tuple[int, ...]) -> Matrix:
         """Return the probabilities of these codes, which must be among the targets."""
         place = {code: column for column, code in enumerate(self.targets)}
         return self.probabilities[:, [place[code] for code in codes]]

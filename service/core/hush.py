@@ -34,12 +34,12 @@ class ShelvedAlarm:
 class MaintenanceWindow:
     """A time in which nothing is told of a machine, or of a whole site, because people work on it."""
 
-    number: int
+    id: int
     site: str
     machine: str | None
     start: datetime
     until: datetime
-    who: str
+    actor: str
     reason: str
     cancelled_at: datetime | None = None
 

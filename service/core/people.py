@@ -25,7 +25,7 @@ class User:
 class ApiKey:
     """A program's key, of which only the sha256 is kept."""
 
-    number: int
+    id: int
     name: str
     prefix: str
     digest: str
@@ -38,7 +38,7 @@ class ApiKey:
 
     def principal(self) -> Principal:
         """Return who asks with this key."""
-        return Principal(f"key {self.name}", self.role, self.sites, PrincipalKind.KEY, self.number)
+        return Principal(f"key {self.name}", self.role, self.sites, PrincipalKind.KEY, self.id)
 
 
 @dataclass(frozen=True)

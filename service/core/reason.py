@@ -44,8 +44,8 @@ class AlarmExplanation:
     probability: float
     baseline_probability: float
     log_odds: float
-    usual_log_odds: float
-    parts: list[RenderedContribution]
+    baseline_log_odds: float
+    contributions: list[RenderedContribution]
 
 
 def top_k_with_rest(pulls: Iterable[Contribution], *, keep: int, whole: float) -> list[Contribution]:

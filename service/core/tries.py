@@ -65,7 +65,7 @@ class LoginThrottle:
         self.addresses = AttemptThrottle(OF_AN_ADDRESS, self.clock)
         self.names = AttemptThrottle(OF_A_NAME, self.clock)
 
-    def of(self, name: str, address: str) -> LoginAttempt:
+    def attempt(self, name: str, address: str) -> LoginAttempt:
         """Return a try to sign in that is yet to begin; an IPv6 address counts as its whole network."""
         address = network_of(address)
         with self._lock:
@@ -82,7 +82,7 @@ class LoginThrottle:
             while len(self._familiar) > _MOST_FAMILIAR:
                 self._familiar.popitem(last=False)
 
-    def forgive(self, name: str) -> None:
+    def reset(self, name: str) -> None:
         """Forget every try of a name, because it has another password now."""
         self.names.reset(name)
         self.pairs.reset_where(lambda pair: pair[0] == name)

@@ -52,7 +52,7 @@ class WebhookDelivery:
     ``key`` goes along with every try, so that a receiver can take it once.
     """
 
-    number: int
+    id: int
     key: UUID
     webhook: int
     notice: int

@@ -130,7 +130,7 @@ class Authenticator:
     def _touch_key(self, key: ApiKey, now: datetime) -> None:
         if key.used_at is None or now - key.used_at >= _TOUCH_AFTER:
             with suppress(Unavailable):  # that it is used is worth knowing, and no reason to refuse it
-                self.keys.touch(key.number, at=now)
+                self.keys.touch(key.id, at=now)
 
     def _touch_session(self, session: Session, now: datetime) -> None:
         if now - session.seen_at >= _TOUCH_AFTER:

@@ -75,7 +75,7 @@ class CredentialService:
     def probe(self) -> BrokerAuthState:
         """Ask the broker whether it is guarded; :class:`Unavailable` while it is away."""
         if self.security is not None:
-            guard, why_not = self.security.guard()
+            guard, why_not = self.security.probe()
             if guard is not self.auth_state:
                 log.info("dynamic security of the broker: %s", why_not or "on")
             self.auth_state, self.unavailable_reason = guard, why_not
@@ -141,7 +141,7 @@ class CredentialService:
             return None
         with self._alone():
             self.credentials.disown_unconfirmed(at=self.clock.now())
-            issued, guarded = self.credentials.all(), self.security.look()
+            issued, guarded = self.credentials.all(), self.security.snapshot()
             if not self._claims(self.security, issued, guarded):
                 log.warning(self.foreign)
                 return None
@@ -160,7 +160,7 @@ class CredentialService:
         guard, issued = self.probe(), self.credentials.all()
         self.locked_out = sorted(one.machine for one in issued if one.state is CredentialState.LOCKED_OUT)
         if self.security is not None and guard is BrokerAuthState.ON:
-            guarded = self.security.look()
+            guarded = self.security.snapshot()
             self.foreign = _foreign(ownership(self.credentials.installation(), issued, guarded), guarded)
 
     @contextmanager
@@ -177,7 +177,7 @@ class CredentialService:
         for machine, generation in found.returned.items():
             security.let_back(machine, generation=generation)
         for machine in found.missing:
-            security.hold(machine)
+            security.create_disabled(machine)
         for machine in found.outdated:
             security.disable(machine)
         for machine in dict.fromkeys([*found.misconfigured, *found.wrong_roles]):
@@ -186,7 +186,7 @@ class CredentialService:
     def _grant(self, machine: Machine, credential: Credential) -> IssuedCredential:
         password = self.password()
         try:
-            self._guarding().admit(
+            self._guarding().grant(
                 machine.id,
                 generation=credential.generation,
                 password=password,
@@ -219,7 +219,7 @@ class CredentialService:
         """Say whether the broker is this installation's, and claim it if it is nobody's."""
         if self.foreign is None and security.installation() == self.credentials.installation():
             return True
-        return self._claims(security, self.credentials.all(), security.look())
+        return self._claims(security, self.credentials.all(), security.snapshot())
 
     def _claims(
         self, security: DynamicSecurityClient, issued: list[Credential], guarded: BrokerAclSnapshot
@@ -279,7 +279,7 @@ def adopt(credentials: CredentialStore, security: DynamicSecurityClient) -> list
     They are disabled and keep their passwords, so that the database that knows them can take the broker back.
     """
     identity, known = credentials.installation(), {one.name for one in credentials.all()}
-    found = security.look()
+    found = security.snapshot()
     strangers = sorted(name for name, one in found.clients.items() if one.enabled and name not in known)
     if strangers:
         security.set_aside(strangers)

@@ -126,5 +126,9 @@ def _pair(exam: HoldoutSet, candidate: EvaluationResult, reference: EvaluationRe
     known = set(reference.targets)
     codes = tuple(code for code in candidate.targets if code in known)
     return PairedPredictions(
-        exam.windows.at, exam.labels(codes), exam.base_rates(codes), candidate.of(codes), reference.of(codes)
+        exam.windows.at,
+        exam.labels(codes),
+        exam.base_rates(codes),
+        candidate.for_codes(codes),
+        reference.for_codes(codes),
     )

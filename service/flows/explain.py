@@ -114,8 +114,8 @@ def _reason(
         probability=round(float(why.probabilities[row]), DIGITS),
         baseline_probability=round(float(why.baseline_probabilities[row]), DIGITS),
         log_odds=log_odds,
-        usual_log_odds=usual,
-        parts=[witness.render(pull) for pull in pulls],
+        baseline_log_odds=usual,
+        contributions=[witness.render(pull) for pull in pulls],
     )
 
 

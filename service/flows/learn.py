@@ -125,7 +125,7 @@ class CandidateTrainer:
             rng=rng,
         )
         watch.lap("memory")
-        exam = HoldoutSet.after([parts.train, parts.calibration], parts.exam)
+        exam = HoldoutSet.build([parts.train, parts.calibration], parts.exam)
         others = [other for other in updated.tasks if other != name]
         reigning = Champion(champion.id, _model(before)) if champion and before else None
         report = self.examination.run(name, model, exam, champion=reigning, others=others, told=told)

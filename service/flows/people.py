@@ -117,7 +117,7 @@ class UserService:
         _require_sites(sites, by)
         now, token = self.wall(), new_token(KEY, self.random)
         key = ApiKey(
-            number=0,
+            id=0,
             name=name,
             prefix=token.prefix,
             digest=digest(token.secret),

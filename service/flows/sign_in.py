@@ -55,7 +55,7 @@ class LoginService:
     def login(self, name: str, password: str, *, origin: str | None) -> LoginResult:
         """Begin a session, or raise: the same, after the same work, for a wrong password and an unknown name."""
         address = origin or "?"
-        user = self._judged(name, password, self.throttle.of(name, address), address)
+        user = self._judged(name, password, self.throttle.attempt(name, address), address)
         self.throttle.remember_address(name, address)
         now = self.wall()
         if self.hasher.is_outdated(user.password):

@@ -74,7 +74,7 @@ class WebhookService:
     def test(self, number: int) -> DeliveryResult:
         """Send a signed test, once, and return what the receiver said; works for one that is switched off too."""
         webhook = self.webhooks.get(number)
-        body = WebhookMessage(event=WebhookEventType.TEST, notice=None).model_dump_json().encode()
+        body = WebhookMessage(event=WebhookEventType.TEST, notification=None).model_dump_json().encode()
         return self.post.send(webhook.url, webhook.secret, str(self.key()), body)
 
 
@@ -98,4 +98,4 @@ def payload(notice: Notification) -> NotificationPayload:
 
 def body(notice: Notification) -> bytes:
     """Return the body of a delivery, the same at every attempt."""
-    return WebhookMessage(event=WebhookEventType.OPENED, notice=payload(notice)).model_dump_json().encode()
+    return WebhookMessage(event=WebhookEventType.OPENED, notification=payload(notice)).model_dump_json().encode()

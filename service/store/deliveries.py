@@ -46,7 +46,7 @@ class DeliveryStore:
         until = to_us(now + lease)
         with self.database.write() as connection:
             seen = to_us(delivery.next_try) if delivery.next_try is not None else None
-            mine = (deliveries.c.id == delivery.number, deliveries.c.next_try_us == seen)
+            mine = (deliveries.c.id == delivery.id, deliveries.c.next_try_us == seen)
             values = {"attempts": deliveries.c.attempts + 1, "next_try_us": until}
             if not connection.execute(update(deliveries).where(*mine).values(**values)).rowcount:
                 return None
@@ -73,7 +73,7 @@ class DeliveryStore:
         elif again is None:
             values["given_up_us"] = to_us(now)
         with self.database.write() as connection:
-            chosen = update(deliveries).where(deliveries.c.id == delivery.number)
+            chosen = update(deliveries).where(deliveries.c.id == delivery.id)
             if not answer.ok:
                 taken = to_us(delivery.next_try) if delivery.next_try is not None else None
                 chosen = chosen.where(deliveries.c.next_try_us == taken)
@@ -113,7 +113,7 @@ class DeliveryStore:
 
 def _delivery(row: Row[Any]) -> WebhookDelivery:
     return WebhookDelivery(
-        number=row.id,
+        id=row.id,
         key=row.key,
         webhook=row.webhook_id,
         notice=row.notice_id,

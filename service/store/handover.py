@@ -22,7 +22,7 @@ _PLACE: Final = "bytes"  # the only key of what stands for them; no row has a si
 def write(candidate: Candidate, file: Path) -> None:
     """Pack and write a candidate; its weights are in their own file already."""
     body: list[bytes] = []
-    parcel = vars(CandidateRows.of(candidate))
+    parcel = vars(CandidateRows.from_candidate(candidate))
     kept = {name: [one.replayed.tolist(), one.held_out.tolist()] for name, one in candidate.kept.items()}
     sentences = {name: [one.as_json() for one in parcel[name]] for name in _SENTENCES}
     told = _extract_bytes(parcel | {"kept": kept} | sentences, body)

@@ -27,13 +27,13 @@ class MaintenanceStore:
             "machine": window.machine,
             "from_us": to_us(window.start),
             "until_us": to_us(window.until),
-            "who": window.who,
+            "who": window.actor,
             "reason": window.reason,
         }
         with self.database.write() as connection:
             added = connection.execute(insert(maintenance).values(**row))
             subject = _subject(window)
-            record(connection, at=at, who=window.who, action="maintain", subject=subject, reason=window.reason)
+            record(connection, at=at, who=window.actor, action="maintain", subject=subject, reason=window.reason)
             number = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
         return self.get(number)
 
@@ -51,15 +51,15 @@ class MaintenanceStore:
         """End a window now, begun or not; one that is over is a :class:`Conflict`."""
         with self.database.write() as connection:
             standing = (
-                maintenance.c.id == window.number,
+                maintenance.c.id == window.id,
                 maintenance.c.cancelled_us.is_(None),
                 maintenance.c.until_us > to_us(at),
             )
             changed = connection.execute(update(maintenance).where(*standing).values(cancelled_us=to_us(at)))
             if not changed.rowcount:
-                raise Conflict(f"Maintenance window {window.number} is over already; there is nothing to cancel.")
+                raise Conflict(f"Maintenance window {window.id} is over already; there is nothing to cancel.")
             record(connection, at=at, who=who, action="end maintenance", subject=_subject(window), reason=reason)
-        return self.get(window.number)
+        return self.get(window.id)
 
     def page(self, query: SuppressionQuery) -> list[MaintenanceWindow]:
         """Return windows, newest first; those of a machine are its own and its site's."""
@@ -98,12 +98,12 @@ def _subject(window: MaintenanceWindow) -> str:
 
 def _window(row: Row[Any]) -> MaintenanceWindow:
     return MaintenanceWindow(
-        number=row.id,
+        id=row.id,
         site=row.site,
         machine=row.machine,
         start=from_us(row.from_us),
         until=from_us(row.until_us),
-        who=row.who,
+        actor=row.who,
         reason=row.reason,
         cancelled_at=from_us(row.cancelled_us) if row.cancelled_us is not None else None,
     )

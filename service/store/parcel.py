@@ -39,7 +39,7 @@ class CandidateRows:
     report: dict[str, Any]
 
     @classmethod
-    def of(cls, candidate: Candidate) -> "CandidateRows":
+    def from_candidate(cls, candidate: Candidate) -> "CandidateRows":
         """Pack a candidate."""
         task = candidate.task
         return cls(

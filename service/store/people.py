@@ -225,7 +225,7 @@ class ApiKeyStore:
     def remove(self, key: ApiKey, *, at: datetime, who: str, reason: str | None) -> None:
         """Take a key back."""
         with self.database.write() as connection:
-            connection.execute(delete(keys).where(keys.c.id == key.number))
+            connection.execute(delete(keys).where(keys.c.id == key.id))
             _note(connection, at, who, "revoke key", f"key {key.name}", reason)
 
     def _one(self, statement: Select[Any]) -> ApiKey | None:
@@ -310,7 +310,7 @@ def _user(row: Row[Any]) -> User:
 
 def _key(row: Row[Any]) -> ApiKey:
     return ApiKey(
-        number=row.id,
+        id=row.id,
         name=row.name,
         prefix=row.prefix,
         digest=row.digest,

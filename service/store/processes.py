@@ -63,4 +63,4 @@ def _ago(connection: Connection, span: timedelta) -> int:
 
 def _report(body: str) -> HealthReport:
     told = json.loads(body)
-    return HealthReport(**told | {"turns": tuple(told["turns"])})
+    return HealthReport(**told | {"leases": tuple(told["leases"])})

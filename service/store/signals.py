@@ -36,7 +36,7 @@ class PgNotify:
 
     database: Database
     name: str = field(default_factory=lambda: secrets.token_hex(6))
-    complaint: str | None = None
+    error: str | None = None
 
     def send(self, signals: Iterable[ChangeEvent]) -> None:
         """Tell all other processes, in one transaction; :class:`Unavailable` if the database is away."""
@@ -49,12 +49,12 @@ class PgNotify:
         while not stopping.is_set():
             try:
                 with closing(self._connect()) as connection:
-                    self.complaint = None
+                    self.error = None
                     deaf()
                     self._hear(connection, heard, stopping)
             except (psycopg.Error, Unavailable) as error:
-                self.complaint = f"cannot listen to other processes: {error}"
-                log.warning(self.complaint)
+                self.error = f"cannot listen to other processes: {error}"
+                log.warning(self.error)
                 stopping.wait(_RETRY)
 
     def _connect(self) -> psycopg.Connection[Any]:

@@ -48,8 +48,8 @@ def _view(known: Acknowledgement, entries: dict[int, CatalogueEntry]) -> Acknowl
         code=known.code,
         text=(entries.get(known.code) or unknown_code(known.code)).text,
         at=known.at,
-        who=known.actor,
+        actor=known.actor,
         note=known.note,
-        notice=known.notice,
+        notification=known.notice,
         ended_at=known.ended_at,
     )

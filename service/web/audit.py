@@ -36,7 +36,7 @@ def _view(deed: AuditRecord) -> AuditEntry:
     return AuditEntry(
         id=deed.id,
         at=deed.at,
-        who=deed.actor,
+        actor=deed.actor,
         action=deed.action,
         subject=deed.subject,
         reason=deed.reason,

@@ -33,7 +33,7 @@ from wire.rest.figures import (
 )
 
 _FIGURES = tuple(AlarmMetricsView.model_fields)
-_KEYS = tuple(name for name in AlarmMetricsRow.model_fields if name != "figures")
+_KEYS = tuple(name for name in AlarmMetricsRow.model_fields if name != "metrics")
 _TOP = tuple(TopCodeView.model_fields)
 _FLOODS = tuple(FloodView.model_fields)
 _CHATTER = tuple(ChatterView.model_fields)
@@ -129,7 +129,7 @@ def _csv(columns: tuple[str, ...], rows: Iterable[Iterable[object]], *name: str 
 
 def _flat(line: AlarmMetricsRow) -> list[object]:
     told = line.model_dump(mode="json")
-    figures = told.pop("figures")
+    figures = told.pop("metrics")
     return [*told.values(), *figures.values()]
 
 

@@ -15,13 +15,13 @@ from wire.identity import ID_PATTERN
 from wire.micros import from_us
 from wire.moment import UtcDatetime
 from wire.rest.figures import (
+    AlarmMetricsCounts,
     AlarmMetricsReport,
     AlarmMetricsRow,
     AlarmMetricsView,
     BandLimits,
     BucketView,
     ChatterView,
-    FigureCounts,
     FloodView,
     RateView,
     ShiftView,
@@ -94,18 +94,18 @@ def _view(
         by=query.by,
         shift=query.shift,
         machines=found.machines,
-        left_out=found.left_out,
+        excluded=found.left_out,
         truncated=found.truncated,
         limits=BandLimits(acceptable_up_to=ACCEPTABLE_UP_TO, excessive_from=EXCESSIVE_FROM),
         shifts=shifts,
         total=figures_of(found.total),
-        lines=[line_view(key, tally, entries) for key, tally in found.lines[:_MOST_LINES]],
+        rows=[line_view(key, tally, entries) for key, tally in found.lines[:_MOST_LINES]],
         top=[top_view(one, entries) for one in found.codes[:TOP]],
         floods=[flood_view(one, entries) for one in found.floods[:_MOST]],
         chatter=[chatter_view(one, entries) for one in found.chatter[:_MOST]],
         standing=[standing_view(one, entries) for one in found.standing[:_MOST]],
-        counts=FigureCounts(
-            lines=len(found.lines),
+        counts=AlarmMetricsCounts(
+            rows=len(found.lines),
             floods=len(found.floods),
             chatter=len(found.chatter),
             standing=len(found.standing),
@@ -115,7 +115,7 @@ def _view(
             time_zone=found.time_zone,
             buckets=[
                 BucketView(
-                    start=one.start, end=one.end, alarms=one.alarms, alarms_a_day=_rounded(one.alarms_a_day, 1)
+                    start=one.start, end=one.end, alarms=one.alarms, alarms_per_day=_rounded(one.alarms_a_day, 1)
                 )
                 for one in found.rate
             ],
@@ -129,7 +129,7 @@ def figures_of(tally: AlarmCounts) -> AlarmMetricsView:
         alarms=tally.alarms,
         machines=tally.machines,
         machine_days=round(tally.monitored_us / _DAY_US, 3),
-        alarms_a_day=_rounded(tally.alarms_per_day, 1),
+        alarms_per_day=_rounded(tally.alarms_per_day, 1),
         band=tally.band,
         peak_10min=tally.peak,
         floods=tally.floods,
@@ -152,7 +152,7 @@ def line_view(key: GroupKey, tally: AlarmCounts, entries: Entries) -> AlarmMetri
         severity=entry.severity if entry else None,
         day=key.day,
         hour=key.hour,
-        figures=figures_of(tally),
+        metrics=figures_of(tally),
     )
 
 

@@ -47,7 +47,7 @@ def _encoded(seen: FleetSnapshot) -> bytes:
         model_version=seen.model_version,
         cards=[],
         gone=[str(machine) for machine in seen.gone],
-        knocking=[machines.knock_view(knock) for knock in seen.knocking],
+        unregistered=[machines.knock_view(knock) for knock in seen.knocking],
         sites=seen.sites,
     ).model_dump_json(exclude={"cards"})
     cards = b",".join(kept.encoded for kept in seen.cards)

@@ -23,7 +23,7 @@ def router(parts: AppServices) -> APIRouter:
         """200 if events can be taken and forecasts given, otherwise 503; those who are known learn why."""
         health = parts.health()
         response.status_code = 200 if health.ready else 503
-        return Readiness(ready=health.ready, troubles=health.errors if current_user() else {})
+        return Readiness(ready=health.ready, errors=health.errors if current_user() else {})
 
     @routes.get("/v1/status")
     def get_status() -> Status:

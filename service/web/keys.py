@@ -45,7 +45,7 @@ def router(parts: AppServices) -> APIRouter:
 
 def _view(key: ApiKey) -> ApiKeyView:
     return ApiKeyView(
-        id=key.number,
+        id=key.id,
         name=key.name,
         prefix=key.prefix,
         role=key.role,

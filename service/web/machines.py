@@ -31,7 +31,7 @@ def router(parts: AppServices) -> APIRouter:
         agents = parts.machines.agents()
         return Fleet(
             machines=[view(one, agents.get(one.id)) for one in parts.machines.all(retired=retired)],
-            knocking=[knock_view(knock) for knock in parts.machines.unregistered()],
+            unregistered=[knock_view(knock) for knock in parts.machines.unregistered()],
         )
 
     @routes.get("/{site}/{machine}", responses=responses(404, 422))
@@ -80,7 +80,7 @@ def view(machine: Machine, agent: Agent | None) -> MachineView:
         if agent is None
         else AgentView(
             online=agent.online,
-            heard_at=agent.last_seen_at,
+            last_seen_at=agent.last_seen_at,
             version=agent.version,
             spooled=agent.spooled,
             skew_ms=agent.skew_ms,
@@ -88,7 +88,7 @@ def view(machine: Machine, agent: Agent | None) -> MachineView:
             skipped=agent.skipped,
             last_skipped=agent.last_skipped,
             warning=agent.warning,
-            rival=agent.rival,
+            duplicate=agent.rival,
         ),
     )
 

@@ -31,7 +31,7 @@ def router(parts: AppServices) -> APIRouter:
     ) -> MaintenancePage:
         """Maintenance windows past, present and planned, newest first."""
         query = SuppressionQuery(limit + 1, cursor, site, machine, parts.clock.now() if active else None)
-        shown, following = paginate(parts.hush.windows.page(query), limit, lambda one: one.number)
+        shown, following = paginate(parts.hush.windows.page(query), limit, lambda one: one.id)
         now = parts.clock.now()
         return MaintenancePage(windows=[_view(one, now) for one in shown], next=following)
 
@@ -60,13 +60,13 @@ def router(parts: AppServices) -> APIRouter:
 
 def _view(window: MaintenanceWindow, now: datetime) -> MaintenanceView:
     return MaintenanceView(
-        id=window.number,
+        id=window.id,
         site=window.site,
         machine=window.machine,
         start=window.start,
         until=window.until,
         cancelled_at=window.cancelled_at,
         active=window.start <= now < window.end,
-        who=window.who,
+        actor=window.actor,
         reason=window.reason,
     )

@@ -69,7 +69,7 @@ def _view(version: Version, champion: Version | None) -> ModelView:
         standing = VersionStatus.CHAMPION
     return ModelView(
         version=version.name,
-        standing=standing,
+        status=standing,
         parent=f"v{version.parent}" if version.parent is not None else None,
         created_at=version.created_at,
         promoted_at=version.promoted_at,

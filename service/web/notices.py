@@ -33,7 +33,7 @@ def router(parts: AppServices) -> APIRouter:
         """Notices with their acknowledgement and deliveries, newest first, a page at a time."""
         found = parts.notices.page(NotificationQuery(limit + 1, cursor, site, machine, is_open))
         shown, following = paginate(found, limit, lambda one: one.notice.id)
-        return NotificationPage(notices=[_view(one) for one in shown], next=following)
+        return NotificationPage(notifications=[_view(one) for one in shown], next=following)
 
     return routes
 
@@ -45,7 +45,7 @@ def _view(told: NotificationRow) -> NotificationView:
         open=notice.is_open,
         closed_at=notice.closed_at,
         ended=notice.ended,
-        acknowledged=AcknowledgementSummary(at=known.at, who=known.actor, note=known.note) if known else None,
+        acknowledged=AcknowledgementSummary(at=known.at, actor=known.actor, note=known.note) if known else None,
         deliveries=[_delivery(one) for one in told.deliveries],
     )
 

@@ -82,9 +82,9 @@ def _board(board: ScoreboardResult, by: Grouping, entries: dict[int, CatalogueEn
         since=board.since,
         until=board.until,
         by=by,
-        waiting=board.waiting,
+        pending=board.waiting,
         total=None if board.total is None else _figures(board.total),
-        lines=[_line(key, line, entries) for key, line in board.lines],
+        rows=[_line(key, line, entries) for key, line in board.lines],
     )
 
 
@@ -98,7 +98,7 @@ def _line(key: ScoreKey, line: ScoreSummary, entries: dict[int, CatalogueEntry])
         text=entry.text if entry else None,
         model_version=None if key.version is None else f"v{key.version}",
         day=key.day,
-        figures=_figures(line),
+        metrics=_figures(line),
     )
 
 
@@ -121,8 +121,8 @@ def _forecast(
         horizon_end=from_us(outcome.horizon_end_us),
         model_version=f"v{one.spec.version}",
         status=ForecastStatus(one.status),
-        unheard=outcome.unobserved,
-        revised=outcome.revision_count,
+        unobserved=outcome.unobserved,
+        revision_count=outcome.revision_count,
         scored_at=from_us(one.scored_us),
         alarms=alarms,
     )
@@ -139,8 +139,8 @@ def _alarm(one: ScoredForecast, column: int, entries: dict[int, CatalogueEntry])
         severity=entry.severity,
         probability=round(float(one.probabilities[column]), _DIGITS),
         threshold=round(float(one.spec.thresholds[column]), _DIGITS),
-        announced=announced,
-        came=came,
+        predicted=announced,
+        occurred=came,
         verdict=None if one.outcome.unobserved else _VERDICTS[announced, came],
         persistence=bool(one.outcome.persisted[column]),
         base_rate=None if rate != rate else round(rate, _DIGITS),  # noqa: PLR0124 - NaN is not itself

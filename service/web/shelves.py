@@ -85,8 +85,8 @@ def _view(shelf: ShelvedAlarm, now: datetime, entries: dict[int, CatalogueEntry]
         text=(entries.get(shelf.code) or unknown_code(shelf.code)).text,
         start=shelf.start,
         until=shelf.until,
-        lifted_at=shelf.unshelved_at,
+        unshelved_at=shelf.unshelved_at,
         active=shelf.is_active(now),
-        who=shelf.actor,
+        actor=shelf.actor,
         reason=shelf.reason,
     )

@@ -19,7 +19,7 @@ def router(parts: AppServices) -> APIRouter:
                     site=one.machine.site,
                     machine=one.machine.machine,
                     since=one.since,
-                    missed_hours=round(one.overdue_hours, 2),
+                    overdue_hours=round(one.overdue_hours, 2),
                     usual_hours=round(one.usual_hours, 2),
                 )
                 for one in parts.silence.found

@@ -67,7 +67,7 @@ def _view(found: Timeline, entries: Entries) -> TimelineView:
         ],
         standing=[standing_view(MachineStanding(machine.id, run), entries) for run in found.standing],
         gaps=[gap_view(gap, dropped) for gap, dropped in found.gaps],
-        heard_at=agent.last_seen_at if agent else None,
+        last_seen_at=agent.last_seen_at if agent else None,
         online=agent.online if agent else None,
         silent_since=None,
     )

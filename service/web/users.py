@@ -71,5 +71,5 @@ def _view(user: User) -> UserView:
         sites=None if user.sites is None else sorted(user.sites),
         must_change=user.must_change,
         created_at=user.created_at,
-        signed_in_at=user.signed_in_at,
+        last_login_at=user.signed_in_at,
     )

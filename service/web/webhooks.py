@@ -82,6 +82,6 @@ def _view(webhook: Webhook) -> WebhookView:
         site=webhook.site,
         machine=webhook.machine,
         enabled=webhook.enabled,
-        trouble=webhook.error,
+        error=webhook.error,
         created_at=webhook.created_at,
     )

@@ -19,7 +19,7 @@ class ChangeListener(BackgroundThread):
     @property
     def error(self) -> str | None:
         """What is wrong with it, if anything is."""
-        return self._signals.complaint or super().error
+        return self._signals.error or super().error
 
     def _run(self) -> None:
         while not self._stopping.is_set():

@@ -120,7 +120,7 @@ def test_what_cannot_even_be_written_is_refused_in_the_services_words(client: Cl
 def test_an_unready_service_answers_and_is_no_error(client: Client) -> None:
     readiness = client.health.ready()
     assert not readiness.ready
-    assert "broker" in readiness.troubles
+    assert "broker" in readiness.errors
 
 
 def test_history_is_streamed_from_a_path_a_file_or_memory_and_told_as_it_goes(

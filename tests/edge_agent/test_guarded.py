@@ -99,7 +99,7 @@ def test_a_certificate_that_ends_soon_is_doubtful(tmp_path: Path) -> None:
 def test_with_the_machines_own_password_the_doctor_is_let_in_as_its_agent(
     tmp_path: Path, guarded: GuardedMosquitto
 ) -> None:
-    guarded.security.admit(FILLER, generation=1, password="secret")  # noqa: S106
+    guarded.security.grant(FILLER, generation=1, password="secret")  # noqa: S106
     assert findings(tmp_path, guarded, broker_password="secret")["credentials"].ok is True  # noqa: S106
     wrong = findings(tmp_path, guarded, broker_password="wrong")["credentials"]  # noqa: S106
     assert wrong.ok is False
@@ -107,7 +107,7 @@ def test_with_the_machines_own_password_the_doctor_is_let_in_as_its_agent(
 
 
 def test_the_doctor_does_not_throw_a_running_agent_out(tmp_path: Path, guarded: GuardedMosquitto) -> None:
-    guarded.security.admit(FILLER, generation=1, password="secret")  # noqa: S106
+    guarded.security.grant(FILLER, generation=1, password="secret")  # noqa: S106
     spool = Spool(tmp_path / "spool")
     credentials = fingerprint(agent_name(FILLER), "secret")
     said = AgentStatus(os.getpid(), "padova/filler-1", "b", connected=True, since="now", credentials=credentials)

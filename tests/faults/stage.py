@@ -236,7 +236,7 @@ def register(plant: Plant, machine: str) -> dict[str, object]:
     """Register a machine with the running service; return what lets its agent in, if the broker is guarded."""
     if _access(plant.broker):
         wait_until(
-            lambda: plant.api.health.status().broker.guarded, "the service knows that the broker is guarded"
+            lambda: plant.api.health.status().broker.secured, "the service knows that the broker is guarded"
         )
     issued = plant.api.enrolment.enrol(machine, name=MachineId.parse(machine).machine).credentials
     return {} if issued is None else {"broker_username": issued.username, "broker_password": issued.password}

@@ -177,7 +177,7 @@ def guarded_plant(tmp_path_factory: pytest.TempPathFactory, guarded_broker: Guar
     """A plant whose broker asks machines who they are, with machines at two sites and nothing learned."""
     plant = Plant(tmp_path_factory.mktemp("guarded-plant"), guarded_broker, environment=guarded_broker.environment)
     plant.start_service()
-    wait_until(lambda: plant.api.health.status().broker.guarded, "the service knows that the broker is guarded")
+    wait_until(lambda: plant.api.health.status().broker.secured, "the service knows that the broker is guarded")
     for machine in MACHINES:
         plant.api.enrolment.enrol(machine, time_zone="Europe/Rome")
     yield plant

@@ -30,7 +30,7 @@ def guarded(tmp_path: Path) -> Iterator[GuardedMosquitto]:
 def plant(tmp_path: Path, guarded: GuardedMosquitto) -> Iterator[Plant]:
     plant = Plant(tmp_path, guarded, environment=guarded.environment)
     plant.start_service()
-    wait_until(lambda: plant.api.health.status().broker.guarded, "the service knows that the broker is guarded")
+    wait_until(lambda: plant.api.health.status().broker.secured, "the service knows that the broker is guarded")
     yield plant
     plant.service.kill()
 

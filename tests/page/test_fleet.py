@@ -38,7 +38,7 @@ def test_only_who_may_enrol_is_shown_the_way_to_it(page_at: Callable[..., Page],
     agent.start()
     try:
         wait_until(
-            lambda: [one.machine for one in stage.plant.api.machines.list().knocking] == ["stranger"],
+            lambda: [one.machine for one in stage.plant.api.machines.list().unregistered] == ["stranger"],
             "the machine that is not enrolled is known",
         )
     finally:

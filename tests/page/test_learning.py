@@ -30,7 +30,7 @@ def row(page: Page, region: str, text: str) -> Locator:
 
 
 def champion(client: Client) -> str:
-    return next(one.version for one in client.models.list().models if one.standing.value == "champion")
+    return next(one.version for one in client.models.list().models if one.status.value == "champion")
 
 
 def test_what_the_api_refuses_stands_at_the_field_it_names_and_nothing_typed_is_lost(

@@ -71,7 +71,7 @@ def test_the_why_of_an_alarm_is_what_the_api_says_and_sums_to_the_difference(
     shares = [signed(text) for text in why.locator(".ac-share").all_inner_texts()]
     assert sum(shares[:-1]) == pytest.approx(shares[-1], abs=0.005 * len(shares))
     # Asked a moment later than the page did, in which the plant's clock went on.
-    assert shares[-1] == pytest.approx(reason["log_odds"] - reason["usual_log_odds"], abs=0.2)
+    assert shares[-1] == pytest.approx(reason["log_odds"] - reason["baseline_log_odds"], abs=0.2)
 
 
 def test_an_alarm_is_chosen_by_keyboard_alone(page_at: Callable[..., Page]) -> None:
@@ -123,7 +123,7 @@ def test_an_alarm_is_shelved_with_a_reason_and_taken_off_again_while_its_forecas
     assert line.locator(".ac-share").inner_text() == before
     (shelf,) = stage.plant.get(f"/v1/machines/{LEARNED[1]}/shelves").json()["shelves"]
     assert shelf["reason"] == "The sensor is being replaced"
-    assert shelf["who"] == "page-admin"
+    assert shelf["actor"] == "page-admin"
     page.get_by_role("button", name="Unshelve").click()
     expect(line).not_to_contain_text("shelved")
     assert stage.plant.get(f"/v1/machines/{LEARNED[1]}/shelves").json()["shelves"] == []

@@ -57,10 +57,10 @@ def test_a_timeline_is_told_in_words_too() -> None:
 
 def test_days_without_a_figure_are_left_out_of_its_line() -> None:
     board = ScoreboardView.model_validate(ScoreboardView.model_config["json_schema_extra"]["examples"][0])  # type: ignore[index]
-    line = board.lines[0].model_copy(update={"day": board.until.date()})
-    model = line.figures.model.model_copy(update={"f1": None})
-    figures = line.figures.model_copy(update={"model": model})
-    silent = line.model_copy(update={"figures": figures, "day": board.since.date()})
-    drawn = score_options(board.model_copy(update={"lines": [line, silent], "by": Grouping.DAY}), "f1")
+    line = board.rows[0].model_copy(update={"day": board.until.date()})
+    model = line.metrics.model.model_copy(update={"f1": None})
+    figures = line.metrics.model_copy(update={"model": model})
+    silent = line.model_copy(update={"metrics": figures, "day": board.since.date()})
+    drawn = score_options(board.model_copy(update={"rows": [line, silent], "by": Grouping.DAY}), "f1")
     assert len(drawn["xAxis"]["data"]) == 2
     assert [len(series["data"]) for series in drawn["series"]] == [1, 2, 2]

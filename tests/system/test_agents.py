@@ -254,8 +254,8 @@ def test_of_two_computers_with_copies_of_one_spool_one_gives_way_and_both_are_na
     assert [name in warning for name in names] == [True, True]
     view = plant.api.machines.get(MACHINE).agent
     assert view
-    assert view.rival
-    assert view.rival.text == warning
+    assert view.duplicate
+    assert view.duplicate.text == warning
     kept = status(plant, "--spool-path", str(tmp_path / "first.spool"))
     assert kept["spooled"] == 5, "nothing of the other is forgotten by an ack that was not for it"
     agents["second"].stop()

@@ -102,7 +102,7 @@ def test_with_the_broker_away_both_sides_wait_and_recover_by_themselves(plant: P
     wait_until(lambda: plant.spooled(MACHINE) == 50, "all is spooled")
     readiness = plant.api.health.ready()
     assert not readiness.ready
-    assert str(plant.broker.port) in readiness.troubles["broker"]
+    assert str(plant.broker.port) in readiness.errors["broker"]
     plant.broker.start()
     everything_is_stored_once(plant, 50)
     wait_until(plant.is_ready, "the service is ready")
@@ -115,7 +115,7 @@ def test_a_machine_that_is_not_registered_knocks_and_loses_nothing(plant: Plant,
     write_alarms(log, 0, 20)
 
     def knocks() -> bool:
-        return [knock.machine for knock in plant.api.machines.list().knocking] == ["filler-1"]
+        return [knock.machine for knock in plant.api.machines.list().unregistered] == ["filler-1"]
 
     wait_until(knocks, "the machine is seen knocking")
     wait_until(lambda: plant.spooled(MACHINE) == 20, "all is spooled")
@@ -123,7 +123,7 @@ def test_a_machine_that_is_not_registered_knocks_and_loses_nothing(plant: Plant,
     assert added.returncode == 0
     assert added.stdout.startswith(f"{MACHINE} is enrolled; job 1 is collecting.\n")
     everything_is_stored_once(plant, 20)
-    assert plant.api.machines.list().knocking == []
+    assert plant.api.machines.list().unregistered == []
 
 
 def test_events_lost_on_the_way_are_sent_again_though_newer_ones_are_acked(plant: Plant, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_events_lost_on_the_way_are_sent_again_though_newer_ones_are_acked(plant
     plant.start_service()
     plant.agent(MACHINE, log).start()
     write_alarms(log, 0, 20)
-    wait_until(lambda: plant.api.machines.list().knocking, "the machine knocks; its first events are gone")
+    wait_until(lambda: plant.api.machines.list().unregistered, "the machine knocks; its first events are gone")
     plant.admin("enrol", MACHINE)
     written = 20
 

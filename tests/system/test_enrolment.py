@@ -54,7 +54,7 @@ def test_machines_enrolled_at_once_are_learned_one_on_top_of_the_other(school: P
     outcomes = [ended(school, number) for number in numbers]
     assert [one.state for one in outcomes[:1]] == ["promoted"], outcomes
     promoted = [
-        one for one in reversed(school.api.models.list().models) if one.standing is not VersionStatus.REJECTED
+        one for one in reversed(school.api.models.list().models) if one.status is not VersionStatus.REJECTED
     ]
     for older, newer in pairwise(promoted):
         assert newer.parent == older.version

@@ -63,10 +63,10 @@ def test_whoever_speaks_plainly_to_a_tls_port_says_what_to_set(secured: Mosquitt
     finally:
         link.stop()
     with pytest.raises(Unavailable, match="speaks TLS and we do not"):
-        DynamicSecurityClient(address, client_id="test").guard()
+        DynamicSecurityClient(address, client_id="test").probe()
     flags = {"data_dir": tmp_path / "data", "port": 0, "broker_port": secured.port}
     found = {finding.check: finding for finding in doctor.examine(configuration(**flags))}
-    assert (found["TLS"].ok, "ALARMCAST_BROKER_TLS_CA" in found["TLS"].words) == (False, True)
+    assert (found["TLS"].ok, "ALARMCAST_BROKER_TLS_CA" in found["TLS"].message) == (False, True)
     assert "credentials" not in found
     agent = {"site": "padova", "machine": "filler-1", "source_kind": "simulated"}
     there = {"broker_host": "127.0.0.1", "broker_port": str(secured.port), "spool_path": str(tmp_path / "spool")}

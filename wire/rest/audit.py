@@ -25,7 +25,7 @@ class AuditEntry(BaseModel):
     at: UtcDatetime = Field(
         description="Wall time of the request; of what the service did by itself, its plant time."
     )
-    who: str
+    actor: str
     action: str
     subject: str
     reason: str | None

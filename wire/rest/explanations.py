@@ -29,7 +29,7 @@ class ContributionView(BaseModel):
         description="Share of the evidence that is this code, repeats collapsed, as the model reads it; "
         "only where the kind is alarm."
     )
-    usual_share: Share | None = Field(description="The same, in the mean over the past moments.")
+    baseline_share: Share | None = Field(description="The same, in the mean over the past moments.")
     sentence: str = Field(description="What was seen, as a person would say it.")
 
 
@@ -40,10 +40,12 @@ class ExplainedAlarm(BaseModel):
     text: str
     severity: str
     probability: Share = Field(description="As the forecast has it.")
-    usual_probability: Share = Field(description="What the model usually says of this machine: of usual_log_odds.")
+    baseline_probability: Share = Field(
+        description="What the model usually says of this machine: of usual_log_odds."
+    )
     log_odds: float = Field(description="ln(p / (1 - p)) of the probability.")
-    usual_log_odds: float = Field(description="Mean of the log-odds that the model gives the past moments.")
-    parts: list[ContributionView] = Field(
+    baseline_log_odds: float = Field(description="Mean of the log-odds that the model gives the past moments.")
+    contributions: list[ContributionView] = Field(
         description="Largest first, others last; contributions sum to log_odds - usual_log_odds."
     )
 
@@ -124,7 +126,7 @@ class ExplanationView(BaseModel):
     )
     model_version: str
     hindsight: bool = Field(description="True if the model was not yet serving at as_of.")
-    usual_moments: int = Field(
+    baseline_samples: int = Field(
         description="Over how many past moments the usual was taken, every 11 hours of the last 28 days; with 0 "
         "it is what the model says of a machine that was never heard."
     )

@@ -20,7 +20,7 @@ class AlarmMetricsView(BaseModel):
         description="How long machines were watched, in days of one machine: from the first to the last that was "
         "heard of each. Rates and shares of time are over this."
     )
-    alarms_a_day: float | None = Field(
+    alarms_per_day: float | None = Field(
         description="Alarms a machine raises in 24 watched hours; null where less than half an hour was watched."
     )
     band: RateBand | None = Field(
@@ -53,7 +53,7 @@ class AlarmMetricsRow(BaseModel):
     severity: str | None = Field(description="How bad the code is.")
     day: date | None = Field(description="In the plant's calendar.")
     hour: int | None = Field(description="Of the day, by the plant's clock.")
-    figures: AlarmMetricsView
+    metrics: AlarmMetricsView
 
 
 class TopCodeView(BaseModel):
@@ -114,7 +114,7 @@ class BucketView(BaseModel):
     start: UtcDatetime
     end: UtcDatetime
     alarms: int
-    alarms_a_day: float | None = Field(
+    alarms_per_day: float | None = Field(
         description="A machine's, to be compared with the bands; null where too little was watched."
     )
 
@@ -141,10 +141,10 @@ class ShiftView(BaseModel):
     start: str = Field(description="HH:MM", examples=["06:00"])
 
 
-class FigureCounts(BaseModel):
+class AlarmMetricsCounts(BaseModel):
     """How many there are of what is listed."""
 
-    lines: int
+    rows: int
     floods: int
     chatter: int
     standing: int
@@ -262,19 +262,19 @@ class AlarmMetricsReport(BaseModel):
     by: AlarmMetricsGrouping
     shift: str | None = Field(description="The shift that was asked for; null for all.")
     machines: int = Field(description="Machines looked at.")
-    left_out: int = Field(description="Alarms of shelved codes, in no figure here.")
+    excluded: int = Field(description="Alarms of shelved codes, in no figure here.")
     truncated: int = Field(
         default=0, description="Machines with so many alarms that only the newest of them are in the figures."
     )
     limits: BandLimits
     shifts: list[ShiftView] = Field(description="The shifts there are, the earliest first.")
     total: AlarmMetricsView
-    lines: list[AlarmMetricsRow] = Field(
+    rows: list[AlarmMetricsRow] = Field(
         description="At most 1000: in time where they are of time, else most alarms first."
     )
     top: list[TopCodeView] = Field(description="The ten commonest codes.")
     floods: list[FloodView] = Field(description="The newest 100.")
     chatter: list[ChatterView] = Field(description="The 100 with most alarms.")
     standing: list[StandingAlarmView] = Field(description="The 100 longest.")
-    counts: FigureCounts
+    counts: AlarmMetricsCounts
     rate: RateView

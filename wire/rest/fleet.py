@@ -58,15 +58,15 @@ class FleetCard(BaseModel):
     time_zone: str
     state: MachineState = Field(description="How far it is on the way to a model that knows it.")
     presence: ConnectionStatus
-    heard_at: UtcDatetime | None = Field(description="When its agent was last heard.")
+    last_seen_at: UtcDatetime | None = Field(description="When its agent was last heard.")
     spooled: int | None = Field(description="Events that wait at the machine for an ack.")
     last_alarm: LastAlarm | None
-    strip: list[int] = Field(
+    hourly_counts: list[int] = Field(
         description=f"Alarms in each of {STRIP_HOURS} plant hours, oldest first; the last is the hour under way.",
         min_length=STRIP_HOURS,
         max_length=STRIP_HOURS,
     )
-    strip_end: UtcDatetime = Field(description="The end of the hour under way.")
+    hourly_counts_end: UtcDatetime = Field(description="The end of the hour under way.")
     forecast_status: ForecastStatus | None = Field(
         description="How far to trust it; null without a forecast, or until its agent has connected."
     )
@@ -195,5 +195,7 @@ class FleetOverview(BaseModel):
         "machines that have never connected come last."
     )
     gone: list[MachineKey] = Field(description="With `since`: machines that are no longer part of the fleet.")
-    knocking: list[UnregisteredMachineView] = Field(description="Who speaks as a machine that is not registered.")
+    unregistered: list[UnregisteredMachineView] = Field(
+        description="Who speaks as a machine that is not registered."
+    )
     sites: list[Identifier] = Field(description="All sites, whatever was asked for.")

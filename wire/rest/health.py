@@ -44,9 +44,7 @@ class Readiness(BaseModel):
     )
 
     ready: bool
-    troubles: dict[str, str] = Field(
-        description="Each part that is not well, and why; nothing of it to strangers."
-    )
+    errors: dict[str, str] = Field(description="Each part that is not well, and why; nothing of it to strangers.")
 
 
 class IngestView(BaseModel):
@@ -112,8 +110,8 @@ class BrokerView(BaseModel):
     address: str = Field(description="Host and port.")
     tls: bool
     mqtt_version: str
-    complaint: str | None
-    guarded: bool | None = Field(
+    error: str | None
+    secured: bool | None = Field(
         default=None,
         description="Whether its dynamic security says who may come in; null until it has been asked.",
     )
@@ -154,8 +152,8 @@ class ProcessView(BaseModel):
     since: UtcDatetime = Field(description="When it started, in wall time.")
     seen: UtcDatetime = Field(description="When it last said how it is, in wall time.")
     ready: bool
-    troubles: dict[str, str]
-    turns: list[str] = Field(description="What it does at present for all: duties, states.")
+    errors: dict[str, str]
+    leases: list[str] = Field(description="What it does at present for all: duties, states.")
     events_per_second: float = Field(description="Events that it has stored a second, over the last minute.")
 
 

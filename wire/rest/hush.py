@@ -67,9 +67,9 @@ class ShelvedAlarmView(BaseModel):
     text: str
     start: UtcDatetime = Field(validation_alias="from", serialization_alias="from")
     until: UtcDatetime
-    lifted_at: UtcDatetime | None = Field(description="When it was ended before its time, if it was.")
+    unshelved_at: UtcDatetime | None = Field(description="When it was ended before its time, if it was.")
     active: bool = Field(description="Whether it holds now.")
-    who: str
+    actor: str
     reason: str
 
 
@@ -139,7 +139,7 @@ class MaintenanceView(BaseModel):
     until: UtcDatetime
     cancelled_at: UtcDatetime | None = Field(description="When it was ended before its time, if it was.")
     active: bool = Field(description="Whether it holds now.")
-    who: str
+    actor: str
     reason: str
 
 
@@ -190,9 +190,9 @@ class AcknowledgementView(BaseModel):
     code: int
     text: str
     at: UtcDatetime
-    who: str
+    actor: str
     note: str | None
-    notice: int | None = Field(description="The notice that was open then.")
+    notification: int | None = Field(description="The notice that was open then.")
     ended_at: UtcDatetime | None = Field(description="When the alarm was no longer likely; null while this holds.")
 
 

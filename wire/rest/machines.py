@@ -51,7 +51,7 @@ class AgentView(BaseModel):
     """How the machine's agent was when last heard."""
 
     online: bool
-    heard_at: UtcDatetime
+    last_seen_at: UtcDatetime
     version: str | None
     spooled: int | None = Field(description="Events that wait at the machine for an ack.")
     skew_ms: int | None = Field(description="The service's plant clock minus the agent's.")
@@ -61,7 +61,9 @@ class AgentView(BaseModel):
     skipped: int = Field(default=0, description="Rows of its source that it could not read as an alarm.")
     last_skipped: Note | None = Field(default=None, description="The last of these rows: where it is and why.")
     warning: Note | None = Field(default=None, description="The last thing that it asks a person to look at.")
-    rival: Note | None = Field(default=None, description="Another agent that was heard in this machine's name.")
+    duplicate: Note | None = Field(
+        default=None, description="Another agent that was heard in this machine's name."
+    )
 
 
 class MachineView(BaseModel):
@@ -97,7 +99,7 @@ class Fleet(BaseModel):
     )
 
     machines: list[MachineView]
-    knocking: list[UnregisteredMachineView]
+    unregistered: list[UnregisteredMachineView]
 
 
 class AlarmView(BaseModel):

@@ -33,7 +33,7 @@ class ModelView(BaseModel):
     model_config = ConfigDict(protected_namespaces=(), json_schema_extra={"examples": [_EXAMPLE]})
 
     version: str
-    standing: VersionStatus
+    status: VersionStatus
     parent: str | None = Field(description="The version it was learned on top of.")
     created_at: UtcDatetime
     promoted_at: UtcDatetime | None

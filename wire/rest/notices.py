@@ -57,7 +57,7 @@ class WebhookMessage(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"event": "notice.opened", "notice": _NEWS}]})
 
     event: WebhookEventType
-    notice: NotificationPayload | None = Field(description="Null in a test.")
+    notification: NotificationPayload | None = Field(description="Null in a test.")
 
 
 class DeliveryView(BaseModel):
@@ -78,7 +78,7 @@ class AcknowledgementSummary(BaseModel):
     """Who acknowledged a notice first."""
 
     at: UtcDatetime
-    who: str
+    actor: str
     note: str | None
 
 
@@ -127,5 +127,5 @@ class NotificationPage(BaseModel):
         }
     )
 
-    notices: list[NotificationView]
+    notifications: list[NotificationView]
     next: int | None

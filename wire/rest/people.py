@@ -107,7 +107,7 @@ class UserView(BaseModel):
     sites: list[Identifier] | None = Field(description="Their sites, in order; null is every site.")
     must_change: bool = Field(description="Whether their password was told once and not changed yet.")
     created_at: UtcDatetime
-    signed_in_at: UtcDatetime | None = Field(description="When they last signed in.")
+    last_login_at: UtcDatetime | None = Field(description="When they last signed in.")
 
 
 class UserList(BaseModel):

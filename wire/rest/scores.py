@@ -15,8 +15,8 @@ from wire.words import Grouping
 class CalibrationBinView(BaseModel):
     """Forecasts that said about the same."""
 
-    said: Share = Field(description="Mean probability that was said.")
-    came: Share = Field(description="Share in which the alarm came.")
+    predicted: Share = Field(description="Mean probability that was said.")
+    observed: Share = Field(description="Share in which the alarm came.")
     pairs: int
 
 
@@ -25,7 +25,7 @@ class ScoresView(BaseModel):
 
     pairs: int = Field(description="Pairs of forecast and code that were scored.")
     positives: int = Field(description="Pairs in which the alarm came.")
-    announced: int = Field(description="Pairs in which the alarm was expected.")
+    predicted: int = Field(description="Pairs in which the alarm was expected.")
     hits: int = Field(description="Pairs in which it was expected and came.")
     precision: Share | None = Field(description="Of what was announced, how much came.")
     recall: Share | None = Field(description="Of what came, how much had been announced.")
@@ -46,8 +46,8 @@ class ScoreSummaryView(BaseModel):
         description="Forecasts that were scored. Those 15 minutes apart share most of a horizon …"
     )
     days: int = Field(description="… so this, the days of machines that they cover, says how much is independent.")
-    revised: int = Field(description="Scored again because something late fell into their horizon.")
-    unheard: int = Field(description="Left out: the machine lost events of their horizon.")
+    revision_count: int = Field(description="Scored again because something late fell into their horizon.")
+    unobserved: int = Field(description="Left out: the machine lost events of their horizon.")
     warming_up: int = Field(description="Made from less than half of the evidence.")
     stale: int = Field(description="Made while the machine's agent was offline or silent.")
     lift_over_persistence: float | None = Field(
@@ -70,7 +70,7 @@ class ScoreRow(BaseModel):
     text: str | None = Field(description="What the code means.")
     model_version: str | None
     day: date | None = Field(default=None, description="In UTC, on which the forecasts were made.")
-    figures: ScoreSummaryView
+    metrics: ScoreSummaryView
 
 
 _EXAMPLE_SCORES: dict[str, Any] = {
@@ -132,11 +132,11 @@ class ScoreboardView(BaseModel):
     since: UtcDatetime
     until: UtcDatetime
     by: Grouping
-    waiting: int = Field(
+    pending: int = Field(
         description="Horizon closed, but not scored yet: most often because the machine was not heard since."
     )
     total: ScoreSummaryView | None = Field(description="All lines together; null while nothing is scored.")
-    lines: list[ScoreRow]
+    rows: list[ScoreRow]
 
 
 class Verdict(StrEnum):
@@ -156,8 +156,8 @@ class CodeScoreView(BaseModel):
     severity: str
     probability: Share
     threshold: Share
-    announced: bool = Field(description="Whether it was expected: its probability passed its threshold.")
-    came: bool
+    predicted: bool = Field(description="Whether it was expected: its probability passed its threshold.")
+    occurred: bool
     verdict: Verdict | None = Field(description="Null if the horizon was not heard.")
     persistence: bool = Field(description="Whether it was in the evidence window.")
     base_rate: Share | None = Field(description="How often the machine's horizons held it by then.")
@@ -170,8 +170,8 @@ class ScoredForecastView(BaseModel):
     horizon_end: UtcDatetime
     model_version: str
     status: ForecastStatus
-    unheard: bool = Field(description="Events of the horizon were lost, so what did not come may have come.")
-    revised: int = Field(description="How often something late fell into the horizon after it was scored.")
+    unobserved: bool = Field(description="Events of the horizon were lost, so what did not come may have come.")
+    revision_count: int = Field(description="How often something late fell into the horizon after it was scored.")
     scored_at: UtcDatetime
     alarms: list[CodeScoreView]
 

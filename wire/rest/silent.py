@@ -12,7 +12,7 @@ class SilentView(BaseModel):
     site: Identifier
     machine: Identifier
     since: UtcDatetime = Field(description="When its last alarm was.")
-    missed_hours: float = Field(description="Hours since then in which it usually speaks.")
+    overdue_hours: float = Field(description="Hours since then in which it usually speaks.")
     usual_hours: float = Field(description="How many such hours are no silence yet.")
 
 

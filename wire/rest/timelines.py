@@ -89,6 +89,8 @@ class TimelineView(BaseModel):
     chatter: list[BurstView] = Field(description="Bursts of chatter, the newest 1000.")
     standing: list[StandingAlarmView] = Field(description="Standing alarms, the longest first.")
     gaps: list[GapView] = Field(description="Events that the agent had to drop, the newest 1000.")
-    heard_at: UtcDatetime | None = Field(description="The agent's last sign of life; null if it was never heard.")
+    last_seen_at: UtcDatetime | None = Field(
+        description="The agent's last sign of life; null if it was never heard."
+    )
     online: bool | None = Field(description="What the agent last told of itself; null if it was never heard.")
     silent_since: UtcDatetime | None = Field(description="Its last alarm, if it is silent now against its rhythm.")

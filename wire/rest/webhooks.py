@@ -56,7 +56,7 @@ class WebhookView(BaseModel):
     site: Identifier | None
     machine: Identifier | None
     enabled: bool
-    trouble: str | None = Field(description="Why it is switched off.")
+    error: str | None = Field(description="Why it is switched off.")
     created_at: UtcDatetime
 
 

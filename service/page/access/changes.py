@@ -83,4 +83,4 @@ class Changes:
 def _row(entry: AuditEntry) -> Row:
     did = entry.action.replace("_", " ")
     origin = entry.origin or "the service itself"
-    return Row(str(entry.id), [entry.who, did, entry.subject, date_cell(entry.at), entry.reason or "", origin])
+    return Row(str(entry.id), [entry.actor, did, entry.subject, date_cell(entry.at), entry.reason or "", origin])

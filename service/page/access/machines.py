@@ -64,7 +64,7 @@ class Machines:
     async def renew(self) -> None:
         """Show them as they are now."""
         status = await self._told.pulse.newest()
-        guarded = status.broker.guarded if status else None
+        guarded = status.broker.secured if status else None
         self._fleet = (await self._told.kept.get_or_fetch("machines", self._told.client.machines.list)).machines
         is_open = guarded is False
         self._calm.show(_OPEN if is_open else _NOBODY if not self._fleet else _UNKNOWN if guarded is None else "")

@@ -126,5 +126,5 @@ def _row(user: UserView, *, is_self: bool) -> Row:
             ("remove", "Remove", f"Remove {user.name}"),
         )
     )
-    signed_in = date_cell(user.signed_in_at) or "never"
+    signed_in = date_cell(user.last_login_at) or "never"
     return Row(user.name, [name, user.role.value, sites_cell(user.sites), signed_in, password, what])

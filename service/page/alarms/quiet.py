@@ -127,7 +127,7 @@ class SuppressionPanel:
                 link(self._names.get(key, key), f"/machines/{key}", key),
                 alarm(one.code, one.text, None),
                 moment(one.until, self._zones.get(key)),
-                {"text": one.reason, "more": one.who},
+                {"text": one.reason, "more": one.actor},
                 actions_cell(("lift", "Unshelve", f"Unshelve {one.text} of {key}")) if self._may else "",
             ],
         )
@@ -147,7 +147,7 @@ class SuppressionPanel:
             if self._may and (one.active or ahead)
             else ""
         )
-        said: Cell = {"text": one.reason, "more": one.who}
+        said: Cell = {"text": one.reason, "more": one.actor}
         return Row(str(one.id), [where, state, moment(one.start, zone), moment(ended, zone), said, deed])
 
     def _zone(self, where: str) -> str:

@@ -54,17 +54,17 @@ def _reading(limits: BandLimits) -> None:
 
 
 def _sentence(found: AlarmMetricsReport) -> str:
-    rates = [one.alarms_a_day for one in found.rate.buckets if one.alarms_a_day is not None]
+    rates = [one.alarms_per_day for one in found.rate.buckets if one.alarms_per_day is not None]
     if not rates:
         return "The alarm rate; too little was watched to say."
     return (
         f"Alarms a day and machine, {found.rate.bucket.value} by {found.rate.bucket.value}: at most "
-        f"{number(max(rates), 0)}, over the whole span {number(found.total.alarms_a_day, 0)}."
+        f"{number(max(rates), 0)}, over the whole span {number(found.total.alarms_per_day, 0)}."
     )
 
 
 def _options(found: AlarmMetricsReport) -> dict[str, Any]:
-    rates = [one.alarms_a_day for one in found.rate.buckets if one.alarms_a_day is not None]
+    rates = [one.alarms_per_day for one in found.rate.buckets if one.alarms_per_day is not None]
     top = _top(max(rates, default=0.0), found.limits)
     axis = {"axisLine": {"lineStyle": {"color": "var(--line)"}}, "axisLabel": {"color": "var(--soft)"}}
     hourly = found.rate.bucket is BucketLength.HOUR
@@ -129,7 +129,7 @@ def _steps(buckets: list[BucketView]) -> list[dict[str, Any]]:
 
 
 def _point(bucket: BucketView, at: str) -> dict[str, Any]:
-    rate = bucket.alarms_a_day
+    rate = bucket.alarms_per_day
     words = "too little was watched" if rate is None else f"{rate:,.0f} alarms a day and machine"
     return {"value": [at, rate], "tip": f"{words}\n{bucket.alarms:,} alarms", "at": isoformat(bucket.start)}
 

@@ -180,12 +180,12 @@ def _figures(found: AlarmMetricsReport) -> None:
     notes = {"in floods": f"{total.flood_share:.1%} of the time".replace("%", " %") if total.flood_share else ""}
     if total.band is not None:
         notes["a day and machine"] = f"{BANDS[total.band][0]} {total.band.value}"
-    if found.left_out:
-        notes["alarms"] = f"{found.left_out:,} shelved ones are left out"
+    if found.excluded:
+        notes["alarms"] = f"{found.excluded:,} shelved ones are left out"
     stats(
         {
             "alarms": f"{total.alarms:,}",
-            "a day and machine": number(total.alarms_a_day, 1),
+            "a day and machine": number(total.alarms_per_day, 1),
             "ten commonest make": NOTHING if share is None else percent(share),
             "floods": total.floods,
             "in floods": f"{total.alarms_in_floods:,}",

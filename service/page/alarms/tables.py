@@ -74,7 +74,7 @@ def top(found: AlarmMetricsReport) -> list[Row]:
 def lines(found: AlarmMetricsReport, names: Names) -> list[Row]:
     """Return a row for each line."""
     return [
-        Row(str(place), [_subject(line, names), *_figures(line.figures)]) for place, line in enumerate(found.lines)
+        Row(str(place), [_subject(line, names), *_figures(line.metrics)]) for place, line in enumerate(found.rows)
     ]
 
 
@@ -134,7 +134,7 @@ def _subject(line: AlarmMetricsRow, names: Names) -> Cell:
 
 
 def _figures(told: AlarmMetricsView) -> list[Cell]:
-    rate, band = told.alarms_a_day, None
+    rate, band = told.alarms_per_day, None
     if told.band is not None:
         sign, tone, _ = BANDS[told.band]
         band = tag_cell(told.band.value, sign, tone, rate)

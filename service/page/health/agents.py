@@ -43,7 +43,7 @@ class Agents:
             self._empty.show(not fleet.machines)
             self._table.set_visibility(bool(fleet.machines))
             self._table.show([_row(machine) for machine in fleet.machines])
-            self._knocking.show(list(fleet.knocking))
+            self._knocking.show(list(fleet.unregistered))
 
 
 def _row(machine: MachineView) -> Row:
@@ -61,7 +61,7 @@ def _row(machine: MachineView) -> Row:
         waiting,
         agent.skipped,
         figure(None if skew is None else abs(skew), f"{(skew or 0) / 1000:+.1f} s"),
-        moment(agent.heard_at, machine.time_zone),
+        moment(agent.last_seen_at, machine.time_zone),
         agent.version,
     ]
     return Row(name, cells)

@@ -193,8 +193,8 @@ def _facts(status: Status) -> Facts:
 
 
 def _process(one: ProcessView) -> tuple[str, ...]:
-    state = "well" if one.ready else ", ".join(f"{part}: {why}" for part, why in one.troubles.items())
-    return (one.name, ", ".join(one.roles), ", ".join(one.turns) or NOTHING, number(one.events_per_second), state)
+    state = "well" if one.ready else ", ".join(f"{part}: {why}" for part, why in one.errors.items())
+    return (one.name, ", ".join(one.roles), ", ".join(one.leases) or NOTHING, number(one.events_per_second), state)
 
 
 def _foundations(facts: Facts) -> None:

@@ -70,10 +70,12 @@ class Notices:
                 "" if webhooks else nobody if self._admin else "Webhooks are an admin's to see."
             )
             self._webhooks.set_visibility(bool(webhooks))
-            self._webhooks.show([_webhook(one, page.notices) for one in webhooks])
-            self._no_notices.show("" if page.notices else "No alarm has become likely enough to be news yet.")
-            self._notices.set_visibility(bool(page.notices))
-            self._notices.show([_notice(one, zones) for one in page.notices])
+            self._webhooks.show([_webhook(one, page.notifications) for one in webhooks])
+            self._no_notices.show(
+                "" if page.notifications else "No alarm has become likely enough to be news yet."
+            )
+            self._notices.set_visibility(bool(page.notifications))
+            self._notices.show([_notice(one, zones) for one in page.notifications])
 
     async def _webhooks_now(self) -> list[WebhookView]:
         """Return what there is; an address may hold a token, so only admins may see it."""
@@ -150,9 +152,7 @@ def _secret(made: NewWebhook) -> None:
 def _webhook(one: WebhookView, notices: list[NotificationView]) -> Row:
     where = f"{one.site}/{one.machine}" if one.machine else one.site or "all sites"
     severity = dict(_SEVERITIES)[one.severity]
-    state = (
-        tag_cell("on", "●", "ac-good") if one.enabled else tag_cell("off", "✕", "ac-bad-word", title=one.trouble)
-    )
+    state = tag_cell("on", "●", "ac-good") if one.enabled else tag_cell("off", "✕", "ac-bad-word", title=one.error)
     last = next((told for notice in notices for told in notice.deliveries if told.webhook == one.id), None)
     other = ("off", "Switch off", f"Switch off webhook {one.id}")
     if not one.enabled:
@@ -162,7 +162,7 @@ def _webhook(one: WebhookView, notices: list[NotificationView]) -> Row:
         other,
         ("remove", "Remove", f"Remove webhook {one.id}"),
     )
-    trouble: Cell = state | ({"more": one.trouble} if one.trouble else {})
+    trouble: Cell = state | ({"more": one.error} if one.error else {})
     return Row(str(one.id), [one.url, {"text": severity, "more": where}, trouble, _delivery(last), buttons])
 
 
@@ -182,7 +182,7 @@ def _notice(one: NotificationView, zones: dict[str, str]) -> Row:
     else:
         state = tag_cell("closed", "✓", "quiet", 0) | {"more": _ENDS.get(one.ended or "", "")}
     if one.acknowledged is not None:
-        state |= {"more": f"known to {one.acknowledged.who}"}
+        state |= {"more": f"known to {one.acknowledged.actor}"}
     told = [f"{told.state.replace('_', ' ')} to {told.webhook}" for told in one.deliveries]
     return Row(
         str(one.id),

@@ -30,7 +30,7 @@ class Deeds:
 
     def ask_promote(self, model: ModelView, champion: ModelView | None, detail: ModelDetail) -> None:
         """Ask whether a version shall serve; one that the gate rejected needs force, and its reasons are shown."""
-        rejected = model.standing is VersionStatus.REJECTED
+        rejected = model.status is VersionStatus.REJECTED
         self._serving = champion.version if champion else None
         serving = f"{champion.version} stops serving and stays." if champion else "Nothing serves yet."
         self._dialog.ask(

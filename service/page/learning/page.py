@@ -121,7 +121,7 @@ class Page:
 
     async def _look_at_the_rest(self, *, first: bool = False) -> None:
         if await self._seen.look_at_fleet() or first:
-            self._enrolment.offer(self._seen.fleet.knocking)
+            self._enrolment.offer(self._seen.fleet.unregistered)
             self._machines.clear()
             with self._machines:
                 draw_machines(self._seen.fleet.machines, self._deeds if self._may.machines else None)

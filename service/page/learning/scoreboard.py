@@ -78,7 +78,7 @@ def _draw(board: ScoreboardView, by: Grouping) -> None:
         empty_state(
             "Nothing scored yet",
             "A forecast is scored once its horizon has closed and the machine was heard after it: eight hours "
-            f"after it was made. {board.waiting} wait for that.",
+            f"after it was made. {board.pending} wait for that.",
         )
         return
     stats(
@@ -113,7 +113,7 @@ def _draw(board: ScoreboardView, by: Grouping) -> None:
 
 
 def _table(board: ScoreboardView, by: Grouping) -> None:
-    lines = sorted(board.lines, key=lambda line: -(line.figures.model.positives if by is Grouping.CODE else 0))
+    lines = sorted(board.rows, key=lambda line: -(line.metrics.model.positives if by is Grouping.CODE else 0))
     head = (
         LINES[by].capitalize(),
         "Days",
@@ -141,7 +141,7 @@ def _line(line: ScoreRow, by: Grouping) -> tuple[Cell, ...]:
         Grouping.CODE: f"{line.code} {line.text}",
         Grouping.VERSION: line.model_version or NOTHING,
     }[by]
-    it = line.figures
+    it = line.metrics
     return (
         name,
         it.days,
@@ -201,9 +201,9 @@ def _curve(name: str, bins: list[CalibrationBinView], most: int, color: str, sym
         },
         "data": [
             {
-                "value": [one.said, one.came],
+                "value": [one.predicted, one.observed],
                 "symbolSize": round(6 + 20 * (one.pairs / most) ** 0.5, 1),
-                "tip": f"{name} said {percent(one.said)}\ncame {percent(one.came)} of {one.pairs:,} times",
+                "tip": f"{name} said {percent(one.predicted)}\ncame {percent(one.observed)} of {one.pairs:,} times",
             }
             for one in bins
         ],
@@ -211,14 +211,17 @@ def _curve(name: str, bins: list[CalibrationBinView], most: int, color: str, sym
 
 
 def _beside(board: ScoreboardView, total: ScoreSummaryView) -> str:
-    parts = [f"{board.waiting:,} wait to be scored", f"{total.revised:,} were scored again for something late"]
-    if total.unheard:
-        parts.append(f"{total.unheard:,} left out because events of their horizon were lost")
+    parts = [
+        f"{board.pending:,} wait to be scored",
+        f"{total.revision_count:,} were scored again for something late",
+    ]
+    if total.unobserved:
+        parts.append(f"{total.unobserved:,} left out because events of their horizon were lost")
     return ", ".join(parts) + "."
 
 
 def _calibration_words(total: ScoreSummaryView) -> str:
-    parts = ", ".join(f"{percent(one.said)} came {percent(one.came)}" for one in total.model.reliability)
+    parts = ", ".join(f"{percent(one.predicted)} came {percent(one.observed)}" for one in total.model.reliability)
     return f"Calibration of the model, what was said and what came: {parts}."
 
 

@@ -18,7 +18,7 @@ class LearningState:
     """The newest answers, and whether the last question brought something new."""
 
     client: AsyncClient
-    fleet: Fleet = field(default_factory=lambda: Fleet(machines=[], knocking=[]))
+    fleet: Fleet = field(default_factory=lambda: Fleet(machines=[], unregistered=[]))
     jobs: list[JobView] = field(default_factory=list)
     models: list[ModelView] = field(default_factory=list)
 
@@ -41,7 +41,7 @@ class LearningState:
     @property
     def champion(self) -> ModelView | None:
         """The version that serves."""
-        return next((one for one in self.models if one.standing is VersionStatus.CHAMPION), None)
+        return next((one for one in self.models if one.status is VersionStatus.CHAMPION), None)
 
     @property
     def zone(self) -> str:
@@ -61,4 +61,4 @@ def _shown(fleet: Fleet) -> tuple[object, ...]:
     machines = tuple(
         (one.site, one.machine, one.name, one.state, one.reason, one.learned_at) for one in fleet.machines
     )
-    return machines, tuple((one.site, one.machine) for one in fleet.knocking)
+    return machines, tuple((one.site, one.machine) for one in fleet.unregistered)

@@ -47,7 +47,7 @@ def draw_versions(seen: LearningState, deeds: Deeds | None) -> None:
 
 
 def _row(one: ModelView, seen: LearningState, deeds: Deeds | None) -> tuple[Cell, ...]:
-    sign, tone, words = _SIGNS[one.standing]
+    sign, tone, words = _SIGNS[one.status]
 
     def standing() -> None:
         with html.span().classes(f"ac-nowrap {tone}"):
@@ -72,7 +72,7 @@ def _row(one: ModelView, seen: LearningState, deeds: Deeds | None) -> tuple[Cell
 
 
 def _promote(one: ModelView, ask: Callable[[], Awaitable[None]]) -> None:
-    if one.standing is VersionStatus.CHAMPION:
+    if one.status is VersionStatus.CHAMPION:
         return
     if one.pruned:
         html.span("weights let go", title="Only the newest versions keep their weights.").classes("quiet small")

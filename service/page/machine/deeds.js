@@ -10,8 +10,8 @@ const ACKNOWLEDGED = "No further notification of it is sent until its probabilit
 export default {
   template: `
     <div v-if="alarm" class="ac-deeds">
-      <p v-if="shelf" class="ac-warn">‖ Shelved until <time :datetime="shelf.until" :title="utc(shelf.until)">{{ plantTime(shelf.until, zone) }}</time> by {{ shelf.who }}: {{ shelf.reason }}</p>
-      <p v-else-if="known" class="quiet small">✓ {{ known.who }} knows of it since <time :datetime="known.at" :title="utc(known.at)">{{ plantTime(known.at, zone) }}</time><template v-if="known.note">: {{ known.note }}</template></p>
+      <p v-if="shelf" class="ac-warn">‖ Shelved until <time :datetime="shelf.until" :title="utc(shelf.until)">{{ plantTime(shelf.until, zone) }}</time> by {{ shelf.actor }}: {{ shelf.reason }}</p>
+      <p v-else-if="known" class="quiet small">✓ {{ known.actor }} knows of it since <time :datetime="known.at" :title="utc(known.at)">{{ plantTime(known.at, zone) }}</time><template v-if="known.note">: {{ known.note }}</template></p>
       <div class="ac-tools">
         <button v-if="!known" type="button" class="ac-button" @click="open('acknowledge')">Acknowledge</button>
         <button v-if="!shelf" type="button" class="ac-button" @click="open('shelve')">Shelve …</button>

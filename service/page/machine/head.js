@@ -46,7 +46,7 @@ export default {
       return this.machine.state === "retired" && (this.machine.reason ?? "").startsWith("Erased");
     },
     heard() {
-      return this.card?.heard_at ?? this.machine.agent?.heard_at ?? null;
+      return this.card?.last_seen_at ?? this.machine.agent?.last_seen_at ?? null;
     },
     last() {
       return this.card?.last_alarm ?? null;
@@ -80,7 +80,7 @@ export default {
       if (agent?.skipped && this.recent(agent.last_skipped))
         notes.push(`${agent.skipped.toLocaleString("en")} ${agent.skipped === 1 ? "row" : "rows"} of the source could not be read as an alarm, so what they say is not stored.${this.lastNote(agent.last_skipped)} Check the format of the source: a time like 2026-11-16 08:00:00, a comma, and a whole number as alarm.`);
       if (this.recent(agent?.warning)) notes.push(`Its agent reports: ${agent.warning.text} (${this.both(agent.warning.at)})`);
-      if (this.recent(agent?.rival)) notes.push(`${agent.rival.text} (${this.both(agent.rival.at)})`);
+      if (this.recent(agent?.duplicate)) notes.push(`${agent.duplicate.text} (${this.both(agent.duplicate.at)})`);
       return notes;
     },
   },

@@ -92,7 +92,7 @@ class ForecastPanel:
         except (Gone, Rejected, Unavailable):
             return  # the version that serves may have changed in between; the next forecast brings its reasons
         for reason in () if self.left else why.explanations:
-            basis = why.model_dump(mode="json", include={"reading", "usual_moments", "model_version", "as_of"})
+            basis = why.model_dump(mode="json", include={"reading", "baseline_samples", "model_version", "as_of"})
             self._why.load({"reason": reason.model_dump(mode="json"), "zone": self.zone, **basis})
 
     def _show(self) -> None:

@@ -101,7 +101,7 @@ export default {
     },
     cell(one, row) {
       const alarm = one.alarms.find((alarm) => alarm.code === row.code);
-      if (one.unheard) return { sign: "?", word: "unknown", style: "ac-cell is-unheard", title: `${this.heading(one)}: alarms of its horizon were lost` };
+      if (one.unobserved) return { sign: "?", word: "unknown", style: "ac-cell is-unheard", title: `${this.heading(one)}: alarms of its horizon were lost` };
       if (!alarm || !this.fits(alarm)) return { sign: "·", word: alarm ? "" : "neither", style: "ac-cell", title: "" };
       const verdict = VERDICTS[alarm.verdict];
       const said = `${alarm.text}: ${verdict.word}, ${verdict.says} by ${plantTime(one.horizon_end, this.zone)}; said ${percent(alarm.probability)}, expected from ${percent(alarm.threshold)} on; ${this.heading(one)}`;

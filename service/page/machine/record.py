@@ -73,8 +73,8 @@ class ForecastHistoryPanel:
         measure = MEASURES[self.measure]
         self._reading.text = measure.reading
         self._none.clear()
-        self._chart.set_visibility(bool(board.lines))
-        if board.lines:
+        self._chart.set_visibility(bool(board.rows))
+        if board.rows:
             self._chart.show(options(board, self.measure), label=spoken(board, self.measure))
         else:
             with self._none:

@@ -41,7 +41,7 @@ _WHO = {
 
 def options(board: ScoreboardView, measure: str) -> dict[str, Any]:
     """Return the chart's options as plain data."""
-    lines = sorted(board.lines, key=lambda line: line.day or date.min)
+    lines = sorted(board.rows, key=lambda line: line.day or date.min)
     return {
         "grid": {"left": 44, "right": 16, "top": 36, "bottom": 28},
         "legend": {"top": 0, "left": 0, "textStyle": {"color": "var(--soft)"}, "itemWidth": 28},
@@ -79,21 +79,21 @@ def spoken(board: ScoreboardView, measure: str) -> str:
         return "No scores yet"
     figures = {who: number(getattr(getattr(board.total, who), measure)) for who in _WHO}
     words = ", ".join(f"{_WHO[who][0]} {value}" for who, value in figures.items())
-    return f"{MEASURES[measure].title} by day over {len(board.lines)} days; in all {words}"
+    return f"{MEASURES[measure].title} by day over {len(board.rows)} days; in all {words}"
 
 
 def _series(lines: list[ScoreRow], who: str, measure: str) -> dict[str, Any]:
     name, colour, dash, symbol = _WHO[who]
     points = []
     for line in lines:
-        scores: ScoresView = getattr(line.figures, who)
+        scores: ScoresView = getattr(line.metrics, who)
         value = getattr(scores, measure)
         if value is None:
             continue
         tip = (
             f"{_name(line)}, {name}: {MEASURES[measure].title} {number(value)}\n"
             f"{scores.hits} hits, {scores.positives - scores.hits} misses, "
-            f"{scores.announced - scores.hits} false alarms in {line.figures.forecasts} forecasts"
+            f"{scores.predicted - scores.hits} false alarms in {line.metrics.forecasts} forecasts"
         )
         points.append({"value": [_name(line), round(value, 4)], "tip": tip})
     return {

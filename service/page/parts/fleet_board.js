@@ -34,10 +34,10 @@ export default {
         </template>
         <p v-else>An administrator has to enrol the first machine.</p>
       </div>
-      <p class="ac-warn" v-if="knocking.length" role="status">
-        {{ knocking.length === 1 ? "A machine speaks that is" : knocking.length + " machines speak that are" }} not enrolled, and nothing of it is lost:
-        <template v-for="(one, place) in knocking.slice(0, 5)" :key="one.site + '/' + one.machine">{{ place ? ", " : "" }}<a v-if="may_enrol" :href="'/learning?site=' + one.site + '&machine=' + one.machine">{{ one.site }}/{{ one.machine }}</a><template v-else>{{ one.site }}/{{ one.machine }}</template></template>{{ knocking.length > 5 ? " …" : "" }}.
-        <template v-if="!may_enrol">An administrator can enrol {{ knocking.length === 1 ? "it" : "them" }}.</template>
+      <p class="ac-warn" v-if="unregistered.length" role="status">
+        {{ unregistered.length === 1 ? "A machine speaks that is" : unregistered.length + " machines speak that are" }} not enrolled, and nothing of it is lost:
+        <template v-for="(one, place) in unregistered.slice(0, 5)" :key="one.site + '/' + one.machine">{{ place ? ", " : "" }}<a v-if="may_enrol" :href="'/learning?site=' + one.site + '&machine=' + one.machine">{{ one.site }}/{{ one.machine }}</a><template v-else>{{ one.site }}/{{ one.machine }}</template></template>{{ unregistered.length > 5 ? " …" : "" }}.
+        <template v-if="!may_enrol">An administrator can enrol {{ unregistered.length === 1 ? "it" : "them" }}.</template>
       </p>
       <div class="ac-tools" role="search" aria-label="Filter machines" v-if="loaded && total">
         <label>Search <input type="search" v-model.trim="search" placeholder="machine or alarm" /></label>
@@ -55,7 +55,7 @@ export default {
               <h2>{{ machineTitle(card) }}</h2>
               <span class="quiet small">{{ card.key }}</span>
             </div>
-            <span :class="['ac-tag', presence(card).tone]" :title="card.heard_at ? 'last message from its agent ' + plantTime(card.heard_at, card.time_zone) : ''"><span aria-hidden="true">{{ presence(card).sign }}</span>{{ presence(card).word }}</span>
+            <span :class="['ac-tag', presence(card).tone]" :title="card.last_seen_at ? 'last message from its agent ' + plantTime(card.last_seen_at, card.time_zone) : ''"><span aria-hidden="true">{{ presence(card).sign }}</span>{{ presence(card).word }}</span>
           </div>
           <ul class="ac-likely" v-if="card.likely.length">
             <li v-for="one in card.likely" :key="one.code">
@@ -68,8 +68,8 @@ export default {
           </ul>
           <p class="ac-calm" v-else-if="card.presence === 'never'">No forecast: its agent has never connected.</p>
           <p class="ac-calm" v-else>No forecast yet.</p>
-          <div class="ac-strip" role="img" :aria-label="sum(card.strip) + ' alarms in the last 28 hours'" :title="sum(card.strip) + ' alarms in the last 28 hours, hour by hour'">
-            <i v-for="(count, hour) in card.strip" :key="hour" :class="{ 'is-busy': count > 0 }" :style="{ height: height(count, card.strip) }"></i>
+          <div class="ac-strip" role="img" :aria-label="sum(card.hourly_counts) + ' alarms in the last 28 hours'" :title="sum(card.hourly_counts) + ' alarms in the last 28 hours, hour by hour'">
+            <i v-for="(count, hour) in card.hourly_counts" :key="hour" :class="{ 'is-busy': count > 0 }" :style="{ height: height(count, card.hourly_counts) }"></i>
           </div>
           <div class="ac-foot">
             <span v-if="card.last_alarm" :title="plantTime(card.last_alarm.at, card.time_zone)">{{ ago(card.last_alarm.at, now) }}: {{ card.last_alarm.text }}</span>
@@ -84,7 +84,7 @@ export default {
   props: { may_enrol: Boolean },
   data() {
     return {
-      loaded: false, cards: new Map(), version: 0, sites: [], knocking: [], now: new Date().toISOString(), shown: AT_FIRST,
+      loaded: false, cards: new Map(), version: 0, sites: [], unregistered: [], now: new Date().toISOString(), shown: AT_FIRST,
       search: "", site: "", only: "", order: "urgency", shape: "cards", signs: severitySigns,
     };
   },
@@ -137,7 +137,7 @@ export default {
       for (const card of overview.cards) this.cards.set(`${card.site}/${card.machine}`, Object.freeze({ ...card, key: `${card.site}/${card.machine}` }));
       for (const key of overview.gone) this.cards.delete(key);
       this.sites = overview.sites;
-      this.knocking = overview.knocking;
+      this.unregistered = overview.unregistered;
       this.now = overview.plant_time;
       this.version += 1;
       this.loaded = true;

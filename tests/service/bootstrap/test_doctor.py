@@ -29,7 +29,7 @@ def findings(tmp_path: Path, **more: object) -> dict[str, ConfigFinding]:
 def test_nothing_is_made_by_looking(tmp_path: Path) -> None:
     found = findings(tmp_path)
     assert (found["data folder"].ok, found["database"].ok) == (True, True)
-    assert "will be made" in found["database"].words
+    assert "will be made" in found["database"].message
     assert list(tmp_path.iterdir()) == []
 
 
@@ -37,19 +37,19 @@ def test_a_folder_that_cannot_be_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     found = findings(tmp_path, data_dir=tmp_path / "file" / "data")["data folder"]
     assert found.ok is False
-    assert "--data-dir" in found.words
+    assert "--data-dir" in found.message
 
 
 def test_the_schema_of_a_database_is_told_without_changing_it(tmp_path: Path) -> None:
     with open_stores(configuration(data_dir=tmp_path / "data").settings):
         pass
-    assert "the one of this version" in findings(tmp_path)["database"].words
+    assert "the one of this version" in findings(tmp_path)["database"].message
     database = Database(f"sqlite:///{tmp_path / 'data' / 'alarmcast.sqlite3'}")
     for revision, ok, words in (("0003", None, "will be upgraded to"), ("9000", False, "newer version")):
         with database.write() as connection:
             connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{revision}'")  # noqa: S608
         found = findings(tmp_path)["database"]
-        assert (found.ok, words in found.words) == (ok, True), found
+        assert (found.ok, words in found.message) == (ok, True), found
     database.close()
 
 
@@ -61,7 +61,7 @@ def test_a_catalogue_with_too_many_targets_for_a_message_is_told(tmp_path: Path)
     with open_stores(configuration(data_dir=tmp_path / "data").settings) as stores:
         stores.catalogue.merge(codes[100:])
     found = findings(tmp_path)["catalogue"]
-    assert (found.ok, "mark fewer codes" in found.words) == (None, True)
+    assert (found.ok, "mark fewer codes" in found.message) == (None, True)
 
 
 def test_windows_of_other_lengths_than_the_models_are_named_with_what_holds(tmp_path: Path) -> None:
@@ -74,15 +74,15 @@ def test_windows_of_other_lengths_than_the_models_are_named_with_what_holds(tmp_
     for field in ("horizon_minutes", "lookback_minutes"):
         assert findings(tmp_path, **{field: 60})["windows"].ok is None
     found = findings(tmp_path, horizon_minutes=60)["windows"]
-    assert found.words == warning
-    assert "horizon_minutes 60, but v1 was learned with 1720 and 480, and those hold" in found.words
-    assert "Set ALARMCAST_LOOKBACK_MINUTES=1720 and ALARMCAST_HORIZON_MINUTES=480 again" in found.words
+    assert found.message == warning
+    assert "horizon_minutes 60, but v1 was learned with 1720 and 480, and those hold" in found.message
+    assert "Set ALARMCAST_LOOKBACK_MINUTES=1720 and ALARMCAST_HORIZON_MINUTES=480 again" in found.message
 
 
 def test_a_restore_that_was_interrupted_is_named(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / RESTORE_MARKER).write_text('{"aside": null}', encoding="utf-8")
-    assert "the next start finishes it" in findings(tmp_path)["restore"].words
+    assert "the next start finishes it" in findings(tmp_path)["restore"].message
 
 
 def test_a_file_that_is_no_database_is_wrong(tmp_path: Path) -> None:
@@ -90,15 +90,15 @@ def test_a_file_that_is_no_database_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "data" / "alarmcast.sqlite3").write_bytes(b"rubbish" * 1000)
     found = findings(tmp_path)["database"]
     assert found.ok is False
-    assert "damaged" in found.words
+    assert "damaged" in found.message
 
 
 def test_a_database_that_does_not_answer_is_wrong_and_its_password_is_not_told(tmp_path: Path) -> None:
     url = f"postgresql+psycopg://anna:hush@127.0.0.1:{free_port()}/plant?password=hush"
     found = findings(tmp_path, database_url=url)["database"]
     assert found.ok is False
-    assert "anna:***@127.0.0.1" in found.words
-    assert "hush" not in found.words
+    assert "anna:***@127.0.0.1" in found.message
+    assert "hush" not in found.message
 
 
 def test_an_empty_postgresql_is_well(tmp_path: Path, postgresql: str) -> None:
@@ -107,11 +107,11 @@ def test_an_empty_postgresql_is_well(tmp_path: Path, postgresql: str) -> None:
         connection.exec_driver_sql("DROP SCHEMA public CASCADE")
         connection.exec_driver_sql("CREATE SCHEMA public")
     found = findings(tmp_path, database_url=postgresql)["database"]
-    assert (found.ok, "is empty" in found.words) == (True, True), found
+    assert (found.ok, "is empty" in found.message) == (True, True), found
     with database.write() as connection:
         connection.exec_driver_sql("CREATE TABLE orders (id INTEGER)")
     found = findings(tmp_path, database_url=postgresql)["database"]
-    assert (found.ok, "not Alarmcast's" in found.words) == (False, True), found
+    assert (found.ok, "not Alarmcast's" in found.message) == (False, True), found
     with database.write() as connection:
         connection.exec_driver_sql("DROP TABLE orders")
     database.close()
@@ -122,7 +122,7 @@ def test_a_port_that_is_taken_is_wrong_unless_it_is_ours(tmp_path: Path) -> None
         port = taken.getsockname()[1]
         found = findings(tmp_path, port=port)["API"]
         assert found.ok is False
-        assert "--port" in found.words
+        assert "--port" in found.message
         with open_stores(configuration(data_dir=tmp_path / "data").settings) as stores:
             stores.lock.write_address(f"http://127.0.0.1:{port}")
             ours = findings(tmp_path, port=port)
@@ -143,9 +143,9 @@ def test_what_serve_refuses_beyond_this_computer_is_wrong(tmp_path: Path, mosqui
         beyond = there | {"host": "0.0.0.0", "broker_dynamic_security": mode}  # noqa: S104
         found = findings(tmp_path, **beyond)
         assert (found["encryption"].ok, found["guard"].ok) == (False, False)
-        assert "ALARMCAST_ALLOW_PLAIN_HTTP=true" in found["encryption"].words
-        assert why in found["guard"].words
-        assert "ALARMCAST_ALLOW_OPEN_BROKER=true" in found["guard"].words
+        assert "ALARMCAST_ALLOW_PLAIN_HTTP=true" in found["encryption"].message
+        assert why in found["guard"].message
+        assert "ALARMCAST_ALLOW_OPEN_BROKER=true" in found["guard"].message
         told = findings(tmp_path, **beyond, allow_plain_http=True, allow_open_broker=True)
         assert not told.keys() & {"encryption", "guard"}
 
@@ -159,7 +159,7 @@ def test_a_guarded_broker_may_be_stood_before_beyond_this_computer(
     assert "guard" not in found, found["guard"]
     assert found["credentials"].ok is True
     refused = findings(tmp_path, **there)["guard"]
-    assert "nobody can tell whether the broker is guarded" in refused.words
+    assert "nobody can tell whether the broker is guarded" in refused.message
 
 
 def test_clocks_that_cannot_be_are_wrong(tmp_path: Path) -> None:
@@ -176,14 +176,14 @@ def test_a_broker_is_examined_from_its_name_to_its_credentials(tmp_path: Path, m
     found = findings(tmp_path, **there)
     assert found["credentials"].ok is True, found
     assert findings(tmp_path, **there, broker_mqtt_version="3.1.1")["credentials"].ok is True
-    assert "TLS port" in findings(tmp_path, **there, broker_tls=True)["TLS"].words
+    assert "TLS port" in findings(tmp_path, **there, broker_tls=True)["TLS"].message
     mosquitto.kill()
     mosquitto.anonymous = False
     mosquitto.start()
     refused = findings(tmp_path, **there, broker_username="anna", broker_password="hush")["credentials"]  # noqa: S106
     assert refused.ok is False
-    assert "ALARMCAST_BROKER_PASSWORD" in refused.words
-    assert "hush" not in refused.words
+    assert "ALARMCAST_BROKER_PASSWORD" in refused.message
+    assert "hush" not in refused.message
 
 
 def test_an_authority_that_is_no_certificate_is_wrong(tmp_path: Path) -> None:

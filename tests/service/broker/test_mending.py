@@ -40,7 +40,7 @@ def test_a_broker_with_a_damaged_memory_lets_the_service_in_again_which_says_whi
     assert aside
     assert (aside.read_bytes(), aside.parent) == (b"", guarded.memory.parent)
     guarded.start()
-    assert guarded.security.guard() == (BrokerAuthState.ON, None)
+    assert guarded.security.probe() == (BrokerAuthState.ON, None)
     assert "admin" in guarded.ctl("listClients")
     found = desk.reconcile()
     assert found
@@ -73,7 +73,7 @@ def test_a_memory_that_is_gone_is_made_anew(guarded: GuardedMosquitto) -> None:
     guarded.memory.unlink()
     assert repair(guarded.folder, at=AT) is None
     guarded.start()
-    wait_until(lambda: guarded.security.guard()[0] is BrokerAuthState.ON, "the service comes in")
+    wait_until(lambda: guarded.security.probe()[0] is BrokerAuthState.ON, "the service comes in")
 
 
 def test_a_memory_that_is_whole_is_left_alone(guarded: GuardedMosquitto) -> None:

@@ -28,13 +28,13 @@ def test_an_ipv6_address_is_counted_by_its_network_and_an_ipv4_address_by_itself
 def test_guesses_from_many_addresses_of_one_network_wait_as_those_from_one() -> None:
     tries = LoginThrottle(lambda: 0.0)
     for number in range(OF_AN_ADDRESS.free_attempts):
-        assert tries.of(f"user-{number}", f"2001:db8::{number:x}").begin() == 0
-    assert tries.of("maria", "2001:db8::ffff").begin() > 0
-    assert tries.of("maria", "2001:db8:0:1::1").begin() == 0
+        assert tries.attempt(f"user-{number}", f"2001:db8::{number:x}").begin() == 0
+    assert tries.attempt("maria", "2001:db8::ffff").begin() > 0
+    assert tries.attempt("maria", "2001:db8:0:1::1").begin() == 0
 
 
 def test_who_signed_in_from_a_network_is_known_at_its_other_addresses() -> None:
     tries = LoginThrottle(lambda: 0.0)
     tries.remember_address("maria", "2001:db8::1")
-    assert len(tries.of("maria", "2001:db8::2").shared) == 1
-    assert len(tries.of("maria", "2001:db8:0:1::2").shared) == 2
+    assert len(tries.attempt("maria", "2001:db8::2").shared) == 1
+    assert len(tries.attempt("maria", "2001:db8:0:1::2").shared) == 2

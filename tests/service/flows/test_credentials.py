@@ -260,7 +260,7 @@ def test_a_password_that_reached_the_broker_and_nobody_else_lets_nobody_in(
     usual, desk.password = desk.password, lost
     with pytest.raises(Unavailable, match="has not answered"):
         desk.rotate(FILLER, who="test")
-    wait_until(lambda: guarded.security.look().clients[NAME].generation == 2, "the broker has done it")
+    wait_until(lambda: guarded.security.snapshot().clients[NAME].generation == 2, "the broker has done it")
     desk.security, desk.password = guarded.security, usual
     desk.reconcile()
     assert (state_of(desk), desk.locked_out) == (CredentialState.LOCKED_OUT, [FILLER])
@@ -291,7 +291,7 @@ def test_a_broker_restored_from_before_an_enrolment_gets_the_machine_back_locked
     assert state_of(desk) is CredentialState.LOCKED_OUT
     assert desk.locked_out == [FILLER]
     assert not lets_in(guarded, issued)
-    assert guarded.security.look().roles == {NAME: acls_for(FILLER)}
+    assert guarded.security.snapshot().roles == {NAME: acls_for(FILLER)}
     desk.reconcile()
     assert lets_in(guarded, desk.rotate(FILLER, who="test"))
     desk.reconcile()
@@ -318,7 +318,7 @@ def test_a_broker_restored_from_before_a_revocation_lets_nobody_back_in(
         desk.revoke(FILLER, who="test", reason="stolen")
     desk.reconcile()
     assert not lets_in(guarded, issued)
-    assert guarded.security.look().clients == {}
+    assert guarded.security.snapshot().clients == {}
 
 
 def copied(settings: Settings, folder: Path) -> Settings:
@@ -360,7 +360,7 @@ def test_a_database_restored_from_before_an_enrolment_or_a_revocation_lets_nobod
         assert not lets_in(guarded, late)
         assert not lets_in(guarded, old)
         assert restored.locked_out == [FILLER]
-        enabled = {name: one.enabled for name, one in guarded.security.look().clients.items()}
+        enabled = {name: one.enabled for name, one in guarded.security.snapshot().clients.items()}
         assert enabled == {NAME: False, agent_name(capper.id): False}
 
 

@@ -111,13 +111,18 @@ def test_a_card_says_how_a_machine_is_what_it_raised_and_what_is_likely(
         "Filler 1",
         "Europe/Rome",
     )
-    assert (card.state, card.presence, card.heard_at) == (
+    assert (card.state, card.presence, card.last_seen_at) == (
         MachineState.REGISTERED,
         ConnectionStatus.ONLINE,
         NOW - MINUTE,
     )
-    assert (len(card.strip), card.strip[0], card.strip[-2:], sum(card.strip)) == (28, 1, [1, 2], 4)
-    assert card.strip_end == NOW.replace(hour=9, minute=0)
+    assert (len(card.hourly_counts), card.hourly_counts[0], card.hourly_counts[-2:], sum(card.hourly_counts)) == (
+        28,
+        1,
+        [1, 2],
+        4,
+    )
+    assert card.hourly_counts_end == NOW.replace(hour=9, minute=0)
     assert card.last_alarm
     assert (card.last_alarm.at, card.last_alarm.code, card.last_alarm.text) == (NOW, 137, "Alarm 137")
     assert card.forecast_status == "ok"
@@ -138,7 +143,7 @@ def test_without_a_champion_cards_are_given_all_the_same(watch: Watch, stores: S
     seen = watch.look()
     card = seen.cards[0].card
     assert (card.likely, card.forecast_status, card.urgency, seen.model_version) == ([], None, 0, None)
-    assert card.strip[-1] == 1
+    assert card.hourly_counts[-1] == 1
 
 
 def test_presence_is_told_by_the_agent_and_by_the_machines_rhythm(watch: Watch, stores: Stores) -> None:
@@ -210,7 +215,7 @@ def test_only_what_was_touched_is_told_after_a_revision_and_only_that_is_read_ag
     watch.service.newest.invalidate([FILLER])
     some = watch.look(since=first.revision)
     assert (some.complete, names(some), watch.strips.read) == (False, ["filler-1"], [5, 1])
-    assert some.cards[0].card.strip[-1] == 1
+    assert some.cards[0].card.hourly_counts[-1] == 1
     assert watch.look(since=some.revision).cards == []
     assert names(watch.look(since=first.revision)) == ["filler-1"]  # who was away longer hears it too
     assert len(watch.look().cards) == 5

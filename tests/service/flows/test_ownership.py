@@ -126,7 +126,7 @@ def test_a_password_that_a_killed_service_gave_to_the_broker_and_to_nobody_count
         issued_to(desk, filler)
     # What a service leaves that is killed after the broker has done it and before anybody was answered:
     written = CredentialStore(stores.database).rotate(filler, at=NOW, who="test")
-    guarded.security.admit(FILLER, generation=written.generation, password="unheard")  # noqa: S106
+    guarded.security.grant(FILLER, generation=written.generation, password="unheard")  # noqa: S106
     desk.reconcile()
     assert (state_of(desk), desk.locked_out) == (CredentialState.LOCKED_OUT, [FILLER])
     with trying(guarded, NAME, "unheard") as agent:
@@ -154,9 +154,9 @@ def test_broker_adopt_says_what_it_would_do_and_does_it_only_when_told(
     asked = broker_adopt(elsewhere.data_dir)
     assert "lets in 1 machines; the database knows 0 of them" in asked.stdout, asked.stderr
     assert "add --yes" in asked.stdout
-    assert guarded.security.look().clients[NAME].enabled
+    assert guarded.security.snapshot().clients[NAME].enabled
     done = broker_adopt(elsewhere.data_dir, "--yes")
     assert NAME in done.stdout, done.stderr
-    assert not guarded.security.look().clients[NAME].enabled
+    assert not guarded.security.snapshot().clients[NAME].enabled
     assert guarded.security.installation() != desk.credentials.installation()
     assert settings

@@ -53,7 +53,7 @@ class House:
             monotonic=self._monotonic,
         )
         self.people = UserService(
-            self.users, self.keys, self.hasher, self.access, self._wall, reset_throttle=self.desk.throttle.forgive
+            self.users, self.keys, self.hasher, self.access, self._wall, reset_throttle=self.desk.throttle.reset
         )
 
     def pass_time(self, time: timedelta) -> None:
@@ -284,11 +284,11 @@ def test_a_key_is_somebody_until_it_runs_out_or_is_revoked(house: House) -> None
     long = house.people.add_key("mes", Role.OPERATOR, None, lasts=None, by=LOCAL)
     found = house.who(short.token)
     assert (found.name, found.kind, found.sites) == ("key andon", PrincipalKind.KEY, frozenset({"padova"}))
-    assert house.keys.get(short.key.number).used_at == NOW
+    assert house.keys.get(short.key.id).used_at == NOW
     house.pass_time(DAY)
     assert house.access.authenticate(short.token) is None
     assert house.who(long.token).role is Role.OPERATOR
-    house.people.revoke_key(long.key.number, by=LOCAL, reason=None)
+    house.people.revoke_key(long.key.id, by=LOCAL, reason=None)
     assert house.access.authenticate(long.token) is None
 
 
@@ -297,10 +297,10 @@ def test_when_a_key_was_used_is_noted_once_a_minute(house: House) -> None:
     for _ in range(5):
         house.who(made.token)
         house.pass_time(timedelta(seconds=10))
-    assert house.keys.get(made.key.number).used_at == NOW
+    assert house.keys.get(made.key.id).used_at == NOW
     house.pass_time(timedelta(seconds=30))
     house.who(made.token)
-    assert house.keys.get(made.key.number).used_at == house.wall
+    assert house.keys.get(made.key.id).used_at == house.wall
 
 
 def test_what_somebody_may_changes_at_once(house: House) -> None:
@@ -343,7 +343,7 @@ def test_an_admin_of_a_site_gives_only_what_they_have(house: House) -> None:
         with pytest.raises(NotFound, match=f"no user {name}"):
             house.people.reset_password(name, by=padovas)
     with pytest.raises(NotFound):
-        house.people.revoke_key(lyons.key.number, by=padovas, reason=None)
+        house.people.revoke_key(lyons.key.id, by=padovas, reason=None)
     house.people.remove_user("maria", by=padovas)
 
 

@@ -283,13 +283,11 @@ def test_a_window_is_planned_holds_and_is_cancelled_once(database: Database) -> 
     store = MaintenanceStore(database)
     window = store.add(MaintenanceWindow(0, "padova", None, NOW + HOUR, NOW + DAY, "anna", "overhaul"), at=NOW)
     own = store.add(MaintenanceWindow(0, "padova", "filler-1", NOW, NOW + DAY, "anna", "belt"), at=NOW)
-    assert [one.number for one in store.active(NOW)] == [own.number]
-    assert {one.number for one in store.active(NOW + HOUR)} == {window.number, own.number}
-    assert [one.number for one in store.page(SuppressionQuery(site="padova", machine="filler-2"))] == [
-        window.number
-    ]
+    assert [one.id for one in store.active(NOW)] == [own.id]
+    assert {one.id for one in store.active(NOW + HOUR)} == {window.id, own.id}
+    assert [one.id for one in store.page(SuppressionQuery(site="padova", machine="filler-2"))] == [window.id]
     store.cancel(window, at=NOW, who="anna", reason="not needed")
-    assert [one.number for one in store.active(NOW + HOUR)] == [own.number]
+    assert [one.id for one in store.active(NOW + HOUR)] == [own.id]
     with pytest.raises(Conflict, match="over already"):
         store.cancel(window, at=NOW, who="anna", reason=None)
     with pytest.raises(NotFound):

@@ -122,19 +122,19 @@ def test_sessions_that_have_run_out_are_forgotten_and_one_can_be_ended(users: Us
 def test_of_a_key_only_what_finds_and_proves_it_is_kept(database: Database) -> None:
     keys = ApiKeyStore(database)
     made = keys.add(key(sites=frozenset({"padova", "lyon"})))
-    assert keys.get(made.number) == keys.find(made.prefix) == made
+    assert keys.get(made.id) == keys.find(made.prefix) == made
     assert made.sites == frozenset({"padova", "lyon"})
     with pytest.raises(Conflict, match="revoke that one first"):
         keys.add(key(seed=2))
-    keys.touch(made.number, at=NOW + HOUR)
-    assert keys.get(made.number).used_at == NOW + HOUR
+    keys.touch(made.id, at=NOW + HOUR)
+    assert keys.get(made.id).used_at == NOW + HOUR
     with database.read() as connection:
         (row,) = connection.exec_driver_sql("SELECT * FROM keys")
     assert token(KEY).secret not in str(row)
     keys.remove(made, at=NOW, who="admin", reason="lost")
     assert keys.all() == []
     with pytest.raises(NotFound):
-        keys.get(made.number)
+        keys.get(made.id)
     assert [(one.action, one.reason) for one in AuditStore(database).newest(1)] == [("revoke key", "lost")]
 
 

@@ -72,4 +72,4 @@ def test_a_lost_connection_is_made_again_and_told(database: Database) -> None:
         wait_until(lambda: ear.deaf == 2, "it listens again", seconds=20)
         PgNotify(database).send([ChangeEvent(ChangeKind.CHAMPION_CHANGED)])
         wait_until(lambda: ear.heard, "it hears again")
-    assert signals.complaint is None
+    assert signals.error is None

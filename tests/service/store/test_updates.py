@@ -107,7 +107,7 @@ class Bench:
         job = self.job(machine)
         return self.updates.commit(
             job,
-            CandidateRows.of(self.candidate(machine, seed=seed, passed=passed)),
+            CandidateRows.from_candidate(self.candidate(machine, seed=seed, passed=passed)),
             now=AT,
             plant_now=AT + timedelta(hours=seed),
         )
@@ -214,9 +214,9 @@ def test_a_worker_that_lost_its_lease_commits_nothing(bench: Bench) -> None:
     assert taken
     before = bench.counts()
     with pytest.raises(LeaseLost):
-        bench.updates.commit(job, CandidateRows.of(candidate), now=AT, plant_now=AT)
+        bench.updates.commit(job, CandidateRows.from_candidate(candidate), now=AT, plant_now=AT)
     assert bench.counts() == before
-    assert bench.updates.commit(taken, CandidateRows.of(candidate), now=AT, plant_now=AT) == 1
+    assert bench.updates.commit(taken, CandidateRows.from_candidate(candidate), now=AT, plant_now=AT) == 1
 
 
 def test_what_was_learned_on_an_old_champion_is_not_committed(bench: Bench) -> None:
@@ -227,7 +227,7 @@ def test_what_was_learned_on_an_old_champion_is_not_committed(bench: Bench) -> N
     bench.versions.promote(bench.versions.get(1), at=AT + timedelta(days=1), who="me", reason="back")
     before = bench.counts()
     with pytest.raises(ChampionChanged):
-        bench.updates.commit(job, CandidateRows.of(candidate), now=AT, plant_now=AT)
+        bench.updates.commit(job, CandidateRows.from_candidate(candidate), now=AT, plant_now=AT)
     assert bench.counts() == before
 
 
@@ -242,7 +242,7 @@ def test_what_was_learned_with_a_machine_that_is_gone_is_learned_again(bench: Be
         let_go(bench.machines.get(MachineId.parse(name)), who="me", at=AT, plant_at=AT, reason="gone")
         before = bench.counts()
         with pytest.raises(ChampionChanged, match=r"while this was learned with it"):
-            bench.updates.commit(job, CandidateRows.of(candidate), now=AT, plant_now=AT)
+            bench.updates.commit(job, CandidateRows.from_candidate(candidate), now=AT, plant_now=AT)
         assert bench.counts() == before
         bench.jobs.release(job, why=Message.of("again"))
 
@@ -272,10 +272,10 @@ def test_a_commit_that_breaks_at_its_end_leaves_nothing_behind(bench: Bench) -> 
     broken = replace(candidate, marks={**candidate.marks, "padova/nobody": marked(2)})
     before = bench.counts()
     with pytest.raises(KeyError):
-        bench.updates.commit(job, CandidateRows.of(broken), now=AT, plant_now=AT)
+        bench.updates.commit(job, CandidateRows.from_candidate(broken), now=AT, plant_now=AT)
     assert bench.counts() == before
     assert bench.jobs.get(job.id).state is JobState.RUNNING
-    number = bench.updates.commit(job, CandidateRows.of(candidate), now=AT, plant_now=AT)
+    number = bench.updates.commit(job, CandidateRows.from_candidate(candidate), now=AT, plant_now=AT)
     assert list(MemoryStore(bench.database).get(number).tasks) == ["padova/a", "padova/b"]
 
 

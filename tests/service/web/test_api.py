@@ -151,7 +151,7 @@ def test_a_machine_that_was_never_learned_cannot_be_learned_again(client: Client
 def test_versions_are_listed_promoted_and_rolled_back(client: Client, stores: Stores) -> None:
     stores.versions.add_and_promote(small_model(seed=2), report={"summary": "two"}, at=NOW - timedelta(hours=1))
     models = client.models.list().models
-    assert [(one.version, one.standing) for one in models] == [("v2", "champion"), ("v1", "promoted")]
+    assert [(one.version, one.status) for one in models] == [("v2", "champion"), ("v1", "promoted")]
     detail = client.models.get("v2")
     assert (detail.report, detail.targets) == ({"summary": "two"}, [139, 26])
     problem(client.request("POST", "/v1/models/v1/promote", json={}), 422)
@@ -160,7 +160,7 @@ def test_versions_are_listed_promoted_and_rolled_back(client: Client, stores: St
     with pytest.raises(Rejected):
         client.models.get("9")
     back = client.models.promote("v1", reason="two was worse")
-    assert (back.version, back.standing) == ("v1", "champion")
+    assert (back.version, back.status) == ("v1", "champion")
     with pytest.raises(Conflict):
         client.models.roll_back(reason="further")
     assert stores.audit.newest()[0].reason == "two was worse"
@@ -177,7 +177,7 @@ def test_a_version_is_changed_only_while_the_one_serves_that_was_seen(client: Cl
     stores.versions.add_and_promote(small_model(seed=3), report={}, at=NOW - timedelta(minutes=30))
     with pytest.raises(Conflict, match="v3 serves by now, not v2"):
         client.models.promote("v1", reason="better", serving="v2")
-    assert client.models.promote("v1", reason="better", serving="v3").standing == "champion"
+    assert client.models.promote("v1", reason="better", serving="v3").status == "champion"
     problem(client.request("POST", "/v1/models/rollback", json={"reason": "x", "serving": "3"}), 422)
 
 
@@ -220,7 +220,9 @@ def test_the_fleet_lists_machines_their_agents_and_who_knocks(
 ) -> None:
     heard(stores, filler)
     (machine,) = client.machines.list().machines
-    assert machine.agent == AgentView(online=True, heard_at=NOW, version="1", spooled=0, skew_ms=0, state_at=NOW)
+    assert machine.agent == AgentView(
+        online=True, last_seen_at=NOW, version="1", spooled=0, skew_ms=0, state_at=NOW
+    )
 
 
 def test_an_unknown_machine_is_not_found_and_the_answer_says_how_to_register_it(client: Client) -> None:
@@ -343,7 +345,7 @@ def test_without_a_broker_the_service_lives_but_is_not_ready_and_says_why(client
     assert client.health.live().status == "alive"
     assert client.request("HEAD", "/livez").status_code == 200
     assert client.get("/readyz").status_code == 503
-    assert "broker" in client.health.ready().troubles
+    assert "broker" in client.health.ready().errors
     assert client.health.status().ready is False
 
 

@@ -125,7 +125,7 @@ def test_with_dynamic_security_off_there_are_none(settings: Settings, stores: St
         client.credentials.rotate(FILLER)
     assert client.credentials.revoke(FILLER, reason="x").state is CredentialState.NONE
     told = client.health.status()
-    assert told.broker.guarded is False
+    assert told.broker.secured is False
     assert "speak as any machine" in told.warnings["broker_open"]
 
 
@@ -137,7 +137,7 @@ def running(service: Service) -> Iterator[Service]:
 
 
 def test_status_names_who_is_locked_out(running: Service, client: Client, guarded: GuardedMosquitto) -> None:
-    wait_until(lambda: client.health.status().broker.guarded, "the broker was asked")
+    wait_until(lambda: client.health.status().broker.secured, "the broker was asked")
     assert "broker_open" not in client.health.status().warnings
     kept = guarded.memory.read_bytes()
     client.enrolment.enrol(FILLER)

@@ -93,18 +93,18 @@ def historian(stores: Stores) -> Forecaster:
 @pytest.mark.parametrize("parts", [1, 3, 6, 100])
 def test_parts_sum_to_the_difference_from_the_usual(service: Service, parts: int) -> None:
     found = why(service, parts=parts)
-    assert found.usual_moments > 50
+    assert found.baseline_samples > 50
     for one in found.explanations:
-        total = sum(part.contribution for part in one.parts)
-        assert total == pytest.approx(one.log_odds - one.usual_log_odds, abs=1e-6)
+        total = sum(part.contribution for part in one.contributions)
+        assert total == pytest.approx(one.log_odds - one.baseline_log_odds, abs=1e-6)
         assert one.probability == pytest.approx(1 / (1 + math.exp(-one.log_odds)), abs=1e-3)
-        assert one.usual_probability == pytest.approx(1 / (1 + math.exp(-one.usual_log_odds)), abs=1e-3)
-        named = [part for part in one.parts if part.kind != "others"]
+        assert one.baseline_probability == pytest.approx(1 / (1 + math.exp(-one.baseline_log_odds)), abs=1e-3)
+        named = [part for part in one.contributions if part.kind != "others"]
         assert len(named) == min(parts, 6)  # three codes, recency, habit, condition
         sizes = [abs(part.contribution) for part in named]
         assert sizes == sorted(sizes, reverse=True)
-        assert all(part.sentence.endswith(".") for part in one.parts)
-        assert all((part.share is None) == (part.kind != "alarm") for part in one.parts)
+        assert all(part.sentence.endswith(".") for part in one.contributions)
+        assert all((part.share is None) == (part.kind != "alarm") for part in one.contributions)
 
 
 @pytest.mark.usefixtures("lively", "historian")
@@ -125,10 +125,10 @@ def test_an_explanation_is_of_the_forecast_that_is_served(service: Service, at: 
 def test_a_model_without_history_is_explained_by_codes_alone(service: Service, lively: Machine) -> None:
     assert lively
     found = why(service)
-    assert {part.kind.value for one in found.explanations for part in one.parts} == {"alarm"}
-    assert {part.code for one in found.explanations for part in one.parts} == {26, 137, 139}
+    assert {part.kind.value for one in found.explanations for part in one.contributions} == {"alarm"}
+    assert {part.code for one in found.explanations for part in one.contributions} == {26, 137, 139}
     assert {one.text for one in found.explanations} == {"Film torn", "Door open"}
-    seen = {part.code: part.seen for part in found.explanations[0].parts}
+    seen = {part.code: part.seen for part in found.explanations[0].contributions}
     since = NOW - timedelta(minutes=1720)
     assert seen[137] == sum(code == 137 and since <= at for at, code in past_alarms())
     assert seen[137]
@@ -137,10 +137,10 @@ def test_a_model_without_history_is_explained_by_codes_alone(service: Service, l
 @pytest.mark.usefixtures("champion", "filler")
 def test_a_machine_without_a_past_differs_from_nothing_and_the_reading_says_so(service: Service) -> None:
     found = why(service)
-    assert found.usual_moments == 0
+    assert found.baseline_samples == 0
     assert "never heard" in found.reading
-    assert [one.parts for one in found.explanations] == [[], []]
-    assert all(one.probability == one.usual_probability for one in found.explanations)
+    assert [one.contributions for one in found.explanations] == [[], []]
+    assert all(one.probability == one.baseline_probability for one in found.explanations)
 
 
 @pytest.mark.usefixtures("lively", "champion")
@@ -157,7 +157,7 @@ def test_one_code_is_explained_alone(service: Service, stores: Stores) -> None:
     assert why(service, code=26).explanations == [among[26]]
     assert "v1 does not forecast code 137" in problem(get(service, f"{BASE}/explanation", code=137), 404)
     stores.catalogue.merge([CatalogueEntry(137, "Film splice", "low", target=False)])
-    texts = {part.text for part in why(service, code=26).explanations[0].parts}
+    texts = {part.text for part in why(service, code=26).explanations[0].contributions}
     assert "Film splice" in texts
 
 
@@ -213,6 +213,6 @@ def test_the_documented_example_sums_too() -> None:
     example = ExplanationView.model_validate(ExplanationView.model_json_schema()["examples"][0])
     assert MachineId(example.site, example.machine) == FILLER
     for one in example.explanations:
-        total = sum(part.contribution for part in one.parts)
-        assert total == pytest.approx(one.log_odds - one.usual_log_odds, abs=1e-6)
+        total = sum(part.contribution for part in one.contributions)
+        assert total == pytest.approx(one.log_odds - one.baseline_log_odds, abs=1e-6)
         assert one.probability == pytest.approx(1 / (1 + math.exp(-one.log_odds)), abs=1e-4)

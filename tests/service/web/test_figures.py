@@ -56,15 +56,15 @@ def test_figures_say_how_many_how_dense_which_and_what_stands_out(client: Client
     answer = client.get("/v1/figures")
     found = answer.json()
     AlarmMetricsReport.model_validate_json(answer.content)
-    assert (found["machines"], found["by"], found["shift"], found["left_out"]) == (1, "machine", None, 0)
+    assert (found["machines"], found["by"], found["shift"], found["excluded"]) == (1, "machine", None, 0)
     total = found["total"]
     assert total | {"flood_share": None} == {
-        "alarms": 76, "machines": 1, "machine_days": 1.125, "alarms_a_day": 67.6, "band": "acceptable",
+        "alarms": 76, "machines": 1, "machine_days": 1.125, "alarms_per_day": 67.6, "band": "acceptable",
         "peak_10min": 21, "floods": 1, "flood_share": None, "alarms_in_floods": 20 + 1, "chattering": 4,
         "standing": 1,
     }  # fmt: skip
-    (line,) = found["lines"]
-    assert (line["site"], line["machine"], line["figures"]) == (*FILLER, total)
+    (line,) = found["rows"]
+    assert (line["site"], line["machine"], line["metrics"]) == (*FILLER, total)
     assert [(one["code"], one["text"], one["severity"], one["alarms"], one["share"]) for one in found["top"]] == [
         (8, "Alarm 8", "medium", 52, 0.6842),
         (139, "Film torn", "high", 20, 0.2632),
@@ -81,7 +81,7 @@ def test_figures_say_how_many_how_dense_which_and_what_stands_out(client: Client
     ]  # fmt: skip
     (standing,) = found["standing"]
     assert (standing["code"], standing["since"], standing["alarms"]) == (8, isoformat(NOW - 27 * HOUR), 52)
-    assert found["counts"] == {"lines": 1, "floods": 1, "chatter": 1, "standing": 1}
+    assert found["counts"] == {"rows": 1, "floods": 1, "chatter": 1, "standing": 1}
     assert found["limits"] == {"acceptable_up_to": 150, "excessive_from": 300}
     assert [(one["shift"], one["start"]) for one in found["shifts"]] == [
         ("early", "06:00"), ("late", "14:00"), ("night", "22:00"),
@@ -97,14 +97,14 @@ def test_figures_say_how_many_how_dense_which_and_what_stands_out(client: Client
 def test_lines_can_be_by_anything_and_their_keys_say_what(client: Client, by: str, key: str) -> None:
     found = client.get("/v1/figures", by=by).json()
     keys = ("site", "machine", "shift", "code", "day", "hour")
-    for line in found["lines"]:
+    for line in found["rows"]:
         assert [name for name in keys if line[name] is not None] == [key]
-    assert sum(line["figures"]["alarms"] for line in found["lines"]) == 76
+    assert sum(line["metrics"]["alarms"] for line in found["rows"]) == 76
     if by == "code":
-        assert found["lines"][1]["text"] == "Film torn"
-        figures = found["lines"][1]["figures"]
+        assert found["rows"][1]["text"] == "Film torn"
+        figures = found["rows"][1]["figures"]
         assert (figures["band"], figures["floods"], figures["flood_share"]) == (None, None, None)
-        assert (figures["alarms_a_day"], figures["peak_10min"]) == (17.8, 20)
+        assert (figures["alarms_per_day"], figures["peak_10min"]) == (17.8, 20)
 
 
 @pytest.mark.usefixtures("busy")
@@ -120,7 +120,7 @@ def test_lists_are_bounded_and_say_how_many_there_are(client: Client, stores: St
 def test_a_fleet_without_machines_has_figures_of_nothing(client: Client) -> None:
     found = client.get("/v1/figures").json()
     assert (found["machines"], found["total"]["alarms"], found["total"]["band"]) == (0, 0, None)
-    assert (found["lines"], found["top"]) == ([], [])
+    assert (found["rows"], found["top"]) == ([], [])
 
 
 WRONG: list[dict[str, Any]] = [
@@ -291,7 +291,7 @@ def test_the_tables_of_figures_leave_as_csv(client: Client) -> None:
     lines = client.get("/v1/figures", by="code").json()["lines"]
     assert len(rows) == len(lines)
     for row, line in zip(rows, lines, strict=True):
-        flat = {name: value for name, value in line.items() if name != "figures"} | line["figures"]
+        flat = {name: value for name, value in line.items() if name != "figures"} | line["metrics"]
         assert head == list(flat)
         assert row == ["" if value is None else str(value) for value in flat.values()]
 

@@ -63,7 +63,7 @@ def opened(stores: Stores, machine: Machine, *codes: int) -> None:
 def test_an_alarm_is_shelved_with_reason_and_end_shown_and_lifted(client: Client, stores: Stores) -> None:
     made = post(client, f"{BASE}/shelves", SHELF | {"by": "Anna"})
     assert (made["code"], made["text"], made["active"]) == (139, "Film torn", True)
-    assert made["who"].startswith("Anna (local admin")
+    assert made["actor"].startswith("Anna (local admin")
     assert made["until"][:16] == isoformat(NOW + HOUR)[:16]
     assert {"from", "until"} <= set(made)
     for path in (f"{BASE}/shelves", "/v1/shelves"):
@@ -71,7 +71,7 @@ def test_an_alarm_is_shelved_with_reason_and_end_shown_and_lifted(client: Client
         assert ShelvedAlarmPage.model_validate(page)
         assert [one["id"] for one in page["shelves"]] == [made["id"]]
     lifted = client.request("DELETE", f"{BASE}/shelves/{made['id']}", params={"reason": "done"}).json()
-    assert (lifted["active"], lifted["lifted_at"] is not None) == (False, True)
+    assert (lifted["active"], lifted["unshelved_at"] is not None) == (False, True)
     problem(client.request("DELETE", f"{BASE}/shelves/{made['id']}"), 409)
     assert client.get(f"{BASE}/shelves").json()["shelves"] == []
     assert len(client.get(f"{BASE}/shelves", active=False).json()["shelves"]) == 1
@@ -134,7 +134,7 @@ def test_lists_come_in_pages_that_neither_skip_nor_repeat(client: Client, stores
         "/v1/shelves": "shelves",
         f"{BASE}/acknowledgements": "acknowledgements",
         "/v1/maintenance": "windows",
-        "/v1/notices": "notices",
+        "/v1/notices": "notifications",
     }
     for path, name in lists.items():
         seen: list[int] = []
@@ -154,9 +154,9 @@ def test_lists_come_in_pages_that_neither_skip_nor_repeat(client: Client, stores
 def test_an_acknowledgement_is_shown_beside_its_notice(client: Client, stores: Stores, filler: Machine) -> None:
     opened(stores, filler, 139, 26)
     made = post(client, f"{BASE}/acknowledgements", {"code": 139, "note": "reel is coming", "by": "Anna"})
-    notices = NotificationPage.model_validate(client.get("/v1/notices").json()).notices
+    notices = NotificationPage.model_validate(client.get("/v1/notices").json()).notifications
     shown = {one.code: one for one in notices}
-    assert made["notice"] == shown[139].id
+    assert made["notification"] == shown[139].id
     assert shown[139].acknowledged
     assert shown[139].acknowledged.note == "reel is coming"
     assert shown[26].acknowledged is None
@@ -171,9 +171,11 @@ def test_notices_are_filtered_by_place_and_by_whether_they_stand(
     client: Client, stores: Stores, filler: Machine
 ) -> None:
     opened(stores, filler, 139)
-    assert len(client.get("/v1/notices", open=True, site="padova", machine="filler-1").json()["notices"]) == 1
+    assert (
+        len(client.get("/v1/notices", open=True, site="padova", machine="filler-1").json()["notifications"]) == 1
+    )
     for other in ({"open": False}, {"site": "lyon"}, {"machine": "filler-2"}):
-        assert client.get("/v1/notices", **other).json()["notices"] == []
+        assert client.get("/v1/notices", **other).json()["notifications"] == []
     for wrong in ({"open": "perhaps"}, {"site": "NO"}, {"machine": "a/b"}):
         problem(client.get("/v1/notices", **wrong), 422)
 
@@ -224,7 +226,7 @@ def test_a_webhooks_secret_is_shown_once_and_its_test_is_signed_with_it(
     [letter] = receiver.at("/andon")
     at = int(letter.headers["Alarmcast-Signature"].split(",")[0].removeprefix("t="))
     assert verify(made.secret, letter.headers["Alarmcast-Signature"], letter.body, now=at)
-    assert WebhookMessage.model_validate_json(letter.body).notice is None
+    assert WebhookMessage.model_validate_json(letter.body).notification is None
     receiver.answers["/andon"], receiver.text = 418, b"teapot"
     answer = client.request("POST", f"/v1/webhooks/{made.id}/test").json()
     assert (answer["delivered"], answer["status"], answer["answer"]) == (False, 418, "I'm a Teapot")
@@ -234,10 +236,10 @@ def test_a_webhook_is_switched_and_removed_with_a_reason(client: Client, stores:
     number = post(client, "/v1/webhooks", HOOK | {"site": "padova", "machine": "filler-1"})["id"]
     path = f"/v1/webhooks/{number}"
     off = client.request("PATCH", path, json={"enabled": False, "reason": "night"}).json()
-    assert (off["enabled"], off["trouble"]) == (False, "night")
+    assert (off["enabled"], off["error"]) == (False, "night")
     problem(client.request("PATCH", path, json={"enabled": True}), 422)
     on = client.request("PATCH", path, json={"enabled": True, "reason": "day"}).json()
-    assert (on["enabled"], on["trouble"]) == (True, None)
+    assert (on["enabled"], on["error"]) == (True, None)
     problem(client.request("DELETE", path), 422)
     assert client.request("DELETE", path, params={"reason": "moved"}).status_code == 204
     problem(client.request("GET", path), 404)
@@ -322,8 +324,8 @@ def test_a_forecast_reaches_a_webhook_and_a_shelved_alarm_does_not(
     finally:
         service.lookout.stop()
         service.courier.stop()
-    assert [letter.content["notice"]["code"] for letter in receiver.at("/andon")] == told
-    notices = NotificationPage.model_validate(client.get("/v1/notices").json()).notices
+    assert [letter.content["notification"]["code"] for letter in receiver.at("/andon")] == told
+    notices = NotificationPage.model_validate(client.get("/v1/notices").json()).notifications
     assert [(one.code, [sent.state for sent in one.deliveries]) for one in notices] == [
         (code, [DeliveryState.DELIVERED]) for code in told[::-1]
     ]

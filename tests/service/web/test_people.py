@@ -64,9 +64,9 @@ def test_a_signed_in_user_is_the_author_and_a_program_may_name_a_person(
 ) -> None:
     end = NOW + timedelta(days=1)
     for by in (None, "maria"):
-        assert maria.acknowledgements.acknowledge("padova/filler-1", 139, by=by).who == "maria"
-        assert maria.shelves.shelve("padova/filler-1", 139, minutes=5, reason="x", by=by).who == "maria"
-        assert maria.maintenance.create("padova", until=end, reason="x", by=by).who == "maria"
+        assert maria.acknowledgements.acknowledge("padova/filler-1", 139, by=by).actor == "maria"
+        assert maria.shelves.shelve("padova/filler-1", 139, minutes=5, reason="x", by=by).actor == "maria"
+        assert maria.maintenance.create("padova", until=end, reason="x", by=by).actor == "maria"
     for ask in (
         lambda: maria.acknowledgements.acknowledge("padova/filler-1", 26, by="anna"),
         lambda: maria.shelves.shelve("padova/filler-1", 26, minutes=5, reason="x", by="anna"),
@@ -76,7 +76,7 @@ def test_a_signed_in_user_is_the_author_and_a_program_may_name_a_person(
             ask()
     key = admin.keys.add("andon", role=Role.OPERATOR).key
     andon = Visitor(service, key)
-    assert andon.acknowledgements.acknowledge("padova/filler-1", 26, by="anna").who == "anna (key andon)"
+    assert andon.acknowledgements.acknowledge("padova/filler-1", 26, by="anna").actor == "anna (key andon)"
 
 
 def test_whoever_signs_in_has_a_cookie_that_no_script_reads_and_a_token_for_programs(
@@ -211,9 +211,9 @@ def test_every_answer_says_what_a_browser_may_do_with_it(admin: Visitor, strange
 
 
 def test_strangers_learn_whether_it_is_ready_and_not_why(admin: Visitor, stranger: Visitor) -> None:
-    assert admin.health.ready().troubles
+    assert admin.health.ready().errors
     told = stranger.health.ready()
-    assert (told.ready, told.troubles) == (False, {})
+    assert (told.ready, told.errors) == (False, {})
 
 
 def test_who_asks_too_often_is_told_when_to_go_on_and_others_are_not_kept(
@@ -377,7 +377,7 @@ def test_the_book_comes_in_pages_with_who_when_what_and_from_where(admin: Visito
         admin.users.add(f"user-{number}")
     entries = list(admin.audit.all(limit=3))
     assert [one.subject for one in entries] == [f"user user-{number}" for number in range(6, -1, -1)]
-    assert {(one.who, one.action, one.origin) for one in entries} == {("local admin", "add user", "127.0.0.1")}
+    assert {(one.actor, one.action, one.origin) for one in entries} == {("local admin", "add user", "127.0.0.1")}
     assert all(NOW <= one.at < NOW + timedelta(minutes=5) for one in entries), "plant time, as on every page"
     assert list(admin.audit.all(who="nobody")) == []
     assert len(stores.audit.newest()) == 7

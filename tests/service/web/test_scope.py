@@ -234,7 +234,7 @@ def test_a_stream_ends_when_its_key_is_revoked(service: Service, padovas: Visito
     reader = Reader(f"{address}/v1/stream", key).start()
     wait_until(lambda: service.feed.subscriber_count == 1, "the stream is open")
     (own,) = [one for one in service.gatehouse.people.keys.all() if f"_{one.prefix}_" in key]
-    assert padovas.ask("DELETE", f"/v1/keys/{own.number}").status_code == 204
+    assert padovas.ask("DELETE", f"/v1/keys/{own.id}").status_code == 204
     wait_until(lambda: reader.ended, "the stream has ended in order")
     wait_until(lambda: service.feed.subscriber_count == 0, "its place is free again")
 

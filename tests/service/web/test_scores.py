@@ -53,22 +53,22 @@ def total(board: ScoreboardView) -> ScoreSummaryView:
 @pytest.mark.usefixtures("scored")
 def test_the_scoreboard_has_a_line_for_each_machine_and_a_total(client: Client) -> None:
     board = client.scores.scoreboard()
-    (line,) = board.lines
+    (line,) = board.rows
     assert (line.site, line.machine, line.code) == ("padova", "filler-1", None)
-    assert board.total == line.figures
-    figures, model = line.figures, line.figures.model
-    assert (figures.forecasts, figures.days, figures.revised, figures.unheard) == (10, 1, 0, 0)
-    assert (model.pairs, model.positives, model.announced, model.hits) == (20, 18, 10, 8)
+    assert board.total == line.metrics
+    figures, model = line.metrics, line.metrics.model
+    assert (figures.forecasts, figures.days, figures.revision_count, figures.unobserved) == (10, 1, 0, 0)
+    assert (model.pairs, model.positives, model.predicted, model.hits) == (20, 18, 10, 8)
     assert (model.precision, model.recall) == (0.8, 0.4444)
     assert model.brier == pytest.approx((8 * 0.01 + 2 * 0.81 + 10 * 0.81) / 20, abs=1e-4)
     assert [one.pairs for one in model.reliability] == [10, 10]
     assert figures.base_rate.brier_skill == 0
-    assert figures.persistence.announced == 2
+    assert figures.persistence.predicted == 2
     assert figures.persistence.average_precision
     assert model.average_precision
     ratio = model.average_precision / figures.persistence.average_precision
     assert figures.lift_over_persistence == pytest.approx(ratio, abs=1e-3)
-    assert board.waiting == 0
+    assert board.pending == 0
 
 
 @pytest.mark.usefixtures("scored")
@@ -76,12 +76,12 @@ def test_lines_can_be_of_codes_versions_or_both_and_the_total_stays(client: Clie
     whole = client.scores.scoreboard().total
     by = {by: client.scores.scoreboard(by=by) for by in Grouping}
     assert all(board.total == whole for board in by.values())
-    codes = {line.code: line for line in by[Grouping.CODE].lines}
-    assert (codes[26].text, codes[26].figures.model.recall) == ("Door open", 0)
-    assert codes[139].figures.model.recall == 1
-    assert codes[139].figures.forecasts == 10
-    assert [line.model_version for line in by[Grouping.VERSION].lines] == ["v1"]
-    assert [(line.machine, line.code) for line in by[Grouping.MACHINE_AND_CODE].lines] == [
+    codes = {line.code: line for line in by[Grouping.CODE].rows}
+    assert (codes[26].text, codes[26].metrics.model.recall) == ("Door open", 0)
+    assert codes[139].metrics.model.recall == 1
+    assert codes[139].metrics.forecasts == 10
+    assert [line.model_version for line in by[Grouping.VERSION].rows] == ["v1"]
+    assert [(line.machine, line.code) for line in by[Grouping.MACHINE_AND_CODE].rows] == [
         ("filler-1", 26),
         ("filler-1", 139),
     ]
@@ -165,10 +165,10 @@ def test_a_forecast_whose_horizon_was_not_heard_is_neither_right_nor_wrong(
     stores.events.commit(EventWrite(to_us(NOW), gaps=[gap]))
     assert sum(service.scoring.all_due()) == 10
     oldest = client.scores.page(FILLER).forecasts[-1]
-    assert (oldest.unheard, oldest.revised) == (True, 1)
+    assert (oldest.unobserved, oldest.revision_count) == (True, 1)
     assert [alarm.verdict for alarm in oldest.alarms] == [None, None]
     figures = total(client.scores.scoreboard())
-    assert (figures.forecasts, figures.unheard) == (8, 2)
+    assert (figures.forecasts, figures.unobserved) == (8, 2)
 
 
 @pytest.mark.usefixtures("champion")
@@ -178,7 +178,7 @@ def test_a_silent_machines_closed_forecasts_are_said_to_wait(
     said(stores, filler, MADE, MADE + QUARTER)
     list(service.scoring.all_due())
     board = client.scores.scoreboard()
-    assert (board.waiting, board.total, board.lines) == (2, None, [])
+    assert (board.pending, board.total, board.rows) == (2, None, [])
 
 
 def test_without_anything_scored_the_board_is_empty(client: Client, filler: Machine) -> None:

@@ -89,7 +89,7 @@ def test_an_alarm_keeps_what_the_state_before_it_reported(
     stores.events.commit(EventWrite(to_us(NOW), seen_machines={filler.row_id}))
     view = Client(service).machines.get(f"{filler.id}").agent
     assert view
-    assert (view.heard_at, view.state_at, view.spooled) == (NOW, NOW - 9 * MINUTE, 4)
+    assert (view.last_seen_at, view.state_at, view.spooled) == (NOW, NOW - 9 * MINUTE, 4)
     assert (view.skipped, view.last_skipped) == (2, note)
 
 
@@ -124,7 +124,7 @@ def test_database_disk_broker_and_versions_are_told_without_the_password(
     assert found.disk
     assert 0 < found.disk.free_bytes <= found.disk.total_bytes
     assert (found.broker.address, found.broker.connected, found.broker.mqtt_version) == ("mq:1883", False, "5")
-    assert found.broker.complaint
+    assert found.broker.error
     assert found.broker.dropped is None
     assert found.versions["alarmcast"] == __version__
     assert {"python", "sqlite", "mqtt", "paho"} <= found.versions.keys()

@@ -94,7 +94,7 @@ class Bench:
     def deliveries(self) -> list[WebhookDelivery]:
         numbers = [one.id for one in NotificationStore(self.database).page(NotificationQuery())]
         found = self.outbox.for_notifications(numbers).values()
-        return sorted((one for several in found for one in several), key=lambda one: one.number)
+        return sorted((one for several in found for one in several), key=lambda one: one.id)
 
     def states(self) -> list[DeliveryState]:
         return [one.state for one in self.deliveries()]
