@@ -1,4 +1,4 @@
-"""docs/settings.md from the settings themselves: ``scripts/settings`` writes it, a test holds it true."""
+"""Build docs/reference/settings.md from the settings themselves."""
 
 import inspect
 import types
@@ -17,34 +17,34 @@ import service.settings
 from service.cli.serve import serve
 from wire.identity import Identifier
 
-FILE = Path(__file__).parents[2] / "docs" / "settings.md"
 _HEAD = """# Settings
 
-Written by `scripts/settings` from `service/settings.py` and `edge_agent/settings.py`; a test holds it true.
+Written by `scripts/reference` from `service/settings.py` and `edge_agent/settings.py`; a test compares the page
+with them.
 
-A flag wins over a variable, a variable over the file of settings, that over the default. The agent's file is
-`edge.toml`. The service's is named by `--config` or `ALARMCAST_CONFIG` and has lines like `ALARMCAST_PORT=8080`;
-`alarmcast admin broker-init` writes one with all that the service needs to reach that broker. A variable that
-names no setting is refused, and so is a value that cannot be. A *secret* may be given as a file instead: the
-variable with `_FILE` at its end names a file that holds it in one line (mode 0600 or 0640), as Docker,
-Kubernetes and systemd hand secrets over; the variable and its file together are refused.
+A flag takes precedence over a variable, a variable over the settings file, the file over the default. The
+agent's file is `edge.toml`. The service's file is named by `--config` or `ALARMCAST_CONFIG` and has lines such
+as `ALARMCAST_PORT=8080`; `alarmcast admin broker-init` writes one with everything the service needs to reach
+that broker. An unknown variable and an invalid value are errors. A *secret* may be given as a file instead: the
+variable with the suffix `_FILE` names a file that contains it in one line (mode 0600 or 0640), as Docker,
+Kubernetes and systemd provide secrets. The variable and its file together are an error.
 
-`alarmcast config show [--json]` prints every value and where it was found, with secrets masked. `alarmcast
-config check` looks at everything `alarmcast serve` would need and says what would not work; `alarmcast-edge
+`alarmcast config show [--json]` prints every value and where it comes from, with secrets masked. `alarmcast
+config check` checks everything that `alarmcast serve` needs and reports what would not work; `alarmcast-edge
 doctor` does so for an agent.
 
-`ALARMCAST_KEY` (or `ALARMCAST_KEY_FILE`) is no setting of the service: it is the key that commands show a
-service elsewhere.
+`ALARMCAST_KEY` (or `ALARMCAST_KEY_FILE`) is not a setting of the service: it is the API key that commands send
+to a service on another computer.
 """
 
 
-def table() -> str:
+def page() -> str:
     """Return the whole page."""
     flags = set(inspect.signature(serve).parameters)
     parts = [
         _HEAD,
         "## The service\n",
-        "| setting | variable | flag | what it is | default | meaning |",
+        "| setting | variable | flag | type | default | meaning |",
         "|---|---|---|---|---|---|",
     ]
     for name, field in service.settings.Settings.model_fields.items():
@@ -52,7 +52,7 @@ def table() -> str:
         parts.append(_row(name, _variable(service.settings.PREFIX, name, field), flag, field))
     parts += [
         "\n## The edge agent\n",
-        "| `edge.toml` | variable | flag | what it is | default | meaning |",
+        "| `edge.toml` | variable | flag | type | default | meaning |",
         "|---|---|---|---|---|---|",
     ]
     for name, field in edge_agent.settings.Settings.model_fields.items():
@@ -72,8 +72,8 @@ def _variable(prefix: str, name: str, field: FieldInfo) -> str:
 
 
 def _key(name: str) -> str:
-    table, _, key = name.partition("_")
-    return f"{table}.{key}" if key else name
+    section, _, key = name.partition("_")
+    return f"{section}.{key}" if key else name
 
 
 def _dashed(name: str) -> str:
@@ -115,13 +115,9 @@ _BOUNDS: dict[type, Callable[[Any], str]] = {
 def _default(field: FieldInfo) -> str:
     value = field.default
     if field.is_required():
-        return "*must be given*"
+        return "*required*"
     if value is None:
         return ""
     if isinstance(value, datetime):
         return f"`{value:%Y-%m-%dT%H:%M:%SZ}`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
-
-
-if __name__ == "__main__":
-    FILE.write_text(table(), encoding="utf-8")
