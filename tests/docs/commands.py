@@ -16,7 +16,8 @@ from typer.main import get_command
 from service.cli import app
 from tests.docs.markdown import ROOT
 
-_FORWARDS = re.compile(r'^exec \S*/bin/(\S+)"? (.*?)"\$@"$', re.MULTILINE)
+ELLIPSIS = "…"
+_FORWARDS = re.compile(r'^exec \S*/bin/(\w+)"? (.*?)"\$@"$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -75,97 +76,117 @@ def _by_path() -> dict[str, Command]:
     return {command.path: command for command in service_commands()}
 
 
+class NoSuchCommand(Exception):
+    """A command line that does not work."""
+
+
 def problem_with(words: Sequence[str], *, complete: bool) -> str | None:
     """Return what is wrong with a command line, or None; ``complete`` requires what the command requires."""
-    program, *rest = words
-    if program == "alarmcast":
-        return _service_problem(rest, complete=complete)
-    if program == "alarmcast-edge":
-        return _edge_problem(rest)
-    if program.startswith("scripts/"):
-        return _script_problem(program, rest, complete=complete)
-    if program in {"python", "python3"} and rest[:1] == ["-m"]:
-        return _module_problem(rest[1:])
+    try:
+        _check(words, complete=complete)
+    except NoSuchCommand as error:
+        return str(error)
     return None
 
 
-def _service_problem(words: Sequence[str], *, complete: bool) -> str | None:
+def _check(words: Sequence[str], *, complete: bool) -> None:
+    program, *rest = words
+    if program == "alarmcast":
+        _check_service(rest, complete=complete)
+    elif program == "alarmcast-edge":
+        _check_edge(rest)
+    elif program.startswith("scripts/"):
+        _check_script(program, rest, complete=complete)
+    elif program in {"python", "python3"} and rest[:1] == ["-m"]:
+        _check_module(rest[1:])
+
+
+def _check_service(words: Sequence[str], *, complete: bool) -> None:
     command, waiting, positional, given = _by_path()["alarmcast"], list(words), 0, set()
     while waiting:
         word = waiting.pop(0)
         if word.startswith("-"):
-            name, has_value, _ = word.partition("=")
-            if name not in command.options:
-                return f"{command.path} has no option {name}"
-            given.add(name)
-            if command.options[name] and not has_value:
-                if not waiting:
-                    return f"{name} of {command.path} has no value"
-                waiting.pop(0)
+            given.add(_check_option(command, word, waiting))
+        elif command.is_group and (word.isupper() or word == ELLIPSIS):
+            return  # stands for any command
         elif command.is_group:
-            below = _by_path().get(f"{command.path} {word}")
-            if below is None:
-                return f"there is no command {command.path} {word}"
-            command = below
-        else:
+            command = _below(command, word)
+        elif word != ELLIPSIS:
             positional += 1
     if positional > len(command.arguments) and not command.unlimited:
-        return f"{command.path} takes {len(command.arguments)} arguments, not {positional}"
+        raise NoSuchCommand(f"{command.path} takes {len(command.arguments)} arguments, not {positional}")
     if complete and not given & {"--help", "--version"}:
-        return _incomplete(command, positional, given)
-    return None
+        _check_complete(command, positional, given)
 
 
-def _incomplete(command: Command, positional: int, given: set[str]) -> str | None:
+def _check_option(command: Command, word: str, waiting: list[str]) -> str:
+    """Return the name of an option, taking its value from the words that follow it."""
+    name, has_value, _ = word.partition("=")
+    if name not in command.options:
+        raise NoSuchCommand(f"{command.path} has no option {name}")
+    if command.options[name] and not has_value:
+        if not waiting:
+            raise NoSuchCommand(f"{name} of {command.path} has no value")
+        waiting.pop(0)
+    return name
+
+
+def _below(group: Command, word: str) -> Command:
+    path = f"{group.path} {word}"
+    if path not in _by_path():
+        raise NoSuchCommand(f"there is no command {path}")
+    return _by_path()[path]
+
+
+def _check_complete(command: Command, positional: int, given: set[str]) -> None:
     if command.is_group:
-        return f"{command.path} needs a command"
+        raise NoSuchCommand(f"{command.path} needs a command")
     if positional < command.needed:
-        return f"{command.path} needs {' '.join(command.arguments)}"
-    missing = set(command.required) - given
-    return f"{command.path} needs {', '.join(sorted(missing))}" if missing else None
+        raise NoSuchCommand(f"{command.path} needs {' '.join(command.arguments)}")
+    if missing := set(command.required) - given:
+        raise NoSuchCommand(f"{command.path} needs {', '.join(sorted(missing))}")
 
 
-def _edge_problem(words: Sequence[str]) -> str | None:
-    if not words or words[0].startswith("-"):
-        return _not_in_help(words, _help_of("edge_agent"))
-    shown = _help_of("edge_agent", words[0])
+def _check_edge(words: Sequence[str]) -> None:
+    command = [] if not words or words[0].startswith("-") else [words[0]]
+    shown = _help_of("edge_agent", *command)
     if shown is None:
-        return f"there is no command alarmcast-edge {words[0]}"
-    return _not_in_help(words[1:], shown)
+        raise NoSuchCommand(f"there is no command alarmcast-edge {words[0]}")
+    _check_in_help(words[len(command) :], shown)
 
 
-def _script_problem(script: str, words: Sequence[str], *, complete: bool) -> str | None:
+def _check_script(script: str, words: Sequence[str], *, complete: bool) -> None:
     file = ROOT / script
     if not file.is_file() or not os.access(file, os.X_OK):
-        return f"there is no script {script}"
-    forwards = _FORWARDS.findall(file.read_text(encoding="utf-8"))
+        raise NoSuchCommand(f"there is no script {script}")
     if not words:
-        return None
+        return
+    forwards = _FORWARDS.findall(file.read_text(encoding="utf-8"))
     if not forwards:
-        return f"{script} takes no arguments" if any(word.startswith("-") for word in words) else None
+        raise NoSuchCommand(f"{script} takes no arguments")
     program, own = forwards[-1]
-    return problem_with([program, *shlex.split(own), *words], complete=complete)
+    _check([program, *shlex.split(own), *words], complete=complete)
 
 
-def _module_problem(words: Sequence[str]) -> str | None:
+def _check_module(words: Sequence[str]) -> None:
     module, *rest = words
     if module == "pytest":
-        return None
+        return
     try:
         found = importlib.util.find_spec(module)
     except ModuleNotFoundError:
         found = None
     if found is None:
-        return f"there is no module {module}"
-    return _not_in_help(rest, _help_of(module)) if any(word.startswith("-") for word in rest) else None
+        raise NoSuchCommand(f"there is no module {module}")
+    if any(word.startswith("-") for word in rest):
+        _check_in_help(rest, _help_of(module) or "")
 
 
-def _not_in_help(words: Sequence[str], shown: str | None) -> str | None:
+def _check_in_help(words: Sequence[str], shown: str) -> None:
     for word in words:
         name = word.partition("=")[0]
-        if name.startswith("-") and not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", shown or ""):
-            return f"there is no option {name}"
-    return None
+        if name.startswith("-") and not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", shown):
+            raise NoSuchCommand(f"there is no option {name}")
 
 
 @cache

@@ -14,18 +14,17 @@ from tests.docs.markdown import ROOT, code_blocks, code_spans, markdown_files
 # What was true of an earlier version may be named there.
 FILES = [file for file in markdown_files() if file.name != "CHANGELOG.md"]
 OURS = re.compile(
-    r"^(alarmcast|alarmcast-edge|scripts/\w+|python3? -m (benchmarks|tests|wire|service|edge_agent)\b\S*)( |$)"
+    r"^(alarmcast|alarmcast-edge|scripts/[\w-]+|python3? -m (benchmarks|tests|wire|service|edge_agent)\b\S*)( |$)"
 )
 # What may stand before a command: variables, another user, a container.
 BEFORE = re.compile(
     r"^(\w+=\S* |sudo (-u \S+ )?|exec |docker compose exec \S+ |docker compose run --rm --entrypoint )+"
 )
 INSTALLED = re.compile(r"^\S*/bin/(alarmcast(-edge)?|python) ")
-PLACEHOLDER = re.compile(r"…|\.\.\.")
 
 
 def command_lines(text: str) -> Iterator[str]:
-    """Yield the commands of ours in a shell text, without comments, placeholders and what surrounds them."""
+    """Yield the commands of ours in a shell text, without comments and what surrounds them."""
     for line in text.replace("\\\n", " ").splitlines():
         for part in re.split(r"\s+(?:&&|\|\||\||;|>|<)\s+|;\s|\s+#\s.*$", line):
             command = INSTALLED.sub(r"\1 ", BEFORE.sub("", part.strip().removeprefix("$ ")))
@@ -38,7 +37,7 @@ def alternatives(command: str) -> Iterator[list[str]]:
     words = shlex.split(re.sub(r"[\[\]]", "", command))
     choices = [word.split("|") if re.fullmatch(r"[a-z-]+(\|[a-z-]+)+", word) else [word] for word in words]
     for chosen in product(*choices):
-        yield [word for word in chosen if not PLACEHOLDER.fullmatch(word)]
+        yield list(chosen)
 
 
 def problems(commands: Iterator[str], *, complete: bool) -> list[str]:
