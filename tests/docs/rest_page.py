@@ -34,7 +34,7 @@ _SCOPES = {
 def page() -> str:
     """Return the whole page."""
     parts = [_HEAD, "| operation | role | scope | Python | what it does |", "|---|---|---|---|---|"]
-    rows = sorted(_rows(), key=lambda row: (row[0].partition(" ")[2], row[0]))
+    rows = sorted(_rows(), key=lambda row: (row[0].strip("`").partition(" ")[2], row[0]))
     parts += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join(parts) + "\n"
 
@@ -47,7 +47,9 @@ def _rows() -> Iterator[tuple[str, ...]]:
             if isinstance(declared, Endpoint | IteratorEndpoint):
                 operation = " ".join(declared.route)
                 rule = PERMISSIONS[operation]
-                summary = (inspect.getdoc(declared.build) or "").split("\n\n")[0].replace("\n", " ")
+                summary = (
+                    (inspect.getdoc(declared.build) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
+                )
                 yield f"`{operation}`", _role(rule), _SCOPES[rule.reach], f"`{noun}.{name}`", summary
 
 
