@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 
 from tests.docs.commands import Command, service_commands
+from tests.docs.markdown import ROOT
 
 _HEAD = """# Command line
 
@@ -48,6 +49,7 @@ def _edge() -> Iterator[str]:
             capture_output=True,
             text=True,
             check=True,
+            cwd=ROOT,
             env={"COLUMNS": "110", "PYTHON_COLORS": "0"},
         )
         yield "\n```text\n" + shown.stdout.strip() + "\n```"

@@ -15,7 +15,7 @@ def blocks(file: Path, language: str) -> list[str]:
 
 
 def test_python_examples_pass_the_type_checker(tmp_path: Path) -> None:
-    examples = []
+    examples: list[Path] = []
     for file in markdown_files():
         for text in blocks(file, "python"):
             examples.append(tmp_path / f"example_{len(examples)}.py")
