@@ -1,7 +1,7 @@
-"""Every path beside its limit: measures the rows of the README's table and writes it.
+"""Every path beside its limit: measures the rows of the table in docs/research/performance.md and writes it.
 
 ``python -m benchmarks`` takes about ten minutes on an otherwise quiet machine. ``--only ingest,start`` measures
-some of them and leaves the README as it is. Each can be run alone as well: ``python -m benchmarks.ingest``.
+some of them and leaves the page as it is. Each can be run alone as well: ``python -m benchmarks.ingest``.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from benchmarks.report import ROUNDS, Figure, markdown, rounds_of, tell
 from benchmarks.servers import REPOSITORY
 
 MEASURED = ("ingest", "history", "rest", "refresh", "memory", "learning", "start")
-_README = REPOSITORY / "README.md"
+_PAGE = REPOSITORY / "docs" / "research" / "performance.md"
 _BEGIN, _END = "<!-- benchmarks: written by python -m benchmarks -->", "<!-- benchmarks: end -->"
 
 
@@ -29,15 +29,15 @@ def main() -> None:
     figures = [figure for name in options.only for figure in _measured(name, options.rounds)]
     tell("As fast as one machine allows", figures, options.json)
     if options.only == MEASURED:
-        _README.write_text(with_table(_README.read_text(encoding="utf-8"), figures), encoding="utf-8")
+        _PAGE.write_text(with_table(_PAGE.read_text(encoding="utf-8"), figures), encoding="utf-8")
 
 
-def with_table(readme: str, figures: list[Figure]) -> str:
-    """Return a README whose table is of these figures."""
-    before, begin, rest = readme.partition(_BEGIN)
+def with_table(page: str, figures: list[Figure]) -> str:
+    """Return the page with a table of these figures."""
+    before, begin, rest = page.partition(_BEGIN)
     _, end, after = rest.partition(_END)
     if not begin or not end:
-        raise ValueError(f"The README has no place for the table; it stands between {_BEGIN} and {_END}.")
+        raise ValueError(f"The page has no place for the table; it stands between {_BEGIN} and {_END}.")
     return f"{before}{begin}\n{markdown(figures)}\n{end}{after}"
 
 

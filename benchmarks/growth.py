@@ -1,8 +1,8 @@
 """How ingest, forecasts and enrolment grow with the events stored, the machines and the codes.
 
-``python -m benchmarks.growth`` measures what ``docs/growth/figures.json`` does not hold yet, point by point, and
-draws ``docs/growth.md`` and its pictures from it; a run that was cut off goes on where it was. ``--again``
-measures everything anew, ``--only machines=1000`` one point.
+``python -m benchmarks.growth`` measures what ``docs/research/growth/figures.json`` does not hold yet, point by
+point, and draws ``docs/research/growth.md`` and its pictures from it; an interrupted run continues where it was.
+``--again`` measures everything anew, ``--only machines=1000`` one point.
 """
 
 import argparse
@@ -25,7 +25,7 @@ AXES = {
     "codes": (50, CODES, 500, 2000),
 }
 _MACHINES = 100
-_FIGURES = REPOSITORY / "docs" / "growth" / "figures.json"
+_FIGURES = REPOSITORY / "docs" / "research" / "growth" / "figures.json"
 
 
 def plant_at(axis: str, size: int) -> Plant:

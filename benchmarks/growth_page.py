@@ -35,8 +35,8 @@ _PATHS = (
         "One forecast over REST",
         "ms",
         {
-            "of an hour ago": lambda p: p["forecast"]["ours"],
-            "an answer of nothing": lambda p: p["forecast"]["limit"],
+            "as of an hour ago": lambda p: p["forecast"]["ours"],
+            "an empty answer": lambda p: p["forecast"]["limit"],
         },
     ),
     _Path(
@@ -44,7 +44,7 @@ _PATHS = (
         "Refresh of the whole fleet",
         "s",
         {
-            "stored and told": lambda p: p["refresh"]["ours"],
+            "stored and published": lambda p: p["refresh"]["ours"],
             "one scan, one pass": lambda p: p["refresh"]["limit"],
         },
     ),
@@ -53,27 +53,28 @@ _PATHS = (
         "Enrolment",
         "s",
         {
-            "whole": lambda p: p["enrolment"]["whole"],
-            "its training": lambda p: p["enrolment"]["training"],
-            "its exams": lambda p: p["enrolment"]["exams"],
-            "its memory": lambda p: p["enrolment"]["memory"],
+            "total": lambda p: p["enrolment"]["whole"],
+            "training": lambda p: p["enrolment"]["training"],
+            "evaluation": lambda p: p["enrolment"]["exams"],
+            "replay memory": lambda p: p["enrolment"]["memory"],
         },
     ),
 )
 _HEAD = """# Growth
 
 How ingest, forecasts and enrolment grow, as `python -m benchmarks.growth` measures it on two shared cores with
-SQLite. Each picture has one panel an axis; what is not on the axis is an ordinary plant: 100 machines with 46
+SQLite. Each picture has one panel per axis; everything else is an ordinary plant: 100 machines with 46
 alarms a day each, 154 codes of which every tenth is forecast, a month of alarms (a week on the axis of machines).
-Axes are logarithmic. Figures are kept in [figures.json](growth/figures.json); this page is written from it.
+Axes are logarithmic. The page is written from [figures.json](growth/figures.json).
 
-- **Ingest**: a backlog of 40,000 events of up to 100 machines, 20 a message, until the last one is acked. Beside
-  it `sqlite3.executemany` of as many rows into an empty table of the same schema, `synchronous=FULL`.
-- **One forecast**: over REST as of an hour ago, so that it is made for each request. Beside it `/livez`.
-- **Refresh**: from a moment of the grid until the forecasts of all machines are stored and told over MQTT. Beside
-  it every machine's window read from the index and one forward pass over all of them.
-- **Enrolment**: of one more machine with 40 days of history, from the last byte of its past to the verdict, and
-  its parts. The others are doubles of one that was learned; the memory holds 2,000 windows, or 8 a machine.
+- **Ingest**: a backlog of 40,000 events of up to 100 machines, 20 per message, until the last one is acked.
+  Compared with `sqlite3.executemany` of as many rows into an empty table of the same schema, `synchronous=FULL`.
+- **One forecast**: over REST as of an hour ago, so that it is computed for each request. Compared with `/livez`.
+- **Refresh**: from a moment of the grid until the forecasts of all machines are stored and published over MQTT.
+  Compared with reading every machine's window from the index and one forward pass over all of them.
+- **Enrolment**: of one more machine with 40 days of history, from the last byte of its history to the
+  decision of the gate, and its parts. The other machines are copies of one that was trained; the replay memory
+  has 2,000 windows, or 8 per machine.
 """
 
 
@@ -102,7 +103,7 @@ def _on(kept: Kept, axis: str) -> list[Mapping[str, Any]]:
 def _table(kept: Kept) -> str:
     head = (
         "| point | ingest, events/s (of sqlite3 alone) | forecast, ms | refresh, s (times its limit) "
-        "| enrolment, s (training, exams, memory, rest) |\n|---|---|---|---|---|\n"
+        "| enrolment, s (training, evaluation, memory, rest) |\n|---|---|---|---|---|\n"
     )
     return head + "".join(_row(one) for axis in _AXES for one in _on(kept, axis))
 

@@ -1,7 +1,7 @@
-"""From a fleet's run to what larger fleets need, on paper: the tables of "Growing" in ARCHITECTURE.md.
+"""From a fleet's run to what larger fleets need, on paper: the tables of docs/research/large-fleets.md.
 
-``python -m benchmarks.paper`` reads ``docs/growth/fleet.json``, as ``python -m benchmarks.fleet --json`` left it,
-and writes both tables between their marks.
+``python -m benchmarks.paper`` reads ``docs/research/growth/fleet.json``, as ``python -m benchmarks.fleet --json``
+left it, and writes both tables between their marks.
 """
 
 import json
@@ -23,8 +23,8 @@ _START, _END = "<!-- measured: python -m benchmarks.paper -->", "<!-- /measured 
 
 def main() -> None:
     """Write the tables."""
-    result = json.loads((REPOSITORY / "docs" / "growth" / "fleet.json").read_text(encoding="utf-8"))
-    write_between(REPOSITORY / "ARCHITECTURE.md", f"{measured(result)}\n{needed(result)}")
+    result = json.loads((REPOSITORY / "docs" / "research" / "growth" / "fleet.json").read_text(encoding="utf-8"))
+    write_between(REPOSITORY / "docs" / "research" / "large-fleets.md", f"{measured(result)}\n{needed(result)}")
 
 
 def measured(result: Mapping[str, Any]) -> str:
@@ -32,11 +32,11 @@ def measured(result: Mapping[str, Any]) -> str:
     spells = result["spells"]
     names = [one["name"] for one in spells]
     rows = [
-        ("events + states, a second", [f"{one['acked']:,.0f} + {one['states']:,.0f}" for one in spells]),
-        ("until the ack, ms, p50 / p99", [_pair(1e3 * one["lag_p50"], 1e3 * one["lag_p99"]) for one in spells]),
+        ("events + states per second", [f"{one['acked']:,.0f} + {one['states']:,.0f}" for one in spells]),
+        ("time to ack, ms, p50 / p99", [_pair(1e3 * one["lag_p50"], 1e3 * one["lag_p99"]) for one in spells]),
         ("refresh of all forecasts, s", [_seconds(one["refresh"]) for one in spells]),
         ("a forecast over REST, ms, p50 / p99", [_asked(one, "forecast") for one in spells]),
-        ("the fleet's page, ms, whole / changes", [_page(one) for one in spells]),
+        ("fleet page, ms, all / changes", [_page(one) for one in spells]),
         ("cores: service, broker", [_cores(one) for one in spells]),
         ("memory: service, broker, MB", [_memory(one) for one in spells]),
     ]
@@ -66,14 +66,14 @@ def needed(result: Mapping[str, Any]) -> str:
         return fleet * daily / _DAY.total_seconds()
 
     rows = [
-        ("events, states, a second", [_pair(a_second(n, alarms), a_second(n, states)) for n in _FLEETS]),
-        ("connections at brokers", [f"{n:,}" for n in _FLEETS]),
-        ("cores of brokers", [_fewest(a_second(n, broker) / _HALF) for n in _FLEETS]),
+        ("events / states per second", [_pair(a_second(n, alarms), a_second(n, states)) for n in _FLEETS]),
+        ("broker connections", [f"{n:,}" for n in _FLEETS]),
+        ("broker cores", [_fewest(a_second(n, broker) / _HALF) for n in _FLEETS]),
         ("ingest processes", [_fewest(a_second(n, alarms + states) * a_message / _HALF) for n in _FLEETS]),
         ("forecast processes", [_fewest(n * a_forecast / GRID.total_seconds() / _HALF) for n in _FLEETS]),
-        ("events, millions a month", [f"{n * alarms * 30 / 1e6:,.0f}" for n in _FLEETS]),
-        ("disk, GB a year", [f"{n * a_day(result) * 365 / 1e9:,.0f}" for n in _FLEETS]),
-        ("learnings a day", [f"{n / 30:,.0f}" for n in _FLEETS]),
+        ("events, millions per month", [f"{n * alarms * 30 / 1e6:,.0f}" for n in _FLEETS]),
+        ("disk, GB per year", [f"{n * a_day(result) * 365 / 1e9:,.0f}" for n in _FLEETS]),
+        ("training jobs a day", [f"{n / 30:,.0f}" for n in _FLEETS]),
     ]
     return _table(["machines", *(f"{n:,}" for n in _FLEETS)], rows)
 

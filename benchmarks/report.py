@@ -66,8 +66,11 @@ class Figure:
 
 
 def markdown(figures: Sequence[Figure]) -> str:
-    """Lay figures out for the README."""
-    lines = ["| path | held against | ratio (from … to) | goal | met | beside it |", "|---|---|---|---|---|---|"]
+    """Return the figures as a Markdown table."""
+    lines = [
+        "| path | compared with | ratio (from … to) | goal | met | also measured |",
+        "|---|---|---|---|---|---|",
+    ]
     for one in figures:
         ratio = f"{_short(one.ratio)} ({_short(min(one.ratios))} … {_short(max(one.ratios))})"
         goal = f"{'≤' if one.at_most else '≥'} {one.goal:g}"
@@ -79,7 +82,7 @@ def markdown(figures: Sequence[Figure]) -> str:
 
 def table(title: str, figures: Sequence[Figure]) -> Table:
     """Lay figures out for people."""
-    laid = Table("path", "held against", "unit", title=title, title_justify="left")
+    laid = Table("path", "compared with", "unit", title=title, title_justify="left")
     for name in ("limit", "ours", "ratio", "from … to", "goal"):
         laid.add_column(name, justify="right")
     laid.add_column("met")

@@ -1,4 +1,4 @@
-"""The contract as AsyncAPI 3, made from the models: ``python -m wire.asyncapi > docs/asyncapi.json``."""
+"""The contract as AsyncAPI 3, made from the models: ``python -m wire.asyncapi > docs/reference/asyncapi.json``."""
 
 import json
 import sys

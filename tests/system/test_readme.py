@@ -1,4 +1,4 @@
-"""The README's "In earnest", followed to the letter in an empty folder.
+"""The commands of docs/connect.md, typed as they are in an empty folder.
 
 What differs: nothing is installed, the ports are free ones, and NAME, which a reader replaces, is this computer.
 Lines that want a terminal of their own get one; the others are typed in a third.
@@ -26,9 +26,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def commands(block: int) -> list[tuple[str, bool]]:
-    """Return the commands of one of the section's blocks, and whether each wants a terminal of its own."""
-    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## In earnest\n")[2]
-    text = re.findall(r"^```\n(.*?)^```", section, flags=re.DOTALL | re.MULTILINE)[block]
+    """Return the commands of one of the page's blocks, and whether each wants a terminal of its own."""
+    page = (ROOT / "docs" / "connect.md").read_text(encoding="utf-8")
+    text = re.findall(r"^```\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)[block]
     lines = [re.split(r"\s+# ", line, maxsplit=1) for line in text.splitlines()]
     return [
         (command, bool(notes) and notes[0].startswith("in a terminal of its own")) for command, *notes in lines
@@ -98,7 +98,7 @@ def answers(port: int) -> bool:
 
 
 @pytest.mark.timeout(600)
-def test_what_the_readme_says_for_earnest_works_as_it_stands(reader: Reader) -> None:
+def test_the_commands_that_connect_a_machine_work_as_shown(reader: Reader) -> None:
     folder, port = reader.folder, free_port()
     (folder / "catalogue.csv").write_bytes((ROOT / "edge_agent/simulator/catalogue.csv").read_bytes())
     reader.type("alarmcast-edge simulate --machines 4 --days 40 --seed 5 --out alarms.csv")

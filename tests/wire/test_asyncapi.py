@@ -7,11 +7,11 @@ from typing import Any
 from wire import asyncapi
 from wire.topics import Channel
 
-FILE = Path(__file__).parents[2] / "docs" / "asyncapi.json"
+FILE = Path(__file__).parents[2] / "docs" / "reference" / "asyncapi.json"
 
 
 def test_the_document_in_the_repository_is_what_the_models_say() -> None:
-    assert FILE.read_text() == asyncapi.text(), "run: python -m wire.asyncapi > docs/asyncapi.json"
+    assert FILE.read_text() == asyncapi.text(), "run: python -m wire.asyncapi > docs/reference/asyncapi.json"
 
 
 def test_every_channel_of_the_contract_is_documented() -> None:

@@ -1,0 +1,45 @@
+"""Examples of Python and of messages in the documents fit the code."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.docs.markdown import ROOT, code_blocks, markdown_files
+from wire.acks import Ack
+from wire.codec import decode, decode_batch
+
+
+def blocks(file: Path, language: str) -> list[str]:
+    return [block.text for block in code_blocks(file) if block.language == language]
+
+
+def test_python_examples_pass_the_type_checker(tmp_path: Path) -> None:
+    examples: list[Path] = []
+    for file in markdown_files():
+        for text in blocks(file, "python"):
+            examples.append(tmp_path / f"example_{len(examples)}.py")
+            examples[-1].write_text(text, encoding="utf-8")
+    assert examples
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", *examples],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_json_examples_without_ellipsis_can_be_parsed() -> None:
+    for file in markdown_files():
+        for text in blocks(file, "json"):
+            if "…" not in text:
+                json.loads(text)
+
+
+def test_mqtt_examples_are_messages_of_the_contract() -> None:
+    events, ack = (text.encode() for text in blocks(ROOT / "docs" / "reference" / "mqtt.md", "json"))
+    batch = decode_batch(events)
+    assert [event.seq for event in batch.events] == [1]
+    assert decode(Ack, ack).epoch == batch.epoch
