@@ -17,7 +17,7 @@ from alarmcast.errors import (
     Unreachable,
 )
 from alarmcast.in_process import InProcess
-from alarmcast.patience import RetryPolicy
+from alarmcast.retry import RetryPolicy
 
 __all__ = [
     "AlarmcastError",

@@ -7,33 +7,33 @@ from typing import Generic, Self, TypedDict
 import httpx
 
 from alarmcast.endpoint import Resource, TransportT
-from alarmcast.nouns.acknowledgements import Acknowledgements
-from alarmcast.nouns.audit import Audit
-from alarmcast.nouns.catalogue import Catalogue
-from alarmcast.nouns.credentials import Credentials
-from alarmcast.nouns.enrolment import Enrolment
-from alarmcast.nouns.exports import Exports
-from alarmcast.nouns.figures import Figures
-from alarmcast.nouns.fleet import Fleet
-from alarmcast.nouns.forecasts import Forecasts
-from alarmcast.nouns.health import Health
-from alarmcast.nouns.jobs import Jobs
-from alarmcast.nouns.keys import Keys
-from alarmcast.nouns.machines import Machines
-from alarmcast.nouns.maintenance import Maintenance
-from alarmcast.nouns.memory import Memory
-from alarmcast.nouns.models import Models
-from alarmcast.nouns.notices import Notices
-from alarmcast.nouns.quarantine import Quarantine
-from alarmcast.nouns.scores import Scores
-from alarmcast.nouns.session import Session
-from alarmcast.nouns.shelves import Shelves
-from alarmcast.nouns.stream import Stream
-from alarmcast.nouns.timelines import Timelines
-from alarmcast.nouns.users import Users
-from alarmcast.nouns.webhooks import Webhooks
-from alarmcast.patience import RetryPolicy
-from alarmcast.senders import AsyncTransport, Transport
+from alarmcast.resources.acknowledgements import Acknowledgements
+from alarmcast.resources.audit import Audit
+from alarmcast.resources.catalogue import Catalogue
+from alarmcast.resources.credentials import Credentials
+from alarmcast.resources.enrolment import Enrolment
+from alarmcast.resources.exports import Exports
+from alarmcast.resources.figures import Figures
+from alarmcast.resources.fleet import Fleet
+from alarmcast.resources.forecasts import Forecasts
+from alarmcast.resources.health import Health
+from alarmcast.resources.jobs import Jobs
+from alarmcast.resources.keys import Keys
+from alarmcast.resources.machines import Machines
+from alarmcast.resources.maintenance import Maintenance
+from alarmcast.resources.memory import Memory
+from alarmcast.resources.models import Models
+from alarmcast.resources.notices import Notices
+from alarmcast.resources.quarantine import Quarantine
+from alarmcast.resources.scores import Scores
+from alarmcast.resources.session import Session
+from alarmcast.resources.shelves import Shelves
+from alarmcast.resources.stream import Stream
+from alarmcast.resources.timelines import Timelines
+from alarmcast.resources.users import Users
+from alarmcast.resources.webhooks import Webhooks
+from alarmcast.retry import RetryPolicy
+from alarmcast.transport import AsyncTransport, Transport
 
 _HERE = "http://127.0.0.1:8080"
 _ONCE = RetryPolicy()

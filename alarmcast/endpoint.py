@@ -10,10 +10,20 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from pydantic import TypeAdapter
 
-from alarmcast.call import Pages, PageT, Reader, Request, RequestSpec, Route, Stream, TypedRequest, parse_response
 from alarmcast.errors import validation_error
 from alarmcast.events import EventReader
-from alarmcast.senders import AsyncTransport, Transport
+from alarmcast.requests import (
+    Pages,
+    PageT,
+    Reader,
+    Request,
+    RequestSpec,
+    Route,
+    Stream,
+    TypedRequest,
+    parse_response,
+)
+from alarmcast.transport import AsyncTransport, Transport
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -84,7 +94,7 @@ class IteratorEndpoint(Generic[P, T]):
 def operation(
     named: str, shape: type[T], *, seconds: float | None = None, also: int | None = None
 ) -> Callable[[Callable[Concatenate[Any, P], RequestSpec]], Endpoint[P, T]]:
-    """Declare ``METHOD /path``, whose answer has this shape; see :class:`~alarmcast.call.TypedRequest` for the rest."""
+    """Declare ``METHOD /path``, whose answer has this shape; see :class:`~alarmcast.requests.TypedRequest`."""
     route, adapter = Route(*named.split()), TypeAdapter(shape)
 
     def declare(ask: Callable[Concatenate[Any, P], RequestSpec]) -> Endpoint[P, T]:

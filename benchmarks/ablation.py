@@ -16,14 +16,14 @@ from rich.console import Console
 from rich.table import Table
 
 from forecasting.history import HistorySpec
-from service.core.strategies.bat_ocdm import BatOcdm
-from service.core.strategies.random import TaskRandom
-from service.core.strategies.strategy import Strategy
 from service.experiment.comparison import Plan, compare, fingerprint
 from service.experiment.files import read_log
 from service.experiment.fleet import Cut, from_log
 from service.experiment.results import Figure, Row
 from service.learning.presets import PRESETS, Preset
+from service.learning.strategies.bat_ocdm import BatOcdm
+from service.learning.strategies.random import TaskRandom
+from service.learning.strategies.strategy import Strategy
 
 NAME: Final = "bat-ocdm"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import uuid4
 
-from benchmarks.listener import listening
-from benchmarks.prepared import machine_ids, prepare
+from benchmarks.broker_observer import listening
 from benchmarks.report import Figure, run
+from benchmarks.seeded_store import machine_ids, prepare
 from benchmarks.servers import HOST, REPOSITORY, alarmcast, mosquitto, process
 from wire.codec import encode
 from wire.state import AgentState

@@ -25,7 +25,7 @@ from rich.table import Table
 from benchmarks.servers import HOST, Serving, alarmcast, mosquitto
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
-from service.core.metrics import average_score, forgetting
+from service.learning.metrics import average_score, forgetting
 
 ALPI_MACHINES = "0,1,2,3,5,6,7,9,10,12,13,14,15,17"
 ALPI_TARGETS = "21,23,24,25,26,28,29,31,45,48,53,97,132,137,139"

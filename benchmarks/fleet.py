@@ -3,7 +3,7 @@
 ``python -m benchmarks.fleet --machines 10000`` runs a real broker and a real service on a database in which every
 machine has a month of alarms. All machines speak: as they do, then with many more alarms, then while a page of the
 fleet is open, then while everybody's forecast falls due, then ever more often, twice as often each time, until
-acks come too late. They are simulated by few processes (``benchmarks.crowd``), not by as many agents.
+acks come too late. They are simulated by few processes (``benchmarks.simulated_fleet``), not by as many agents.
 """
 
 import argparse
@@ -19,17 +19,17 @@ from time import monotonic
 
 from rich.console import Console
 
-from benchmarks.costs import costs
+from benchmarks.cost_figures import costs
 from benchmarks.fleet_report import shown
 from benchmarks.footprint import footprint
-from benchmarks.onlookers import GRID, set_clock
-from benchmarks.plant import ALARMS_A_DAY, CODES, Plant, settle
+from benchmarks.load_phase import Host, Plan, Running, Spell, measure, running
+from benchmarks.observers import GRID, set_clock
 from benchmarks.servers import mosquitto
-from benchmarks.spell import Host, Plan, Running, Spell, measure, running
+from benchmarks.synthetic_plant import ALARMS_A_DAY, CODES, Plant, settle
 from benchmarks.usage import database_server
 from forecasting.window import grid_floor
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.stores import open_stores
+from service.app.configuration import load_settings
+from service.app.stores import open_stores
 
 _BUSY = 50  # times as many alarms: what differs then is what events cost
 _REFRESH_AT_MOST = 240.0  # seconds to wait until a refresh has come and is over

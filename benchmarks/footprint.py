@@ -13,16 +13,17 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from rich.console import Console
 
-from benchmarks.plant import ALARMS_A_DAY, CODES, Plant, epoch_of, settle
+from benchmarks.synthetic_plant import ALARMS_A_DAY, CODES, Plant, epoch_of, settle
 from forecasting.window import grid
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.stores import Stores, open_stores
-from service.core.recording import IN_TIME, EventRow, EventWrite
-from service.core.version import StoredForecast
-from service.flows.score import ScoringService
-from service.store.engine import Database
+from service.app.configuration import load_settings
+from service.app.stores import Stores, open_stores
+from service.database.engine import Database
+from service.database.event_row import IN_TIME, EventRow
+from service.forecasts.version import StoredForecast
+from service.machines.event_write import EventWrite
+from service.scoring.service import ScoringService
 from wire.clock import PlantClock
-from wire.micros import to_us
+from wire.timestamps import to_us
 
 _MACHINES, _DAYS = 100, 6
 _GRID = timedelta(minutes=15)

@@ -17,10 +17,10 @@ from uuid import uuid4
 
 import numpy as np
 
-from benchmarks import constant
-from benchmarks.listener import Listener, listening
-from benchmarks.prepared import machine_ids, prepare
+from benchmarks import constant_endpoint as constant
+from benchmarks.broker_observer import Listener, listening
 from benchmarks.report import Figure, run
+from benchmarks.seeded_store import machine_ids, prepare
 from benchmarks.servers import HOST, alarmcast, free_port, mosquitto
 from wire.codec import encode
 from wire.events import AlarmEvent, EventBatch
@@ -68,7 +68,7 @@ def measure(rounds: int) -> list[Figure]:
 
 
 def _program(limit_port: int) -> list[str]:
-    return ["benchmarks.constant", "--limit-port", str(limit_port)]
+    return ["benchmarks.constant_endpoint", "--limit-port", str(limit_port)]
 
 
 class Client:

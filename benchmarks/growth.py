@@ -13,11 +13,11 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks.enrolment_scaling import enrolment_point
 from benchmarks.growth_page import write_page
 from benchmarks.growth_points import serving_point
-from benchmarks.plant import ALARMS_A_DAY, CODES, Plant
-from benchmarks.school import enrolment_point
 from benchmarks.servers import REPOSITORY
+from benchmarks.synthetic_plant import ALARMS_A_DAY, CODES, Plant
 
 AXES = {
     "events": (100_000, 1_000_000, 10_000_000),

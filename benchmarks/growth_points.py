@@ -12,15 +12,15 @@ from tempfile import TemporaryDirectory
 import httpx
 import numpy as np
 
-from benchmarks.drain import drained, inserted
-from benchmarks.onlookers import GRID, set_clock
-from benchmarks.plant import Plant, catalogue, model, settle
+from benchmarks.backlog import drained, inserted
+from benchmarks.load_phase import Host, Running, running
+from benchmarks.observers import GRID, set_clock
 from benchmarks.servers import HOST, mosquitto, wait_until
-from benchmarks.spell import Host, Running, running
+from benchmarks.synthetic_plant import Plant, catalogue, model, settle
 from forecasting.window import grid_floor
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.stores import open_stores
-from wire.micros import to_us
+from service.app.configuration import load_settings
+from service.app.stores import open_stores
+from wire.timestamps import to_us
 
 Figures = dict[str, float]
 _REQUESTS = 100

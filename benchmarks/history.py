@@ -13,14 +13,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.inserts import inserting
-from benchmarks.prepared import machine_ids, prepare
 from benchmarks.report import ROUNDS, Figure, run
-from service.bootstrap.collector import freeze
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.stores import open_stores
-from service.flows.load_history import BATCH, ImportFile, load_history
-from service.flows.record_events import TimePolicy
-from wire.micros import to_us
+from benchmarks.seeded_store import machine_ids, prepare
+from service.app.configuration import load_settings
+from service.app.gc_tuning import freeze
+from service.app.stores import open_stores
+from service.ingest.service import TimePolicy
+from service.learning.history_import import BATCH, ImportFile, load_history
+from wire.timestamps import to_us
 
 _ALARMS, _SPAN, _CODES = 250_000, timedelta(days=380), 150
 

@@ -19,17 +19,17 @@ from typing import NamedTuple
 import psutil
 from sqlalchemy import func, select
 
-from benchmarks.counter import TOPIC
+from benchmarks.broker_observer import listening
 from benchmarks.inserts import inserting
-from benchmarks.listener import listening
 from benchmarks.load import Load
-from benchmarks.prepared import prepare
 from benchmarks.report import ROUNDS, Figure, run
+from benchmarks.seeded_store import prepare
 from benchmarks.servers import alarmcast, mosquitto, process
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.stores import open_stores
-from service.store.engine import Database
-from service.store.tables import events
+from benchmarks.subscriber_baseline import TOPIC
+from service.app.configuration import load_settings
+from service.app.stores import open_stores
+from service.database.engine import Database
+from service.database.tables import events
 from wire.topics import Channel, every_machine
 
 _BATCH = 1000
@@ -98,7 +98,7 @@ def _limit(load: Load) -> float:
 def counting(load: Load, *how: str) -> float:
     """Return the seconds in which the counter drains the load."""
     with TemporaryDirectory() as folder, mosquitto() as port, listening(port, TOPIC) as listener:
-        command = [sys.executable, "-m", "benchmarks.counter", port, load.messages, *how]
+        command = [sys.executable, "-m", "benchmarks.subscriber_baseline", port, load.messages, *how]
         with process(command, Path(folder) / "log") as counter:
             listener.next(20)
             started = _queue_then_go(counter.pid, load, port)

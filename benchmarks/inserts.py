@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from service.store.engine import Database
+from service.database.engine import Database
 
 COLUMNS = ("epoch_id", "seq", "machine_id", "code", "at_us", "received_us", "flag")
 Row = tuple[Any, ...]

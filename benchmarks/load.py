@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 from threading import Thread
 from uuid import UUID, uuid4
 
-from benchmarks.prepared import machine_ids
+from benchmarks.seeded_store import machine_ids
 from benchmarks.servers import HOST
 from wire.codec import encode
 from wire.events import AlarmEvent, EventBatch
 from wire.identity import MachineId
-from wire.micros import to_us
+from wire.timestamps import to_us
 from wire.topics import Channel, topic
 
 _CONNECT, _PUBLISH_QOS_1 = 0x10, 0x32

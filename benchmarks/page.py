@@ -22,19 +22,20 @@ from uuid import uuid4
 from playwright.sync_api import WebSocket, expect, sync_playwright
 
 import alarmcast as alarmcast_client
+from benchmarks.broker_observer import listening
 from benchmarks.forecast import Client
-from benchmarks.listener import listening
-from benchmarks.prepared import machine_ids, prepare
 from benchmarks.report import Figure, run
+from benchmarks.seeded_store import machine_ids, prepare
 from benchmarks.servers import HOST, Serving, alarmcast, mosquitto
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.stores import open_stores
-from service.core.recording import EventRow, EventWrite
+from service.app.configuration import load_settings
+from service.app.stores import open_stores
+from service.database.event_row import EventRow
+from service.machines.event_write import EventWrite
 from wire.codec import encode
 from wire.events import AlarmEvent, EventBatch
 from wire.identity import MachineId
-from wire.micros import to_us
-from wire.rest.people import SESSION_COOKIE
+from wire.rest.auth import SESSION_COOKIE
+from wire.timestamps import to_us
 from wire.topics import Channel, topic
 
 _PAGES, _MACHINES, _LARGE = 50, 20, 500
@@ -159,7 +160,7 @@ def _pages(port: int, data_dir: Path) -> Iterator[_Open]:
     command = [
         sys.executable,
         "-m",
-        "benchmarks.viewers",
+        "benchmarks.page_clients",
         f"http://{HOST}:{port}/",
         str(_PAGES),
         _session(port, data_dir),

@@ -18,18 +18,18 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.inserts import Row, insert, opened
-from benchmarks.prepared import CODES, TARGETS, prepare
 from benchmarks.report import ROUNDS, Figure, run
+from benchmarks.seeded_store import CODES, TARGETS, prepare
 from benchmarks.servers import mosquitto, wait_until
 from forecasting.forecaster import Forecaster
 from forecasting.window import grid_floor
-from service.bootstrap.collector import freeze
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.service import Service
-from service.bootstrap.stores import open_stores
-from service.store.evidence import WINDOWS
+from service.app.configuration import load_settings
+from service.app.gc_tuning import freeze
+from service.app.service import Service
+from service.app.stores import open_stores
+from service.machines.evidence_store import WINDOWS
 from wire.clock import PlantClock
-from wire.micros import to_us
+from wire.timestamps import to_us
 
 _MACHINES, _DAYS, _A_DAY = 1000, 30, 95
 _A_COMMIT = 50  # machines

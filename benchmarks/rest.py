@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.prepared import machine_ids, prepare
 from benchmarks.report import ROUNDS, Figure, run
+from benchmarks.seeded_store import machine_ids, prepare
 from benchmarks.servers import HOST, alarmcast, free_port, listens, mosquitto, process, python, wait_until
 
 _MACHINES, _DAYS = 6, 60
@@ -52,7 +52,7 @@ def measure(rounds: int) -> list[Figure]:
 @contextmanager
 def _plain(body: Path, log: Path) -> Iterator[int]:
     port = free_port()
-    with process(python("benchmarks.plain", port, body), log):
+    with process(python("benchmarks.rest_baseline", port, body), log):
         wait_until(lambda: listens(port), "the plain app listens")
         yield port
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.edge import starting as starting_an_agent
-from benchmarks.prepared import prepare
 from benchmarks.report import Figure, run
+from benchmarks.seeded_store import prepare
 from benchmarks.servers import REPOSITORY, alarmcast, mosquitto
 
 _MACHINES, _DAYS = 6, 7

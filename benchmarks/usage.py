@@ -9,7 +9,7 @@ import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.servers import HOST, Serving
-from service.store.engine import Database
+from service.database.engine import Database
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import sys
 
-from edge_agent.undisturbed import gc_disabled
+from edge_agent.fast_start import gc_disabled
 
 
 def main() -> int:

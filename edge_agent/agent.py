@@ -13,7 +13,7 @@ from paho.mqtt.enums import MQTTProtocolVersion
 
 from edge_agent import __version__
 from edge_agent.errors import ConfigRejected, SpoolUnusable
-from edge_agent.link import BrokerConfig
+from edge_agent.mqtt_connection import BrokerConfig
 from edge_agent.publisher import Publisher
 from edge_agent.settings import MqttVersion, Settings, SourceKind
 from edge_agent.sources import Source, SourceBatch
@@ -24,8 +24,8 @@ from edge_agent.status import AgentStatus, StatusFile, fingerprint
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader
-from wire.moment import clamped
 from wire.state import Note, bounded
+from wire.timestamps import clamped
 
 log = logging.getLogger(__name__)
 

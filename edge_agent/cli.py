@@ -8,8 +8,8 @@ from pathlib import Path
 
 from edge_agent import __version__, settings
 from edge_agent.errors import EdgeError
+from edge_agent.fast_start import gc_disabled
 from edge_agent.logs import set_up_logs
-from edge_agent.undisturbed import gc_disabled
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,7 +34,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from edge_agent.status_screen import print_status  # noqa: PLC0415
+    from edge_agent.status_cli import print_status  # noqa: PLC0415
 
     return print_status(settings.spool_path(options.config, _flags(options)), as_json=options.json)
 

@@ -18,11 +18,10 @@ from zoneinfo import ZoneInfo
 
 from edge_agent.agent import broker_config
 from edge_agent.errors import EdgeError
-from edge_agent.handshake import check_tls
-from edge_agent.link import BrokerConfig, MqttConnection
+from edge_agent.mqtt_connection import BrokerConfig, MqttConnection
 from edge_agent.settings import Settings, SourceKind, load
 from edge_agent.status import StatusFile, has_fingerprint, inspect_spool, skipped_rows
-from edge_agent.tls_check import needs_tls
+from edge_agent.tls_check import check_tls, needs_tls
 from wire.acks import Ack
 from wire.clock import PlantClock
 from wire.codec import decode, encode
@@ -30,7 +29,7 @@ from wire.errors import PayloadRejected
 from wire.events import EventBatch
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
-from wire.moment import EARLIEST
+from wire.timestamps import EARLIEST
 from wire.tls_port import speaks_tls
 from wire.topics import Channel, agent_name, topic
 

@@ -15,19 +15,19 @@ from collections import deque
 from datetime import datetime, timedelta
 from threading import Condition, Event, Lock, Thread
 
-from edge_agent.link import BrokerConfig, MqttConnection, Will
-from edge_agent.patience import ReconnectBackoff
+from edge_agent.backoff import ReconnectBackoff
+from edge_agent.flow_control import SendWindow
+from edge_agent.mqtt_connection import BrokerConfig, MqttConnection, Will
 from edge_agent.spool import Spool
 from edge_agent.tls_check import TlsCheck, needs_tls
-from edge_agent.window import SendWindow
 from wire.acks import Ack
 from wire.clock import PlantClock
 from wire.codec import decode, encode
 from wire.errors import PayloadRejected
 from wire.events import MAX_EVENTS, EventBatch
 from wire.identity import MachineId
-from wire.moment import clamped
 from wire.state import AgentState, Note
+from wire.timestamps import clamped
 from wire.topics import Channel, agent_name, topic
 
 log = logging.getLogger(__name__)

@@ -17,13 +17,13 @@ from threading import Lock
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
+from edge_agent.disk_reserve import DiskReserve
 from edge_agent.errors import SpoolUnusable
-from edge_agent.reserve import DiskReserve
 from edge_agent.spool_file import Transaction, bound, exclusive, is_full
 from wire.alarm import Alarm
 from wire.events import AlarmEvent, Gap, GapReason
-from wire.micros import from_us, to_us
 from wire.state import Note
+from wire.timestamps import from_us, to_us
 
 # AUTOINCREMENT: a number is never given twice, even after its row has been acked and deleted.
 _SCHEMA = """

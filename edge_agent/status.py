@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-from wire.micros import from_us
 from wire.state import Note
+from wire.timestamps import from_us
 
 log = logging.getLogger(__name__)
 

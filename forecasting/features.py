@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from forecasting.ragged import FleetSeries
 from forecasting.series import AlarmSeries
-from forecasting.tracks import FleetSeries
 from forecasting.vocabulary import Columns
 
 

@@ -18,8 +18,8 @@ from forecasting.history import (
     machine_activity_features,
 )
 from forecasting.network import Matrix, Network
+from forecasting.ragged import FleetSeries
 from forecasting.series import AlarmSeries, to_us
-from forecasting.tracks import FleetSeries
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec, input_window
 

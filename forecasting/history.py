@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from forecasting.ragged import FleetSeries, RaggedTimes
 from forecasting.series import AlarmSeries
-from forecasting.tracks import FleetSeries, RaggedTimes
 from forecasting.vocabulary import Columns
 
 Features = NDArray[np.float32]

@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from wire.micros import from_us, to_us
+from wire.timestamps import from_us, to_us
 
 __all__ = ["AlarmSeries", "from_us", "to_us"]
 

@@ -22,6 +22,8 @@ ServiceError
 import math
 from typing import ClassVar
 
+from wire.identity import MachineId
+
 
 class ServiceError(Exception):
     """The message is a sentence that says what to do; ``status`` and ``title`` are its HTTP face."""
@@ -157,3 +159,8 @@ class ChampionChanged(ServiceError):
     """The model that was learned on no longer serves; the job must learn again. It names no machine."""
 
     title = "Champion changed"
+
+
+def unknown_machine(machine: MachineId) -> NotFound:
+    """Return what is said of a machine that is not registered, or not the asker's to know of."""
+    return NotFound(f"There is no machine {machine}. Enrol it with: alarmcast admin enrol {machine}")

@@ -12,8 +12,8 @@ from typing import Self
 from pydantic import AwareDatetime, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from wire.enums import ProcessRole
 from wire.secret_files import SUFFIX
-from wire.words import ProcessRole
 
 PREFIX = "ALARMCAST_"
 EDGE_PREFIX = "ALARMCAST_EDGE_"  # the agent's own; a host may run both

@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 
 import pytest
 
-from service.store.engine import Database
+from service.database.engine import Database
 
 _SHARED_BY_A_FOLDER = ("page", "deploy")  # a stage with a browser, and images that were built
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from wire.events import Instance, SeqRange, WireModel
-from wire.moment import UtcDatetime
+from wire.timestamps import UtcDatetime
 
 # Of any size a sequence number may have, so many ranges stay below the contract's 64,000 bytes.
 MAX_RANGES = 1500

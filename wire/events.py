@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from wire.moment import UtcDatetime
+from wire.timestamps import UtcDatetime
 
 MAX_EVENTS = 500
 MAX_GAPS = 500

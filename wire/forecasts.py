@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from wire.events import Code, WireModel
 from wire.identity import Identifier
-from wire.moment import UtcDatetime
+from wire.timestamps import UtcDatetime
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
 
 from wire.alarm import Alarm
-from wire.moment import EARLIEST, LATEST
+from wire.timestamps import EARLIEST, LATEST
 
 _MAX_CODE = 2**31 - 1
 _HEADER_STARTS = ("timestamp", "time", "at")

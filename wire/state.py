@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from wire.events import Instance, WireModel
-from wire.moment import UtcDatetime
+from wire.timestamps import UtcDatetime
 
 _LONGEST_TEXT: Final = 300
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")

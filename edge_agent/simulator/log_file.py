@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from edge_agent.simulator.personality import machine_profile
+from edge_agent.simulator.profile import machine_profile
 from edge_agent.simulator.stream import alarms
 from wire.alarm import Alarm
 

@@ -4,11 +4,11 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from edge_agent.simulator.condition import code_weights_on
-from edge_agent.simulator.dice import seeded_rng
+from edge_agent.simulator.drift import code_weights_on
 from edge_agent.simulator.episode import LONGEST_PAUSE, CodeSequence, burst, episode, flood
-from edge_agent.simulator.personality import MachineProfile
-from edge_agent.simulator.rhythm import (
+from edge_agent.simulator.profile import MachineProfile
+from edge_agent.simulator.rng import seeded_rng
+from edge_agent.simulator.schedule import (
     DAY,
     HOUR,
     LONG_SILENCE,

@@ -14,7 +14,7 @@ from edge_agent.sources import Lost, SourceBatch
 from edge_agent.sources.place import Place, located
 from wire.alarm import Alarm
 from wire.log_rows import RowReader, RowRejected
-from wire.micros import from_us, to_us
+from wire.timestamps import from_us, to_us
 
 BATCH = 500
 _CHUNK_BYTES = 1 << 16

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from service import __version__
-from service.cli.commands import LazyGroup
+from service.cli.lazy_group import LazyGroup
 from service.errors import ServiceError
 
 app = typer.Typer(

@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from service.bootstrap.configuration import client_key, load_settings
-from service.cli import enrol, machine, model, notice, people
-from service.cli.api import api, set_options
+from service.app.configuration import client_key, load_settings
+from service.cli import enrol, machine, model, notice
+from service.cli import users as people
 from service.cli.arguments import DataDir, File, read
+from service.cli.client import api, set_options
 
 app = typer.Typer(help="Machines, catalogue, history, learning, people.", no_args_is_help=True)
 catalogue_app = typer.Typer(help="The alarm catalogue.", no_args_is_help=True)

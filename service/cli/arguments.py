@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from service.errors import InputRejected
 from wire.identity import MachineId
-from wire.moment import UtcDatetime
+from wire.timestamps import UtcDatetime
 
 DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
 Config = Annotated[

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.stores import open_stores
+from service.app.configuration import load_settings
+from service.app.stores import open_stores
+from service.database.backup import back_up
+from service.database.locks import WriterLock
+from service.database.restore import restore
 from service.errors import InputRejected
 from service.settings import Settings
-from service.store.backup import back_up
-from service.store.lock import WriterLock
-from service.store.restore import restore
 
 DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
 

@@ -13,8 +13,10 @@ from typing import Annotated
 
 import typer
 
-from service.bootstrap.configuration import dynamic_security, load_settings, sqlite_url
-from service.broker.initial import (
+from service.app.configuration import dynamic_security, load_settings, sqlite_url
+from service.broker_access.certificates import hosts_of
+from service.broker_access.dynsec_repair import repair
+from service.broker_access.mosquitto_setup import (
     ADMIN_PASSWORD,
     MEMORY,
     SERVICE,
@@ -26,13 +28,11 @@ from service.broker.initial import (
     service_configuration,
     write,
 )
-from service.broker.mending import repair
+from service.broker_access.service import adopt
+from service.broker_access.store import CredentialStore
 from service.cli.arguments import BrokerOwner, DataDir, broker_owner
+from service.database.engine import Database
 from service.errors import Conflict, InputRejected
-from service.flows.credentials import adopt
-from service.store.certificates import hosts_of
-from service.store.credentials import CredentialStore
-from service.store.engine import Database
 
 _PLAIN, _SECURED = 1883, 8883
 _HERE = ("localhost", "127.0.0.1", "::1")

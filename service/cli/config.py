@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from service.bootstrap.configuration import Configuration, configuration
-from service.bootstrap.doctor import examine, shown_url
+from service.app.config_check import examine, shown_url
+from service.app.configuration import Configuration, configuration
 from service.cli.arguments import Config, DataDir
 from service.errors import InputRejected
 from service.settings import PREFIX, Settings, secret_names

@@ -8,9 +8,9 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
-from service.store.transfer.copying import copy_store
-from service.store.transfer.side import opened
-from service.store.transfer.told import CopyProgress, CopyStage
+from service.database.copy.endpoint import opened
+from service.database.copy.progress import CopyProgress, CopyStage
+from service.database.copy.run import copy_store
 
 _HOW = "a data folder, or a URL; leave its password to PGPASSWORD or .pgpass, where no list shows it"
 _LINES_A_TABLE = 10

@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from service.bootstrap.configuration import load_settings
-from service.cli.api import api, running_api
+from service.app.configuration import load_settings
+from service.broker_access.edge_toml import with_source
 from service.cli.arguments import (
     DataDir,
     EdgeToml,
@@ -21,14 +21,14 @@ from service.cli.arguments import (
     read,
     secret_file,
 )
-from service.core.edge_toml import with_source
-from service.core.time_zone import zone_named
+from service.cli.client import api, running_api
 from service.errors import InputRejected
+from service.machines.time_zone import zone_named
 from service.settings import Settings
+from wire.enums import JobState
 from wire.identity import MachineId
 from wire.rest.enrolment import HistoryLoaded
 from wire.rest.jobs import JobView
-from wire.words import JobState
 
 _ENDED_WELL = (JobState.PROMOTED, JobState.REJECTED)
 _WHY_NONE = "it holds some already, or the broker wants none. To issue new ones: alarmcast admin machine rotate"

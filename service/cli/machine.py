@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from service.bootstrap.configuration import load_settings
-from service.cli.api import api
+from service.app.configuration import load_settings
 from service.cli.arguments import DataDir, EdgeToml, MachineArgument, Reason, machine_id, secret_file
+from service.cli.client import api
 from service.cli.tables import Row, moment, show
+from wire.enums import CredentialState
 from wire.rest.machines import AgentView
-from wire.words import CredentialState
 
 app = typer.Typer(help="List machines, learn them again, let them in, let them go.", no_args_is_help=True)
 

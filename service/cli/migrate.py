@@ -2,8 +2,8 @@
 
 import typer
 
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.stores import open_stores
+from service.app.configuration import load_settings
+from service.app.stores import open_stores
 from service.cli.arguments import DataDir
 
 

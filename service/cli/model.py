@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from service.bootstrap.configuration import load_settings
-from service.cli.api import api
+from service.app.configuration import load_settings
 from service.cli.arguments import DataDir, Reason
+from service.cli.client import api
 from service.cli.tables import Row, moment, show
 
 Serving = Annotated[

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from service.bootstrap.configuration import load_settings
-from service.cli.api import api
+from service.app.configuration import load_settings
 from service.cli.arguments import DataDir, MachineArgument, Reason, machine_id, moment
+from service.cli.client import api
 from service.cli.tables import Row, show
-from wire.moment import isoformat
-from wire.words import Severity
+from wire.enums import Severity
+from wire.timestamps import isoformat
 
 app = typer.Typer(help="Who is told of likely alarms: list, add, test, remove.", no_args_is_help=True)
 Number = Annotated[int, typer.Argument(metavar="NUMBER", help="Which webhook.")]

@@ -8,16 +8,16 @@ from typing import Annotated
 
 import typer
 
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.exposure import require_secured_broker
-from service.bootstrap.listening import listen, require_tls, tls_options, url_of
-from service.bootstrap.logs import set_up_logs
-from service.bootstrap.service import Service
-from service.bootstrap.stores import open_stores
+from service.app.configuration import load_settings
+from service.app.http_server import listen, require_tls, tls_options, url_of
+from service.app.logs import set_up_logs
+from service.app.security_checks import require_secured_broker
+from service.app.service import Service
+from service.app.stores import open_stores
+from service.auth.users import FIRST
 from service.cli.arguments import Config, DataDir
-from service.flows.people import FIRST
 from service.settings import LogLevel
-from wire.words import ProcessRole
+from wire.enums import ProcessRole
 
 log = logging.getLogger(__name__)
 

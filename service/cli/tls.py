@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
+from service.broker_access.certificates import Authority, Pair, ends_at
 from service.cli.arguments import BrokerOwner, broker_owner
 from service.errors import InputRejected
-from service.store.certificates import Authority, Pair, ends_at
 
 _ALWAYS = ("localhost", "127.0.0.1")
 _CLIENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")

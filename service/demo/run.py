@@ -17,17 +17,17 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.listening import Server, listen, server_config, url_of
-from service.bootstrap.service import Service
-from service.bootstrap.stores import open_stores
-from service.broker.embedded import EmbeddedBroker
+from service.app.configuration import load_settings
+from service.app.http_server import Server, listen, server_config, url_of
+from service.app.service import Service
+from service.app.stores import open_stores
+from service.auth.users import FIRST
 from service.demo.fleet import Fleet
 from service.demo.plan import Plan
-from service.demo.prepare import prepare
 from service.demo.screen import screen
+from service.demo.setup import prepare
 from service.errors import Unavailable
-from service.flows.people import FIRST
+from service.messaging.embedded_broker import EmbeddedBroker
 from service.settings import DynamicSecurity, MqttVersion
 from wire.clock import PlantClock
 

@@ -7,13 +7,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from service.bootstrap.service import Service
+from service.app.service import Service
+from service.auth.users import FIRST
 from service.errors import Unavailable
-from service.flows.forecast import urgency
-from service.flows.people import FIRST
+from service.forecasts.service import urgency
+from wire.enums import JobState
 from wire.forecasts import Forecast
 from wire.identity import MachineId
-from wire.words import JobState
 
 _SHOWN = 3
 _STYLES = {"ok": "green", "warming_up": "yellow", "stale": "red"}

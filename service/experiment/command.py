@@ -34,7 +34,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Compare the paper's strategies on a fleet's own logs: table, report and baselines."""
-    from service.experiment.conduct import experiment  # noqa: PLC0415
+    from service.experiment.run_all import experiment  # noqa: PLC0415
     from service.experiment.table import json_rows, table  # noqa: PLC0415
 
     options = Options(

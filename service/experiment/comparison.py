@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting import history
-from service.core.ocdm import keep
 from service.experiment.baselines import baselines
 from service.experiment.exam import exams
 from service.experiment.fleet import Cut, Fleet
 from service.experiment.results import Marking, Row, Run, groups, row
 from service.experiment.run import Clock, Stage, run
+from service.learning.ocdm import keep
 from service.learning.presets import Preset
-from service.learning.trainer import TrainingSpec
+from service.learning.torch_trainer import TrainingSpec
 
 
 @dataclass(frozen=True)

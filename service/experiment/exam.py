@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.metrics import Reliability, average_precision, brier_skill, f1, reliability
-from service.core.samples import Samples
 from service.experiment.fleet import Fleet
+from service.learning.metrics import Reliability, average_precision, brier_skill, f1, reliability
+from service.learning.samples import Samples
 
 Reals = NDArray[np.float64]
 Forecasts = Sequence[NDArray[np.floating]]

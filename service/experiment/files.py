@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.series import AlarmSeries
-from service.core.windows import WindowSet
 from service.errors import InputRejected
-from wire.micros import to_us
+from service.learning.windows import WindowSet
+from wire.timestamps import to_us
 
 _PARTS: Final = ("train", "test")
 _HEADER: Final = ["timestamp", "alarm", "serial"]

@@ -12,10 +12,10 @@ from forecasting.history import HistorySpec
 from forecasting.series import AlarmSeries
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
-from service.core.dataset import covered_moments, split, windows
-from service.core.windows import WindowSet
 from service.errors import InputRejected
-from wire.micros import from_us
+from service.learning.dataset import covered_moments, split, windows
+from service.learning.windows import WindowSet
+from wire.timestamps import from_us
 
 EXAM: Final = 0.3  # the last share of a machine's windows, in time, that no model ever learns from
 FEWEST: Final = 336  # training windows of two weeks; a machine with fewer keeps collecting

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.metrics import average_score, forgetting, macro
 from service.experiment.exam import Marks
+from service.learning.metrics import average_score, forgetting, macro
 
 GROUPS: Final = ("total", "low", "medium", "high")
 _TABLES: Final = ("f1", "average_precision", "brier_skill", "reliability")

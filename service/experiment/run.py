@@ -7,15 +7,15 @@ import numpy as np
 from numpy.random import Generator
 
 from forecasting.network import Network
-from service.core.memory import Memory
-from service.core.ocdm import Labels, divergence
-from service.core.samples import Samples
-from service.core.strategies.strategy import Indices, Strategy, TaskBuffer
-from service.core.update import TaskData, UpdateConfig, update_model
 from service.experiment.exam import Exam, Marks, marked
 from service.experiment.fleet import Fleet
 from service.experiment.results import Run, Upkeep
-from service.learning.trainer import Progress, TrainingSpec, train
+from service.learning.continual_update import TaskData, UpdateConfig, update_model
+from service.learning.memory import Memory
+from service.learning.ocdm import Labels, divergence
+from service.learning.samples import Samples
+from service.learning.strategies.strategy import Indices, Strategy, TaskBuffer
+from service.learning.torch_trainer import Progress, TrainingSpec, train
 
 Clock = Callable[[], float]
 

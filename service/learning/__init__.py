@@ -1,1 +1,1 @@
-"""Learn arrow, training: the only torch, imported only by the process that trains."""
+"""Enrolment, history import, datasets, replay memory, training, evaluation, the gate, jobs."""

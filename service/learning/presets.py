@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from service.core.strategies.catalogue import STRATEGIES
-from service.core.strategies.strategy import Strategy
-from service.core.update import Curves, UpdateConfig
-from service.learning.module import Dropout
-from service.learning.trainer import TrainingSpec
+from service.learning.continual_update import Curves, UpdateConfig
+from service.learning.strategies.catalogue import STRATEGIES
+from service.learning.strategies.strategy import Strategy
+from service.learning.torch_module import Dropout
+from service.learning.torch_trainer import TrainingSpec
 
 
 @dataclass(frozen=True)

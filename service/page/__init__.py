@@ -1,1 +1,1 @@
-"""The operators' page, on the same app as the API and fed by it."""
+"""The operators' pages, a client of the REST API."""

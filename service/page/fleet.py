@@ -2,9 +2,9 @@
 
 from nicegui import html
 
-from service.page.frame import PageContext, layout, subscribe
-from service.page.parts.elements import FleetBoard
-from wire.words import Role
+from service.page.components.elements import FleetBoard
+from service.page.layout import PageContext, layout, subscribe
+from wire.enums import Role
 
 
 async def fleet(told: PageContext) -> None:

@@ -8,8 +8,8 @@ import pytest
 import uvicorn
 
 from alarmcast import AsyncClient, Client, InProcess
-from service.bootstrap.listening import Server, listen, url_of
-from service.bootstrap.service import Service
+from service.app.http_server import Server, listen, url_of
+from service.app.service import Service
 from tests.conftest import wait_until
 from tests.service.conftest import Trusted, champion, filler, service, settings, stores
 

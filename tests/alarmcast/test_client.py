@@ -26,15 +26,15 @@ from alarmcast import (
     Unreachable,
 )
 from alarmcast.errors import error_from_response
-from alarmcast.patience import RetryState
-from service.bootstrap.stores import Stores
-from service.core.machine import Machine
+from alarmcast.retry import RetryState
+from service.app.stores import Stores
+from service.machines.models import Machine
 from tests.conftest import free_port
 from tests.service.conftest import NOW, raise_alarms
+from wire.enums import JobState, StreamKind
 from wire.forecasts import Forecast
 from wire.rest.jobs import JobView
 from wire.rest.stream import RaisedAlarm
-from wire.words import JobState, StreamKind
 
 HEADER = "timestamp,alarm,serial\n"
 

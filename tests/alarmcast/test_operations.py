@@ -8,7 +8,7 @@ import pytest
 
 from alarmcast import Client
 from alarmcast.endpoint import Endpoint, IteratorEndpoint, Resource
-from service.bootstrap.service import Service
+from service.app.service import Service
 
 MACHINE = {"site", "machine"}  # in a path they are one argument of the client, site/machine
 

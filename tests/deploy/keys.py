@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from service.broker.initial import find_plugin
+from service.broker_access.mosquitto_setup import find_plugin
 from tests.conftest import free_port
-from tests.deploy.confined import USER, let_pass
 from tests.deploy.conftest import REPOSITORY, DeployedBroker, replaced
+from tests.deploy.sandbox import USER, let_pass
 
 PROGRAMS = Path(sys.executable).parent
 SCRIPT = REPOSITORY / "deploy/compose/keys.sh"

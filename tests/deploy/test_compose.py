@@ -12,15 +12,15 @@ import yaml
 
 from edge_agent import settings as edge_settings
 from service import settings as service_settings
-from service.broker.initial import SERVICE, Listener, configuration
-from service.core.edge_toml import AgentAccess, edge_toml
+from service.broker_access.edge_toml import AgentAccess, edge_toml
+from service.broker_access.mosquitto_setup import SERVICE, Listener, configuration
 from service.settings import PREFIX, Settings
 from tests.conftest import require
 from tests.deploy.compose import Compose, Container, read
 from tests.deploy.conftest import OVERLAYS, REPOSITORY
 from tests.deploy.dockerfile import Dockerfile
+from wire.enums import ProcessRole
 from wire.identity import MachineId
-from wire.words import ProcessRole
 
 PROGRAMS = Path(sys.executable).parent
 KEYS = {"build", "cap_add", "cap_drop", "command", "depends_on", "entrypoint", "environment", "healthcheck",

@@ -13,10 +13,10 @@ from signal import SIGTERM
 import pytest
 
 from tests.conftest import free_port, require, wait_until
-from tests.deploy.confined import USER, confined, hand_over, is_possible, let_pass
 from tests.deploy.conftest import REPOSITORY, DeployedBroker
 from tests.deploy.dockerfile import Dockerfile
 from tests.deploy.image import Image
+from tests.deploy.sandbox import USER, confined, hand_over, is_possible, let_pass
 
 PACKAGES = ["alarmcast", "edge_agent", "forecasting", "service", "wire"]
 NAMED_BY_A_PAGE = re.compile(r'"(/(?:_nicegui|static)/[^"?]+\.(?:css|js|mjs|svg))\b')

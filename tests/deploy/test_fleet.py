@@ -21,9 +21,9 @@ from edge_agent import settings as edge_settings
 from edge_agent.simulator import alarms, machine_profile
 from tests.conftest import free_port, require, wait_until
 from tests.deploy.compose import Compose, Container
-from tests.deploy.confined import can_start_python, confined, hand_over
 from tests.deploy.conftest import REPOSITORY, DeployedBroker
 from tests.deploy.keys import Keys
+from tests.deploy.sandbox import can_start_python, confined, hand_over
 
 PROGRAMS = Path(sys.executable).parent
 # A working week's middle, so that every machine has alarms on both sides of the seam, whenever the test is run.

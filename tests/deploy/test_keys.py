@@ -11,8 +11,8 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from tests.conftest import require
-from tests.deploy.confined import USER
 from tests.deploy.keys import OVERLAID, VOLUMES, Keys
+from tests.deploy.sandbox import USER
 
 # Between the two commands of ours, and when all is made and nothing yet marked as done.
 CUTS = ["alarmcast admin broker-init", 'mv "$service/broker-password.new"']

@@ -16,12 +16,12 @@ import yaml
 from starlette.types import Receive, Scope, Send
 
 from service import __version__
-from service.bootstrap.listening import server_config
+from service.app.http_server import server_config
 from service.settings import Settings
-from tests.deploy.confined import USER
 from tests.deploy.conftest import REPOSITORY
 from tests.deploy.dockerfile import Dockerfile
 from tests.deploy.kustomization import NotUnderstood, Thing, merged, pods, resolved
+from tests.deploy.sandbox import USER
 from tests.deploy.test_compose import stray
 
 FOLDER = REPOSITORY / "deploy/kubernetes"

@@ -17,7 +17,7 @@ from service.settings import PREFIX, Settings
 from tests.conftest import Mosquitto, free_port, require, wait_until
 from tests.deploy.monitoring import PROMETHEUS, RUNBOOK, Rule, exposed, metrics_in, promtool, rules
 from tests.system.conftest import Plant
-from wire.words import Role
+from wire.enums import Role
 
 TESTS = PROMETHEUS / "tests/alerts.test.yml"
 

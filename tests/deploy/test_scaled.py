@@ -7,7 +7,7 @@ import pytest
 from service.settings import Settings
 from tests.deploy.kustomization import NotUnderstood, Thing, pods, resolved
 from tests.deploy.test_kubernetes import FOLDER, SCALED, of_kind, variables
-from wire.words import ProcessRole
+from wire.enums import ProcessRole
 
 NAME, COMPONENT = "app.kubernetes.io/name", "app.kubernetes.io/component"
 

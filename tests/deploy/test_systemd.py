@@ -15,8 +15,8 @@ import pytest
 from edge_agent import settings as edge_settings
 from service.settings import PREFIX, Settings
 from tests.conftest import free_port, require, wait_until
-from tests.deploy.confined import hand_over, is_possible, without_privileges
 from tests.deploy.conftest import REPOSITORY, DeployedBroker
+from tests.deploy.sandbox import hand_over, is_possible, without_privileges
 from tests.deploy.test_compose import stray
 from tests.deploy.units import SPECIFIERS, Unit, read
 

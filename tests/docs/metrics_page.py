@@ -6,8 +6,8 @@ from tempfile import TemporaryDirectory
 
 from prometheus_client.metrics_core import Metric
 
-from service.bootstrap.service import Service
-from service.bootstrap.stores import open_stores
+from service.app.service import Service
+from service.app.stores import open_stores
 from service.settings import Settings
 
 _HEAD = """# Metrics

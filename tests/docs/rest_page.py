@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from alarmcast import Client
 from alarmcast.endpoint import Endpoint, IteratorEndpoint, Resource
-from service.web.permissions import PERMISSIONS, Reach, Rule
+from service.http.permissions import PERMISSIONS, RouteScope, Rule
 
 _HEAD = """# REST API
 
@@ -23,11 +23,11 @@ programs. Both load nothing from the internet. Errors are problem documents (RFC
 - **Python** is the method of `alarmcast.Client`; `AsyncClient` has the same methods, awaited.
 """
 _SCOPES = {
-    Reach.OPEN: "-",
-    Reach.NO_SITE: "-",
-    Reach.SITE: "site",
-    Reach.NARROWED: "own sites",
-    Reach.FLEET: "all sites",
+    RouteScope.OPEN: "-",
+    RouteScope.NO_SITE: "-",
+    RouteScope.SITE: "site",
+    RouteScope.NARROWED: "own sites",
+    RouteScope.FLEET: "all sites",
 }
 
 
@@ -54,4 +54,4 @@ def _rows() -> Iterator[tuple[str, ...]]:
 
 
 def _role(rule: Rule) -> str:
-    return "public" if rule.reach is Reach.OPEN else rule.least.value
+    return "public" if rule.reach is RouteScope.OPEN else rule.least.value

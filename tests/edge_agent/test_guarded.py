@@ -13,9 +13,9 @@ from edge_agent.errors import ConfigRejected
 from edge_agent.settings import load
 from edge_agent.spool import Spool
 from edge_agent.status import AgentStatus, StatusFile, fingerprint
-from service.store.certificates import Authority
+from service.broker_access.certificates import Authority
 from tests.conftest import require
-from tests.guarded import GuardedMosquitto, guarded_in, has_plugin, trying
+from tests.support.secured_broker import GuardedMosquitto, guarded_in, has_plugin, trying
 from wire.identity import MachineId
 from wire.topics import agent_name
 

@@ -31,7 +31,7 @@ def test_every_record_is_one_printable_line_its_trace_included(words: str) -> No
 def test_the_password_is_not_written_once_it_is_known(root: logging.Logger) -> None:
     stream = io.StringIO()
     set_up_logs(secrets=["open-sesame", None], stream=stream)
-    logging.getLogger("edge_agent.link").error("refused: %s", "user=m password=open-sesame")
+    logging.getLogger("edge_agent.mqtt_connection").error("refused: %s", "user=m password=open-sesame")
     assert root.handlers
     assert "open-sesame" not in stream.getvalue()
     assert stream.getvalue().endswith(" ERROR refused: user=m password=***\n")
@@ -41,6 +41,6 @@ def test_setting_up_twice_says_everything_once(root: logging.Logger) -> None:
     first, second = io.StringIO(), io.StringIO()
     set_up_logs(stream=first)
     set_up_logs(stream=second)
-    logging.getLogger("edge_agent.link").info("connected")
+    logging.getLogger("edge_agent.mqtt_connection").info("connected")
     assert len(root.handlers) == 1
     assert (first.getvalue(), second.getvalue().count("\n")) == ("", 1)

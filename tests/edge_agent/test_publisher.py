@@ -10,7 +10,7 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
-from edge_agent.link import BrokerConfig
+from edge_agent.mqtt_connection import BrokerConfig
 from edge_agent.publisher import Publisher
 from edge_agent.spool import Appendix, Spool
 from tests.conftest import Mosquitto, wait_until

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Iterator
 
+from tests.faults.environment import Stage, insist
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Stage, insist
 
 
 @fault("half of the acks lost", quick=Effort(1, seconds=10), full=Effort(3, seconds=120))

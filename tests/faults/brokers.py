@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.conftest import wait_until
+from tests.faults.environment import Scene, Stage, insist
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Scene, Stage, insist
 
 _DRAIN_RATE = 2_000  # events a second and agent
 

@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.cluster import USUAL, ClusterPlant, Member
 from tests.conftest import wait_until
+from tests.faults.environment import Scene, Stage, insist
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Scene, Stage, insist
-from tests.system.school import LEARNING, MACHINES, ended, enrol, load_catalogue, running, write_history
-from wire.words import ProcessRole
+from tests.support.cluster import USUAL, ClusterPlant, Member
+from tests.support.learning_helpers import LEARNING, MACHINES, ended, enrol, load_catalogue, running, write_history
+from wire.enums import ProcessRole
 
 _LEASE = 30.0  # seconds for which a worker holds a job without a sign of life
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
+from tests.faults.environment import Stage
 from tests.faults.matrix import FAULTS, Fault
-from tests.faults.play import Row, play
-from tests.faults.stage import Stage
+from tests.faults.runner import Row, play
 from tests.faults.table import live_table, markdown
 
 

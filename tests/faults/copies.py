@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from tests.faults.environment import Scene, Stage, insist, wait_until
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Scene, Stage, insist, wait_until
 
 
 @fault("edge computer restored from an image", quick=Effort(2), full=Effort(20))

@@ -4,10 +4,10 @@ import time
 from collections.abc import Iterator
 
 from tests.conftest import wait_until
+from tests.faults.environment import Scene, Stage, guarded, insist
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Scene, Stage, guarded, insist
-from tests.guarded import trying
-from wire.words import CredentialState
+from tests.support.secured_broker import trying
+from wire.enums import CredentialState
 
 _KICKED_WITHIN = 1.0  # seconds, from the request to the end of the connection
 

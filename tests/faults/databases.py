@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tests.conftest import wait_until
+from tests.faults.environment import Scene, Stage, insist
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Scene, Stage, insist
 
 _PAGE = 4096
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from tests.conftest import wait_until
+from tests.faults.environment import Scene, Skipped, Stage, insist
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Scene, Skipped, Stage, insist
 
 
 @contextmanager

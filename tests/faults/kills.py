@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable, Iterator
 
+from tests.faults.environment import Scene, Stage
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Scene, Stage
 
 
 def _kill_broker(scene: Scene) -> None:

@@ -8,11 +8,9 @@ from contextlib import suppress
 import psutil
 
 from tests.conftest import wait_until
+from tests.faults.environment import Stage, guarded, insist
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Stage, guarded, insist
-from tests.guarded import trying
-from tests.system.conftest import Plant
-from tests.system.school import (
+from tests.support.learning_helpers import (
     LEARNING,
     MACHINES,
     all_old_or_all_new,
@@ -22,7 +20,9 @@ from tests.system.school import (
     load_catalogue,
     write_history,
 )
-from wire.words import JobState
+from tests.support.secured_broker import trying
+from tests.system.conftest import Plant
+from wire.enums import JobState
 
 
 @fault("training killed", quick=Effort(20), full=Effort(100))

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Iterator
 
+from tests.faults.environment import Scene, Stage
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Scene, Stage
 
 
 def _cut(stage: Stage, scene: Scene) -> None:

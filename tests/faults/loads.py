@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 
 from tests.conftest import free_port, wait_until
+from tests.faults.environment import Scene, Stage, insist
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Scene, Stage, insist
-from wire.micros import to_us
+from wire.timestamps import to_us
 
 _BACKLOG, _DRAIN_RATE = 100_000, 2_000
 _LATEST = timedelta(seconds=10)  # that a live event may be late while another machine's backlog drains

@@ -9,11 +9,11 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from tests.conftest import wait_until
+from tests.faults.environment import Stage, insist, register
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Stage, insist, register
 from wire.events import MAX_EVENTS
 from wire.identity import MachineId
-from wire.moment import isoformat
+from wire.timestamps import isoformat
 from wire.topics import Channel, topic
 
 _MACHINE = "plant/scattered"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.faults.stage import Stage
+from tests.faults.environment import Stage
 
 
 @dataclass(frozen=True)

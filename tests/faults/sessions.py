@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterator
 
 from tests.faults.databases import held
+from tests.faults.environment import Stage, insist
 from tests.faults.registry import Effort, fault
-from tests.faults.stage import Stage, insist
 
 
 @fault("session lost, stale message ids", quick=Effort(1), full=Effort(10))

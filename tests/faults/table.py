@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from tests.faults.play import Row
+from tests.faults.runner import Row
 
 _TITLES = ("fault", "runs", "events", "lost", "duplicated", "slowest recovery")
 _COLOURS = {"waits": "dim", "plays": "cyan", "kept": "green", "failed": "red", "skipped": "yellow"}

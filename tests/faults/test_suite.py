@@ -12,10 +12,10 @@ from threading import Thread
 import pytest
 
 from tests.conftest import free_port, require, wait_until
+from tests.faults.environment import Skipped, Stage, insist
 from tests.faults.matrix import FAULTS, Effort, Fault
-from tests.faults.play import Row, play
 from tests.faults.proxy import Packets, Proxy
-from tests.faults.stage import Skipped, Stage, insist
+from tests.faults.runner import Row, play
 from tests.faults.table import markdown
 
 
@@ -31,7 +31,7 @@ def test_a_service_that_acks_before_it_commits_is_caught_losing_events() -> None
                 yield 0.0
 
     row = Row(Fault("hasty", killed_while_it_takes_events, None, Effort(3)), Effort(3))
-    play(row, Stage(module="tests.faults.hasty_service", patience=20))
+    play(row, Stage(module="tests.faults.ack_before_commit_service", patience=20))
     assert row.tally.lost > 0, row.complaint
     assert row.failed
 

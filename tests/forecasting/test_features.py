@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecasting.features import alarm_counts, fleet_counts
+from forecasting.ragged import FleetSeries
 from forecasting.series import AlarmSeries
-from forecasting.tracks import FleetSeries
 from forecasting.vocabulary import Columns, Vocabulary
 
 

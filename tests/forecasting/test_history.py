@@ -16,10 +16,10 @@ from forecasting.history import (
     fleet_machine_activity_features,
     machine_activity_features,
 )
+from forecasting.ragged import FleetSeries
 from forecasting.series import AlarmSeries
-from forecasting.tracks import FleetSeries
 from forecasting.vocabulary import Columns
-from wire.micros import to_us
+from wire.timestamps import to_us
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 HORIZON = timedelta(hours=8)

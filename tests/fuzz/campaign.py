@@ -13,7 +13,7 @@ from hypothesis import seed as hypothesis_seed
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from service.flows.record_events import IncomingMessage
+from service.ingest.service import IncomingMessage
 from tests.fuzz import tail, texts
 from tests.fuzz.ingest import Ingest
 from tests.fuzz.messages import imagined, message

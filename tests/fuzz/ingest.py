@@ -10,18 +10,19 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.stores import open_stores
-from service.core.recording import FROM_THE_FUTURE, IN_TIME, MAX_BODY, TOO_OLD, EventRow, QuarantineRow
-from service.flows.record_events import IncomingMessage, IngestBatch, IngestResult, TimePolicy, commit
-from service.flows.registry import MachineCache
-from service.flows.twins import DuplicateAgentDetector
-from service.store.clashes import renumbered
+from service.app.configuration import load_settings
+from service.app.stores import open_stores
+from service.database.event_row import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventRow
+from service.ingest.duplicate_agents import DuplicateAgentDetector
+from service.ingest.service import IncomingMessage, IngestBatch, IngestResult, TimePolicy, commit
+from service.machines.conflict_store import renumbered
+from service.machines.event_write import MAX_BODY, QuarantineRow
+from service.machines.machine_cache import MachineCache
 from tests.fuzz.messages import ENROLLED, NOW
 from tests.service.conftest import enrolled
 from wire.acks import Ack, merge_ranges
 from wire.identity import MachineId
-from wire.micros import to_us
+from wire.timestamps import to_us
 
 _EARLIEST_US, _LATEST_US = 946_684_800_000_000, 4_102_444_800_000_000  # 2000 and 2100, written out
 _FUTURE_US, _OLD_US = to_us(NOW) + 300_000_000, to_us(NOW) - 400 * 86_400_000_000

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from service.flows.record_events import IncomingMessage
+from service.ingest.service import IncomingMessage
 from tests.fuzz.mutation import MOMENTS, TOKENS, VALUES, mutated_bytes, mutated_value, written
-from wire.moment import isoformat
+from wire.timestamps import isoformat
 
 NOW = datetime(2026, 11, 16, 8, 7, tzinfo=UTC)
 ENROLLED = ("padova/filler-1", "padova/filler-2")

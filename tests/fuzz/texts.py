@@ -6,22 +6,22 @@ from pathlib import Path
 from random import Random
 from zoneinfo import ZoneInfo
 
-from service.core.catalogue import SEVERITIES, parse_catalogue
-from service.core.history import Cursor
-from service.core.machine import Machine
-from service.core.recording import EventWrite, WriteResult
 from service.errors import InputRejected
-from service.flows.load_history import ImportFile, load_history
-from service.flows.record_events import TimePolicy
-from service.web import machines, scores
+from service.ingest.service import TimePolicy
+from service.learning.history_import import ImportFile, load_history
+from service.machines import api as machines
+from service.machines.catalogue import SEVERITIES, parse_catalogue
+from service.machines.event_write import EventWrite, WriteResult
+from service.machines.history import Cursor
+from service.machines.models import Machine
+from service.scoring import api as scores
 from tests.fuzz.messages import NOW
 from tests.fuzz.mutation import MOMENTS, VALUES, mutated_bytes, mutated_value, written
+from wire.enums import MachineState
 from wire.events import AlarmEvent
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
-from wire.micros import to_us
-from wire.moment import EARLIEST, LATEST
-from wire.words import MachineState
+from wire.timestamps import EARLIEST, LATEST, to_us
 
 _ZONES = (ZoneInfo("UTC"), ZoneInfo("Europe/Rome"), ZoneInfo("Pacific/Apia"))
 _MACHINE = Machine(1, MachineId("padova", "filler-1"), "Filler", "UTC", NOW, MachineState.LIVE, None, None)

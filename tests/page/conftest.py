@@ -12,12 +12,12 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 
 from alarmcast import Client
 from tests.conftest import broker_in, require, wait_until
-from tests.guarded import GuardedMosquitto, guarded_in, has_plugin
 from tests.page.access import MACHINES
+from tests.support.learning_helpers import LEARNING, ended, enrol, load_catalogue, write_history
+from tests.support.secured_broker import GuardedMosquitto, guarded_in, has_plugin
 from tests.system.conftest import Plant, Process
-from tests.system.school import LEARNING, ended, enrol, load_catalogue, write_history
-from wire.rest.people import SESSION_COOKIE
-from wire.words import Role
+from wire.enums import Role
+from wire.rest.auth import SESSION_COOKIE
 
 FLAGS = (
     "--headless",

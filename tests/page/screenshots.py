@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 from alarmcast import Client
 from tests.page.conftest import FLAGS
-from wire.rest.people import SESSION_COOKIE
-from wire.words import Role
+from wire.enums import Role
+from wire.rest.auth import SESSION_COOKIE
 
 PAGES = {
     "fleet": ("/", ".ac-card"),

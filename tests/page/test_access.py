@@ -12,8 +12,8 @@ from tests.page.access import MACHINES, is_nowhere, row, seen_once
 from tests.page.conftest import PASSWORD, signed_in
 from tests.page.test_accessibility import broken
 from tests.system.conftest import Plant
-from wire.rest.people import SESSION_COOKIE
-from wire.words import Role
+from wire.enums import Role
+from wire.rest.auth import SESSION_COOKIE
 
 
 def token_of(plant: Plant, name: str, role: Role, sites: list[str] | None) -> str:

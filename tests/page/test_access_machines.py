@@ -8,10 +8,10 @@ from playwright.sync_api import Page, expect
 
 from edge_agent import settings as edge_settings
 from tests.conftest import wait_until
-from tests.guarded import GuardedMosquitto, trying
 from tests.page.access import MACHINES, is_nowhere, region, row, seen_once
+from tests.support.secured_broker import GuardedMosquitto, trying
 from tests.system.conftest import Plant
-from wire.words import CredentialState
+from wire.enums import CredentialState
 
 
 def test_a_machines_credentials_are_rotated_into_a_file_and_revoked(

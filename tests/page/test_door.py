@@ -16,8 +16,8 @@ import socketio
 from alarmcast import Client
 from tests.conftest import Mosquitto
 from tests.system.conftest import Plant
-from wire.rest.people import SESSION_COOKIE
-from wire.words import Role
+from wire.enums import Role
+from wire.rest.auth import SESSION_COOKIE
 
 PASSWORD = "quiet bottles turn slowly"  # noqa: S105 - of people who live for a test
 STALE = {SESSION_COOKIE: "acs_000000000000_forged"}

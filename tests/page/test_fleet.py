@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.conftest import wait_until
 from tests.page.conftest import LEARNED, Stage
-from wire.words import Role
+from wire.enums import Role
 
 CARD = ".ac-card"
 DARK, LIGHT = re.compile("body--dark"), re.compile("body--light")

@@ -15,19 +15,19 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect
 from sqlalchemy import insert, update
 
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.stores import Stores, open_stores
-from service.core.catalogue import CatalogueEntry
-from service.core.recording import EventWrite, QuarantineRow
-from service.store import tables
+from service.app.configuration import load_settings
+from service.app.stores import Stores, open_stores
+from service.database import tables
+from service.machines.catalogue import CatalogueEntry
+from service.machines.event_write import EventWrite, QuarantineRow
 from tests.conftest import broker_in, require, wait_until
 from tests.page.conftest import Tabs, signed_in
 from tests.service.conftest import FILLER, enrolled, heard, raise_alarms, small_model
 from tests.system.conftest import Plant
+from wire.enums import Role
 from wire.identity import MachineId
-from wire.micros import to_us
-from wire.rest.people import SESSION_COOKIE
-from wire.words import Role
+from wire.rest.auth import SESSION_COOKIE
+from wire.timestamps import to_us
 
 # Markup, a script, a template of the page's own framework, an attribute's end and a format string.
 EVIL = "<img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}\"' onmouseover=alert(3) ${7*7} %s"

@@ -9,8 +9,8 @@ import pytest
 from alarmcast import Unreachable
 from service.page.alarms.view import View
 from service.page.health.item import hexed
-from service.page.kept import RequestCache
-from wire.words import AlarmMetricsGrouping
+from service.page.request_cache import RequestCache
+from wire.enums import AlarmMetricsGrouping
 
 NOW = datetime(2026, 11, 16, 8, 20, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from alarmcast import Client
 from tests.page.conftest import LEARNED, Stage
-from tests.system.school import MACHINES
+from tests.support.learning_helpers import MACHINES
 
 NEW = MACHINES[2]
 LONG = 150_000  # milliseconds: a bound on waiting for a failure, never a hope

@@ -10,9 +10,9 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.conftest import wait_until
 from tests.page.conftest import LEARNED, Stage
-from tests.system.school import enrol
-from wire.rest.people import SESSION_COOKIE
-from wire.words import Role
+from tests.support.learning_helpers import enrol
+from wire.enums import Role
+from wire.rest.auth import SESSION_COOKIE
 
 LINE = ".ac-line"
 PATH = f"/machines/{LEARNED[0]}"

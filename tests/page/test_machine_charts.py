@@ -5,9 +5,9 @@ from datetime import timedelta
 from service.page.machine.score_chart import options as score_options
 from service.page.machine.timeline import summary
 from service.page.machine.timeline_chart import options
+from wire.enums import Grouping
 from wire.rest.scores import ScoreboardView
 from wire.rest.timelines import BurstView, TimelineAlarm, TimelineView
-from wire.words import Grouping
 
 EXAMPLE = TimelineView.model_validate(TimelineView.model_config["json_schema_extra"]["examples"][0])  # type: ignore[index]
 

@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.page.conftest import LEARNED, PASSWORD, Stage
-from wire.rest.people import SESSION_COOKIE
-from wire.words import Role
+from wire.enums import Role
+from wire.rest.auth import SESSION_COOKIE
 
 PAGES = ("/", f"/machines/{LEARNED[0]}", "/alarms?span=24h", "/learning", "/health", "/access")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from nicegui import Client, core, html, ui
 
-from service.page.undelivered import Collection, Undelivered
+from service.page.page_memory import Collection, Undelivered
 
 
 @pytest.fixture

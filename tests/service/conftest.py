@@ -16,22 +16,23 @@ from forecasting.forecaster import Forecaster
 from forecasting.network import Layer, Network
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.service import Service
-from service.bootstrap.stores import Stores, open_stores
-from service.core.catalogue import CatalogueEntry
-from service.core.enrolment import NewMachine
-from service.core.machine import Agent, Machine
-from service.core.recording import EventRow, EventWrite
+from service.app.configuration import load_settings
+from service.app.service import Service
+from service.app.stores import Stores, open_stores
+from service.database.engine import Database
+from service.database.event_row import EventRow
+from service.database.tables import jobs
+from service.learning.enrolment import NewMachine
+from service.learning.enrolment_store import EnrolmentStore
+from service.machines.catalogue import CatalogueEntry
+from service.machines.event_write import EventWrite
+from service.machines.models import Agent, Machine
+from service.machines.store import MachineStore
 from service.settings import Settings
-from service.store.engine import Database
-from service.store.enrolments import EnrolmentStore
-from service.store.machines import MachineStore
-from service.store.tables import jobs
 from tests.conftest import require
-from tests.guarded import GuardedMosquitto, guarded_in, has_plugin
+from tests.support.secured_broker import GuardedMosquitto, guarded_in, has_plugin
 from wire.identity import MachineId
-from wire.micros import to_us
+from wire.timestamps import to_us
 
 NOW = datetime(2026, 11, 16, 8, 7, tzinfo=UTC)
 FILLER = MachineId("padova", "filler-1")

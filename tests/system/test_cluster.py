@@ -10,18 +10,18 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from alarmcast import Client, NotSignedIn
-from service.store.engine import Database
-from service.store.versions import VersionStore
-from service.store.weights import WeightsFolder
-from tests.cluster import USUAL, ClusterPlant
+from service.database.engine import Database
+from service.database.weight_files import WeightsFolder
+from service.forecasts.version_store import VersionStore
 from tests.conftest import broker_in, require, wait_until
 from tests.faults.proxy import Proxy
 from tests.page.conftest import FLAGS, PASSWORD, signed_in
 from tests.service.conftest import small_model
-from tests.service.web.test_stream import Reader
+from tests.service.forecasts.test_stream_api import Reader
+from tests.support.cluster import USUAL, ClusterPlant
 from tests.system.conftest import write_alarms
-from wire.rest.people import SESSION_COOKIE
-from wire.words import ConnectionStatus, ProcessRole, Role
+from wire.enums import ConnectionStatus, ProcessRole, Role
+from wire.rest.auth import SESSION_COOKIE
 
 pytestmark = pytest.mark.timeout(300)  # the first test waits for seven processes
 MACHINE = "padova/filler-0"

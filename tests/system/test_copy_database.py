@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import insert, select, text
 
-from service.store.backup import DATABASE
-from service.store.engine import Database
-from service.store.tables import epochs, events, machines
+from service.database.backup import DATABASE
+from service.database.engine import Database
+from service.database.tables import epochs, events, machines
 from tests.conftest import wait_until
 from tests.system.conftest import Process, clean_environment
 

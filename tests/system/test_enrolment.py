@@ -15,8 +15,7 @@ import pytest
 
 from alarmcast import Unavailable
 from tests.conftest import wait_until
-from tests.system.conftest import Plant
-from tests.system.school import (
+from tests.support.learning_helpers import (
     LEARNING,
     MACHINES,
     apprentices,
@@ -26,7 +25,8 @@ from tests.system.school import (
     running,
     write_history,
 )
-from wire.words import VersionStatus
+from tests.system.conftest import Plant
+from wire.enums import VersionStatus
 
 
 @pytest.fixture

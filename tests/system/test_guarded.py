@@ -10,12 +10,12 @@ import httpx
 import pytest
 
 from alarmcast import Client
-from service.store.certificates import Authority
+from service.broker_access.certificates import Authority
 from tests.conftest import require, wait_until
-from tests.guarded import GuardedMosquitto, guarded_in, has_plugin, trying
+from tests.support.secured_broker import GuardedMosquitto, guarded_in, has_plugin, trying
 from tests.system.conftest import Plant, Process, write_alarms
 from tests.system.test_commands import alarmcast, is_one_sentence
-from wire.words import CredentialState
+from wire.enums import CredentialState
 
 FILLER = "plant/filler-1"
 NAME = f"alarmcast-edge/{FILLER}"

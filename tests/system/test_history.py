@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.conftest import require, wait_until
-from tests.guarded import GuardedMosquitto, guarded_in, has_plugin
+from tests.support.secured_broker import GuardedMosquitto, guarded_in, has_plugin
 from tests.system.conftest import Plant, Process
-from wire.micros import to_us
+from wire.timestamps import to_us
 
 FILLER = "plant/filler-1"
 ROME = ZoneInfo("Europe/Rome")

@@ -12,10 +12,10 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from tests.conftest import free_port, wait_until
-from tests.service.receiver import Receiver
+from tests.support.webhook_receiver import Receiver
 from tests.system.conftest import Plant, write_alarms
 from tests.system.test_commands import alarmcast
-from wire.words import Severity
+from wire.enums import Severity
 
 SECRETS = {
     name: f"{name}-{uuid4().hex}"

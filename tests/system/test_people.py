@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from alarmcast import Client, Forbidden, NotSignedIn
-from service.bootstrap.configuration import load_settings
-from service.bootstrap.listening import require_tls
+from service.app.configuration import load_settings
+from service.app.http_server import require_tls
 from service.errors import InputRejected
 from tests.conftest import free_port
 from tests.system.conftest import Plant, clean_environment

@@ -19,7 +19,7 @@ import pytest
 
 from alarmcast import Client
 from tests.conftest import free_port, require, wait_until
-from tests.guarded import has_plugin
+from tests.support.secured_broker import has_plugin
 from tests.system.conftest import clean_environment, write_alarms
 
 ROOT = Path(__file__).parents[2]

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from edge_agent.spool import Spool
-from service.flows.record_events import IncomingMessage, IngestBatch, TimePolicy, commit
-from service.flows.registry import MachineCache
-from service.store.engine import Database
-from service.store.enrolments import EnrolmentStore
-from service.store.events import EventStore
-from service.store.machines import MachineStore
+from service.database.engine import Database
+from service.ingest.service import IncomingMessage, IngestBatch, TimePolicy, commit
+from service.learning.enrolment_store import EnrolmentStore
+from service.machines.event_store import EventStore
+from service.machines.machine_cache import MachineCache
+from service.machines.store import MachineStore
 from tests.service.conftest import enrolled
 from wire.acks import Ack
 from wire.alarm import Alarm

@@ -10,19 +10,19 @@ from threading import Thread
 import pytest
 
 from edge_agent import doctor as edge_doctor
-from edge_agent.link import BrokerConfig
+from edge_agent.mqtt_connection import BrokerConfig
 from edge_agent.publisher import Publisher
 from edge_agent.spool import Spool
 from edge_agent.tls_check import TlsCheck
-from service.bootstrap import doctor
-from service.bootstrap.configuration import configuration
-from service.broker.address import BrokerAddress
-from service.broker.dynamic_security import DynamicSecurityClient
-from service.broker.initial import Listener
-from service.broker.link import MqttClient
-from service.broker.watch import BrokerStats
+from service.app import config_check as doctor
+from service.app.configuration import configuration
+from service.broker_access.certificates import Authority
+from service.broker_access.dynamic_security import DynamicSecurityClient
+from service.broker_access.mosquitto_setup import Listener
 from service.errors import Unavailable
-from service.store.certificates import Authority
+from service.messaging.broker_config import BrokerAddress
+from service.messaging.broker_stats import BrokerStats
+from service.messaging.mqtt_client import MqttClient
 from tests.conftest import Mosquitto, wait_until
 from wire.clock import PlantClock
 from wire.identity import MachineId

@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from wire.moment import UtcDatetime
+from wire.timestamps import UtcDatetime
 
 _ENTRY: JsonDict = {
     "id": 7,

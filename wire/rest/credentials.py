@@ -4,9 +4,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from wire.enums import CredentialState
 from wire.identity import Identifier
-from wire.moment import UtcDatetime
-from wire.words import CredentialState
+from wire.timestamps import UtcDatetime
 
 EXAMPLE_ISSUED: Final[dict[str, Any]] = {
     "username": "alarmcast-edge/padova/filler-1",

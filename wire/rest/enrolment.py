@@ -4,13 +4,13 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from wire.enums import HistoryState
 from wire.identity import Identifier
-from wire.moment import UtcDatetime
 from wire.rest.credentials import EXAMPLE_ISSUED, IssuedCredentials
 from wire.rest.jobs import EXAMPLE_JOB, JobView
 from wire.rest.machines import EXAMPLE_MACHINE, MachineView
 from wire.rest.texts import PrintableText
-from wire.words import HistoryState
+from wire.timestamps import UtcDatetime
 
 
 class Enrol(BaseModel):

@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from wire.enums import PartKind
 from wire.forecasts import Share
 from wire.identity import Identifier
-from wire.moment import UtcDatetime
-from wire.words import PartKind
+from wire.timestamps import UtcDatetime
 
 
 class ContributionView(BaseModel):

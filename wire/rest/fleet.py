@@ -4,11 +4,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from wire.enums import ConnectionStatus, MachineState
 from wire.forecasts import ForecastStatus, Share
 from wire.identity import Identifier
-from wire.moment import UtcDatetime
 from wire.rest.machines import UnregisteredMachineView
-from wire.words import ConnectionStatus, MachineState
+from wire.timestamps import UtcDatetime
 
 STRIP_HOURS = 28
 MOST_LIKELY = 3

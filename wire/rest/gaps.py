@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from wire.moment import UtcDatetime
+from wire.timestamps import UtcDatetime
 
 _EXAMPLE: Final[dict[str, Any]] = {
     "first_at": "2026-11-14T22:00:00.000Z",

@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from wire.enums import ProcessRole
 from wire.identity import Identifier
-from wire.moment import UtcDatetime
 from wire.rest.quarantine import ReasonView
-from wire.words import ProcessRole
+from wire.timestamps import UtcDatetime
 
 # What probes and programs ask for elsewhere; here it is answered with what there is instead.
 OTHER_PROBES = (

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from wire.enums import JobKind, JobState
 from wire.identity import Identifier
-from wire.moment import UtcDatetime
-from wire.words import JobKind, JobState
+from wire.timestamps import UtcDatetime
 
 EXAMPLE_JOB: Final[dict[str, Any]] = {
     "id": 7,

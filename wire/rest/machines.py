@@ -4,10 +4,10 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from wire.enums import MachineState
 from wire.identity import Identifier
-from wire.moment import UtcDatetime
 from wire.state import Note
-from wire.words import MachineState
+from wire.timestamps import UtcDatetime
 
 EXAMPLE_MACHINE: Final[dict[str, Any]] = {
     "site": "padova",

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from wire.moment import UtcDatetime
+from wire.timestamps import UtcDatetime
 
 
 class MachineMemory(BaseModel):

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from wire.moment import UtcDatetime
+from wire.enums import VersionStatus
 from wire.rest.texts import PrintableText
-from wire.words import VersionStatus
+from wire.timestamps import UtcDatetime
 
 _EXAMPLE: Final[dict[str, Any]] = {
     "version": "v3",

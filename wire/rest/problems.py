@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import ID_PATTERN
-from wire.rest.people import NAME_PATTERN
+from wire.rest.auth import NAME_PATTERN
 from wire.rest.texts import PRINTABLE
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.codec import MAX_BYTES
-from wire.moment import UtcDatetime
+from wire.timestamps import UtcDatetime
 
 _EXAMPLE: Final[dict[str, Any]] = {
     "id": 12,

@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from wire.enums import Grouping
 from wire.forecasts import ForecastStatus, Share
 from wire.identity import Identifier
-from wire.moment import UtcDatetime
-from wire.words import Grouping
+from wire.timestamps import UtcDatetime
 
 
 class CalibrationBinView(BaseModel):

@@ -3,7 +3,7 @@
 from pydantic import BaseModel, Field
 
 from wire.identity import Identifier
-from wire.moment import UtcDatetime
+from wire.timestamps import UtcDatetime
 
 
 class RaisedAlarm(BaseModel):

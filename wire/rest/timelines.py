@@ -3,9 +3,9 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
-from wire.moment import UtcDatetime
-from wire.rest.figures import FloodView, StandingAlarmView
+from wire.rest.alarm_metrics import FloodView, StandingAlarmView
 from wire.rest.gaps import GapView
+from wire.timestamps import UtcDatetime
 
 
 class TimelineAlarm(BaseModel):

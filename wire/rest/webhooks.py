@@ -5,10 +5,10 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
+from wire.enums import Severity
 from wire.identity import Identifier
-from wire.moment import UtcDatetime
 from wire.rest.texts import PrintableText
-from wire.words import Severity
+from wire.timestamps import UtcDatetime
 
 _WEBHOOK: JsonDict = {
     "id": 1,

@@ -5,15 +5,24 @@ import asyncio
 from nicegui import html
 from nicegui.events import GenericEventArguments
 
-from service.page.access.desk import Action, ActionRunner, FormValues, OneTimeSecret
-from service.page.access.tools import calm, turn_pages
-from service.page.frame import PageContext, show_api_errors
-from service.page.parts.blocks import machine_title, panel
-from service.page.parts.records import Cell, Column, DataTable, Row, actions_cell, date_cell, link, tag_cell
-from service.page.parts.renewed import Refreshable
+from service.page.access.actions import Action, ActionRunner, FormValues, OneTimeSecret
+from service.page.access.widgets import calm, turn_pages
+from service.page.components.blocks import machine_title, panel
+from service.page.components.data_table import (
+    Cell,
+    Column,
+    DataTable,
+    Row,
+    actions_cell,
+    date_cell,
+    link,
+    tag_cell,
+)
+from service.page.components.refreshable import Refreshable
+from service.page.layout import PageContext, show_api_errors
+from wire.enums import CredentialState
 from wire.rest.credentials import CredentialsView
 from wire.rest.machines import MachineView
-from wire.words import CredentialState
 
 _COLUMNS = [
     Column("machine"),

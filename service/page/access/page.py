@@ -5,15 +5,15 @@ from collections.abc import Callable
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError
-from service.page.access.changes import Changes
-from service.page.access.desk import ActionRunner
+from service.page.access.actions import ActionRunner
+from service.page.access.api_keys import Programs
+from service.page.access.audit import Changes
 from service.page.access.machines import Machines
-from service.page.access.people import People
-from service.page.access.programs import Programs
-from service.page.access.rights import Places
-from service.page.frame import PageContext, layout
-from service.page.parts.blocks import empty_state
-from wire.words import Role
+from service.page.access.role_fields import Places
+from service.page.access.users import People
+from service.page.components.blocks import empty_state
+from service.page.layout import PageContext, layout
+from wire.enums import Role
 
 _RENEWED = 10.0  # seconds
 

@@ -9,12 +9,12 @@ from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
 from service.page.alarms.view import OWN, SPANS, USUAL_SPAN, View, read_day
-from service.page.parts.blocks import machine_title
-from service.page.parts.forms import select
-from service.page.parts.renewed import Refreshable
-from wire.rest.figures import ShiftView
+from service.page.components.blocks import machine_title
+from service.page.components.forms import select
+from service.page.components.refreshable import Refreshable
+from wire.enums import AlarmMetricsGrouping
+from wire.rest.alarm_metrics import ShiftView
 from wire.rest.machines import MachineView
-from wire.words import AlarmMetricsGrouping
 
 _CHOSEN = "(event) => emit(event.target.value)"
 _SPANS = [("24h", "last 24 hours"), ("7d", "last 7 days"), ("30d", "last 30 days"), (OWN, "own days")]

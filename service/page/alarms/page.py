@@ -8,13 +8,13 @@ from nicegui import html, ui
 
 from alarmcast import AlarmcastError, Rejected
 from service.page.alarms.controls import Controls
-from service.page.alarms.quiet import SuppressionPanel
-from service.page.alarms.sheet import MetricsPanels
+from service.page.alarms.metrics_panels import MetricsPanels
+from service.page.alarms.suppression_panel import SuppressionPanel
 from service.page.alarms.view import AlarmsQuery, View
-from service.page.frame import PageContext, layout, show_api_errors
-from service.page.parts.blocks import empty_state
-from service.page.parts.renewed import Refreshable
-from wire.rest.figures import AlarmMetricsReport, ShiftView
+from service.page.components.blocks import empty_state
+from service.page.components.refreshable import Refreshable
+from service.page.layout import PageContext, layout, show_api_errors
+from wire.rest.alarm_metrics import AlarmMetricsReport, ShiftView
 from wire.rest.machines import MachineView
 from wire.zones import common_zone
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from nicegui import html
 
-from service.page.parts.blocks import number
-from service.page.parts.elements import Chart
-from service.page.parts.renewed import Refreshable
-from wire.moment import isoformat
-from wire.rest.figures import AlarmMetricsReport, BandLimits, BucketView
-from wire.words import BucketLength, RateBand
+from service.page.components.blocks import number
+from service.page.components.elements import Chart
+from service.page.components.refreshable import Refreshable
+from wire.enums import BucketLength, RateBand
+from wire.rest.alarm_metrics import AlarmMetricsReport, BandLimits, BucketView
+from wire.timestamps import isoformat
 
 BANDS = {
     RateBand.ACCEPTABLE: ("●", "ac-good", "var(--good-fill)"),

@@ -3,9 +3,9 @@
 from itertools import accumulate
 
 from service.page.alarms.rate import BANDS
-from service.page.parts.blocks import percent
-from service.page.parts.records import Cell, Column, Row, alarm, figure, link, moment, tag_cell
-from wire.rest.figures import AlarmMetricsReport, AlarmMetricsRow, AlarmMetricsView
+from service.page.components.blocks import percent
+from service.page.components.data_table import Cell, Column, Row, alarm, figure, link, moment, tag_cell
+from wire.rest.alarm_metrics import AlarmMetricsReport, AlarmMetricsRow, AlarmMetricsView
 
 TOP = [
     Column("alarm"),

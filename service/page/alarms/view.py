@@ -7,8 +7,8 @@ from typing import Self
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
-from wire.moment import EARLIEST, LATEST, isoformat
-from wire.words import AlarmMetricsGrouping
+from wire.enums import AlarmMetricsGrouping
+from wire.timestamps import EARLIEST, LATEST, isoformat
 
 SPANS = {"24h": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
 OWN = "own"

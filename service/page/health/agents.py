@@ -4,12 +4,12 @@ from functools import partial
 
 from nicegui import html, ui
 
-from service.page.frame import PageContext, show_api_errors
-from service.page.parts.blocks import empty_state, machine_title, panel
-from service.page.parts.records import Cell, Column, DataTable, Row, figure, link, moment, tag_cell
-from service.page.parts.renewed import Refreshable
+from service.page.components.blocks import empty_state, machine_title, panel
+from service.page.components.data_table import Cell, Column, DataTable, Row, figure, link, moment, tag_cell
+from service.page.components.refreshable import Refreshable
+from service.page.layout import PageContext, show_api_errors
+from wire.enums import Role
 from wire.rest.machines import MachineView, UnregisteredMachineView
-from wire.words import Role
 
 _RENEWED = 5.0  # seconds
 _COLUMNS = [

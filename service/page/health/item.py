@@ -7,7 +7,7 @@ from nicegui import html
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-from service.page.parts.blocks import timestamp
+from service.page.components.blocks import timestamp
 from wire.rest.quarantine import QuarantineItemDetail
 
 _SHOWN_BYTES = 4096

@@ -2,15 +2,25 @@
 
 from nicegui import html, ui
 
-from service.page.frame import PageContext, show_api_errors
+from service.page.components.blocks import panel, percent
+from service.page.components.data_table import (
+    Cell,
+    Column,
+    DataTable,
+    Row,
+    actions_cell,
+    alarm,
+    link,
+    moment,
+    tag_cell,
+)
+from service.page.components.forms import Typed, choice, entry, form
+from service.page.components.refreshable import Refreshable
 from service.page.health.asking import ask_why
-from service.page.parts.blocks import panel, percent
-from service.page.parts.forms import Typed, choice, entry, form
-from service.page.parts.records import Cell, Column, DataTable, Row, actions_cell, alarm, link, moment, tag_cell
-from service.page.parts.renewed import Refreshable
-from wire.rest.notices import DeliveryView, NotificationView
+from service.page.layout import PageContext, show_api_errors
+from wire.enums import DeliveryState, Role, Severity
+from wire.rest.notifications import DeliveryView, NotificationView
 from wire.rest.webhooks import NewWebhook, WebhookView
-from wire.words import DeliveryState, Role, Severity
 
 _NOBODY = "Nobody is told over HTTP yet; forecasts go out over MQTT."
 _NOT_FOR_YOU = "Whom a webhook tells is for admins to see."

@@ -2,12 +2,12 @@
 
 from nicegui import html
 
-from service.page.frame import PageContext, layout
 from service.page.health.agents import Agents
-from service.page.health.condition import Banner, Foundations, Ingest
 from service.page.health.notices import Notices
 from service.page.health.quarantine import Quarantine
-from service.page.pulse import StatusPoller
+from service.page.health.status import Banner, Foundations, Ingest
+from service.page.layout import PageContext, layout
+from service.page.status_poller import StatusPoller
 
 
 async def health(told: PageContext) -> None:

@@ -3,14 +3,14 @@
 from nicegui import html, ui
 
 from alarmcast import Conflict
-from service.page.frame import PageContext, show_api_errors
+from service.page.components.blocks import empty_state, panel
+from service.page.components.data_table import Column, DataTable, Row, actions_cell, link, moment
+from service.page.components.refreshable import Refreshable
 from service.page.health.item import Item
-from service.page.parts.blocks import empty_state, panel
-from service.page.parts.records import Column, DataTable, Row, actions_cell, link, moment
-from service.page.parts.renewed import Refreshable
+from service.page.layout import PageContext, show_api_errors
+from wire.enums import Role
 from wire.rest.health import QuarantineTotals
 from wire.rest.quarantine import QuarantineItemView, ReplayView
-from wire.words import Role
 
 MEANINGS = {
     "topic": "the topic does not say who speaks",

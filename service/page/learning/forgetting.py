@@ -5,8 +5,8 @@ from typing import Any
 
 from nicegui import html
 
-from service.page.parts.blocks import NOTHING, empty_state, number, stats, table
-from service.page.parts.elements import Chart
+from service.page.components.blocks import NOTHING, empty_state, number, stats, table
+from service.page.components.elements import Chart
 from wire.rest.models import ExamFigures, ModelDetail
 
 FIGURES = {"average_precision": "average precision", "brier_skill": "Brier skill", "macro_f1": "F1"}

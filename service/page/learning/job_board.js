@@ -1,5 +1,5 @@
 // What is being learned, live, and what has been. Details that are open stay open as jobs move on.
-import { plantTime, utc } from "alarmcast-words";
+import { plantTime, utc } from "alarmcast-format";
 import { JobSteps, SIGNS, TONES, duration, isOpen } from "alarmcast-steps";
 
 const AT_FIRST = 10;

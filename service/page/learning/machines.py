@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from nicegui import html
 
-from service.page.learning.deeds import Deeds
-from service.page.parts.blocks import Cell, empty_state, table, timestamp
+from service.page.components.blocks import Cell, empty_state, table, timestamp
+from service.page.learning.actions import Deeds
+from wire.enums import MachineState
 from wire.rest.machines import MachineView
-from wire.words import MachineState
 
 _SIGNS = {
     MachineState.REGISTERED: ("○", "quiet", "nothing heard of it yet"),

@@ -4,8 +4,8 @@ from typing import Any
 
 from nicegui import html
 
-from service.page.parts.blocks import empty_state, number, stats, table
-from service.page.parts.elements import Chart
+from service.page.components.blocks import empty_state, number, stats, table
+from service.page.components.elements import Chart
 from wire.rest.memory import CodeMemory, MachineMemory, MemoryView, VersionMemory
 
 _AXIS = {"axisLine": {"lineStyle": {"color": "var(--line)"}}, "axisTick": {"show": False}}

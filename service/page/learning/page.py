@@ -6,18 +6,18 @@ from typing import Any, NamedTuple
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError
-from service.page.frame import PageContext, layout
-from service.page.learning.deeds import Deeds
+from service.page.components.blocks import panel
+from service.page.layout import PageContext, layout
+from service.page.learning.actions import Deeds
 from service.page.learning.elements import JobBoard
 from service.page.learning.enrol import Enrolment
 from service.page.learning.forgetting import Forgetting
 from service.page.learning.machines import draw_machines
 from service.page.learning.memory import MemoryPart
 from service.page.learning.scoreboard import Board
-from service.page.learning.seen import LearningState
+from service.page.learning.state import LearningState
 from service.page.learning.versions import draw_versions
-from service.page.parts.blocks import panel
-from wire.words import Role
+from wire.enums import Role
 
 _PULSE = 1.0  # seconds between two looks at the jobs
 _FLEET_EVERY, _BOARD_EVERY = 5, 60  # pulses

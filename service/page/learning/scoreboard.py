@@ -6,11 +6,11 @@ from typing import Any
 from nicegui import events, html
 
 from alarmcast import AsyncClient
-from service.page.frame import show_api_errors
-from service.page.parts.blocks import NOTHING, Cell, empty_state, number, percent, stats, table
-from service.page.parts.elements import Chart
+from service.page.components.blocks import NOTHING, Cell, empty_state, number, percent, stats, table
+from service.page.components.elements import Chart
+from service.page.layout import show_api_errors
+from wire.enums import Grouping
 from wire.rest.scores import CalibrationBinView, ScoreboardView, ScoreRow, ScoreSummaryView
-from wire.words import Grouping
 
 SPANS = {"7": "7 days", "30": "30 days", "90": "90 days"}
 LINES = {Grouping.MACHINE: "machine", Grouping.CODE: "alarm", Grouping.VERSION: "version"}
@@ -203,7 +203,7 @@ def _curve(name: str, bins: list[CalibrationBinView], most: int, color: str, sym
             {
                 "value": [one.predicted, one.observed],
                 "symbolSize": round(6 + 20 * (one.pairs / most) ** 0.5, 1),
-                "tip": f"{name} said {percent(one.predicted)}\ncame {percent(one.observed)} of {one.pairs:,} times",
+                "tip": f"{name} said {percent(one.predicted)}\nobserved {percent(one.observed)} of {one.pairs:,}",
             }
             for one in bins
         ],

@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable
 
 from nicegui import html
 
-from service.page.frame import show_api_errors
-from service.page.learning.deeds import Deeds
-from service.page.learning.seen import LearningState
-from service.page.parts.blocks import Cell, empty_state, table, timestamp
+from service.page.components.blocks import Cell, empty_state, table, timestamp
+from service.page.layout import show_api_errors
+from service.page.learning.actions import Deeds
+from service.page.learning.state import LearningState
+from wire.enums import VersionStatus
 from wire.rest.models import ModelView
-from wire.words import VersionStatus
 
 _SIGNS = {
     VersionStatus.CHAMPION: ("★", "ac-good", "serves"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from nicegui import ui
 
-_WORDS = {"alarmcast-words": str(Path(__file__).parent.parent / "words")}
+_FORMAT = {"alarmcast-format": str(Path(__file__).parent.parent / "format")}
 
 
 class Loaded(ui.element):
@@ -17,19 +17,19 @@ class Loaded(ui.element):
         self.run_method("load", dict(told))
 
 
-class MachineHead(Loaded, component="head.js", esm=_WORDS):
+class MachineHead(Loaded, component="head.js", esm=_FORMAT):
     """Who the machine is and how it is: told ``machine``, ``card``, ``forecast``, ``now``."""
 
 
-class ForecastBars(Loaded, component="forecast.js", esm=_WORDS):
+class ForecastBars(Loaded, component="forecast.js", esm=_FORMAT):
     """Every alarm that is forecast: told ``forecast``, ``chosen``, ``shelves``; says ``chosen`` with a code."""
 
 
-class WhyBars(Loaded, component="why.js", esm=_WORDS):
+class WhyBars(Loaded, component="why.js", esm=_FORMAT):
     """The parts of one alarm's forecast: told ``reason`` and what it rests on."""
 
 
-class Deeds(Loaded, component="deeds.js", esm=_WORDS):
+class Deeds(Loaded, component="actions.js", esm=_FORMAT):
     """What may be done about an alarm; says ``acknowledge``, ``shelve`` and ``unshelve``, and awaits an answer."""
 
     def done(self) -> None:
@@ -41,5 +41,5 @@ class Deeds(Loaded, component="deeds.js", esm=_WORDS):
         self.run_method("refuse", detail)
 
 
-class PastGrid(Loaded, component="past.js", esm=_WORDS):
+class PastGrid(Loaded, component="past.js", esm=_FORMAT):
     """Past forecasts beside what happened: told ``moments`` and ``next``; says ``older`` with a cursor."""

@@ -1,5 +1,5 @@
 // Every alarm that is forecast, most likely first, beside how likely it usually is. Choosing one asks why.
-import { percent, plantTime, severitySigns, times, utc } from "alarmcast-words";
+import { percent, plantTime, severitySigns, times, utc } from "alarmcast-format";
 
 export default {
   template: `

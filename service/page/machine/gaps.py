@@ -6,8 +6,8 @@ from datetime import datetime
 
 from nicegui import html
 
-from service.page.frame import PageContext
-from service.page.parts.blocks import panel, table, timestamp
+from service.page.components.blocks import panel, table, timestamp
+from service.page.layout import PageContext
 from wire.events import GapReason
 from wire.rest.gaps import GapPage, GapView
 

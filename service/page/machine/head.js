@@ -1,5 +1,5 @@
 // Who the machine is, how it is, and in words whatever keeps its forecast from being trusted in full.
-import { ago, machineTitle, percent, plantTime, presences, utc } from "alarmcast-words";
+import { ago, machineTitle, percent, plantTime, presences, utc } from "alarmcast-format";
 
 const STATES = {
   registered: "Nothing has been heard of it yet. Start its agent, or let an administrator load its history on the page Learning.",

@@ -8,16 +8,16 @@ from typing import Any
 from nicegui import background_tasks, html, ui
 
 from alarmcast import AlarmcastError, NotFound, Rejected
-from service.page.frame import PageContext, layout, subscribe
+from service.page.components.blocks import machine_title
+from service.page.layout import PageContext, layout, subscribe
 from service.page.machine.elements import MachineHead
+from service.page.machine.forecast_history import ForecastHistoryPanel
+from service.page.machine.forecast_panel import ForecastPanel
 from service.page.machine.gaps import Gaps
-from service.page.machine.missing import missing
-from service.page.machine.outlook import ForecastPanel
-from service.page.machine.record import ForecastHistoryPanel
+from service.page.machine.not_found import missing
 from service.page.machine.timeline import Timeline
-from service.page.parts.blocks import machine_title
+from wire.enums import MachineState
 from wire.rest.machines import MachineView
-from wire.words import MachineState
 
 
 @dataclass

@@ -1,5 +1,5 @@
 // Were the forecasts right? One line an alarm, one column a forecast, newest first.
-import { percent, plantClock, plantDay, plantTime, severitySigns, utc, zoneName } from "alarmcast-words";
+import { percent, plantClock, plantDay, plantTime, severitySigns, utc, zoneName } from "alarmcast-format";
 
 const VERDICTS = {
   hit: { sign: "✓", word: "hit", says: "expected, and it came" },

@@ -3,7 +3,7 @@
 from datetime import date
 from typing import Any, NamedTuple
 
-from service.page.parts.blocks import number
+from service.page.components.blocks import number
 from wire.rest.scores import ScoreboardView, ScoreRow, ScoresView
 
 

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from nicegui import html, ui
 from nicegui.events import GenericEventArguments
 
-from service.page.frame import PageContext, show_api_errors
+from service.page.components.blocks import machine_title, panel
+from service.page.components.elements import Chart
+from service.page.layout import PageContext, show_api_errors
 from service.page.machine.timeline_chart import options
-from service.page.parts.blocks import machine_title, panel
-from service.page.parts.elements import Chart
 from wire.rest.timelines import TimelineView
 
 _SPANS = {"8": "8 hours", "28": "28 hours", "168": "7 days"}

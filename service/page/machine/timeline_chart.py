@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from service.page.parts.blocks import plant_time
+from service.page.components.blocks import plant_time
 from wire.rest.timelines import TimelineView
 
 _ROWS = 14  # codes with a row of their own; the rest share one

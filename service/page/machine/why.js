@@ -1,5 +1,5 @@
 // Why one alarm is forecast as it is: each part as a bar, to the right if it makes the alarm likelier.
-import { percent, plantTime, utc } from "alarmcast-words";
+import { percent, plantTime, utc } from "alarmcast-format";
 
 export default {
   template: `

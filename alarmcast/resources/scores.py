@@ -1,0 +1,46 @@
+"""Scores: whether forecasts came true."""
+
+from datetime import datetime
+
+from alarmcast.endpoint import Resource, TransportT, operation, pages
+from alarmcast.requests import MachineName, RequestSpec, path_params
+from wire.enums import Grouping
+from wire.forecasts import ForecastStatus
+from wire.rest.scores import ScoreboardView, ScoresPage
+
+
+class Scores(Resource[TransportT]):
+    """``client.scores``."""
+
+    @operation("GET /v1/scoreboard", ScoreboardView)
+    def scoreboard(
+        self,
+        *,
+        site: str | None = None,
+        machine: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        by: Grouping = Grouping.MACHINE,
+        status: ForecastStatus | None = None,
+    ) -> RequestSpec:
+        """Return how good the forecasts that were served have been, beside persistence and the base rate."""
+        when = {"since": since, "until": until}
+        return RequestSpec(params={"site": site, "machine": machine, **when, "by": by, "status": status})
+
+    @operation("GET /v1/machines/{site}/{machine}/scores", ScoresPage)
+    def page(
+        self,
+        machine: MachineName,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 32,
+        cursor: str | None = None,
+        code: int | None = None,
+        rejections: bool = True,
+    ) -> RequestSpec:
+        """Return a machine's forecasts beside what happened, newest first, one page of them."""
+        narrowed = {"since": since, "until": until, "code": code, "rejections": rejections}
+        return RequestSpec(at=path_params(machine), params={"limit": limit, "cursor": cursor, **narrowed})
+
+    of = pages(page, lambda page: page.forecasts)

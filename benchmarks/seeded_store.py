@@ -1,0 +1,101 @@
+"""A store as the service finds it in a plant: machines, weeks of simulated events, a model that serves.
+
+The model's weights are random: what they say is of no matter here, how long it takes is the same.
+"""
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.random import Generator
+
+from edge_agent.simulator.catalogue import catalogue_csv
+from edge_agent.simulator.log_file import write_log
+from forecasting.calibration import Calibration
+from forecasting.forecaster import Forecaster
+from forecasting.history import HistorySpec, QueryPoints, machine_activity_features
+from forecasting.network import Layer, Network
+from forecasting.series import AlarmSeries
+from forecasting.vocabulary import Vocabulary
+from forecasting.window import WindowSpec
+from service.app.configuration import load_settings
+from service.app.stores import Stores, open_stores
+from service.ingest.service import TimePolicy
+from service.learning.enrolment import NewMachine
+from service.learning.history_import import ImportFile, load_history
+from service.machines.catalogue import CatalogueEntry, parse_catalogue
+from wire.identity import MachineId
+
+CODES, TARGETS = 154, 15  # of the simulated machines' catalogue
+_SEED = 19
+_HIDDEN, _OWN_HIDDEN = (512, 256, 128), (64, 32)
+
+
+def machine_ids(count: int) -> list[MachineId]:
+    """Return the machines of a prepared store."""
+    return [MachineId("plant", f"machine-{number}") for number in range(count)]
+
+
+def prepare(data_dir: Path, *, machines: int, days: float = 0, history: bool = False) -> None:
+    """Fill an empty data directory: ``machines`` registered, ``days`` of events each, a model promoted.
+
+    With ``history`` the model reads each code's own past, as one does that the service has learned.
+    """
+    now = datetime.now(UTC)
+    entries = parse_catalogue(catalogue_csv())
+    with open_stores(load_settings(data_dir=data_dir)) as stores:
+        stores.catalogue.merge(entries)
+        for machine in machine_ids(machines):
+            wish = NewMachine(machine, machine.machine, "UTC")
+            stores.enrolments.enrol(wish, key=None, who="benchmark", at=now, plant_at=now)
+        if days:
+            _load(stores, machines, days, now)
+        stores.versions.add_and_promote(
+            _random_model(entries, history=history), report={}, at=now - timedelta(days=1)
+        )
+
+
+def _load(stores: Stores, machines: int, days: float, now: datetime) -> None:
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "history.csv"
+        write_log(log, machines=machines, days=days, end=now, seed=_SEED)
+        for index, machine in enumerate(machine_ids(machines)):
+            load_history(
+                stores.machines.get(machine),
+                ImportFile(log, serial=str(index)),
+                recorder=stores.events,
+                now=now,
+                policy=TimePolicy(),
+            )
+
+
+def _random_model(entries: list[CatalogueEntry], *, history: bool) -> Forecaster:
+    rng = np.random.default_rng(_SEED)
+    codes = tuple(entry.code for entry in entries)
+    targets = tuple(entry.code for entry in entries if entry.target)
+    spec = HistorySpec() if history else None
+    own: tuple[Layer, ...] = ()
+    if spec is not None:
+        none = AlarmSeries.from_alarms([])
+        past = QueryPoints(np.zeros(1, dtype=np.int64), since=0, horizon=WindowSpec().horizon, spec=spec)
+        own = _layers((spec.width + machine_activity_features(none, past).shape[1], *_OWN_HIDDEN, 1), rng)
+    return Forecaster(
+        spec=WindowSpec(),
+        vocabulary=Vocabulary(codes, targets),
+        network=Network(_layers((len(codes), *_HIDDEN, len(targets)), rng), own),
+        calibration=Calibration.identity(len(targets)),
+        thresholds=np.full(len(targets), 0.5, dtype=np.float32),
+        history=spec,
+    )
+
+
+def _layers(sizes: tuple[int, ...], rng: Generator) -> tuple[Layer, ...]:
+    return tuple(
+        Layer(
+            rng.normal(0, 1 / np.sqrt(inputs), (outputs, inputs)).astype(np.float32),
+            np.zeros(outputs, dtype=np.float32),
+        )
+        for inputs, outputs in itertools.pairwise(sizes)
+    )

@@ -1,0 +1,1 @@
+"""Alarm-management metrics after ISA-18.2, the timeline and CSV export."""

@@ -1,0 +1,1 @@
+"""Users, sessions, API keys, login throttling, permissions of a request, the audit log."""

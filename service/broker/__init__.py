@@ -1,1 +1,0 @@
-"""The only MQTT in the service: messages in, acks and forecasts out."""

@@ -1,0 +1,1 @@
+"""Credentials of machines at the MQTT broker: dynamic security, certificates, edge.toml."""

@@ -1,1 +1,0 @@
-"""The pure half of the second arrow, and the words both arrows use."""

@@ -1,0 +1,1 @@
+"""Connections, schema, migrations, backup and copy of the database."""

@@ -1,0 +1,1 @@
+"""Copy a database to another one, resumable and verified."""

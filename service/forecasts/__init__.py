@@ -1,0 +1,1 @@
+"""From stored events to a forecast: model versions, cache, scheduler, publishing, explanation, fleet overview."""

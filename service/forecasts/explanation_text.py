@@ -1,0 +1,110 @@
+"""What an explanation points at, in words: which alarms came before a moment, when, and how regularly."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from forecasting.forecaster import ObservedSeries
+from forecasting.series import AlarmSeries, from_us
+from forecasting.window import WindowSpec, input_window
+from service.forecasts.contributions import DIGITS, Contribution, RenderedContribution
+from service.humanize import ago, duration, plural, times
+from service.machines.catalogue import CatalogueEntry, unknown_code
+from wire.enums import PartKind
+
+_DAYS = 7
+
+
+@dataclass(frozen=True, eq=False)
+class ExplanationRenderer:
+    """Speaks of one machine as of ``at``, up to which ``record`` reaches.
+
+    ``reach`` is how far back the model reads, ``usual`` the past moments it is compared with, and ``shares``
+    what each input code is of the evidence, now and usually.
+    """
+
+    record: ObservedSeries
+    at: datetime
+    spec: WindowSpec
+    reach: timedelta
+    usual: Sequence[datetime]
+    shares: Mapping[int, tuple[float, float]]
+    entries: Mapping[int, CatalogueEntry]
+
+    def render(self, pull: Contribution) -> RenderedContribution:
+        """Put words and figures to a pull."""
+        if pull.kind is PartKind.OTHERS:
+            together = "One smaller part." if pull.number == 1 else f"{pull.number} smaller parts together."
+            return RenderedContribution(pull.kind, None, "Everything else", pull.contribution, together)
+        series = self.record.series if pull.code is None else self._of(pull.code)
+        seen = len(input_window(series, self.at, self.spec))
+        last = from_us(int(series.times[-1])) if len(series) else None
+        if pull.code is None:
+            sentence = self._condition(seen, last)
+            return RenderedContribution(
+                pull.kind, None, "The machine as a whole", pull.contribution, sentence, seen, last
+            )
+        entry = self.entries.get(pull.code) or unknown_code(pull.code)
+        if pull.kind is PartKind.RECENCY:
+            told = self._recency(last)
+        elif pull.kind is PartKind.HABIT:
+            told = self._habit(series)
+        else:
+            told = self._presence(pull.code, seen, last)
+        now, usually = self.shares[pull.code] if pull.kind is PartKind.ALARM else (None, None)
+        return RenderedContribution(
+            pull.kind,
+            pull.code,
+            entry.text,
+            pull.contribution,
+            f"{_name(entry)} {told}.",
+            seen,
+            last,
+            None if now is None else round(now, DIGITS),
+            None if usually is None else round(usually, DIGITS),
+        )
+
+    def _presence(self, code: int, seen: int, last: datetime | None) -> str:
+        if not seen or last is None:
+            return f"did not come in the last {duration(self.spec.lookback)}, as it usually does"
+        told = f"came {times(seen)}, last {ago(self.at - last)}"
+        if not self.usual:
+            return told
+        now, usually = self.shares[code]
+        return f"{told}: a {'larger' if now > usually else 'smaller'} share of the alarms than usual"
+
+    def _recency(self, last: datetime | None) -> str:
+        if last is None or last < self.at - self.reach:
+            return f"itself has not come in the last {duration(self.reach)}"
+        return f"itself last came {ago(self.at - last)}"
+
+    def _habit(self, series: AlarmSeries) -> str:
+        starts = [self.at - timedelta(days=day) for day in range(1, _DAYS + 1)]
+        heard = [start for start in starts if start >= self.record.since]
+        if not heard:
+            return "itself has not been watched for a day yet"
+        # Only what lies before this moment: a horizon longer than a day would reach beyond it.
+        held = sum(len(series.between(start, min(start + self.spec.horizon, self.at))) > 0 for start in heard)
+        ahead = duration(self.spec.horizon)
+        return f"itself came in the same {ahead} on {held} of the last {plural(len(heard), 'day')}"
+
+    def _condition(self, seen: int, last: datetime | None) -> str:
+        told = f"The machine raised {plural(seen, 'alarm')} in the last {duration(self.spec.lookback)}"
+        if self.usual:
+            told += f", usually {self._usually_seen}"
+        return told + (f"; the last came {ago(self.at - last)}." if last else ".")
+
+    @cached_property
+    def _usually_seen(self) -> int:
+        each = [len(input_window(self.record.series, one, self.spec)) for one in self.usual]
+        return round(sum(each) / len(each))
+
+    def _of(self, code: int) -> AlarmSeries:
+        its = self.record.series.codes == code
+        return AlarmSeries(self.record.series.times[its], self.record.series.codes[its])
+
+
+def _name(entry: CatalogueEntry) -> str:
+    nameless = entry == unknown_code(entry.code)
+    return entry.text if nameless else f"{entry.code} {entry.text}"

@@ -1,0 +1,125 @@
+"""The rhythm of forecasts: stored and announced on the grid, announced in between when something arrives."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from forecasting.window import grid_floor
+from service.forecasts.cache import CachedForecast, ForecastCache
+from service.forecasts.clock_jump import ClockLeap
+from service.forecasts.publisher import ForecastOutput
+from service.forecasts.service import ForecastService
+from service.forecasts.store import ForecastStore
+from service.machines.store import MachineStore
+from wire.clock import PlantClock
+from wire.identity import MachineId
+
+_MAX_MISSED = 60.0  # seconds before we lead, in which who led before may have been lost with something untold
+
+
+@dataclass
+class ForecastScheduler:
+    """Runs often, does little: whatever the clock and the arrivals call for.
+
+    One process at a time ``leads``: it stores forecasts, announces them abroad, and tells them to ``told``, who
+    must not block. A process that has listeners of its own (``home``) makes the same forecasts for them.
+    """
+
+    desk: ForecastService
+    newest: ForecastCache
+    machines: MachineStore
+    stored: ForecastStore
+    mqtt: ForecastOutput
+    clock: PlantClock
+    step: timedelta
+    local_feed: ForecastOutput | None = None
+    is_leader: Callable[[], bool] = lambda: True
+    listeners: tuple[Callable[[CachedForecast], None], ...] = ()
+    monotonic: Callable[[], float] = time.monotonic
+    _done: tuple[datetime, bool] | None = None
+    _leap: ClockLeap = field(init=False)
+    _last_version: int | None = None
+    _led: bool = False
+    _missed: dict[MachineId, float] = field(default_factory=dict)  # what another was to tell, and since when
+
+    def __post_init__(self) -> None:
+        self._leap = ClockLeap(self.clock.speed)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody here wants a forecast now."""
+        return self.local_feed is None and not self.is_leader()
+
+    def run_grid(self) -> int:
+        """Make the forecasts of the grid's last moment, once, and store them if we lead; return how many.
+
+        Moments that passed while nobody ran are gone: a forecast made later would not have been one.
+        """
+        at, leads = grid_floor(self.clock.now(), self.step), self.is_leader()
+        if self._done in ((at, leads), (at, True)):
+            return 0
+        if leads and (wrong := self._leap.observe(at, self.monotonic())):
+            self.stored.forget(
+                wrong[0], wrong[-1]
+            )  # they were never due, and would stand in the way of those that will be
+        already = self.stored.made_at(at) if leads else set()
+        due = [machine for machine in self.machines.all() if machine.row_id not in already]
+        seen = self.newest.versions
+        made = self.desk.forecast_now(due, at)
+        if leads:
+            self.stored.add([one.stored for one in made])
+        for one in made:
+            self._announce(self.newest.put(one, seen), leads=leads)
+        self._done = (at, leads)
+        return len(made) if leads else 0
+
+    def on_promotion(self) -> None:
+        """Have every machine's forecast made anew when another version has begun to serve."""
+        version = self.desk.champion.current().version.id
+        if version != self._last_version:
+            self.newest.invalidate(machine.id for machine in self.machines.all())
+            self._last_version = version
+
+    def on_leadership(self) -> None:
+        """Once we lead, have forecasts made anew of what arrived lately: who led before may not have told them.
+
+        Of that alone, because a large fleet takes long.
+        """
+        leads = self.is_leader()
+        if leads and not self._led:
+            since = self.monotonic() - _MAX_MISSED
+            self.newest.invalidate([machine for machine, at in self._missed.items() if at >= since])
+            self._missed.clear()
+        self._led = leads
+
+    def skip(self) -> None:
+        """Leave to whoever leads what has arrived, and only note that it has."""
+        self._led = False
+        self._leave(self.newest.drain_invalidated())
+
+    def run_changed(self) -> int:
+        """Announce new forecasts of the machines that something arrived for; return how many."""
+        touched, leads = self.newest.drain_invalidated(), self.is_leader()
+        if not leads:
+            self._leave(touched)
+        try:
+            machines = [machine for machine in self.machines.all() if machine.id in touched] if touched else []
+            forecasts = self.newest.fresh_for(machines)
+        except Exception:
+            self.newest.invalidate(touched)  # they still want a forecast when the trouble is over
+            raise
+        for newest in forecasts:
+            self._announce(newest, leads=leads)
+        return len(machines)
+
+    def _leave(self, touched: Iterable[MachineId]) -> None:
+        self._missed |= dict.fromkeys(touched, self.monotonic())
+
+    def _announce(self, newest: CachedForecast, *, leads: bool) -> None:
+        if self.local_feed is not None:
+            self.local_feed.publish(newest.machine, newest.encoded)
+        if leads:
+            self.mqtt.publish(newest.machine, newest.published)
+            for tell in self.listeners:
+                tell(newest)

@@ -1,0 +1,73 @@
+"""Probabilities to likely alarms: the catalogue's words and the model's thresholds, looked up once a pass."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forecasting.forecaster import Forecaster
+from forecasting.network import Matrix
+from service.machines.catalogue import CatalogueEntry, unknown_code
+from wire.forecasts import LikelyAlarm
+
+_DIGITS = 4
+
+
+class _Target(NamedTuple):
+    """What is said of a code, whichever machine it is about."""
+
+    code: int
+    text: str
+    severity: str
+    threshold: float
+
+
+@dataclass(frozen=True)
+class TargetLabels:
+    """The codes that are still to be forecast, each with its column in the network."""
+
+    columns: NDArray[np.intp]
+    words: tuple[_Target, ...]
+
+    @classmethod
+    def build(cls, model: Forecaster, entries: Mapping[int, CatalogueEntry]) -> "TargetLabels":
+        """Look up every target code."""
+        targets = model.vocabulary.targets
+        columns = [column for column, code in enumerate(targets) if is_target(code, entries)]
+        thresholds = model.thresholds.tolist()
+        words = []
+        for column in columns:
+            entry = entries.get(targets[column]) or unknown_code(targets[column])
+            threshold = round(thresholds[column], _DIGITS)
+            words.append(_Target(targets[column], entry.text, entry.severity, threshold))
+        return cls(np.array(columns, dtype=np.intp), tuple(words))
+
+    def alarms(self, probabilities: Matrix, base_rates: Matrix | None) -> list[LikelyAlarm]:
+        """Put words to a machine's probabilities, most likely first."""
+        said = probabilities[self.columns]
+        order = np.argsort(-said, kind="stable").tolist()
+        shares = _rounded(said)
+        usual = [None] * len(shares) if base_rates is None else _rounded(base_rates[self.columns])
+        return [
+            LikelyAlarm(
+                code=word.code,
+                text=word.text,
+                severity=word.severity,
+                probability=shares[place],
+                base_rate=usual[place],
+                threshold=word.threshold,
+                expected=shares[place] >= word.threshold,
+            )
+            for place, word in ((place, self.words[place]) for place in order)
+        ]
+
+
+def is_target(code: int, entries: Mapping[int, CatalogueEntry]) -> bool:
+    """Say whether a target is still to be forecast; one that is not keeps its column in the network."""
+    return code not in entries or entries[code].target
+
+
+def _rounded(shares: Matrix) -> list[float]:
+    return [round(share, _DIGITS) for share in shares.tolist()]

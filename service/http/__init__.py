@@ -1,0 +1,1 @@
+"""What every route uses: permissions, problems, pagination, rate limits, server-sent events."""

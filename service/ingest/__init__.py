@@ -1,0 +1,1 @@
+"""From an MQTT message to validated events, one commit and an ack."""

@@ -1,0 +1,78 @@
+"""Learn arrow, memory: the loop of the greedy Memory Update, compiled when the first update runs.
+
+Kept apart from :mod:`service.learning.ocdm` because numba is worth loading only where memories are updated.
+"""
+
+import os
+from math import inf, log
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Reals = NDArray[np.float64]
+
+
+# Compiled once for all processes where somebody says where to keep the result; else by each for itself.
+@njit(cache="NUMBA_CACHE_DIR" in os.environ)
+def greedy_remove(  # noqa: PLR0913, PLR0917, C901 - the state of the greedy, flat because it is compiled
+    group: Integers,
+    sets: Integers,
+    ends: Integers,
+    members: Integers,
+    heads: Integers,
+    wishes: Reals,
+    held: int,
+    batch: int,
+    size: int,
+    tie: float,
+) -> Integers:
+    """Let samples in and take them out again until at most ``size`` are left; return each group's next member.
+
+    ``group`` is each sample's label set, ``sets[ends[g]:ends[g + 1]]`` the labels of set g. ``members`` holds
+    the samples by set and, within one, in the order given; those of set g that are in the memory stand at
+    ``heads[g]`` up to ``tails[g]``. The first ``held`` samples come at once, the others ``batch`` at a time.
+    """
+    heads, tails = heads.copy(), heads.copy()
+    counts = np.zeros(len(wishes), dtype=np.int64)
+    parts, gains, scores = np.zeros(len(wishes)), np.zeros(len(wishes)), np.zeros(len(heads))
+    total = inside = offered = 0
+    while offered < len(group):
+        more = held if offered == 0 and held > 0 else batch
+        for sample in range(offered, min(offered + more, len(group))):
+            tails[group[sample]] += 1
+            inside += 1
+            for place in range(ends[group[sample]], ends[group[sample] + 1]):
+                counts[sets[place]] += 1
+                total += 1
+        offered = min(offered + more, len(group))
+        while inside > size:
+            whole = 0.0
+            for label in range(len(wishes)):
+                count = counts[label]
+                if count > 0:
+                    parts[label] = count * (log(count) - wishes[label])
+                    less = (count - 1) * (log(count - 1) - wishes[label]) if count > 1 else 0.0
+                    gains[label] = parts[label] - less
+                    whole += parts[label]
+            best = inf
+            for one in range(len(heads)):
+                scores[one] = inf
+                left = total - (ends[one + 1] - ends[one])
+                if heads[one] < tails[one] and left > 0:
+                    gain = 0.0
+                    for place in range(ends[one], ends[one + 1]):
+                        gain += gains[sets[place]]
+                    scores[one] = (whole - gain) / left - log(left)
+                    best = min(best, scores[one])
+            chosen, oldest = -1, len(group)
+            for one in range(len(heads)):
+                if heads[one] < tails[one] and scores[one] <= best + tie and members[heads[one]] < oldest:
+                    chosen, oldest = one, members[heads[one]]
+            heads[chosen] += 1
+            inside -= 1
+            for place in range(ends[chosen], ends[chosen + 1]):
+                counts[sets[place]] -= 1
+                total -= 1
+    return heads

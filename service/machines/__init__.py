@@ -1,0 +1,1 @@
+"""Registered machines, their stored events, catalogue, agents' state and silence detection."""

@@ -1,0 +1,77 @@
+"""The alarm catalogue of the fleet."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert, select, update
+
+from service.auth.audit_store import record_request
+from service.database.dialect import write_alone
+from service.database.engine import Database
+from service.database.tables import catalogue
+from service.errors import Conflict
+from service.machines.catalogue import CatalogueChange, CatalogueEntry
+
+CHANGE = "add to catalogue"  # in the book of changes
+_REMEMBER = 1.0  # seconds: how soon a change by another process is seen
+
+
+@dataclass
+class CatalogueStore:
+    """One meaning per code for the whole fleet."""
+
+    database: Database
+    _known: dict[int, CatalogueEntry] | None = None
+    _read_at: float = 0.0
+
+    def entries(self) -> dict[int, CatalogueEntry]:
+        """Return every known code's entry; every forecast asks, so the answer is remembered for a second."""
+        if self._known is None or time.monotonic() - self._read_at > _REMEMBER:
+            self._known, self._read_at = self._read(), time.monotonic()
+        return self._known
+
+    def _read(self) -> dict[int, CatalogueEntry]:
+        with self.database.read() as connection:
+            return _entries(connection)
+
+    def merge(self, entries: Iterable[CatalogueEntry]) -> int:
+        """Add entries and return how many are new; a code that means something else already is a conflict.
+
+        Severity and target may be changed; a text may not, or one code would mean two things in one fleet.
+        """
+        with self.database.write() as connection:
+            change = merge_into(connection, entries)
+            record_request(connection, action=CHANGE, subject=str(change))
+        self._known = None
+        return len(change.new)
+
+
+def merge_into(connection: Connection, entries: Iterable[CatalogueEntry]) -> CatalogueChange:
+    """Add entries inside a transaction and return what that changed for the whole fleet."""
+    write_alone(connection, catalogue)
+    known = _entries(connection)
+    new, changed = [], []
+    for entry in entries:
+        before = known.get(entry.code)
+        if before is None:
+            new.append(entry.code)
+            connection.execute(insert(catalogue).values(**_row(entry)))
+        elif before.text != entry.text:
+            raise Conflict(
+                f"Code {entry.code} already means {before.text!r} in this fleet, not {entry.text!r}. A code means "
+                "the same for every machine: correct its text in the catalogue, or give the machine another code."
+            )
+        elif before != entry:
+            changed.append(entry.code)
+            connection.execute(update(catalogue).where(catalogue.c.code == entry.code).values(**_row(entry)))
+    return CatalogueChange(tuple(new), tuple(changed))
+
+
+def _entries(connection: Connection) -> dict[int, CatalogueEntry]:
+    rows = connection.execute(select(catalogue).order_by(catalogue.c.code))
+    return {row.code: CatalogueEntry(row.code, row.text, row.severity, row.target) for row in rows}
+
+
+def _row(entry: CatalogueEntry) -> dict[str, object]:
+    return {"code": entry.code, "text": entry.text, "severity": entry.severity, "target": entry.target}

@@ -1,0 +1,207 @@
+"""Machines, how their agents are, and who knocks without being registered."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, bindparam, delete, func, or_, select, text, update
+
+from service.database.dialect import insert_rows, upsert
+from service.database.engine import Database
+from service.database.tables import agents, knocks, machines
+from service.errors import unknown_machine
+from service.http.message import decoded
+from service.machines.models import Agent, Machine, UnregisteredMachine
+from wire.enums import MachineState
+from wire.identity import MachineId
+from wire.state import Note
+from wire.timestamps import from_us, to_us
+
+_TOLD = (
+    "online",
+    "agent",
+    "epoch",
+    "spooled",
+    "skew_ms",
+    "state_us",
+    "skipped",
+    "last_skipped",
+    "last_skipped_us",
+    "warning",
+    "warning_us",
+)
+_MOST_FORGOTTEN = 2_000  # knocks in one transaction
+_LIFE_COLUMNS = ("machine_id", "heard_us", "since_us", *_TOLD)
+# Who only raised an alarm names no agent; it keeps what it told before.
+_LIVES = "(machine_id) DO UPDATE SET heard_us = excluded.heard_us, " + ", ".join(
+    f"{name} = CASE WHEN excluded.agent IS NULL THEN agents.{name} ELSE excluded.{name} END" for name in _TOLD
+)
+# Machine by machine, one look at an index's end for each; a maximum over all of them would read everything.
+_LATEST = (
+    text("SELECT max((SELECT max(at_us) FROM events WHERE machine_id = machines.id AND flag = 0)) FROM machines"),
+    text("SELECT max(heard_us) FROM agents"),
+    text("SELECT max((SELECT max(as_of_us) FROM forecasts WHERE machine_id = machines.id)) FROM machines"),
+)
+
+
+@dataclass(frozen=True)
+class MachineStore:
+    """Who is enrolled, and who would like to be."""
+
+    database: Database
+
+    def get(self, machine: MachineId) -> Machine:
+        """Return a machine, or raise ``NotFound`` saying how to register it."""
+        found = self.find(machine)
+        if found is None:
+            raise unknown_machine(machine)
+        return found
+
+    def find(self, machine: MachineId) -> Machine | None:
+        """Return a machine, or None if it is not registered."""
+        query = select(machines).where(machines.c.site == machine.site, machines.c.machine == machine.machine)
+        with self.database.read() as connection:
+            row = connection.execute(query).one_or_none()
+        return _machine(row) if row else None
+
+    def all(self, *, retired: bool = False) -> list[Machine]:
+        """Return every machine by site and name, with ``retired`` those too that have been let go."""
+        query = select(machines).order_by(machines.c.site, machines.c.machine)
+        if not retired:
+            query = query.where(machines.c.state != MachineState.RETIRED.value)
+        with self.database.read() as connection:
+            return [_machine(row) for row in connection.execute(query)]
+
+    def agents(self) -> dict[MachineId, Agent]:
+        """Return how the agents were when last heard, for those that ever were."""
+        query = select(machines.c.site, machines.c.machine, agents).join_from(machines, agents)
+        with self.database.read() as connection:
+            return {MachineId(row.site, row.machine): _agent(row) for row in connection.execute(query)}
+
+    def agents_with_notes(self, since: datetime) -> dict[MachineId, Agent]:
+        """Return the agents that had a row they could not read, a warning or a rival at or after a moment."""
+        since_us = to_us(since)
+        noted = [agents.c[name] >= since_us for name in ("last_skipped_us", "warning_us", "rival_us")]
+        query = (
+            select(machines.c.site, machines.c.machine, agents)
+            .join_from(machines, agents)
+            .where(or_(*noted), machines.c.state != MachineState.RETIRED.value)
+            .order_by(machines.c.site, machines.c.machine)
+        )
+        with self.database.read() as connection:
+            return {MachineId(row.site, row.machine): _agent(row) for row in connection.execute(query)}
+
+    def agent(self, machine: Machine) -> Agent | None:
+        """Return how one machine's agent was when last heard."""
+        with self.database.read() as connection:
+            row = connection.execute(select(agents).where(agents.c.machine_id == machine.row_id)).one_or_none()
+        return _agent(row) if row else None
+
+    def unregistered(self) -> list[UnregisteredMachine]:
+        """Return who speaks on a topic of a machine that is not registered, most recent first."""
+        with self.database.read() as connection:
+            rows = connection.execute(select(knocks).order_by(knocks.c.last_us.desc()))
+            return [
+                UnregisteredMachine(MachineId(row.site, row.machine), from_us(row.first_us), from_us(row.last_us))
+                for row in rows
+            ]
+
+    def latest_moment(self) -> datetime | None:
+        """Return the latest plant time that the store knows of: an event, a sign of life or a forecast."""
+        with self.database.read() as connection:
+            moments = [at for query in _LATEST if (at := connection.execute(query).scalar()) is not None]
+        return from_us(max(moments)) if moments else None
+
+
+def update_last_seen(
+    connection: Connection, told: Mapping[int, Agent], heard: Collection[int], at_us: int
+) -> None:
+    """Note inside a transaction how agents are that told it, and that others were heard.
+
+    Events are a sign of life too, but once an agent has told its state, only a state says it is online.
+    """
+    rows = [_life(connection, row, told.get(row), at_us) for row in sorted(told.keys() | heard)]
+    insert_rows(connection, agents, _LIFE_COLUMNS, rows, on_conflict=_LIVES)
+
+
+def _life(connection: Connection, row: int, agent: Agent | None, at_us: int) -> tuple[Any, ...]:
+    if agent is None:
+        return (row, at_us, at_us, True, *[None] * (len(_TOLD) - 1))
+    at_us = to_us(agent.last_seen_at)
+    epoch = agent.epoch.hex if agent.epoch and connection.dialect.name == "sqlite" else agent.epoch
+    state_us = to_us(agent.state_at) if agent.state_at else at_us
+    told = (agent.online, agent.version, epoch, agent.spooled, agent.skew_ms, state_us, agent.skipped)
+    return (row, at_us, at_us, *told, *_note_columns(agent.last_skipped), *_note_columns(agent.warning))
+
+
+def record_rivals(connection: Connection, rivals: Mapping[int, Note]) -> None:
+    """Note inside a transaction that two agents speak in the name of machines."""
+    for row, rival in sorted(rivals.items()):
+        text, at_us = _note_columns(rival)
+        changed = update(agents).where(agents.c.machine_id == row).values(rival=text, rival_us=at_us)
+        connection.execute(changed)
+
+
+def _note_columns(note: Note | None) -> tuple[str | None, int | None]:
+    return (None, None) if note is None else (note.text, to_us(note.at))
+
+
+def _note(text: str | None, at_us: int | None) -> Note | None:
+    # Not judged again: whatever stands in the database is shown, as text.
+    return None if text is None or at_us is None else Note.model_construct(text=text, at=from_us(at_us))
+
+
+def record_unregistered(connection: Connection, knocking: Collection[MachineId], at_us: int, *, most: int) -> int:
+    """Note inside a transaction who knocked, and keep only the newest; return how many were left out."""
+    if not knocking:
+        return 0
+    chosen = sorted(knocking)[:most]
+    for site, machine in chosen:
+        row = {"site": site, "machine": machine, "first_us": at_us, "last_us": at_us}
+        connection.execute(upsert(connection, knocks, row, keys=["site", "machine"], once=["first_us"]))
+    return len(knocking) - len(chosen) + _forget_oldest_knocks(connection, most)
+
+
+def _forget_oldest_knocks(connection: Connection, most: int) -> int:
+    """Delete the knocks that are too many, oldest first, and never wait for who writes to one of them."""
+    excess = connection.execute(select(func.count()).select_from(knocks)).scalar_one() - most
+    if excess <= 0:
+        return 0
+    oldest = select(knocks.c.site, knocks.c.machine).order_by(knocks.c.last_us, knocks.c.site, knocks.c.machine)
+    oldest = oldest.limit(min(excess, _MOST_FORGOTTEN)).with_for_update(skip_locked=True)
+    keys = [{"old_site": row.site, "old_machine": row.machine} for row in connection.execute(oldest)]
+    if keys:
+        chosen = and_(knocks.c.site == bindparam("old_site"), knocks.c.machine == bindparam("old_machine"))
+        connection.execute(delete(knocks).where(chosen), keys)
+    return len(keys)
+
+
+def _machine(row: Row[Any]) -> Machine:
+    return Machine(
+        row_id=row.id,
+        id=MachineId(row.site, row.machine),
+        name=row.name,
+        time_zone=row.time_zone,
+        registered_at=from_us(row.registered_us),
+        state=MachineState(row.state),
+        reason=decoded(row.reason),
+        learned_at=from_us(row.learned_us) if row.learned_us is not None else None,
+    )
+
+
+def _agent(row: Row[Any]) -> Agent:
+    return Agent(
+        online=row.online,
+        last_seen_at=from_us(row.heard_us),
+        version=row.agent,
+        epoch=row.epoch,
+        spooled=row.spooled,
+        skew_ms=row.skew_ms,
+        since=from_us(row.since_us) if row.since_us is not None else None,
+        state_at=from_us(row.state_us) if row.state_us is not None else None,
+        skipped=row.skipped or 0,
+        last_skipped=_note(row.last_skipped, row.last_skipped_us),
+        warning=_note(row.warning, row.warning_us),
+        rival=_note(row.rival, row.rival_us),
+    )

@@ -1,0 +1,1 @@
+"""MQTT client, change events between processes, leases and the registry of processes."""

@@ -1,0 +1,1 @@
+"""Who is notified of what: notifications, webhooks, shelving, acknowledgement, maintenance."""

@@ -1,0 +1,1 @@
+"""What became of forecasts: outcomes and the scoreboard."""

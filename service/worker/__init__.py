@@ -1,1 +1,0 @@
-"""Runs the flows that nobody asks for: what the plant clock calls for."""

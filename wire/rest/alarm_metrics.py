@@ -1,0 +1,280 @@
+"""Figures of alarm management after ISA-18.2 and EEMUA 191."""
+
+from datetime import date
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from wire.enums import AlarmMetricsGrouping, BucketLength, RateBand
+from wire.forecasts import Share
+from wire.identity import Identifier
+from wire.timestamps import UtcDatetime
+
+
+class AlarmMetricsView(BaseModel):
+    """What the alarms of a span come to; null where a figure is not defined."""
+
+    alarms: int
+    machines: int = Field(description="Machines that raised any of them.")
+    machine_days: float = Field(
+        description="How long machines were watched, in days of one machine: from the first to the last that was "
+        "heard of each. Rates and shares of time are over this."
+    )
+    alarms_per_day: float | None = Field(
+        description="Alarms a machine raises in 24 watched hours; null where less than half an hour was watched."
+    )
+    band: RateBand | None = Field(
+        description="Its band after ISA-18.2: acceptable up to 150 a day, excessive from 300, manageable in "
+        "between. The standard counts what one operator gets; here each machine stands for one. Null for a code."
+    )
+    peak_10min: int = Field(description="Most alarms of one machine within ten minutes.")
+    floods: int | None = Field(
+        description="Floods that touch the span: on once more than 10 alarms of a machine came in ten minutes, "
+        "over once fewer than 5 did. Null for a code."
+    )
+    flood_share: Share | None = Field(description="Share of the watched time that was a flood. Null for a code.")
+    alarms_in_floods: int
+    chattering: int = Field(description="Alarms that were one of three or more of their code within a minute.")
+    standing: int = Field(
+        description="Standing alarms: codes that a machine raised again and again for more than 24 hours without "
+        "a pause of more than an hour. They stand for the standard's stale alarms: machines do not tell when an "
+        "alarm clears, so one that is raised once and stays active cannot be seen."
+    )
+
+
+class AlarmMetricsRow(BaseModel):
+    """A line of figures; of its keys those are given that it is about."""
+
+    site: Identifier | None
+    machine: Identifier | None
+    shift: str | None
+    code: int | None
+    text: str | None = Field(description="What the code means.")
+    severity: str | None = Field(description="How bad the code is.")
+    day: date | None = Field(description="In the plant's calendar.")
+    hour: int | None = Field(description="Of the day, by the plant's clock.")
+    metrics: AlarmMetricsView
+
+
+class TopCodeView(BaseModel):
+    """One of the commonest codes."""
+
+    code: int
+    text: str
+    severity: str
+    alarms: int
+    share: Share = Field(description="Of all alarms of the span.")
+    machines: int = Field(description="Machines that raised it.")
+
+
+class FloodView(BaseModel):
+    """More alarms than a person can take in."""
+
+    site: Identifier
+    machine: Identifier
+    start: UtcDatetime = Field(description="The first of the alarms that made it a flood.")
+    end: UtcDatetime | None = Field(
+        description="When fewer than 5 alarms were younger than ten minutes; null if it goes on at `until`."
+    )
+    alarms: int
+    peak_10min: int = Field(description="Most alarms within ten minutes.")
+    top_code: int = Field(description="The code that came most often in it.")
+    top_text: str
+
+
+class ChatterView(BaseModel):
+    """A code of a machine that comes three times or more within a minute."""
+
+    site: Identifier
+    machine: Identifier
+    code: int
+    text: str
+    bursts: int = Field(description="How often it chattered; a minute without it ends a burst.")
+    alarms: int = Field(description="How many alarms that made.")
+    last_at: UtcDatetime
+
+
+class StandingAlarmView(BaseModel):
+    """A code that a machine raised for more than 24 hours without a pause of more than an hour."""
+
+    site: Identifier
+    machine: Identifier
+    code: int
+    text: str
+    since: UtcDatetime = Field(
+        description="The first of them; if it began more than 26 hours before the span, later."
+    )
+    last_at: UtcDatetime
+    alarms: int
+
+
+class BucketView(BaseModel):
+    """The alarms in ``[start, end)``; the first and the last bucket may be cut short by the span."""
+
+    start: UtcDatetime
+    end: UtcDatetime
+    alarms: int
+    alarms_per_day: float | None = Field(
+        description="A machine's, to be compared with the bands; null where too little was watched."
+    )
+
+
+class RateView(BaseModel):
+    """The alarm rate over the span: hours up to seven days, days beyond."""
+
+    bucket: BucketLength
+    time_zone: str = Field(description="Whose hours and days: the time zone of most of the machines.")
+    buckets: list[BucketView]
+
+
+class BandLimits(BaseModel):
+    """Where the bands of ISA-18.2 lie, in alarms a day."""
+
+    acceptable_up_to: float
+    excessive_from: float
+
+
+class ShiftView(BaseModel):
+    """A shift, in each plant's own time; it lasts until the next one starts."""
+
+    shift: str
+    start: str = Field(description="HH:MM", examples=["06:00"])
+
+
+class AlarmMetricsCounts(BaseModel):
+    """How many there are of what is listed."""
+
+    rows: int
+    floods: int
+    chatter: int
+    standing: int
+
+
+_EXAMPLE_FIGURES: dict[str, Any] = {
+    "alarms": 1204,
+    "machines": 1,
+    "machine_days": 6.98,
+    "alarms_a_day": 172.5,
+    "band": "manageable",
+    "peak_10min": 17,
+    "floods": 4,
+    "flood_share": 0.0062,
+    "alarms_in_floods": 61,
+    "chattering": 38,
+    "standing": 1,
+}
+
+
+class AlarmMetricsReport(BaseModel):
+    """The figures of a span, all together and in lines; lists hold the worst or newest, ``counts`` all."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "since": "2026-11-09T08:00:00.000Z",
+                    "until": "2026-11-16T08:00:00.000Z",
+                    "by": "machine",
+                    "shift": None,
+                    "machines": 1,
+                    "left_out": 0,
+                    "truncated": 0,
+                    "limits": {"acceptable_up_to": 150, "excessive_from": 300},
+                    "shifts": [{"shift": "early", "start": "06:00"}],
+                    "total": _EXAMPLE_FIGURES,
+                    "lines": [
+                        {
+                            "site": "padova",
+                            "machine": "filler-1",
+                            "shift": None,
+                            "code": None,
+                            "text": None,
+                            "severity": None,
+                            "day": None,
+                            "hour": None,
+                            "figures": _EXAMPLE_FIGURES,
+                        }
+                    ],
+                    "top": [
+                        {
+                            "code": 139,
+                            "text": "Film torn",
+                            "severity": "high",
+                            "alarms": 402,
+                            "share": 0.3339,
+                            "machines": 1,
+                        }
+                    ],
+                    "floods": [
+                        {
+                            "site": "padova",
+                            "machine": "filler-1",
+                            "start": "2026-11-15T21:04:11.000Z",
+                            "end": "2026-11-15T21:22:40.000Z",
+                            "alarms": 19,
+                            "peak_10min": 17,
+                            "top_code": 139,
+                            "top_text": "Film torn",
+                        }
+                    ],
+                    "chatter": [
+                        {
+                            "site": "padova",
+                            "machine": "filler-1",
+                            "code": 26,
+                            "text": "Door open",
+                            "bursts": 9,
+                            "alarms": 38,
+                            "last_at": "2026-11-16T05:12:03.000Z",
+                        }
+                    ],
+                    "standing": [
+                        {
+                            "site": "padova",
+                            "machine": "filler-1",
+                            "code": 8,
+                            "text": "Reel nearly empty",
+                            "since": "2026-11-12T04:10:00.000Z",
+                            "last_at": "2026-11-14T17:55:00.000Z",
+                            "alarms": 211,
+                        }
+                    ],
+                    "counts": {"lines": 1, "floods": 4, "chatter": 1, "standing": 1},
+                    "rate": {
+                        "bucket": "hour",
+                        "time_zone": "Europe/Rome",
+                        "buckets": [
+                            {
+                                "start": "2026-11-09T08:00:00.000Z",
+                                "end": "2026-11-09T09:00:00.000Z",
+                                "alarms": 7,
+                                "alarms_a_day": 168.0,
+                            }
+                        ],
+                    },
+                }
+            ]
+        }
+    )
+
+    since: UtcDatetime
+    until: UtcDatetime
+    by: AlarmMetricsGrouping
+    shift: str | None = Field(description="The shift that was asked for; null for all.")
+    machines: int = Field(description="Machines looked at.")
+    excluded: int = Field(description="Alarms of shelved codes, in no figure here.")
+    truncated: int = Field(
+        default=0, description="Machines with so many alarms that only the newest of them are in the figures."
+    )
+    limits: BandLimits
+    shifts: list[ShiftView] = Field(description="The shifts there are, the earliest first.")
+    total: AlarmMetricsView
+    rows: list[AlarmMetricsRow] = Field(
+        description="At most 1000: in time where they are of time, else most alarms first."
+    )
+    top: list[TopCodeView] = Field(description="The ten commonest codes.")
+    floods: list[FloodView] = Field(description="The newest 100.")
+    chatter: list[ChatterView] = Field(description="The 100 with most alarms.")
+    standing: list[StandingAlarmView] = Field(description="The 100 longest.")
+    counts: AlarmMetricsCounts
+    rate: RateView
