@@ -1,5 +1,6 @@
 """The frame around every page: where one is, where one can go, what time it is in the plant."""
 
+import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +16,13 @@ from service.page.fleet_poller import FleetPoller
 from service.page.request_cache import RequestCache
 from service.page.session_check import CHECK_INTERVAL_S, SessionMonitor, redirect_to_login
 from service.page.status_poller import StatusPoller
+from service.page.texts import text, texts
 from wire.enums import Role
 from wire.rest.auth import Me
 
 log = logging.getLogger(__name__)
-_PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "CandidateTrainer"), ("/health", "Health"))
-_OF_ADMINS = (("/access", "Authenticator"),)
+_PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "Learning"), ("/health", "Health"))
+_OF_ADMINS = (("/access", "Access"),)
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def layout(
     """
     _head(title, "alarmcast", look)
     with html.header().classes("ac-bar"):
-        html.a("Skip to the page", href="#main").classes("ac-skip")
+        html.a(text("common.skip"), href="#main").classes("ac-skip")
         with html.a(href="/").classes("ac-brand"):
             html.img(src="/static/icon.svg", alt="")
             html.span("Alarmcast")
@@ -127,5 +129,7 @@ def _notify(sentence: str) -> None:
 
 def _head(title: str, *sheets: str | None) -> None:
     ui.page_title(f"{title} · Alarmcast")
+    data = json.dumps(texts()).replace("<", "\\u003c")  # read by the components' text()
+    ui.add_head_html(f'<script type="application/json" id="alarmcast-texts">{data}</script>')
     for sheet in filter(None, sheets):
         ui.add_head_html(f'<link rel="stylesheet" href="/static/{sheet}.css">')

@@ -23,7 +23,7 @@ async def access(told: PageContext) -> bool:
     if not told.may(Role.ADMIN):
         _denied(told)
         return False
-    with layout(told, "Authenticator", path="/access", look="access"):
+    with layout(told, "Access", path="/access", look="access"):
         with html.div().classes("ac-head"):
             html.h1("Who may come in, and what they may do")
             of = "all sites" if told.me.sites is None else ", ".join(told.me.sites)
@@ -42,7 +42,7 @@ def _parts(told: PageContext) -> dict[str, str]:
 
 
 def _denied(told: PageContext) -> None:
-    with layout(told, "Authenticator", path="/access"):
+    with layout(told, "Access", path="/access"):
         empty_state(
             "Who may come in is for admins to see",
             f"You are signed in as {told.me.role.value}; ask an admin where a person or a program needs access.",

@@ -121,7 +121,7 @@ def _row(user: UserView, *, is_self: bool) -> Row:
         ""
         if is_self
         else actions_cell(
-            ("change", "UserUpdate", f"Change {user.name}"),
+            ("change", "Change", f"Change {user.name}"),
             ("reset", "Reset password", f"Reset the password of {user.name}"),
             ("remove", "Remove", f"Remove {user.name}"),
         )

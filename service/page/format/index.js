@@ -1,6 +1,16 @@
 // How the page says numbers and times: one place, used by every component.
 // Plant time is what people read, always with its zone; UTC stands behind it, on hover.
 const formats = new Map();
+let texts = null;
+
+// A text of the page by its key, with {names} filled in; the texts stand in the page's head.
+export function text(key, values = {}) {
+  texts ??= JSON.parse(document.getElementById("alarmcast-texts").textContent);
+  const chosen = values.count === 1 && `${key}.one` in texts ? `${key}.one` : key;
+  if (!(chosen in texts)) throw new Error(`There is no text ${key}.`);
+  return texts[chosen].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+}
+
 
 function format(zone, options) {
   const key = zone + JSON.stringify(options);

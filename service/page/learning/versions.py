@@ -39,7 +39,7 @@ def draw_versions(seen: LearningState, deeds: Deeds | None) -> None:
                 back.on("click", lambda: deeds.ask_roll_back(champion))
             html.span(f"{champion.version} serves and was learned on top of {champion.parent}.").classes("quiet")
     table(
-        ("Version", "Standing", "On top of", "ForecastResult", "Machines", "In its exams", ""),
+        ("Version", "Standing", "On top of", "Created", "Machines", "In its exams", ""),
         [_row(one, seen, deeds) for one in seen.models[:_MOST]],
         numbers=(4,),
         label="Versions",

@@ -40,7 +40,8 @@ _FRAGMENTED = """
 import ctypes, sys
 from service.app.gc_tuning import limit_heaps, release_free_memory
 libc = ctypes.CDLL(None)
-libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
 def rss():
     return int(open("/proc/self/statm").read().split()[1]) << 12
 pieces = [libc.malloc(60_000) for _ in range(2_000)]

@@ -24,7 +24,7 @@ def test_a_catalogue_grows_but_a_code_keeps_its_meaning(database: Database) -> N
     assert store.entries()[1] == CatalogueEntry(1, "Film torn", "low", target=False)
     with pytest.raises(Conflict, match="already means 'Film torn'"):
         store.merge(
-            [CatalogueEntry(2, "New", "low", target=False), CatalogueEntry(1, "AuthConfig", "low", target=False)]
+            [CatalogueEntry(2, "New", "low", target=False), CatalogueEntry(1, "Door", "low", target=False)]
         )
     assert 2 not in store.entries(), "a conflicting catalogue must leave nothing behind"
 

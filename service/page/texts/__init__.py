@@ -1,0 +1,28 @@
+"""The texts of the page, by key, from one JSON file for each page: a language is a folder of such files."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+LANGUAGE: Final = "en"
+_FOLDER = Path(__file__).parent
+
+
+@cache
+def texts(language: str = LANGUAGE) -> dict[str, str]:
+    """Return all texts of a language; ``fleet.title`` stands in ``fleet.json`` as ``title``."""
+    found: dict[str, str] = {}
+    for file in sorted((_FOLDER / language).glob("*.json")):
+        found |= {f"{file.stem}.{key}": value for key, value in json.loads(file.read_text("utf-8")).items()}
+    return found
+
+
+def text(key: str, **values: object) -> str:
+    """Return a text with its values filled in as ``str.format`` does; a missing key is a KeyError.
+
+    With ``count`` the key ``<key>.one`` is taken for one, if there is such a text.
+    """
+    if values.get("count") == 1 and f"{key}.one" in texts():
+        key = f"{key}.one"
+    return texts()[key].format_map(values)

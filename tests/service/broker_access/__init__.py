@@ -1,1 +1,0 @@
-"""broker_access."""
