@@ -20,8 +20,9 @@ _COUNT = text("UPDATE scoring_progress SET late = late + 1 WHERE machine_id = :m
 _MARK = text("UPDATE outcomes SET stale = 1 WHERE machine_id = :machine AND horizon_end_us > :at AND stale = 0")
 _OPEN = text(
     "INSERT INTO scoring_progress (machine_id, through_us, late) VALUES (:machine, :through, 0)"
-    " ON CONFLICT (machine_id) DO UPDATE SET through_us = CASE WHEN excluded.through_us > scoring_progress.through_us"
-    " THEN excluded.through_us ELSE scoring_progress.through_us END"
+    " ON CONFLICT (machine_id) DO UPDATE SET through_us ="
+    " CASE WHEN excluded.through_us > scoring_progress.through_us THEN excluded.through_us"
+    " ELSE scoring_progress.through_us END"
 )
 _at_us = attrgetter("at_us")
 _LATE = "SELECT late FROM scoring_progress WHERE machine_id = :machine"
