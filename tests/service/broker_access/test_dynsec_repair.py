@@ -26,7 +26,7 @@ def empty(broker: GuardedMosquitto, left: bytes = b"") -> None:
 
 
 def test_a_broker_with_a_damaged_memory_lets_the_service_in_again_which_says_which_machines_are_locked_out(
-    desk: CredentialService,  # noqa: F811
+    desk: CredentialService,
     guarded: GuardedMosquitto,
     filler: Machine,
 ) -> None:
