@@ -20,6 +20,7 @@ from forecasting.window import WindowSpec
 from service.app.configuration import load_settings
 from service.app.service import Service
 from service.app.stores import Stores, open_stores
+from service.database.backup import DATABASE
 from service.database.engine import Database
 from service.database.event_row import EventRow
 from service.database.tables import jobs
@@ -34,6 +35,7 @@ from service.machines.models import Agent, Machine
 from service.machines.store import MachineStore
 from service.settings import Settings
 from tests.conftest import require
+from tests.support.databases import new_sqlite
 from tests.support.secured_broker import GuardedMosquitto, guarded_in, has_plugin
 from wire.identity import MachineId
 from wire.timestamps import to_us
@@ -57,6 +59,8 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def stores(settings: Settings) -> Iterator[Stores]:
+    if settings.database_url is None:
+        new_sqlite(settings.data_dir / DATABASE)
     with open_stores(settings) as opened:
         yield opened
 
