@@ -482,7 +482,7 @@ class Service:
 
     def _apprentice(self) -> TrainingProcess:
         compiled = self.settings.data_dir / "learning" / "compiled"
-        return TrainingProcess([sys.executable, "-m", "service", "apprentice"], compiled)
+        return TrainingProcess([sys.executable, "-m", "service", "train-job"], compiled)
 
     def _job_payload(self, job: Job) -> dict[str, Any]:
         return {
