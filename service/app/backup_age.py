@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from service.database.backup_record import BackupRecord, read_record, record_start
+from service.database.backup import BackupRecord, read_record, record_start
 from service.settings import Settings
 
 _DO = "Make one, while the service runs: alarmcast admin backup FOLDER"

@@ -7,9 +7,8 @@ import typer
 
 from service.app.configuration import load_settings
 from service.app.stores import open_stores
-from service.database.backup import back_up
+from service.database.backup import back_up, restore
 from service.database.locks import WriterLock
-from service.database.restore import restore
 from service.errors import InputRejected
 from service.settings import Settings
 

@@ -140,11 +140,11 @@ class RetentionStore:
         if self.database.is_sqlite:
             return 0
         with self.database.read() as connection:
-            over = partitions.over(connection, before)
+            over = partitions.months_before(connection, before)
         for month in over:
             try:
                 with self.database.write() as connection:
-                    gone = partitions.drop(connection, month)
+                    gone = partitions.drop_month(connection, month)
             except Unavailable as error:  # somebody reads on and on; row by row it goes without waiting
                 log.info("could not drop the events of %d-%02d as a whole: %s", *month, error)
                 return 0

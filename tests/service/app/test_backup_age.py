@@ -8,8 +8,7 @@ import pytest
 
 from service.app.backup_age import BackupWatch
 from service.app.service import Service
-from service.database.backup import back_up
-from service.database.backup_record import record_success
+from service.database.backup import back_up, record_success
 from service.errors import InputRejected
 from service.settings import Settings
 

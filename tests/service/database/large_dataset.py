@@ -61,7 +61,7 @@ def fill(database: Database) -> None:
     with ThreadPoolExecutor(2) as both:
         list(both.map(lambda month: _fill_month(database, month, names), sorted(MONTHS)))
         with database.write() as connection:
-            partitions.make(connection, MONTHS)
+            partitions.create_months(connection, MONTHS)
             for statement in _MACHINES:
                 connection.execute(text(statement.format(**names)))
         others = "gaps, machines, epochs, events_flagged"

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection, make_url
 
 from service.broker_access.store import CredentialStore
-from service.database.copy.endpoint import opened
+from service.database.copy_endpoint import open_endpoint
 from service.database.dialect import copy_rows, write_alone
 from service.database.engine import BUSY_SECONDS, Database
 from service.database.tables import catalogue
@@ -100,7 +100,7 @@ def test_who_has_reason_to_idle_is_left_alone(database: Database) -> None:
     with CredentialStore(stalling).exclusive():
         wait_until(lambda: _idle_seconds(database) > 1.5, "somebody has idled for longer than is usual")
     stalling.close()
-    with opened(database.url) as side, side.database.read() as connection:
+    with open_endpoint(database.url) as side, side.database.read() as connection:
         assert _idles(connection) == "0", "a copy reads for as long as the other end writes"
 
 
@@ -123,7 +123,7 @@ def test_who_has_reason_to_wait_for_a_lock_waits_longer(database: Database) -> N
         assert _waits(connection) == "1min"
     with database.write(unhurried=True) as connection:
         assert _waits(connection) == "10min", "a migration waits for readers, and others for a migration"
-    with opened(database.url) as side, side.database.read() as connection:
+    with open_endpoint(database.url) as side, side.database.read() as connection:
         assert _waits(connection) == "10min"
 
 
