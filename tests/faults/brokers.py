@@ -49,7 +49,7 @@ def _insist_on_a_warning(scene: Scene) -> None:
     )
 
 
-@fault("broker down for long", quick=Effort(1, seconds=60), full=Effort(1, seconds=3600))
+@fault("broker down for long", quick=Effort(1, seconds=30), full=Effort(1, seconds=3600))
 def down_for_long(stage: Stage, effort: Effort) -> Iterator[float]:
     """Agents collect a backlog of 100,000 events at least, then drain it fast enough, in order."""
     for _ in range(effort.runs):

@@ -62,5 +62,5 @@ def _parser() -> argparse.ArgumentParser:
         "--only", action="append", metavar="NAME", help="rows whose name contains this; repeatable"
     )
     parser.add_argument("--seed", type=int, default=1, help="of the random moments")
-    parser.add_argument("--jobs", type=int, default=2, help="rows played side by side; most of them wait")
+    parser.add_argument("--jobs", type=int, default=3, help="rows run side by side; most of them wait")
     return parser

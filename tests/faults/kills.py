@@ -32,25 +32,25 @@ def _killed(stage: Stage, effort: Effort, kill: Callable[[Scene], None]) -> Iter
             yield scene.recovered()
 
 
-@fault("broker killed", quick=Effort(5), full=Effort(100))
+@fault("broker killed", quick=Effort(3), full=Effort(100))
 def broker_killed(stage: Stage, effort: Effort) -> Iterator[float]:
     """Mosquitto is killed under load and started again."""
     yield from _killed(stage, effort, _kill_broker)
 
 
-@fault("service killed", quick=Effort(5), full=Effort(100))
+@fault("service killed", quick=Effort(3), full=Effort(100))
 def service_killed(stage: Stage, effort: Effort) -> Iterator[float]:
     """The service is killed under load and started again."""
     yield from _killed(stage, effort, _kill_service)
 
 
-@fault("agent killed", quick=Effort(5), full=Effort(100))
+@fault("agent killed", quick=Effort(3), full=Effort(100))
 def agent_killed(stage: Stage, effort: Effort) -> Iterator[float]:
     """All agents are killed under load and started again."""
     yield from _killed(stage, effort, _kill_agent)
 
 
-@fault("all killed at random", quick=Effort(1, seconds=60), full=Effort(3, seconds=1800))
+@fault("all killed at random", quick=Effort(1, seconds=30), full=Effort(3, seconds=1800))
 def all_killed(stage: Stage, effort: Effort) -> Iterator[float]:
     """Broker, service and agents are killed in any order, at any moment."""
     for _ in range(effort.runs):

@@ -25,7 +25,7 @@ from tests.system.conftest import Plant
 from wire.enums import JobState
 
 
-@fault("training killed", quick=Effort(20), full=Effort(100))
+@fault("training killed", quick=Effort(8), full=Effort(100))
 def training_killed(stage: Stage, effort: Effort) -> Iterator[float]:
     """The process that trains, or the whole service, is killed at any moment of a learning."""
     with stage.scene(machines=0, settings=LEARNING) as scene:

@@ -90,7 +90,7 @@ def test_json_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
         "-m",
         "tests.faults",
         "--only",
-        "agent killed",
+        "session lost",
         "--json",
         str(tmp_path / "rows.json"),
     ]
@@ -98,8 +98,9 @@ def test_json_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     (row,) = json.loads((tmp_path / "rows.json").read_text())
-    assert (row["fault"], row["runs"], row["lost"], row["duplicated"]) == ("agent killed", 5, 0, 0)
-    assert "agent killed" in (tmp_path / "rows.md").read_text()
+    assert row["fault"] == "session lost, stale message ids"
+    assert (row["runs"], row["lost"], row["duplicated"]) == (1, 0, 0)
+    assert "session lost" in (tmp_path / "rows.md").read_text()
 
 
 class Echo:

@@ -1,7 +1,6 @@
 """Delivery between real processes: whatever is killed, every alarm is stored exactly once."""
 
 import json
-import random
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -42,54 +41,6 @@ def test_alarms_travel_from_a_log_file_to_rest(plant: Plant, tmp_path: Path) -> 
     agent = plant.api.machines.get(MACHINE).agent
     assert agent
     assert agent.online
-
-
-def test_a_service_killed_at_any_time_loses_nothing_that_it_acked(plant: Plant, tmp_path: Path) -> None:
-    chance = random.Random(11)  # noqa: S311
-    log = tmp_path / "alarms.jsonl"
-    plant.admin("enrol", MACHINE)
-    plant.start_service()
-    plant.agent(MACHINE, log).start()
-    written = 0
-    for _ in range(5):
-        write_alarms(log, written, 400)
-        written += 400
-        time.sleep(chance.uniform(0.0, 0.3))  # a random moment to be killed at, not a hope
-        plant.service.kill()
-        acked = plant.left_the_spool(MACHINE)
-        assert acked <= {seq for seq, _ in plant.stored(MACHINE)}, "what left the spool is in the database"
-        plant.start_service()
-    everything_is_stored_once(plant, written)
-
-
-def test_an_agent_killed_at_any_time_leaves_no_gap(plant: Plant, tmp_path: Path) -> None:
-    chance = random.Random(12)  # noqa: S311
-    log = tmp_path / "alarms.jsonl"
-    plant.admin("enrol", MACHINE)
-    plant.start_service()
-    agent = plant.agent(MACHINE, log)
-    written = 0
-    for _ in range(5):
-        agent.start()
-        write_alarms(log, written, 300)
-        written += 300
-        time.sleep(chance.uniform(0.0, 0.8))
-        agent.kill()
-    agent.start()
-    everything_is_stored_once(plant, written)
-
-
-def test_a_broker_killed_and_emptied_loses_nothing(plant: Plant, tmp_path: Path) -> None:
-    log = tmp_path / "alarms.jsonl"
-    plant.admin("enrol", MACHINE)
-    plant.start_service()
-    plant.agent(MACHINE, log).start()
-    for round_number in range(3):
-        write_alarms(log, round_number * 500, 500)
-        plant.broker.kill()
-        (plant.broker.folder / "mosquitto.db").unlink(missing_ok=True)
-        plant.broker.start()
-    everything_is_stored_once(plant, 1500)
 
 
 def test_with_the_broker_away_both_sides_wait_and_recover_by_themselves(plant: Plant, tmp_path: Path) -> None:
