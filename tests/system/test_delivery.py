@@ -45,9 +45,9 @@ def test_alarms_travel_from_a_log_file_to_rest(plant: Plant, tmp_path: Path) -> 
 
 def test_with_the_broker_away_both_sides_wait_and_recover_by_themselves(plant: Plant, tmp_path: Path) -> None:
     log = tmp_path / "alarms.jsonl"
-    plant.admin("enrol", MACHINE)
     plant.broker.kill()
     plant.start_service()
+    plant.enrol(MACHINE)
     plant.agent(MACHINE, log).start()
     write_alarms(log, 0, 50)
     wait_until(lambda: plant.spooled(MACHINE) == 50, "all is spooled")
@@ -83,7 +83,7 @@ def test_events_lost_on_the_way_are_sent_again_though_newer_ones_are_acked(plant
     plant.agent(MACHINE, log).start()
     write_alarms(log, 0, 20)
     wait_until(lambda: plant.api.machines.list().unregistered, "the machine knocks; its first events are gone")
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     written = 20
 
     def the_old_ones_are_stored_while_new_ones_keep_coming() -> bool:
@@ -101,7 +101,7 @@ def test_agents_of_lookalike_names_do_not_drive_each_other_out(plant: Plant, tmp
     plant.start_service()
     agents = []
     for machine in ("x-y/z", "x/y-z"):
-        plant.admin("enrol", machine)
+        plant.enrol(machine)
         agents.append(plant.agent(machine, tmp_path / "none.jsonl"))
         agents[-1].start()
     wait_until(lambda: all("connected to" in agent.words() for agent in agents), "both are connected")
@@ -110,8 +110,8 @@ def test_agents_of_lookalike_names_do_not_drive_each_other_out(plant: Plant, tmp
 
 
 def test_a_stopped_agent_says_goodbye_and_a_killed_one_leaves_its_will(plant: Plant, tmp_path: Path) -> None:
-    plant.admin("enrol", MACHINE)
     plant.start_service()
+    plant.enrol(MACHINE)
     agent = plant.agent(MACHINE, tmp_path / "alarms.jsonl")
 
     def online() -> bool | None:
@@ -143,8 +143,8 @@ def raw_client(plant: Plant) -> mqtt.Client:
 
 
 def test_bad_messages_are_quarantined_counted_and_stop_nobody(plant: Plant, tmp_path: Path) -> None:
-    plant.admin("enrol", MACHINE)
     plant.start_service()
+    plant.enrol(MACHINE)
     wait_until(plant.is_ready, "the service is ready")
     client = raw_client(plant)
     bad = [b"", b"{", b"\xff" * 100, b"[" * 60_000, b"x" * 70_000, json.dumps({"epoch": "x"}).encode()]

@@ -55,7 +55,7 @@ def test_a_flood_that_cannot_be_stored_neither_fills_the_memory_nor_keeps_others
     plant.service.environment = {"ALARMCAST_BROKER_MQTT_VERSION": version}
     plant.start_service()
     for machine in (CALM, FLOOD):
-        plant.admin("enrol", machine)
+        plant.enrol(machine)
     log = tmp_path / "calm.jsonl"
     plant.agent(CALM, log).start()
     write_alarms(log, 0, 5)
@@ -77,7 +77,7 @@ def test_messages_that_the_broker_drops_are_noticed_and_sent_again(plant: Plant,
     plant.broker.start()
     plant.service.environment = {"ALARMCAST_INGEST_RECEIVE_MAXIMUM": "5"}
     plant.start_service()
-    plant.admin("enrol", CALM)
+    plant.enrol(CALM)
     wait_until(plant.is_ready, "the service is ready")
     wait_until(lambda: "broker_dropped" in plant.api.health.status().counts, "the broker's counters are seen")
     running = plant.service.running
