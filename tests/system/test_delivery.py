@@ -99,13 +99,15 @@ def test_events_lost_on_the_way_are_sent_again_though_newer_ones_are_acked(plant
 
 def test_agents_of_lookalike_names_do_not_drive_each_other_out(plant: Plant, tmp_path: Path) -> None:
     plant.start_service()
-    agents = []
-    for machine in ("x-y/z", "x/y-z"):
+    agents, names, log = [], ("x-y/z", "x/y-z"), tmp_path / "alarms.jsonl"
+    for machine in names:
         plant.enrol(machine)
-        agents.append(plant.agent(machine, tmp_path / "none.jsonl"))
+        agents.append(plant.agent(machine, log))
         agents[-1].start()
     wait_until(lambda: all("connected to" in agent.words() for agent in agents), "both are connected")
-    time.sleep(3)  # long enough for the broker to have thrown one of them out
+    write_alarms(log, 0, 5)
+    wait_until(lambda: all(len(plant.stored(name)) == 5 for name in names), "the alarms of both are stored")
+    wait_until(lambda: all(plant.spooled(name) == 0 for name in names), "and acked to both")
     assert not any("lost the broker" in agent.words() for agent in agents)
 
 

@@ -15,8 +15,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from tests.conftest import wait_until
 from tests.faults.databases import held
 from tests.system.conftest import Plant, write_alarms
-from wire.codec import encode
-from wire.events import AlarmEvent, EventBatch
+from wire.timestamps import isoformat
 
 CALM, FLOOD = "padova/calm", "padova/flood"
 
@@ -33,11 +32,13 @@ def client(plant: Plant) -> Iterator[mqtt.Client]:
 
 def flood(plant: Plant, messages: int, events: int) -> None:
     """Publish like an agent that does not wait for acks."""
-    epoch, at = uuid4(), datetime.now(UTC)
+    epoch, at = uuid4(), isoformat(datetime.now(UTC))
     with client(plant) as sender:
         for number in range(messages):
-            batch = [AlarmEvent(seq=number * events + place + 1, code=1, at=at) for place in range(events)]
-            told = sender.publish(f"alarmcast/v1/{FLOOD}/events", encode(EventBatch(epoch=epoch, events=batch)), 1)
+            seqs = range(number * events + 1, (number + 1) * events + 1)
+            batch = ",".join(f'{{"seq":{seq},"code":1,"at":"{at}"}}' for seq in seqs)  # models cost ten times more
+            body = f'{{"epoch":"{epoch}","events":[{batch}]}}'
+            told = sender.publish(f"alarmcast/v1/{FLOOD}/events", body, 1)
             if number % 200 == 0:
                 told.wait_for_publish(60)
         told.wait_for_publish(60)
