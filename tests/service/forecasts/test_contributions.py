@@ -121,10 +121,7 @@ def test_habit_is_told_by_the_days_that_were_heard() -> None:
 def test_the_machines_condition_is_told_beside_the_usual() -> None:
     alarms = [(AT - 2 * HOUR, 137), (AT - HOUR, 26), (AT - 40 * HOUR, 26)]
     part = witness(*alarms).render(Contribution(PartKind.CONDITION, None, 0.2))
-    assert (
-        part.sentence
-        == "The machine raised 2 alarms in the last 29 hours, usually 1; last 60 minutes ago."
-    )
+    assert part.sentence == "The machine raised 2 alarms in the last 29 hours, usually 1; last 60 minutes ago."
     assert (part.seen, part.last_seen, part.code) == (2, AT - HOUR, None)
     never = witness(usual=()).render(Contribution(PartKind.CONDITION, None, 0.2))
     assert never.sentence == "The machine raised no alarm in the last 29 hours."

@@ -13,7 +13,7 @@ from service.page.texts import text, texts
 _PAGE = Path(service.page.__file__).parent
 _PYTHON, _SCRIPTS = sorted(_PAGE.rglob("*.py")), sorted(_PAGE.rglob("*.js"))
 _KEY = re.compile(r"""\btext(?:_of)?\(\s*["'`]([a-z_]+\.[\w.]*\w)["'`]\s*[,)]""")
-# A key whose end is computed: text(f"common.nav.{name}"), text(`common.nav.${name}`), text("common.nav." + name + …)
+# A key with a computed part: text(f"common.nav.{name}"), text(`common.nav.${name}`), text("common.nav." + name)
 _PREFIX = re.compile(r"""\btext(?:_of)?\(\s*(?:f["']|`|["'])([a-z_]+\.[\w.]*)(?:\{|\$\{|["']\s*\+)""")
 # Two words of which the second is lower case and both are plain: "Sort by", but not "ac-tag ac-good" or "click".
 _SENTENCE = re.compile(r"(?<![\w-])[A-Za-z][a-z]+,? [a-z]+(?![\w(-])")
@@ -49,7 +49,7 @@ def test_values_are_filled_in_and_one_has_its_own_text(monkeypatch: pytest.Monke
 
 
 def literals(tree: ast.Module) -> Iterator[str]:
-    """Yield the string literals of a module that are neither docstrings nor written to the log or as a task name."""
+    """Yield the string literals of a module but docstrings, log messages, names of tasks and errors."""
     hidden: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -73,7 +73,9 @@ def script_texts(source: str) -> Iterator[str]:
     source = re.sub(r"(?m)^\s*//.*$|\s// .*$", "", source)
     for template in re.findall(r"template: `(.*?)`,\n", source, re.DOTALL):
         without = re.sub(r"\{\{.*?\}\}|<code>.*?</code>|&\w+;", "", template, flags=re.DOTALL)
-        yield from (found.strip() for found in re.findall(r">([^<>]*)<", without) if re.search("[A-Za-z]{2}", found))
+        yield from (
+            found.strip() for found in re.findall(r">([^<>]*)<", without) if re.search("[A-Za-z]{2}", found)
+        )
         yield from _ATTRIBUTES.findall(template)
     outside = re.sub(r"template: `.*?`,\n", "", source, flags=re.DOTALL)
     quoted = re.findall(r'"([^"\n]*)"', outside) + re.findall(r"`([^`\n]*)`", outside)
@@ -90,9 +92,12 @@ def test_no_script_of_the_page_has_a_text_of_its_own(file: Path) -> None:
     assert list(script_texts(file.read_text("utf-8"))) == []
 
 
-def test_a_text_that_is_not_from_the_files_is_found() -> None:
-    assert is_visible("Sort by") and is_visible("No machines yet.")
-    assert not is_visible("ac-tools ac-middle") and not is_visible("application/json")
+def test_a_text_outside_the_files_is_found() -> None:
+    assert is_visible("Sort by")
+    assert is_visible("No machines yet.")
+    assert not is_visible("ac-tools ac-middle")
+    assert not is_visible("application/json")
     assert list(literals(ast.parse('"""A docstring."""\nlabel("Not heard yet")'))) == ["Not heard yet"]
-    shown = "template: `<p :title=\"text('a.b')\" title=\"As typed\">Close {{ text('a.c') }}</p>`,\nconst no = \"It did not work\";"
-    assert list(script_texts(shown)) == ["Close", "As typed", "It did not work"]
+    script = """template: `<p :title="text('a.b')" title="As typed">Close {{ text('a.c') }}</p>`,
+    const error = "It did not work";"""
+    assert list(script_texts(script)) == ["Close", "As typed", "It did not work"]
