@@ -1,4 +1,4 @@
-"""Answers that pages share, and views that addresses hold."""
+"""The request cache of pages, and views in addresses."""
 
 import asyncio
 from collections.abc import Iterator
@@ -24,14 +24,14 @@ def test_who_asks_while_an_answer_is_on_its_way_gets_the_same_one_and_later_ones
         return len(asked)
 
     async def story() -> list[int]:
-        kept = RequestCache(lambda: now[0])
-        together = await asyncio.gather(*(kept.get_or_fetch("key", ask, seconds=4) for _ in range(3)))
+        cache = RequestCache(lambda: now[0])
+        together = await asyncio.gather(*(cache.get_or_fetch("key", ask, seconds=4) for _ in range(3)))
         now[0] = 3.9
-        together.append(await kept.get_or_fetch("key", ask, seconds=4))
+        together.append(await cache.get_or_fetch("key", ask, seconds=4))
         now[0] = 4.0
-        together.append(await kept.get_or_fetch("key", ask, seconds=4))
-        kept.forget()
-        return [*together, await kept.get_or_fetch("key", ask, seconds=4)]
+        together.append(await cache.get_or_fetch("key", ask, seconds=4))
+        cache.invalidate()
+        return [*together, await cache.get_or_fetch("key", ask, seconds=4)]
 
     assert asyncio.run(story()) == [1, 1, 1, 1, 2, 3]
 
@@ -46,10 +46,10 @@ def test_a_failure_is_told_and_not_kept() -> None:
         return answer
 
     async def story() -> str:
-        kept = RequestCache(lambda: 0.0)
+        cache = RequestCache(lambda: 0.0)
         with pytest.raises(Unreachable):
-            await kept.get_or_fetch("key", ask)
-        return await kept.get_or_fetch("key", ask)
+            await cache.get_or_fetch("key", ask)
+        return await cache.get_or_fetch("key", ask)
 
     assert asyncio.run(story()) == "fine"
 

@@ -58,7 +58,7 @@ class ActionRunner:
         self._asked: dict[str, Action] = {}  # the one that the dialog is open for
         self._turn = 0
         self._dialog, self._once = ConfirmDialog(), OnceDialog()
-        self._dialog.on("deed", self._do)
+        self._dialog.on("action", self._do)
 
     def ask(self, deed: Action) -> None:
         """Ask whether it shall be done."""
@@ -69,7 +69,7 @@ class ActionRunner:
             "",
             title=deed.title,
             lines=deed.lines,
-            deed=deed.deed,
+            button=deed.deed,
             fields=deed.fields,
             needs_reason=deed.needs_reason,
         )

@@ -38,7 +38,7 @@ class Programs:
 
     async def renew(self) -> None:
         """Show them as they are now."""
-        keys = (await self._told.kept.get_or_fetch("keys", self._told.client.keys.list)).keys
+        keys = (await self._told.cache.get_or_fetch("keys", self._told.client.keys.list)).keys
         self._keys = {str(one.id): one for one in keys}
         self._calm.show("" if keys else _NONE)
         self._table.set_visibility(bool(keys))

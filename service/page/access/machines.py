@@ -34,7 +34,7 @@ _COLUMNS = [
 ]
 _PAGE = 20  # machines whose credentials are asked for at once
 _STATES = {
-    CredentialState.LOCKED_OUT: ("locked out", "✕", "ac-bad-word", 3),
+    CredentialState.LOCKED_OUT: ("locked out", "✕", "ac-bad-text", 3),
     CredentialState.REVOKED: ("revoked", "‖", "ac-sev-medium", 2),
     CredentialState.NONE: ("none issued", "○", "quiet", 1),
     CredentialState.ACTIVE: ("let in", "●", "ac-good", 0),
@@ -72,9 +72,9 @@ class Machines:
 
     async def renew(self) -> None:
         """Show them as they are now."""
-        status = await self._told.pulse.newest()
+        status = await self._told.status.newest()
         guarded = status.broker.secured if status else None
-        self._fleet = (await self._told.kept.get_or_fetch("machines", self._told.client.machines.list)).machines
+        self._fleet = (await self._told.cache.get_or_fetch("machines", self._told.client.machines.list)).machines
         is_open = guarded is False
         self._calm.show(_OPEN if is_open else _NOBODY if not self._fleet else _UNKNOWN if guarded is None else "")
         self._locked_out.show(status.warnings.get("locked_out", "") if status else "")

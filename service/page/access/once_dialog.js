@@ -1,7 +1,7 @@
 // Shows a secret this once: it lives here until the dialog is closed, and nowhere else.
 export default {
   template: `
-    <dialog ref="dialog" class="ac-ask ac-once" :aria-labelledby="id" @close="told = null">
+    <dialog ref="dialog" class="ac-confirm ac-once" :aria-labelledby="id" @close="told = null">
       <template v-if="told">
         <h2 :id="id">{{ told.title }}</h2>
         <p v-for="line in told.lines" :key="line">{{ line }}</p>
@@ -9,8 +9,8 @@ export default {
         <p class="quiet small" role="status">{{ done }}</p>
         <div class="ac-buttons">
           <button type="button" class="ac-button" @click="$refs.dialog.close()">Close for good</button>
-          <button type="button" class="ac-button" :class="{ 'ac-main-deed': !told.file }" @click="copy" autofocus>Copy</button>
-          <button v-if="told.file" type="button" class="ac-button ac-main-deed" @click="keep">Download {{ told.file }}</button>
+          <button type="button" class="ac-button" :class="{ 'ac-primary': !told.file }" @click="copy" autofocus>Copy</button>
+          <button v-if="told.file" type="button" class="ac-button ac-primary" @click="keep">Download {{ told.file }}</button>
         </div>
       </template>
     </dialog>`,

@@ -23,7 +23,7 @@ async def access(told: PageContext) -> bool:
     if not told.may(Role.ADMIN):
         _denied(told)
         return False
-    with layout(told, "Access", path="/access", look="access"):
+    with layout(told, "Access", path="/access", stylesheet="access"):
         with html.div().classes("ac-head"):
             html.h1("Who may come in, and what they may do")
             of = "all sites" if told.me.sites is None else ", ".join(told.me.sites)
@@ -73,7 +73,7 @@ class _Page:
 
     async def _renew(self) -> None:
         try:
-            fleet = await self._told.kept.get_or_fetch("machines", self._told.client.machines.list)
+            fleet = await self._told.cache.get_or_fetch("machines", self._told.client.machines.list)
             self._places.known = frozenset(one.site for one in fleet.machines)
             for part in self._parts:
                 await part.renew()
@@ -83,7 +83,7 @@ class _Page:
             self._complain("")
 
     async def _changed(self) -> None:
-        self._told.kept.forget()
+        self._told.cache.invalidate()
         await self._renew()
 
     def _complain(self, words: str) -> None:

@@ -35,7 +35,7 @@ class People:
 
     async def renew(self) -> None:
         """Show them as they are now."""
-        users = (await self._told.kept.get_or_fetch("users", self._told.client.users.list)).users
+        users = (await self._told.cache.get_or_fetch("users", self._told.client.users.list)).users
         self._users = {one.name: one for one in users}
         self._table.show([_row(one, is_self=one.name == self._told.me.name) for one in users])
 

@@ -16,7 +16,7 @@ def add_button(text: str, ask: Callable[[], None]) -> None:
 def calm(sentence: str) -> None:
     """Say why there is nothing to be seen, if so."""
     if sentence:
-        html.p(sentence).classes("ac-calm")
+        html.p(sentence).classes("ac-empty")
 
 
 def turn_pages(back: Way, on: Way, here: str) -> None:

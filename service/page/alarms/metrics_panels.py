@@ -161,7 +161,7 @@ def _note(text: str) -> None:
 
 def _calm(sentence: str) -> None:
     if sentence:
-        html.p(sentence).classes("ac-calm")
+        html.p(sentence).classes("ac-empty")
 
 
 def _span(found: AlarmMetricsReport) -> None:

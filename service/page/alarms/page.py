@@ -23,7 +23,7 @@ _RENEWED, _KEPT = 15.0, 10.0  # seconds
 
 async def alarms(told: PageContext, query: Mapping[str, str]) -> None:
     """Draw the page as its address says."""
-    with layout(told, "Alarms", path="/alarms", look="alarms"):
+    with layout(told, "Alarms", path="/alarms", stylesheet="alarms"):
         with html.div().classes("ac-head"):
             html.h1("Which alarms came, and how many")
             html.span("against the bands of ISA-18.2, in plant time").classes("quiet")
@@ -62,7 +62,7 @@ class _Page:
     async def draw(self) -> None:
         """Draw everything, and keep it up to date."""
         now = await self._now()
-        shifts = await self._told.kept.get_or_fetch("shifts", self._shifts, seconds=600)
+        shifts = await self._told.cache.get_or_fetch("shifts", self._shifts, seconds=600)
         today = now.astimezone(ZoneInfo(self._zone(self._view))).date()
         controls = Controls(self._view, self._machines, shifts, today=today, chosen=self._choose)
         self._complaint = Refreshable(_complain)
@@ -79,7 +79,7 @@ class _Page:
         view = self._view
         question = view.question(await self._now(), self._zone(view))
         try:
-            found = await self._told.kept.get_or_fetch(
+            found = await self._told.cache.get_or_fetch(
                 ("figures", view), lambda: self._ask(question), seconds=_KEPT
             )
         except AlarmcastError as error:
@@ -126,7 +126,7 @@ class _Page:
         return (await self._told.client.figures.get(since=now - timedelta(minutes=1), until=now)).shifts
 
     async def _now(self) -> datetime:
-        return datetime.fromisoformat((await self._told.live.snapshot())["plant_time"])
+        return datetime.fromisoformat((await self._told.fleet.snapshot())["plant_time"])
 
     def _zone(self, view: View) -> str:
         """Return the time zone of most machines of a view."""

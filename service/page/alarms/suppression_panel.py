@@ -69,9 +69,9 @@ class SuppressionPanel:
     async def renew(self) -> None:
         """Show what is kept quiet now."""
         with show_api_errors():
-            shelves = (await self._told.kept.get_or_fetch("shelves", self._told.client.shelves.list_all)).shelves
-            windows = (await self._told.kept.get_or_fetch("windows", self._told.client.maintenance.page)).windows
-            now = datetime.fromisoformat((await self._told.live.snapshot())["plant_time"])
+            shelves = (await self._told.cache.get_or_fetch("shelves", self._told.client.shelves.list_all)).shelves
+            windows = (await self._told.cache.get_or_fetch("windows", self._told.client.maintenance.page)).windows
+            now = datetime.fromisoformat((await self._told.fleet.snapshot())["plant_time"])
             self._no_shelves.show("" if shelves else "Nothing is shelved.")
             self._shelves.set_visibility(bool(shelves))
             self._shelves.show([self._shelf(one) for one in shelves])
@@ -85,7 +85,7 @@ class SuppressionPanel:
         places += sorted(self._names.items(), key=lambda one: one[1])
         with html.details().classes("ac-details"):
             html.summary("Plan maintenance")
-            with form(self._plan, deed="Plan it"):
+            with form(self._plan, button="Plan it"):
                 choice("where", "Where", places)
                 entry("from", "From, in plant time (now if empty)", kind="datetime-local")
                 choice("hours", "For", _HOURS, "8")
@@ -100,7 +100,7 @@ class SuppressionPanel:
         if until is None and not typed["hours"]:
             raise AlarmcastError("Say until when: fill in the moment, or choose for how long.")
         if until is None:
-            begin = start or datetime.fromisoformat((await self._told.live.snapshot())["plant_time"])
+            begin = start or datetime.fromisoformat((await self._told.fleet.snapshot())["plant_time"])
             until = begin + timedelta(hours=int(typed["hours"]))
         made = await self._told.client.maintenance.create(
             site,
@@ -126,7 +126,7 @@ class SuppressionPanel:
             await self._changed()
 
     async def _changed(self) -> None:
-        self._told.kept.forget()
+        self._told.cache.invalidate()
         await self.renew()
 
     def _shelf(self, one: ShelvedAlarmView) -> Row:
@@ -171,4 +171,4 @@ def _moment(typed: str, zone: ZoneInfo) -> datetime | None:
 
 def _calm(sentence: str) -> None:
     if sentence:
-        html.p(sentence).classes("ac-calm")
+        html.p(sentence).classes("ac-empty")

@@ -39,7 +39,7 @@ class Agents:
     async def renew(self) -> None:
         """Show how they are now."""
         with show_api_errors():
-            fleet = await self._told.kept.get_or_fetch("machines", self._told.client.machines.list)
+            fleet = await self._told.cache.get_or_fetch("machines", self._told.client.machines.list)
             self._empty.show(not fleet.machines)
             self._table.set_visibility(bool(fleet.machines))
             self._table.show([_row(machine) for machine in fleet.machines])
@@ -68,7 +68,7 @@ def _row(machine: MachineView) -> Row:
 
 
 def _offline() -> Cell:
-    return tag_cell("offline", "✕", "ac-bad-word", 2 * _NEVER)
+    return tag_cell("offline", "✕", "ac-bad-text", 2 * _NEVER)
 
 
 def _nobody(nobody: bool) -> None:  # noqa: FBT001 - what is shown

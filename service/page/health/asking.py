@@ -24,7 +24,7 @@ async def ask_why(question: str, deed: str) -> str | None:
             with html.label().classes("ac-entry ac-wide"):
                 html.span("Why? It is kept in the book of changes.")
                 html.input_(name="reason", required=True, maxlength=1000, autofocus=True).classes("ac-field")
-            html.button(deed, type="submit").classes("ac-button ac-main-deed")
+            html.button(deed, type="submit").classes("ac-button ac-primary")
             html.button("Leave it", type="button").classes("ac-button").on("click", lambda: dialog.submit(None))
     answer = await dialog
     dialog.delete()

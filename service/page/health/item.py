@@ -71,7 +71,7 @@ class Item:
                 with html.label().classes("ac-entry ac-wide"):
                     html.span("The body to judge instead")
                     html.textarea(item.text, name="body", rows=6, spellcheck="false").classes("ac-field")
-                html.button("Replay this", type="submit").classes("ac-button ac-main-deed")
+                html.button("Replay this", type="submit").classes("ac-button ac-primary")
 
 
 def hexed(body: bytes) -> str:

@@ -38,7 +38,7 @@ _NOTICES = [
 _STATES = {
     DeliveryState.DELIVERED: ("✓", "ac-good"),
     DeliveryState.WAITING: ("◐", "ac-sev-medium"),
-    DeliveryState.GIVEN_UP: ("✕", "ac-bad-word"),
+    DeliveryState.GIVEN_UP: ("✕", "ac-bad-text"),
 }
 _SEVERITIES = [(Severity.HIGH, "high"), (Severity.MEDIUM, "medium and high"), (Severity.LOW, "all")]
 _COPY = """(event) => {
@@ -70,10 +70,10 @@ class Notices:
         """Show them as they are now."""
         with show_api_errors():
             webhooks = await self._webhooks_now()
-            page = await self._told.kept.get_or_fetch(
+            page = await self._told.cache.get_or_fetch(
                 "notices", lambda: self._told.client.notices.page(limit=_NEWEST)
             )
-            fleet = await self._told.kept.get_or_fetch("machines", self._told.client.machines.list)
+            fleet = await self._told.cache.get_or_fetch("machines", self._told.client.machines.list)
             zones = {f"{one.site}/{one.machine}": one.time_zone for one in fleet.machines}
             nobody = "Nobody is told over HTTP yet; forecasts go out over MQTT."
             self._no_webhooks.show(
@@ -91,12 +91,12 @@ class Notices:
         """Return what there is; an address may hold a token, so only admins may see it."""
         if not self._admin:
             return []
-        return (await self._told.kept.get_or_fetch("webhooks", self._told.client.webhooks.list)).webhooks
+        return (await self._told.cache.get_or_fetch("webhooks", self._told.client.webhooks.list)).webhooks
 
     def _form(self) -> None:
         with html.details().classes("ac-details"):
             html.summary("Add a webhook")
-            with form(self._add, deed="Add it"):
+            with form(self._add, button="Add it"):
                 url = "https://andon.example/alarms"
                 entry("url", "Address", kind="url", required=True, maxlength=2000, placeholder=url)
                 choice("severity", "Alarms of severity", _SEVERITIES, Severity.HIGH)
@@ -147,7 +147,7 @@ class Notices:
             ui.notify(f"The test was not taken {how}; {said}.", type="warning", multi_line=True, timeout=10_000)
 
     async def _changed(self) -> None:
-        self._told.kept.forget()
+        self._told.cache.invalidate()
         await self.renew()
 
 
@@ -162,7 +162,7 @@ def _secret(made: NewWebhook) -> None:
 def _webhook(one: WebhookView, notices: list[NotificationView]) -> Row:
     where = f"{one.site}/{one.machine}" if one.machine else one.site or "all sites"
     severity = dict(_SEVERITIES)[one.severity]
-    state = tag_cell("on", "●", "ac-good") if one.enabled else tag_cell("off", "✕", "ac-bad-word", title=one.error)
+    state = tag_cell("on", "●", "ac-good") if one.enabled else tag_cell("off", "✕", "ac-bad-text", title=one.error)
     last = next((told for notice in notices for told in notice.deliveries if told.webhook == one.id), None)
     other = ("off", "Switch off", f"Switch off webhook {one.id}")
     if not one.enabled:
@@ -219,4 +219,4 @@ _ENDS = {
 
 def _calm(sentence: str) -> None:
     if sentence:
-        html.p(sentence).classes("ac-calm")
+        html.p(sentence).classes("ac-empty")

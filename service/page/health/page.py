@@ -12,8 +12,8 @@ from service.page.status_poller import StatusPoller
 
 async def health(told: PageContext) -> None:
     """Draw the page; every beat renews what has changed since."""
-    await told.pulse.newest()
-    with layout(told, "Health", path="/health", look="health"):
+    await told.status.newest()
+    with layout(told, "Health", path="/health", stylesheet="health"):
         with html.div().classes("ac-head"):
             html.h1("How the service is")
             html.span("what comes in, what was refused, who waits, and what it all stands on").classes("quiet")
@@ -27,11 +27,11 @@ async def health(told: PageContext) -> None:
 
     def tell(pulse: StatusPoller) -> None:
         banner.tell(pulse)
-        if pulse.beats:
-            status = pulse.beats[-1].status
+        if pulse.samples:
+            status = pulse.samples[-1].status
             ingest.tell(pulse)
             quarantine.tell(status.quarantine)
             foundations.tell(status)
 
-    tell(told.pulse)
-    told.pulse.subscribe(tell)
+    tell(told.status)
+    told.status.subscribe(tell)

@@ -116,7 +116,7 @@ class Quarantine:
             await self._after_replay()
 
     async def _after_replay(self) -> None:
-        await self._told.pulse.look()
+        await self._told.status.poll()
         await self._look(self._reason)
 
 

@@ -8,7 +8,7 @@ from nicegui import html
 from service.page.components.blocks import NOTHING, number, panel, stats, table
 from service.page.components.elements import Chart
 from service.page.components.refreshable import Refreshable
-from service.page.status_poller import KEPT_MINUTES, StatusPoller
+from service.page.status_poller import HISTORY_MINUTES, StatusPoller
 from wire.rest.health import ProcessView, Status
 
 _KILO = 1000
@@ -24,10 +24,10 @@ class Banner:
 
     def tell(self, pulse: StatusPoller) -> None:
         """Say how it is now."""
-        status = pulse.beats[-1].status if pulse.beats else None
+        status = pulse.samples[-1].status if pulse.samples else None
         troubles = dict(status.troubles) if status else {}
-        if pulse.trouble:
-            troubles["pages"] = f"The service does not say how it is: {pulse.trouble}"
+        if pulse.error:
+            troubles["pages"] = f"The service does not say how it is: {pulse.error}"
         self._place.show((troubles, dict(status.warnings) if status else {}))
 
 
@@ -56,7 +56,7 @@ class Ingest:
     """How fast events come and how long they were on their way, over the last minutes."""
 
     def __init__(self) -> None:
-        with panel("What comes in", note=f"the last {KEPT_MINUTES} minutes"):
+        with panel("What comes in", note=f"the last {HISTORY_MINUTES} minutes"):
             self._figures: Refreshable[Shown] = Refreshable(lambda told: stats(*told))
             html.h3("Events stored a second")
             self._rate = Chart({}, label="Events stored a second")
@@ -67,10 +67,10 @@ class Ingest:
 
     def tell(self, pulse: StatusPoller) -> None:
         """Draw the minutes up to now."""
-        status = pulse.beats[-1].status
-        now, ingest = pulse.beats[-1].at, status.ingest
-        ago = [(beat.at - now) / 60 for beat in pulse.beats]
-        rates = [beat.status.ingest.per_second_1m for beat in pulse.beats]
+        status = pulse.samples[-1].status
+        now, ingest = pulse.samples[-1].at, status.ingest
+        ago = [(beat.at - now) / 60 for beat in pulse.samples]
+        rates = [beat.status.ingest.per_second_1m for beat in pulse.samples]
         self._figures.show(
             (
                 {
@@ -91,8 +91,8 @@ class Ingest:
             label=f"Events stored a second over the last minutes; now {number(ingest.per_second_1m)}.",
         )
         lags = {
-            "half within": [beat.status.ingest.lag_p50_seconds for beat in pulse.beats],
-            "19 of 20 within": [beat.status.ingest.lag_p95_seconds for beat in pulse.beats],
+            "half within": [beat.status.ingest.lag_p50_seconds for beat in pulse.samples],
+            "19 of 20 within": [beat.status.ingest.lag_p95_seconds for beat in pulse.samples],
         }
         self._lag.show(
             _lines(ago, lags),
@@ -124,7 +124,7 @@ def _lines(ago: list[float], named: Mapping[str, Sequence[float | None]]) -> dic
         "xAxis": axis
         | {
             "type": "value",
-            "min": -KEPT_MINUTES,
+            "min": -HISTORY_MINUTES,
             "max": 0,
             "interval": 5,
             "splitLine": {"show": False},

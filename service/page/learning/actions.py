@@ -20,7 +20,7 @@ class Deeds:
         self._done = done
         self._serving: str | None = None  # as the reader saw it when the dialog about a promotion opened
         self._dialog = ConfirmDialog()
-        self._dialog.on("deed", self._do)
+        self._dialog.on("action", self._do)
         self._deeds: dict[str, Deed] = {
             "promote": self._promote,
             "roll_back": self._roll_back,
@@ -43,7 +43,7 @@ class Deeds:
             ],
             reasons=detail.report.get("verdict", {}).get("reasons", []) if rejected else [],
             force=f"Promote {model.version} against the gate's verdict" if rejected else None,
-            deed=f"Promote {model.version}",
+            button=f"Promote {model.version}",
         )
 
     def ask_roll_back(self, champion: ModelView) -> None:
@@ -58,7 +58,7 @@ class Deeds:
                 f"What {champion.version} learned of {learned} no longer counts.",
                 f"{champion.version} stays and can be promoted again.",
             ],
-            deed=f"Roll back to {champion.parent}",
+            button=f"Roll back to {champion.parent}",
         )
 
     def ask_refresh(self, machine: str) -> None:
@@ -68,7 +68,7 @@ class Deeds:
             machine,
             title=f"Learn {machine} again?",
             lines=["From its recent windows, on top of what serves. The gate decides whether the result serves."],
-            deed="Learn it again",
+            button="Learn it again",
             needs_reason=False,
         )
 
@@ -82,7 +82,7 @@ class Deeds:
                 "There are no more forecasts of it, and its alarms are no longer taken.",
                 "Its share of the memory is free for the next machine. Its past stays.",
             ],
-            deed="Retire it",
+            button="Retire it",
         )
 
     async def _do(self, event: events.GenericEventArguments) -> None:

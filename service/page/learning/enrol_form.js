@@ -15,48 +15,48 @@ export default {
       <div class="ac-fields">
         <label class="ac-labelled">Site
           <input class="ac-field" name="site" v-model.trim="wish.site" required autocomplete="off" placeholder="padova" v-bind="told('site')" />
-          <small v-if="errors.site" class="ac-bad-word" :id="id + 'site'">{{ errors.site }}</small>
+          <small v-if="errors.site" class="ac-bad-text" :id="id + 'site'">{{ errors.site }}</small>
           <small class="quiet">lower-case letters, digits, - and _</small>
         </label>
         <label class="ac-labelled">Machine
           <input class="ac-field" name="machine" v-model.trim="wish.machine" required autocomplete="off" placeholder="filler-1" v-bind="told('machine')" />
-          <small v-if="errors.machine" class="ac-bad-word" :id="id + 'machine'">{{ errors.machine }}</small>
+          <small v-if="errors.machine" class="ac-bad-text" :id="id + 'machine'">{{ errors.machine }}</small>
           <small class="quiet">as its agent is called</small>
         </label>
         <label class="ac-labelled">Name
           <input class="ac-field" name="name" v-model.trim="wish.name" autocomplete="off" placeholder="what people call it" v-bind="told('name')" />
-          <small v-if="errors.name" class="ac-bad-word" :id="id + 'name'">{{ errors.name }}</small>
+          <small v-if="errors.name" class="ac-bad-text" :id="id + 'name'">{{ errors.name }}</small>
         </label>
         <label class="ac-labelled">Plant's time zone
           <input class="ac-field" name="time_zone" v-model.trim="wish.time_zone" :list="id + 'zones'" autocomplete="off" placeholder="Europe/Rome" v-bind="told('time_zone')" />
-          <small v-if="errors.time_zone" class="ac-bad-word" :id="id + 'time_zone'">{{ errors.time_zone }}</small>
+          <small v-if="errors.time_zone" class="ac-bad-text" :id="id + 'time_zone'">{{ errors.time_zone }}</small>
         </label>
         <label class="ac-labelled">Its past, if there is a log
           <input class="ac-field" type="file" name="history" ref="history" accept=".csv,.gz,.csv.gz,text/csv,application/gzip" @change="pick" v-bind="told('history')" />
-          <small v-if="errors.history" class="ac-bad-word" :id="id + 'history'">{{ errors.history }}</small>
+          <small v-if="errors.history" class="ac-bad-text" :id="id + 'history'">{{ errors.history }}</small>
           <small v-else class="quiet">timestamp,alarm,serial as .csv or .csv.gz</small>
         </label>
         <label class="ac-labelled">What its codes mean, if they are new
           <input class="ac-field" type="file" name="catalogue" ref="catalogue" accept=".csv,text/csv" v-bind="told('catalogue')" />
-          <small v-if="errors.catalogue" class="ac-bad-word" :id="id + 'catalogue'">{{ errors.catalogue }}</small>
+          <small v-if="errors.catalogue" class="ac-bad-text" :id="id + 'catalogue'">{{ errors.catalogue }}</small>
           <small v-else class="quiet">code,text,severity,target as .csv</small>
         </label>
         <template v-if="file">
           <label class="ac-labelled">Only rows of serial
             <input class="ac-field" name="serial" v-model.trim="wish.serial" autocomplete="off" placeholder="all rows" v-bind="told('serial')" />
-            <small v-if="errors.serial" class="ac-bad-word" :id="id + 'serial'">{{ errors.serial }}</small>
+            <small v-if="errors.serial" class="ac-bad-text" :id="id + 'serial'">{{ errors.serial }}</small>
             <small class="quiet" v-else>needed if the log has rows of several machines</small>
           </label>
           <label class="ac-labelled">Time zone of the log
             <input class="ac-field" name="log_zone" v-model.trim="wish.log_zone" :list="id + 'zones'" autocomplete="off" :placeholder="wish.time_zone || 'UTC'" v-bind="told('log_zone')" />
             <small class="quiet" v-if="!errors.log_zone">for timestamps that name none; the plant's unless given</small>
-            <small v-else class="ac-bad-word" :id="id + 'log_zone'">{{ errors.log_zone }}</small>
+            <small v-else class="ac-bad-text" :id="id + 'log_zone'">{{ errors.log_zone }}</small>
           </label>
         </template>
       </div>
       <datalist :id="id + 'zones'"><option v-for="zone in zones" :key="zone" :value="zone"></option></datalist>
       <div class="ac-buttons">
-        <button type="submit" class="ac-button ac-main-deed" :disabled="busy">{{ busy ? "Enrolling …" : file ? "Enrol and load its past" : "Enrol" }}</button>
+        <button type="submit" class="ac-button ac-primary" :disabled="busy">{{ busy ? "Enrolling …" : file ? "Enrol and load its past" : "Enrol" }}</button>
         <button type="button" class="ac-button" v-if="transfer && sending" @click="transfer.abort()">Stop the upload</button>
         <button type="button" class="ac-button" v-if="enrolled && !busy" @click="again">Enrol another</button>
       </div>
@@ -67,8 +67,8 @@ export default {
         <div v-if="access" class="ac-warn" role="group" aria-label="Credentials">
           <p>The broker lets it in with credentials of its own, which are shown now and never again. The file is the
             agent's whole configuration; put it beside the machine, where only the agent reads it.</p>
-          <div class="ac-deeds">
-            <button type="button" class="ac-button ac-main-deed" :disabled="busy" @click="keepAccess">Download edge.toml</button>
+          <div class="ac-actions">
+            <button type="button" class="ac-button ac-primary" :disabled="busy" @click="keepAccess">Download edge.toml</button>
             <span class="quiet" role="status" v-if="busy">Ready once its past is loaded.</span>
             <span class="quiet" role="status" v-else-if="kept">Downloaded as {{ kept }}.</span>
           </div>

@@ -14,7 +14,7 @@ _SIGNS = {
     MachineState.COLLECTING: ("◔", "quiet", "heard, but not yet for long enough"),
     MachineState.LEARNING: ("◕", "quiet", "a job is at it"),
     MachineState.LIVE: ("●", "ac-good", "the model knows it"),
-    MachineState.FAILED: ("✕", "ac-bad-word", "the fleet's model speaks for it"),
+    MachineState.FAILED: ("✕", "ac-bad-text", "the fleet's model speaks for it"),
     MachineState.RETIRED: ("✓", "quiet", "let go"),
 }
 

@@ -34,7 +34,7 @@ _PARTS = {
 
 async def learning(told: PageContext, *, site: str | None = None, machine: str | None = None) -> None:
     """Draw the page; ``site`` and ``machine`` fill the form."""
-    with layout(told, "Learning", path="/learning", look="learning"):
+    with layout(told, "Learning", path="/learning", stylesheet="learning"):
         with html.div().classes("ac-head"):
             html.h1("What the model has learned, and how well")
             with html.nav().classes("ac-jump small").props('aria-label="On this page"'):

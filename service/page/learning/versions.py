@@ -14,7 +14,7 @@ from wire.rest.models import ModelView
 _SIGNS = {
     VersionStatus.CHAMPION: ("★", "ac-good", "serves"),
     VersionStatus.PROMOTED: ("●", "", "has served"),
-    VersionStatus.REJECTED: ("✕", "ac-bad-word", "rejected by the gate"),
+    VersionStatus.REJECTED: ("✕", "ac-bad-text", "rejected by the gate"),
 }
 _MOST = 40  # the newest; all of them are over REST
 

@@ -9,7 +9,7 @@ const WORDS = {
 };
 
 export const SIGNS = { collecting: "◔", queued: "◑", running: "◕", promoted: "✓", rejected: "✕", failed: "✕", cancelled: "–" };
-export const TONES = { promoted: "ac-good", rejected: "ac-bad-word", failed: "ac-bad-word", cancelled: "quiet" };
+export const TONES = { promoted: "ac-good", rejected: "ac-bad-text", failed: "ac-bad-text", cancelled: "quiet" };
 
 export function isOpen(job) {
   return ["collecting", "queued", "running"].includes(job.state);
@@ -41,7 +41,7 @@ export const JobSteps = {
     <div class="ac-job-steps">
       <ol v-if="open || job.state === 'promoted'" class="ac-steps" :aria-label="'Stages of job ' + job.id">
         <li v-for="(step, at) in steps" :key="step" :class="{ 'is-done': at < here, 'is-here': at === here }" :aria-current="at === here ? 'step' : null">
-          <span aria-hidden="true">{{ at < here ? "✓" : at === here ? "▸" : "·" }}</span>{{ step }}<span v-if="at < here" class="only-read"> done</span>
+          <span aria-hidden="true">{{ at < here ? "✓" : at === here ? "▸" : "·" }}</span>{{ step }}<span v-if="at < here" class="sr-only"> done</span>
         </li>
       </ol>
       <progress v-if="job.progress.total && open" :value="job.progress.done ?? 0" :max="job.progress.total" :aria-label="'Stage ' + job.progress.stage"></progress>
