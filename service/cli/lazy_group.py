@@ -17,7 +17,7 @@ _COMMANDS = {
     "experiment": "service.experiment.command:command",
     "admin": "service.cli.administration:app",
     "config": "service.cli.config:app",
-    "apprentice": "service.cli.train_job:apprentice",
+    "apprentice": "service.cli.train_job:train_job",
 }
 _HIDDEN = {"apprentice"}  # started by the service, not by people
 

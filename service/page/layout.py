@@ -21,7 +21,13 @@ from wire.enums import Role
 from wire.rest.auth import Me
 
 log = logging.getLogger(__name__)
-_PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "Learning"), ("/health", "Health"))
+_PAGES = (
+    ("/", "Fleet"),
+    ("/alarms", "Alarms"),
+    ("/notifications", "Notifications"),
+    ("/learning", "Learning"),
+    ("/health", "Health"),
+)
 _OF_ADMINS = (("/access", "Access"),)
 
 

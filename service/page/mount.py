@@ -23,6 +23,7 @@ from service.page.layout import PageContext, login_layout
 from service.page.learning.page import learning
 from service.page.login.page import own_path, password, sign_in
 from service.page.machine.page import machine
+from service.page.notifications import notifications
 from service.page.page_auth import PASSWORD, SIGN_IN, PageAuth, address_of
 from service.page.page_memory import Collection, Undelivered
 from service.page.page_rate_limit import ASSETS, PageRateLimit, Visitors
@@ -158,6 +159,10 @@ def _rooms(reception: PageAuth, undelivered: Undelivered) -> None:
     @page("/alarms")
     async def _alarms(told: PageContext, request: Request) -> None:
         await alarms(told, request.query_params)
+
+    @page("/notifications")
+    async def _notifications(told: PageContext, _request: Request) -> None:
+        await notifications(told)
 
     @page("/health")
     async def _health(told: PageContext, _request: Request) -> None:

@@ -1,6 +1,6 @@
 """Blocks that every page is built of: panels, tables, figures, tags, moments, and the words for an empty place."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Protocol
@@ -11,6 +11,7 @@ from nicegui import html
 from wire.zones import zone_word
 
 Cell = str | int | float | Callable[[], object] | None
+Stat = str | int | float | None
 NOTHING = "\N{EN DASH}"  # where there is no figure
 SIGNS = {"high": "▲", "medium": "◆", "low": "●"}  # beside every colour
 
@@ -50,16 +51,17 @@ def _cell(cell: Cell, *, number: bool) -> None:
         html.td(NOTHING if cell is None else str(cell)).classes(style)
 
 
-def stats(named: dict[str, str | int | float | None], notes: dict[str, str] | None = None) -> None:
-    """Draw figures with their names; ``notes`` say more below some of them."""
+def stats(named: Mapping[str, Stat | tuple[Stat, str]], notes: Mapping[str, str] | None = None) -> None:
+    """Draw figures with their names; a note stands below a figure, beside its value or in ``notes``."""
     with html.dl().classes("ac-figures"):
-        for name, value in named.items():
+        for name, stat in named.items():
+            value, note = stat if isinstance(stat, tuple) else (stat, (notes or {}).get(name, ""))
             with html.div():
                 html.dt(name)
                 with html.dd(NOTHING if value is None else str(value)):
-                    if notes and name in notes:
+                    if note:
                         html.br()
-                        html.small(notes[name])
+                        html.small(note)
 
 
 def empty_state(title: str, *lines: str, code: str | None = None) -> None:
@@ -70,6 +72,12 @@ def empty_state(title: str, *lines: str, code: str | None = None) -> None:
             html.p(line)
         if code:
             html.code(code)
+
+
+def empty_message(message: str) -> None:
+    """Draw a short message in an empty list; draw nothing if it is empty."""
+    if message:
+        html.p(message).classes("ac-calm")
 
 
 def severity(word: str) -> None:
