@@ -20,7 +20,7 @@ from service.page.dispatch import ApiOrPages, is_client_disconnect
 from service.page.fleet import fleet
 from service.page.health import health
 from service.page.layout import PageContext, login_layout
-from service.page.learning.page import learning
+from service.page.learning import learning
 from service.page.login.page import own_path, password, sign_in
 from service.page.machine.page import machine
 from service.page.notifications import notifications
