@@ -54,37 +54,25 @@ def _row(one: MachineView, actions: LearningActions | None) -> tuple[Cell, ...]:
 
 
 def _state(state: MachineState) -> None:
-    sign, tone, name, meaning = {
-        MachineState.REGISTERED: (
-            "○",
-            "quiet",
-            text("learning.state.registered"),
-            text("learning.state.registered_help"),
-        ),
-        MachineState.COLLECTING: (
-            "◔",
-            "quiet",
-            text("learning.state.collecting"),
-            text("learning.state.collecting_help"),
-        ),
-        MachineState.LEARNING: (
-            "◕",
-            "quiet",
-            text("learning.state.learning"),
-            text("learning.state.learning_help"),
-        ),
-        MachineState.LIVE: ("●", "ac-good", text("learning.state.live"), text("learning.state.live_help")),
-        MachineState.FAILED: (
-            "✕",
-            "ac-bad-word",
-            text("learning.state.failed"),
-            text("learning.state.failed_help"),
-        ),
-        MachineState.RETIRED: ("✓", "quiet", text("learning.state.retired"), text("learning.state.retired_help")),
-    }[state]
+    styles = {MachineState.LIVE: ("●", "ac-good"), MachineState.FAILED: ("✕", "ac-bad-word")}
+    signs = {MachineState.REGISTERED: "○", MachineState.COLLECTING: "◔", MachineState.LEARNING: "◕"}
+    sign, tone = styles.get(state, (signs.get(state, "✓"), "quiet"))
+    name, meaning = _state_texts(state)
     with html.span(title=meaning).classes(f"ac-nowrap {tone}"):
         html.span(sign).props('aria-hidden="true"')
         html.span(f" {name}")
+
+
+def _state_texts(state: MachineState) -> tuple[str, str]:
+    """Return the name of a state and what it means."""
+    return {
+        MachineState.REGISTERED: (text("learning.state.registered"), text("learning.state.registered_help")),
+        MachineState.COLLECTING: (text("learning.state.collecting"), text("learning.state.collecting_help")),
+        MachineState.LEARNING: (text("learning.state.learning"), text("learning.state.learning_help")),
+        MachineState.LIVE: (text("learning.state.live"), text("learning.state.live_help")),
+        MachineState.FAILED: (text("learning.state.failed"), text("learning.state.failed_help")),
+        MachineState.RETIRED: (text("learning.state.retired"), text("learning.state.retired_help")),
+    }[state]
 
 
 def _button(title: str, label: str, action: Callable[[], None]) -> None:

@@ -15,6 +15,7 @@ from wire.enums import Grouping
 from wire.rest.scores import CalibrationBinView, ScoreboardView, ScoreRow, ScoreSummaryView
 
 _SHOWN_ROWS = 60
+_GROUPINGS = (Grouping.MACHINE, Grouping.CODE, Grouping.VERSION)
 _EMIT_VALUE = "(event) => emit(event.target.value)"
 
 
@@ -31,7 +32,7 @@ class Scoreboard:
                 period.on("change", self._choose_period, js_handler=_EMIT_VALUE)
             with html.label():
                 html.span(text("learning.scores.group_by"))
-                groupings = [(one.value, _group_name(one)) for one in Grouping]
+                groupings = [(one.value, _group_name(one)) for one in _GROUPINGS]
                 group = select("group", groupings, self._by.value)
                 group.on("change", self._choose_grouping, js_handler=_EMIT_VALUE)
         self._place = html.div().classes("ac-stack")
@@ -244,7 +245,7 @@ def _group_name(by: Grouping) -> str:
 
 
 def _times(lift: float | None) -> str:
-    return NOTHING if lift is None else f"{lift:.2f}×"
+    return NOTHING if lift is None else text("learning.scores.times", factor=f"{lift:.2f}")
 
 
 def _signed(value: float | None) -> str:

@@ -37,9 +37,7 @@ def test_roles_are_read_and_a_wrong_one_is_told_in_a_sentence() -> None:
 @pytest.mark.parametrize("url", [None, "sqlite:////var/lib/alarmcast/alarmcast.sqlite3"])
 def test_on_sqlite_one_process_does_it_all(url: str | None) -> None:
     assert load_settings(roles="ingest,api,worker", database_url=url)
-    with pytest.raises(
-        InputRejected, match=r"SQLite needs all roles.*alarmcast admin copy-database"
-    ):
+    with pytest.raises(InputRejected, match=r"SQLite needs all roles.*alarmcast admin copy-database"):
         load_settings(roles="ingest", database_url=url)
 
 
