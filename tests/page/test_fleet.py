@@ -18,8 +18,8 @@ def test_every_machine_has_a_card_with_its_likeliest_alarms(page_at: Callable[..
     page = page_at("/")
     expect(page.locator(CARD)).to_have_count(len(LEARNED))
     first = page.locator(CARD, has_text=LEARNED[0])
-    expect(first.locator(".ac-likely li")).to_have_count(3)
-    expect(first.locator(".ac-share").first).to_contain_text("%")
+    expect(first.locator(".ac-card-alarms li")).to_have_count(3)
+    expect(first.locator(".ac-value").first).to_contain_text("%")
 
 
 def test_a_machine_that_has_never_connected_comes_last_and_shows_no_forecast(page_at: Callable[..., Page]) -> None:
@@ -28,7 +28,7 @@ def test_a_machine_that_has_never_connected_comes_last_and_shows_no_forecast(pag
     last = page.locator(CARD).last
     expect(last.locator("h2")).to_have_text("padova / filler-1")
     expect(last).to_contain_text("No forecast: its agent has never connected.")
-    expect(last.locator(".ac-likely li")).to_have_count(0)
+    expect(last.locator(".ac-card-alarms li")).to_have_count(0)
 
 
 @pytest.mark.parametrize("path", ["/", "/health"])
@@ -70,7 +70,7 @@ def test_an_alarm_that_arrives_over_mqtt_is_on_the_card_without_a_reload(
     expect(card).to_be_visible()
     page.evaluate("window.before = true")
     stage.raise_alarm(139)
-    expect(card.locator(".ac-foot")).to_contain_text("just now", timeout=15_000)
+    expect(card.locator(".ac-card-foot")).to_contain_text("just now", timeout=15_000)
     assert page.evaluate("window.before") is True
 
 

@@ -163,9 +163,9 @@ def test_a_machines_page_shows_everything_said_about_it_as_text(opened: Callable
     for button in page.get_by_role("button", name="Why").all()[:2]:
         button.click()
     assert page.title().startswith(f"padova / {NAME}")
-    page.locator(".ac-line", has_text="139").click()
+    page.locator(".ac-forecast-row", has_text="139").click()
     is_shown(page, "who", "note")  # of whoever acknowledged it
-    page.locator(".ac-line", has_text="26").click()
+    page.locator(".ac-forecast-row", has_text="26").click()
     is_shown(page, "who", "because")  # of whoever shelved it
     page.get_by_role("button", name="Acknowledge", exact=True).click()
     expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text(f"Acknowledge 26 {TEXT} 26")

@@ -14,7 +14,7 @@ from tests.support.learning_helpers import enrol
 from wire.enums import Role
 from wire.rest.auth import SESSION_COOKIE
 
-LINE = ".ac-line"
+LINE = ".ac-forecast-row"
 PATH = f"/machines/{LEARNED[0]}"
 OTHER = f"/machines/{LEARNED[1]}"  # nobody raises alarms there, so what it shows stays as it is
 PATIENCE = 15_000
@@ -38,8 +38,8 @@ def choose(page: Page, place: int) -> Locator:
     line = page.locator(LINE).nth(place)
     line.click()
     expect(line).to_have_attribute("aria-pressed", "true")
-    code = line.locator(".ac-what").inner_text().split()[-1]
-    expect(page.locator(".ac-why h3")).to_have_text(re.compile(rf"^{code} "))
+    code = line.locator(".ac-name").inner_text().split()[-1]
+    expect(page.locator(".ac-explanation h3")).to_have_text(re.compile(rf"^{code} "))
     return line
 
 
@@ -49,7 +49,7 @@ def test_every_alarm_that_is_forecast_has_a_bar_most_likely_first(
     page = page_at(OTHER)
     said = forecast(stage, LEARNED[1])["alarms"]
     expect(page.locator(LINE)).to_have_count(len(said))
-    texts = page.locator(f"{LINE} .ac-what").all_inner_texts()
+    texts = page.locator(f"{LINE} .ac-name").all_inner_texts()
     assert [text.split()[-1] for text in texts] == [str(one["code"]) for one in said]
     expect(page.locator(f"{LINE} .ac-gauge u")).to_have_count(len(said))
     expect(page.locator(f"{LINE} .ac-gauge b")).to_have_count(sum(one["base_rate"] is not None for one in said))
@@ -62,13 +62,13 @@ def test_the_why_of_an_alarm_is_what_the_api_says_and_sums_to_the_difference(
     page = page_at(OTHER)
     choose(page, 2)
     code = forecast(stage, LEARNED[1])["alarms"][2]["code"]
-    why = page.locator(".ac-why")
+    why = page.locator(".ac-explanation")
     expect(why.locator("h3")).to_have_text(re.compile(rf"^{code} "))
     told = stage.plant.get(f"/v1/machines/{LEARNED[1]}/explanation?code={code}").json()
     reason = told["explanations"][0]
     expect(why).to_contain_text(told["reading"])
     expect(why.locator("li").nth(1)).to_be_visible()
-    shares = [signed(text) for text in why.locator(".ac-share").all_inner_texts()]
+    shares = [signed(text) for text in why.locator(".ac-value").all_inner_texts()]
     assert sum(shares[:-1]) == pytest.approx(shares[-1], abs=0.005 * len(shares))
     # Asked a moment later than the page did, in which the plant's clock went on.
     assert shares[-1] == pytest.approx(reason["log_odds"] - reason["baseline_log_odds"], abs=0.2)
@@ -89,9 +89,9 @@ def test_an_alarm_that_arrives_over_mqtt_is_shown_without_losing_what_the_reader
     page_at: Callable[..., Page], stage: Stage
 ) -> None:
     page = page_at(PATH)
-    expect(page.locator(".ac-why h3")).to_be_visible()
+    expect(page.locator(".ac-explanation h3")).to_be_visible()
     choose(page, 3)
-    code = chosen(page).locator(".ac-what .small").inner_text()
+    code = chosen(page).locator(".ac-name .small").inner_text()
     page.get_by_label("Span").select_option("8")
     page.evaluate("window.before = true")
     stage.raise_alarm(139)
@@ -100,7 +100,7 @@ def test_an_alarm_that_arrives_over_mqtt_is_shown_without_losing_what_the_reader
     expect(page.locator('.ac-tools [role="status"]').first).to_contain_text(
         re.compile(r"^\d+ alarm"), timeout=PATIENCE
     )
-    assert chosen(page).locator(".ac-what .small").inner_text() == code
+    assert chosen(page).locator(".ac-name .small").inner_text() == code
     expect(page.get_by_label("Span")).to_have_value("8")
     assert page.evaluate("window.before") is True
 
@@ -110,7 +110,7 @@ def test_an_alarm_is_shelved_with_a_reason_and_taken_off_again_while_its_forecas
 ) -> None:
     page = page_at(OTHER)
     line = choose(page, 1)
-    before = line.locator(".ac-share").inner_text()
+    before = line.locator(".ac-value").inner_text()
     page.get_by_role("button", name="Shelve …").click()
     page.get_by_role("radio", name="8 hours").check()
     page.get_by_role("button", name="Shelve it").click()
@@ -120,7 +120,7 @@ def test_an_alarm_is_shelved_with_a_reason_and_taken_off_again_while_its_forecas
     expect(page.get_by_label("Your name")).to_have_count(0)
     page.get_by_role("button", name="Shelve it").click()
     expect(line).to_contain_text("shelved")
-    assert line.locator(".ac-share").inner_text() == before
+    assert line.locator(".ac-value").inner_text() == before
     (shelf,) = stage.plant.get(f"/v1/machines/{LEARNED[1]}/shelves").json()["shelves"]
     assert shelf["reason"] == "The sensor is being replaced"
     assert shelf["actor"] == "page-admin"
@@ -218,7 +218,7 @@ def test_a_refusal_is_said_in_the_dialog_and_what_was_typed_stays(page_at: Calla
 @pytest.mark.parametrize("width", [320, 390, 1400, 1920])
 def test_nothing_sticks_out_of_the_screen(page_at: Callable[..., Page], width: int) -> None:
     page = page_at(PATH, width=width, dark=width == 390)
-    expect(page.locator(".ac-why")).to_be_visible()
+    expect(page.locator(".ac-explanation")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

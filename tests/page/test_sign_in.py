@@ -75,7 +75,7 @@ def test_whoever_was_given_a_password_takes_one_of_their_own_first(
 def test_a_viewer_sees_and_is_offered_no_deed(page_at: Callable[..., Page]) -> None:
     page = page_at(f"/machines/{LEARNED[0]}", role=Role.VIEWER)
     expect(page.get_by_role("heading", name="What comes next")).to_be_visible()
-    expect(page.locator(".ac-line").first).to_be_visible()
+    expect(page.locator(".ac-forecast-row").first).to_be_visible()
     expect(page.get_by_role("button", name="Shelve")).not_to_be_visible()
     page.goto(page.url.split("/machines")[0] + "/learning")
     expect(page.get_by_role("heading", name="Versions")).to_be_visible()

@@ -22,7 +22,7 @@ SETTLED = {
 @pytest.mark.parametrize("path", SETTLED)
 def test_every_time_names_its_zone(page_at: Callable[..., Page], path: str) -> None:
     page = page_at(path)
-    expect(page.locator(".ac-told span", has_text=ZONED).first).to_be_visible()
+    expect(page.locator(".ac-bar-end span", has_text=ZONED).first).to_be_visible()
     expect(page.locator(SETTLED[path]).first).to_be_visible()
     times = page.locator("time").all_inner_texts()
     assert [text for text in times if not ZONED.search(text.removesuffix(" over"))] == []

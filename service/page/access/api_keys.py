@@ -38,7 +38,7 @@ class ApiKeys:
 
     async def refresh(self) -> None:
         """Fetch and show the API keys."""
-        keys = (await self._context.kept.get_or_fetch("keys", self._context.client.keys.list)).keys
+        keys = (await self._context.cache.get_or_fetch("keys", self._context.client.keys.list)).keys
         self._keys = {str(one.id): one for one in keys}
         self._empty.show("" if keys else text("access.keys.empty"))
         self._table.set_visibility(bool(keys))

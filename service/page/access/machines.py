@@ -62,9 +62,9 @@ class MachineCredentials:
 
     async def refresh(self) -> None:
         """Fetch and show the credentials."""
-        status = await self._context.pulse.newest()
+        status = await self._context.status.newest()
         secured = status.broker.secured if status else None
-        fleet = await self._context.kept.get_or_fetch("machines", self._context.client.machines.list)
+        fleet = await self._context.cache.get_or_fetch("machines", self._context.client.machines.list)
         self._fleet = fleet.machines
         if secured is False:
             self._empty.show(text("access.machines.no_security"))

@@ -24,7 +24,7 @@ async def access(context: PageContext) -> bool:
     if not context.may(Role.ADMIN):
         _denied(context)
         return False
-    with layout(context, text("access.title"), path="/access", look="access"):
+    with layout(context, text("access.title"), path="/access", stylesheet="access"):
         with html.div().classes("ac-head"):
             html.h1(text("access.heading"))
             sites = text("access.sites.all") if context.me.sites is None else ", ".join(context.me.sites)
@@ -75,7 +75,7 @@ class _Page:
 
     async def _refresh(self) -> None:
         try:
-            fleet = await self._context.kept.get_or_fetch("machines", self._context.client.machines.list)
+            fleet = await self._context.cache.get_or_fetch("machines", self._context.client.machines.list)
             self._sites.known = frozenset(one.site for one in fleet.machines)
             for part in self._parts:
                 await part.refresh()
@@ -85,7 +85,7 @@ class _Page:
             self._show_error("")
 
     async def _changed(self) -> None:
-        self._context.kept.forget()
+        self._context.cache.clear()
         await self._refresh()
 
     def _show_error(self, message: str) -> None:

@@ -33,7 +33,7 @@ class Users:
 
     async def refresh(self) -> None:
         """Fetch and show the users."""
-        users = (await self._context.kept.get_or_fetch("users", self._context.client.users.list)).users
+        users = (await self._context.cache.get_or_fetch("users", self._context.client.users.list)).users
         self._users = {one.name: one for one in users}
         self._table.show([_row(one, is_self=one.name == self._context.me.name) for one in users])
 

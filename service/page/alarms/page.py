@@ -24,7 +24,7 @@ _REFRESH_S, _CACHE_S = 15.0, 10.0
 
 async def alarms(context: PageContext, query: Mapping[str, str]) -> None:
     """Draw the page for the query of its URL."""
-    with layout(context, text("alarms.title"), path="/alarms", look="alarms"):
+    with layout(context, text("alarms.title"), path="/alarms", stylesheet="alarms"):
         with html.div().classes("ac-head"):
             html.h1(text("alarms.heading"))
         place = html.div().classes("ac-metrics")
@@ -56,7 +56,7 @@ class _Page:
     async def draw(self) -> None:
         """Draw everything and keep it up to date."""
         now = await self._now()
-        shifts = await self._context.kept.get_or_fetch("shifts", self._shifts, seconds=600)
+        shifts = await self._context.cache.get_or_fetch("shifts", self._shifts, seconds=600)
         today = now.astimezone(ZoneInfo(self._zone(self._view))).date()
         self._controls = Controls(self._view, self._machines, shifts, today=today, on_change=self._choose)
         self._error = Refreshable(_error)
@@ -72,7 +72,7 @@ class _Page:
         view = self._view
         query = view.query(await self._now(), self._zone(view))
         try:
-            report = await self._context.kept.get_or_fetch(
+            report = await self._context.cache.get_or_fetch(
                 ("figures", view), lambda: self._fetch(query), seconds=_CACHE_S
             )
         except AlarmcastError as error:
@@ -119,7 +119,7 @@ class _Page:
         return (await self._context.client.figures.get(since=now - timedelta(minutes=1), until=now)).shifts
 
     async def _now(self) -> datetime:
-        return datetime.fromisoformat((await self._context.live.snapshot())["plant_time"])
+        return datetime.fromisoformat((await self._context.fleet.snapshot())["plant_time"])
 
     def _zone(self, view: View) -> str:
         """Return the most common time zone of the machines of a view."""

@@ -74,7 +74,7 @@ class SuppressionPanel:
     async def refresh(self) -> None:
         """Fetch and show both lists."""
         with show_api_errors():
-            cache, client = self._context.kept, self._context.client
+            cache, client = self._context.cache, self._context.client
             shelves = (await cache.get_or_fetch("shelves", client.shelves.list_all)).shelves
             windows = (await cache.get_or_fetch("windows", client.maintenance.page)).windows
             now = await self._now()
@@ -100,7 +100,7 @@ class SuppressionPanel:
         example = text("alarms.maintenance.reason_example")
         with html.details().classes("ac-details"):
             html.summary(text("alarms.maintenance.open_form"))
-            with form(self._schedule, deed=text("alarms.maintenance.submit")):
+            with form(self._schedule, button=text("alarms.maintenance.submit")):
                 choice("where", text("alarms.maintenance.scope"), scopes)
                 entry("from", text("alarms.maintenance.start"), kind="datetime-local")
                 choice("hours", text("alarms.maintenance.duration"), hours, "8")
@@ -139,11 +139,11 @@ class SuppressionPanel:
             await self._changed()
 
     async def _changed(self) -> None:
-        self._context.kept.forget()
+        self._context.cache.clear()
         await self.refresh()
 
     async def _now(self) -> datetime:
-        return datetime.fromisoformat((await self._context.live.snapshot())["plant_time"])
+        return datetime.fromisoformat((await self._context.fleet.snapshot())["plant_time"])
 
     def _shelf(self, one: ShelvedAlarmView) -> Row:
         key = f"{one.site}/{one.machine}"

@@ -63,7 +63,7 @@ class ActionRunner:
         self._pending: dict[str, Action] = {}  # at most the action of the open dialog
         self._count = 0
         self._dialog, self._secret = ConfirmDialog(), SecretDialog()
-        self._dialog.on("deed", self._run)
+        self._dialog.on("action", self._run)
 
     def ask(self, action: Action) -> None:
         """Open the dialog of an action."""
@@ -72,10 +72,9 @@ class ActionRunner:
         self._pending = {key: action}
         self._dialog.ask(
             key,
-            "",
             title=action.title,
             lines=action.lines,
-            deed=action.button,
+            button=action.button,
             fields=action.fields,
             reasons=action.reasons,
             force=action.force,
@@ -88,7 +87,7 @@ class ActionRunner:
         if action is None:
             return  # it has run already, or another dialog is open
         try:
-            result = await action.run(FormValues(sent["typed"], sent["reason"], sent["force"]))
+            result = await action.run(FormValues(sent["values"], sent["reason"], sent["force"]))
         except ApiError as error:
             self._dialog.refuse(error.detail, error.errors)
             return

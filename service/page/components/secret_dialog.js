@@ -3,7 +3,7 @@ import { text } from "alarmcast-format";
 
 export default {
   template: `
-    <dialog ref="dialog" class="ac-ask ac-secret" :aria-labelledby="id" @close="shown = null">
+    <dialog ref="dialog" class="ac-confirm ac-secret" :aria-labelledby="id" @close="shown = null">
       <template v-if="shown">
         <h2 :id="id">{{ shown.title }}</h2>
         <p v-for="line in shown.lines" :key="line">{{ line }}</p>
@@ -11,8 +11,8 @@ export default {
         <p class="quiet small" role="status">{{ status }}</p>
         <div class="ac-buttons">
           <button type="button" class="ac-button" @click="$refs.dialog.close()">{{ text("access.secret.close") }}</button>
-          <button type="button" class="ac-button" :class="{ 'ac-main-deed': !shown.file }" @click="copy" autofocus>{{ text("access.secret.copy") }}</button>
-          <button v-if="shown.file" type="button" class="ac-button ac-main-deed" @click="download">{{ text("access.secret.download", shown) }}</button>
+          <button type="button" class="ac-button" :class="{ 'ac-primary': !shown.file }" @click="copy" autofocus>{{ text("access.secret.copy") }}</button>
+          <button v-if="shown.file" type="button" class="ac-button ac-primary" @click="download">{{ text("access.secret.download", shown) }}</button>
         </div>
       </template>
     </dialog>`,

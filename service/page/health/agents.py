@@ -47,7 +47,7 @@ class Agents:
     async def refresh(self) -> None:
         """Fetch and show the agents."""
         with show_api_errors():
-            fleet = await self._context.kept.get_or_fetch("machines", self._context.client.machines.list)
+            fleet = await self._context.cache.get_or_fetch("machines", self._context.client.machines.list)
             self._empty.show(not fleet.machines)
             self._table.set_visibility(bool(fleet.machines))
             self._table.show([_row(machine) for machine in fleet.machines])

@@ -12,8 +12,8 @@ from service.page.texts import text
 
 async def health(context: PageContext) -> None:
     """Draw the page; every status sample refreshes it."""
-    await context.pulse.newest()
-    with layout(context, text("health.title"), path="/health", look="health"):
+    await context.status.newest()
+    with layout(context, text("health.title"), path="/health", stylesheet="health"):
         with html.div().classes("ac-head"):
             html.h1(text("health.heading"))
         banner = StatusBanner()
@@ -25,11 +25,11 @@ async def health(context: PageContext) -> None:
 
     def show(poller: StatusPoller) -> None:
         banner.show(poller)
-        if poller.beats:
-            status = poller.beats[-1].status
+        if poller.samples:
+            status = poller.samples[-1].status
             ingest.show(poller)
             quarantine.show(status.quarantine)
             infrastructure.show(status)
 
-    show(context.pulse)
-    context.pulse.subscribe(show)
+    show(context.status)
+    context.status.subscribe(show)

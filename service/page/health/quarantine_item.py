@@ -78,7 +78,7 @@ class QuarantineItem:
                     html.span(text("health.item.body"))
                     html.textarea(item.text, name="body", rows=6, spellcheck="false").classes("ac-field")
                 button = html.button(text("health.item.replay_corrected"), type="submit")
-                button.classes("ac-button ac-main-deed")
+                button.classes("ac-button ac-primary")
 
 
 def hex_dump(body: bytes) -> str:

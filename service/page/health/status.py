@@ -8,7 +8,7 @@ from nicegui import html
 from service.page.components.blocks import NOTHING, Stat, number, panel, stats, table
 from service.page.components.elements import Chart
 from service.page.components.refreshable import Refreshable
-from service.page.status_poller import KEPT_MINUTES, StatusPoller
+from service.page.status_poller import HISTORY_MINUTES, StatusPoller
 from service.page.texts import text
 from wire.rest.health import ProcessView, Status
 
@@ -26,10 +26,10 @@ class StatusBanner:
 
     def show(self, poller: StatusPoller) -> None:
         """Show the newest status."""
-        status = poller.beats[-1].status if poller.beats else None
+        status = poller.samples[-1].status if poller.samples else None
         errors = dict(status.troubles) if status else {}
-        if poller.trouble:
-            errors[text("health.part.page")] = text("health.no_status", error=poller.trouble)
+        if poller.error:
+            errors[text("health.part.page")] = text("health.no_status", error=poller.error)
         self._place.show((errors, dict(status.warnings) if status else {}))
 
 
@@ -57,7 +57,7 @@ class Ingest:
     """Event rate and ingest lag over the last minutes."""
 
     def __init__(self) -> None:
-        with panel(text("health.ingest.title"), note=text("health.ingest.note", minutes=KEPT_MINUTES)):
+        with panel(text("health.ingest.title"), note=text("health.ingest.note", minutes=HISTORY_MINUTES)):
             self._stats: Refreshable[Stats] = Refreshable(stats)
             html.h3(text("health.ingest.rate_chart"))
             self._rate = Chart({}, label=text("health.ingest.rate_chart")).classes("ac-low")
@@ -66,9 +66,9 @@ class Ingest:
 
     def show(self, poller: StatusPoller) -> None:
         """Show the samples of the last minutes."""
-        status, now = poller.beats[-1].status, poller.beats[-1].at
-        samples = [one.status.ingest for one in poller.beats]
-        minutes = [(one.at - now) / _MINUTE for one in poller.beats]
+        status, now = poller.samples[-1].status, poller.samples[-1].at
+        samples = [one.status.ingest for one in poller.samples]
+        minutes = [(one.at - now) / _MINUTE for one in poller.samples]
         ingest = samples[-1]
         rate = number(ingest.per_second_1m)
         self._stats.show(
@@ -150,7 +150,7 @@ def _line_chart(ago: list[float], named: Mapping[str, Sequence[float | None]]) -
         "xAxis": axis
         | {
             "type": "value",
-            "min": -KEPT_MINUTES,
+            "min": -HISTORY_MINUTES,
             "max": 0,
             "interval": 5,
             "splitLine": {"show": False},

@@ -57,7 +57,7 @@ export default {
       </div>
       <datalist :id="id + 'zones'"><option v-for="zone in zones" :key="zone" :value="zone"></option></datalist>
       <div class="ac-buttons">
-        <button type="submit" class="ac-button ac-main-deed" :disabled="busy">{{ busy ? text("learning.enrol.busy") : file ? text("learning.enrol.submit_history") : text("learning.enrol.submit") }}</button>
+        <button type="submit" class="ac-button ac-primary" :disabled="busy">{{ busy ? text("learning.enrol.busy") : file ? text("learning.enrol.submit_history") : text("learning.enrol.submit") }}</button>
         <button type="button" class="ac-button" v-if="transfer && sending" @click="transfer.abort()">{{ text("learning.enrol.stop") }}</button>
         <button type="button" class="ac-button" v-if="enrolled && !busy" @click="reset">{{ text("learning.enrol.another") }}</button>
       </div>
@@ -67,8 +67,8 @@ export default {
         <p>{{ text("learning.enrol.done") }}</p>
         <div v-if="credentials" class="ac-warn" role="group" :aria-label="text('learning.enrol.credentials')">
           <p>{{ text("learning.enrol.credentials_help") }}</p>
-          <div class="ac-deeds">
-            <button type="button" class="ac-button ac-main-deed" :disabled="busy" @click="download">{{ text("learning.enrol.download") }}</button>
+          <div class="ac-actions">
+            <button type="button" class="ac-button ac-primary" :disabled="busy" @click="download">{{ text("learning.enrol.download") }}</button>
             <span class="quiet" role="status" v-if="busy">{{ text("learning.enrol.download_later") }}</span>
             <span class="quiet" role="status" v-else-if="downloaded">{{ text("learning.enrol.downloaded", { file: downloaded }) }}</span>
           </div>

@@ -8,7 +8,7 @@ export default {
   components: { JobSteps },
   template: `
     <div class="ac-jobs">
-      <p class="ac-calm" v-if="loaded && !open.length">{{ text("learning.jobs.none") }}</p>
+      <p class="ac-empty" v-if="loaded && !open.length">{{ text("learning.jobs.none") }}</p>
       <article v-for="job in open" :key="job.id" class="ac-job">
         <header>
           <strong><a :href="'/machines/' + name(job)">{{ name(job) }}</a></strong>

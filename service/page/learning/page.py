@@ -38,7 +38,7 @@ async def learning(context: PageContext, *, site: str | None = None, machine: st
     }
     if context.may(Role.ADMIN):
         anchors = {"enrol": text("learning.enrol.short")} | anchors
-    with layout(context, text("learning.title"), path="/learning", look="learning"):
+    with layout(context, text("learning.title"), path="/learning", stylesheet="learning"):
         with html.div().classes("ac-head"):
             html.h1(text("learning.heading"))
             with html.nav(**{"aria-label": text("learning.jump")}).classes("ac-jump small"):

@@ -57,7 +57,7 @@ class _Page:
     async def refresh(self) -> None:
         """Fetch and show everything."""
         with show_api_errors():
-            client, cache = self._context.client, self._context.kept
+            client, cache = self._context.client, self._context.cache
             page = await cache.get_or_fetch("notifications", lambda: client.notices.page(limit=_NEWEST))
             fleet = await cache.get_or_fetch("machines", client.machines.list)
             zones = {f"{one.site}/{one.machine}": one.time_zone for one in fleet.machines}
@@ -72,10 +72,10 @@ class _Page:
         """Return the webhooks; a URL can contain a token, so only admins may see them."""
         if not self._context.may(Role.ADMIN):
             return []
-        return (await self._context.kept.get_or_fetch("webhooks", self._context.client.webhooks.list)).webhooks
+        return (await self._context.cache.get_or_fetch("webhooks", self._context.client.webhooks.list)).webhooks
 
     async def _changed(self) -> None:
-        self._context.kept.forget()
+        self._context.cache.clear()
         await self.refresh()
 
 
