@@ -30,7 +30,7 @@ def test_concurrent_requests_share_one_answer_until_it_expires() -> None:
         together.append(await kept.get_or_fetch("key", ask, seconds=4))
         now[0] = 4.0
         together.append(await kept.get_or_fetch("key", ask, seconds=4))
-        kept.clear()
+        kept.invalidate()
         return [*together, await kept.get_or_fetch("key", ask, seconds=4)]
 
     assert asyncio.run(story()) == [1, 1, 1, 1, 2, 3]

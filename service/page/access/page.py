@@ -85,7 +85,7 @@ class _Page:
             self._show_error("")
 
     async def _changed(self) -> None:
-        self._context.cache.clear()
+        self._context.cache.invalidate()
         await self._refresh()
 
     def _show_error(self, message: str) -> None:

@@ -139,7 +139,7 @@ class SuppressionPanel:
             await self._changed()
 
     async def _changed(self) -> None:
-        self._context.cache.clear()
+        self._context.cache.invalidate()
         await self.refresh()
 
     async def _now(self) -> datetime:

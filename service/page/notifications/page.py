@@ -75,7 +75,7 @@ class _Page:
         return (await self._context.cache.get_or_fetch("webhooks", self._context.client.webhooks.list)).webhooks
 
     async def _changed(self) -> None:
-        self._context.cache.clear()
+        self._context.cache.invalidate()
         await self.refresh()
 
 
