@@ -14,7 +14,7 @@ from service.database.engine import Database
 from service.database.locks import Advisory, WriterLock
 from service.errors import DatabaseInUse, InputRejected, Unavailable
 
-_CONNECT_SECONDS = 10
+_CONNECT_TIMEOUT_S = 10
 _ENDINGS = {".sqlite3", ".sqlite", ".db"}  # of a file that may not exist yet
 _OTHERS = text(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user"
@@ -85,7 +85,9 @@ def open_endpoint(name: str, *, lock_timeout_s: float = 10.0) -> Iterator[CopyEn
     """Open a database given as a URL, or as the folder or file of SQLite."""
     url = _url(name)
     # No idle timeout: one end waits while the other works.
-    database = Database(url.render_as_string(hide_password=False), patience=_CONNECT_SECONDS, stalled=0)
+    database = Database(
+        url.render_as_string(hide_password=False), busy_timeout_s=_CONNECT_TIMEOUT_S, idle_timeout_s=0
+    )
     try:
         folder = Path(str(url.database)).parent if database.is_sqlite else None
         yield CopyEndpoint(_without_password(url), database, folder, lock_timeout_s)
