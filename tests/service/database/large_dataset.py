@@ -1,4 +1,4 @@
-"""Ten million events of two hundred machines over thirteen months, made by PostgreSQL itself."""
+"""Two million events of forty machines over thirteen months, made by PostgreSQL itself."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ from service.database.partitions import Month
 from wire.timestamps import to_us
 
 FIRST, LAST = datetime(2025, 10, 20, tzinfo=UTC), datetime(2026, 11, 16, tzinfo=UTC)
-MACHINES, EACH = 200, 50_000
+MACHINES, EACH = 40, 50_000
 STEP = (LAST - FIRST) / EACH
 MONTHS = partitions.months_of(to_us(FIRST + timedelta(days=day)) for day in range((LAST - FIRST).days))
 _MACHINES = (

@@ -1,4 +1,4 @@
-"""How PostgreSQL answers at ten million events: from the months and the indexes that it needs, and nothing else.
+"""How PostgreSQL answers at two million events: from the months and the indexes that it needs, and nothing else.
 
 Each store is asked as the service asks it; what it said to the database is then explained.
 """
@@ -41,7 +41,7 @@ FILLER = MachineId("padova", "filler-7")
 
 @pytest.fixture(scope="module")
 def large(postgresql: str) -> Iterator[Database]:
-    """Ten million events, beside the database of the other tests."""
+    """Two million events, beside the database of the other tests."""
     server, url = make_url(postgresql).set(drivername="postgresql"), make_url(postgresql).set(database="large")
     with psycopg.connect(server.render_as_string(), autocommit=True) as connection:
         connection.execute("CREATE DATABASE large")
@@ -208,7 +208,7 @@ def test_forgetting_looks_into_old_months_only(large: Database) -> None:
 
 
 def test_erasing_a_machine_finds_its_events_by_index(large: Database) -> None:
-    machine = MachineStore(large).get(MachineId("padova", "filler-200"))
+    machine = MachineStore(large).get(MachineId("padova", f"filler-{MACHINES}"))
     with explained(large) as plans:
         EnrolmentStore(large).erase(machine, who="anna", at=LAST, plant_at=LAST, reason="sold")
     assert plans.kinds <= BY_INDEX
