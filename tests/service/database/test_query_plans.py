@@ -28,7 +28,7 @@ from service.machines.hourly_counts_store import HourlyCountStore
 from service.machines.models import Machine
 from service.machines.retention_store import RetentionStore
 from service.machines.store import MachineStore
-from tests.service.database.large_dataset import EACH, FIRST, LAST, MACHINES, MONTHS, at, fill
+from tests.service.database.large_dataset import EACH, FIRST, FLAGGED_EACH, LAST, MACHINES, MONTHS, at, fill
 from wire.identity import MachineId
 from wire.timestamps import to_us
 
@@ -158,7 +158,7 @@ def test_a_page_of_alarms_is_read_by_index(large: Database, filler: Machine, bef
 def test_flagged_alarms_are_looked_for_where_they_are(large: Database, filler: Machine) -> None:
     store = EventStore(large)
     with explained(large) as plans:
-        assert len(store.page(filler, PageQuery(flagged=True)).alarms) == store.flagged(filler) == 5
+        assert len(store.page(filler, PageQuery(flagged=True)).alarms) == store.flagged(filler) == FLAGGED_EACH
     assert plans.tables == {FLAGGED}
     assert plans.kinds <= BY_INDEX
 
