@@ -166,8 +166,8 @@ def _credential_warnings(service: "Service", sees: Callable[[str], bool]) -> dic
     desk = service.credentials
     if desk.auth_state is BrokerAuthState.OFF:
         told["broker_open"] = (
-            f"Anybody who reaches the broker may speak as any machine, as far as this service can tell: "
-            f"{desk.unavailable_reason}. To have it guarded: alarmcast admin broker-init"
+            f"The MQTT broker accepts unauthenticated clients, as far as this service can tell: "
+            f"{desk.unavailable_reason}. Enable authentication with: alarmcast admin broker-init"
         )
     if desk.foreign is not None:
         told["broker_foreign"] = desk.foreign
