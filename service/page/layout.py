@@ -21,7 +21,13 @@ from wire.enums import Role
 from wire.rest.auth import Me
 
 log = logging.getLogger(__name__)
-_PAGES = (("/", "fleet"), ("/alarms", "alarms"), ("/learning", "learning"), ("/health", "health"))
+_PAGES = (
+    ("/", "fleet"),
+    ("/alarms", "alarms"),
+    ("/notifications", "notifications"),
+    ("/learning", "learning"),
+    ("/health", "health"),
+)
 _ADMIN_PAGES = (("/access", "access"),)
 
 

@@ -20,9 +20,10 @@ from service.page.dispatch import ApiOrPages, is_client_disconnect
 from service.page.fleet import fleet
 from service.page.health import health
 from service.page.layout import PageContext, login_layout
-from service.page.learning.page import learning
+from service.page.learning import learning
 from service.page.login.page import change_password, own_path, sign_in
 from service.page.machine.page import machine
+from service.page.notifications import notifications
 from service.page.page_auth import PASSWORD, SIGN_IN, PageAuth, client_address
 from service.page.page_memory import Collection, Undelivered
 from service.page.page_rate_limit import ASSETS, PageRateLimit, Visitors
@@ -156,6 +157,10 @@ def _add_user_pages(auth: PageAuth, undelivered: Undelivered) -> None:
     @page("/alarms")
     async def _alarms(context: PageContext, request: Request) -> None:
         await alarms(context, request.query_params)
+
+    @page("/notifications")
+    async def _notifications(context: PageContext, _request: Request) -> None:
+        await notifications(context)
 
     @page("/health")
     async def _health(context: PageContext, _request: Request) -> None:

@@ -18,6 +18,7 @@ PAGES = {
     "fleet": ("/", ".ac-card"),
     "machine": ("/machines/padova/filler-1", ".ac-explanation li"),
     "alarms": ("/alarms", "main .ac-chart svg"),
+    "notifications": ("/notifications", "main .ac-panel"),
     "learning": ("/learning", "main .ac-chart svg"),
     "health": ("/health", "main .ac-stats"),
     "access": ("/access", "main .ac-table tbody tr"),

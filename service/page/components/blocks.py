@@ -1,6 +1,6 @@
 """Blocks that every page is built of: panels, tables, stats, tags, timestamps, empty states."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Protocol
@@ -12,6 +12,7 @@ from service.page.texts import text
 from wire.zones import zone_word
 
 Cell = str | int | float | Callable[[], object] | None
+Stat = str | int | float | None
 NOTHING = "\N{EN DASH}"  # where there is no value
 _SEVERITY_SIGNS = {"high": "▲", "medium": "◆", "low": "●"}
 
@@ -51,16 +52,17 @@ def _cell(cell: Cell, *, number: bool) -> None:
         html.td(NOTHING if cell is None else str(cell)).classes(style)
 
 
-def stats(named: dict[str, str | int | float | None], notes: dict[str, str] | None = None) -> None:
-    """Draw values with their names; ``notes`` are shown below the values of these names."""
+def stats(named: Mapping[str, Stat | tuple[Stat, str]]) -> None:
+    """Draw values with their names; a note is shown below its value."""
     with html.dl().classes("ac-stats"):
-        for name, value in named.items():
+        for name, stat in named.items():
+            value, note = stat if isinstance(stat, tuple) else (stat, "")
             with html.div():
                 html.dt(name)
                 with html.dd(NOTHING if value is None else str(value)):
-                    if notes and name in notes:
+                    if note:
                         html.br()
-                        html.small(notes[name])
+                        html.small(note)
 
 
 def empty_state(title: str, *lines: str, code: str | None = None) -> None:

@@ -38,8 +38,8 @@ export default {
     submit() {
       Object.assign(this, { busy: true, error: "", errors: {} });
       this.timer = setTimeout(() => this.refuse(text("common.no_response", { seconds: TIMEOUT })), TIMEOUT * 1000);
-      const { key, about, fields } = this.action;
-      this.$emit("action", { key, about, reason: this.reason, force: this.force, typed: submittedValues(fields, this.values) });
+      const { key, fields } = this.action;
+      this.$emit("action", { key, reason: this.reason, force: this.force, values: submittedValues(fields, this.values) });
     },
     refuse(detail, errors = []) {
       clearTimeout(this.timer);

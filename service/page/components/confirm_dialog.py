@@ -31,12 +31,11 @@ class Field:
 
 
 class ConfirmDialog(ui.element, component="confirm_dialog.js", esm=_MODULES):
-    """Asks before an action; emits ``action`` with key, about, reason, force and the values by field name."""
+    """Asks before an action; emits ``action`` with key, reason, force and the values by field name."""
 
-    def ask(  # noqa: PLR0913 - everything a reader must know before an action
+    def ask(
         self,
         key: str,
-        about: str,
         *,
         title: str,
         lines: Sequence[str],
@@ -51,7 +50,6 @@ class ConfirmDialog(ui.element, component="confirm_dialog.js", esm=_MODULES):
             "ask",
             {
                 "key": key,
-                "about": about,
                 "title": title,
                 "lines": list(lines),
                 "button": button,
