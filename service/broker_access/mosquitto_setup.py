@@ -124,7 +124,7 @@ def configuration(listener: Listener, *, data: Path, plugin: Path) -> str:
 
     ``data`` is the broker's own to write to: the plugin's memory lies there, beside sessions and queues.
     """
-    template = files("service.broker").joinpath("mosquitto.conf.template").read_text(encoding="utf-8")
+    template = files("service.broker_access").joinpath("mosquitto.conf.template").read_text(encoding="utf-8")
     return template.format(
         listener="\n".join(listener.lines()),
         plugin=plugin,

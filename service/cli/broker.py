@@ -1,6 +1,6 @@
 """``alarmcast admin broker-init``: a guarded Mosquitto in two commands, this one and mosquitto itself.
 
-And ``broker-mend``, for one that lets nobody in any more because its memory was damaged.
+And ``broker-repair``, for one that lets nobody in any more because its memory was damaged.
 """
 
 import os

@@ -207,10 +207,10 @@ def test_a_damaged_memory_is_mended_in_one_command(tmp_path: Path) -> None:
     folder = tmp_path / "broker"
     assert alarmcast("admin", "broker-init", folder).returncode == 0
     memory = folder / "data/dynamic-security.json"
-    is_one_sentence(alarmcast("admin", "broker-mend", folder), "is whole and is left alone")
-    is_one_sentence(alarmcast("admin", "broker-mend", tmp_path / "x"), "broker-init")
+    is_one_sentence(alarmcast("admin", "broker-repair", folder), "is whole and is left alone")
+    is_one_sentence(alarmcast("admin", "broker-repair", tmp_path / "x"), "broker-init")
     memory.write_bytes(b"")
-    made = alarmcast("admin", "broker-mend", folder)
+    made = alarmcast("admin", "broker-repair", folder)
     assert made.returncode == 0, made.stderr
     assert f"The damaged memory is in {memory}.damaged-" in made.stdout
     assert "alarmcast admin machine rotate" in made.stdout
