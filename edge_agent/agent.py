@@ -9,13 +9,10 @@ from threading import Event, Thread
 from types import FrameType
 from zoneinfo import ZoneInfo
 
-from paho.mqtt.enums import MQTTProtocolVersion
-
 from edge_agent import __version__
 from edge_agent.errors import ConfigRejected, SpoolUnusable
-from edge_agent.mqtt_connection import BrokerConfig
 from edge_agent.publisher import Publisher
-from edge_agent.settings import MqttVersion, Settings, SourceKind
+from edge_agent.settings import Settings, SourceKind, broker_config
 from edge_agent.sources import Source, SourceBatch
 from edge_agent.sources.replay import Replay
 from edge_agent.sources.tail import Tail
@@ -168,20 +165,3 @@ def _source(settings: Settings, clock: PlantClock) -> Source:
     if not path.is_file():
         raise ConfigRejected(f"There is no file {path} to replay; give an existing one to --source-path.")
     return Replay(path, rows=rows, clock=clock, at_once=settings.source_pace == "at_once")
-
-
-def broker_config(settings: Settings) -> BrokerConfig:
-    """Return where the settings say the broker is."""
-    v5 = settings.broker_mqtt_version is MqttVersion.V5
-    return BrokerConfig(
-        settings.broker_host,
-        settings.broker_port,
-        MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,
-        settings.broker_username,
-        settings.broker_password,
-        settings.broker_tls,
-        settings.broker_tls_ca,
-        settings.broker_tls_ca_pem,
-        settings.broker_tls_cert,
-        settings.broker_tls_key,
-    )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from edge_agent import __version__, settings
 from edge_agent.errors import EdgeError
-from edge_agent.fast_start import gc_disabled
 from edge_agent.logs import set_up_logs
+from wire.fast_start import gc_disabled
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -6,46 +6,35 @@ not tried.
 
 import os
 import shutil
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from edge_agent.agent import broker_config
 from edge_agent.errors import EdgeError
-from edge_agent.mqtt_connection import BrokerConfig, MqttConnection
-from edge_agent.settings import Settings, SourceKind, load
+from edge_agent.mqtt_connection import MqttConnection
+from edge_agent.settings import Settings, SourceKind, broker_config, load
 from edge_agent.status import StatusFile, has_fingerprint, inspect_spool, skipped_rows
-from edge_agent.tls_check import check_tls, needs_tls
+from edge_agent.tls_check import needs_tls
 from wire.acks import Ack
+from wire.broker_check import Finding, check_broker
 from wire.clock import PlantClock
 from wire.codec import decode, encode
 from wire.errors import PayloadRejected
 from wire.events import EventBatch
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
+from wire.mqtt import BrokerConfig
 from wire.timestamps import EARLIEST
-from wire.tls_port import speaks_tls
 from wire.topics import Channel, agent_name, topic
 
 _TIMEOUT_S = 5.0  # that each step may take
 _MAX_SKEW_MS = 60_000
 _MIN_FREE_BYTES = 50 << 20
 _TAIL_BYTES = 4096
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What one check found; ``ok`` is None where something is doubtful and nothing is broken."""
-
-    check: str
-    ok: bool | None
-    message: str
 
 
 def examine(config: Path | None, flags: Mapping[str, str | None]) -> Iterator[Finding]:
@@ -139,35 +128,11 @@ def _clock() -> Finding:
 
 def _broker(settings: Settings, machine: MachineId) -> Iterator[Finding]:
     broker = broker_config(settings)
-    try:
-        addresses = socket.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        words = f"no address is known for {broker.host}: {error}; correct broker.host or this computer's DNS"
-        yield Finding("name", ok=False, message=words)
-        return
-    found = sorted({str(address[4][0]) for address in addresses})
-    yield Finding("name", ok=True, message=f"{broker.host} is {', '.join(found)}")
-    try:
-        socket.create_connection((broker.host, broker.port), timeout=_TIMEOUT_S).close()
-    except OSError as error:
-        words = f"nobody answers at {broker}: {error}; does the broker run, does a firewall stand between?"
-        yield Finding("network", ok=False, message=words)
-        return
-    yield Finding("network", ok=True, message=f"{broker} answers")
-    secured = _tls(broker)
-    yield secured
-    if secured.ok is not False:
+    findings = list(check_broker(broker, settings_prefix="broker.", tls_hint=needs_tls(broker)))
+    yield from findings
+    if all(finding.ok is not False for finding in findings):
         clock = PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
         yield from _service(settings, broker, machine, clock.now)
-
-
-def _tls(broker: BrokerConfig) -> Finding:
-    if not broker.tls:
-        if speaks_tls(broker.host, broker.port):
-            return Finding("TLS", ok=False, message=needs_tls(broker))
-        return Finding("TLS", ok=None, message="not used: whoever sits on the way can read and change alarms")
-    ok, words = check_tls(broker)
-    return Finding("TLS", ok=ok, message=words)
 
 
 def _service(

@@ -6,13 +6,11 @@ which knows better, decides what is sent again.
 
 import logging
 import socket
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from threading import Event
 from typing import Any, cast
 
@@ -22,7 +20,9 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
+from wire.broker_check import tls_context
 from wire.codec import exceeds_limit
+from wire.mqtt import BrokerConfig
 
 log = logging.getLogger(__name__)
 
@@ -30,37 +30,6 @@ KEEPALIVE = 15  # seconds; a link that only looks open is given up after at most
 WILL_DELAY = 5  # seconds a broker waits before it calls a blip an absence
 _CONNECT_TIMEOUT_S = 10.0
 _NO_MATCHING_SUBSCRIBERS = 0x10  # MQTT 5's reason code for a publish that reached no subscriber
-
-
-@dataclass(frozen=True)
-class BrokerConfig:
-    """Where the broker is and how to speak to it."""
-
-    host: str
-    port: int
-    protocol: MQTTProtocolVersion = MQTTProtocolVersion.MQTTv5
-    username: str | None = None
-    password: str | None = None
-    tls: bool = False
-    tls_ca: Path | None = None
-    tls_ca_pem: str | None = None
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
-
-    @property
-    def is_v5(self) -> bool:
-        """Whether refusals can be told from successes."""
-        return self.protocol == MQTTProtocolVersion.MQTTv5
-
-    def tls_context(self) -> ssl.SSLContext:
-        """Return whom we trust and how we show ourselves; ``OSError`` if a file cannot be used."""
-        context = ssl.create_default_context(cafile=self.tls_ca, cadata=self.tls_ca_pem)
-        if self.tls_cert is not None:
-            context.load_cert_chain(self.tls_cert, self.tls_key)
-        return context
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True)
@@ -177,13 +146,13 @@ class MqttConnection:
         client = mqtt.Client(
             CallbackAPIVersion.VERSION2,
             client_id=client_id,
-            protocol=self._broker.protocol,
+            protocol=MQTTProtocolVersion.MQTTv5 if self._broker.is_v5 else MQTTProtocolVersion.MQTTv311,
             reconnect_on_failure=False,
         )
         if self._broker.username is not None:
             client.username_pw_set(self._broker.username, self._broker.password)
         if self._broker.tls:
-            client.tls_set_context(self._broker.tls_context())
+            client.tls_set_context(tls_context(self._broker))
         client.on_connect = self._on_connect
         client.on_subscribe = self._on_subscribe
         client.on_publish = self._on_publish

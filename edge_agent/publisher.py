@@ -17,7 +17,7 @@ from threading import Condition, Event, Lock, Thread
 
 from edge_agent.backoff import ReconnectBackoff
 from edge_agent.flow_control import SendWindow
-from edge_agent.mqtt_connection import BrokerConfig, MqttConnection, Will
+from edge_agent.mqtt_connection import MqttConnection, Will
 from edge_agent.spool import Spool
 from edge_agent.tls_check import TlsCheck, needs_tls
 from wire.acks import Ack
@@ -26,6 +26,7 @@ from wire.codec import decode, encode
 from wire.errors import PayloadRejected
 from wire.events import MAX_EVENTS, EventBatch
 from wire.identity import MachineId
+from wire.mqtt import BrokerConfig
 from wire.state import AgentState, Note
 from wire.timestamps import clamped
 from wire.topics import Channel, agent_name, topic

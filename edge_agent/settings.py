@@ -22,6 +22,7 @@ from pydantic import (
 
 from edge_agent.errors import ConfigRejected
 from wire.identity import Identifier
+from wire.mqtt import BrokerConfig, MqttVersion
 from wire.secret_files import SUFFIX, SecretRejected, take_secrets
 
 log = logging.getLogger(__name__)
@@ -35,13 +36,6 @@ class SourceKind(StrEnum):
     REPLAY = "replay"
     TAIL = "tail"
     SIMULATED = "simulated"
-
-
-class MqttVersion(StrEnum):
-    """Which MQTT is spoken; never a silent fallback, because 3.1.1 hides refused publishes."""
-
-    V5 = "5"
-    V311 = "3.1.1"
 
 
 class Settings(BaseModel):
@@ -136,6 +130,22 @@ class Settings(BaseModel):
         if self.source_kind is not SourceKind.SIMULATED and self.source_path is None:
             raise ValueError(f"a source of kind {self.source_kind.value!r} needs source_path")
         return self
+
+
+def broker_config(settings: Settings) -> BrokerConfig:
+    """Return how to reach the broker."""
+    return BrokerConfig(
+        host=settings.broker_host,
+        port=settings.broker_port,
+        version=settings.broker_mqtt_version,
+        username=settings.broker_username,
+        password=settings.broker_password,
+        tls=settings.broker_tls,
+        tls_ca=settings.broker_tls_ca,
+        tls_ca_pem=settings.broker_tls_ca_pem,
+        tls_cert=settings.broker_tls_cert,
+        tls_key=settings.broker_tls_key,
+    )
 
 
 def load(

@@ -1,7 +1,6 @@
 """``alarmcast-edge status``: how the agent and its spool are, for people and for programs."""
 
 import json
-import textwrap
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from edge_agent.errors import SpoolUnusable
 from edge_agent.status import AgentStatus, SpoolStats, StatusFile, inspect_spool, skipped_rows
 from wire.state import Note
+from wire.terminal import wrap_labelled
 
 _UNBOUNDED = 1_000_000  # columns, where there is no terminal
 
@@ -39,20 +39,8 @@ def print_status(spool: Path, *, as_json: bool) -> int:
     else:
         width = get_terminal_size((_UNBOUNDED, 1)).columns
         for name, words in _lines(view, report):
-            print(_wrapped(f"{name:<11} ", words, width))  # noqa: T201
+            print(wrap_labelled(f"{name:<11} ", words, width))  # noqa: T201
     return 0 if well else 1
-
-
-def _wrapped(begins: str, words: str, width: int) -> str:
-    """Return a line that breaks between words where the terminal is too narrow for it."""
-    return textwrap.fill(
-        words,
-        width=max(width, len(begins) + 20),
-        initial_indent=begins,
-        subsequent_indent=" " * len(begins),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _lines(view: SpoolStats, report: AgentStatus | None) -> list[tuple[str, str]]:

@@ -8,7 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from paho.mqtt.enums import MQTTProtocolVersion
 from pydantic import ValidationError
 
 from forecasting.window import WindowSpec
@@ -19,12 +18,10 @@ from service.errors import InputRejected
 from service.ingest.service import TimePolicy
 from service.learning.code_limits import CodeLimits
 from service.learning.enrolment import TrainingDataPolicy
-from service.messaging.broker_config import BrokerAddress
 from service.settings import (
     CLIENT_SECRETS,
     CONFIG,
     PREFIX,
-    MqttVersion,
     Settings,
     given_variables,
     secret_names,
@@ -32,6 +29,7 @@ from service.settings import (
 )
 from service.settings import DynamicSecurity as Mode
 from wire.clock import PlantClock
+from wire.mqtt import BrokerConfig
 from wire.secret_files import SecretFile, SecretRejected, take_secrets
 
 log = logging.getLogger(__name__)
@@ -130,19 +128,18 @@ def time_policy(settings: Settings) -> TimePolicy:
     return TimePolicy(timedelta(minutes=settings.future_minutes), timedelta(days=settings.retention_days))
 
 
-def broker_address(settings: Settings) -> BrokerAddress:
-    """Return where the broker is and how to speak to it."""
-    v5 = settings.broker_mqtt_version is MqttVersion.V5
-    return BrokerAddress(
-        settings.broker_host,
-        settings.broker_port,
-        MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,
-        settings.broker_username,
-        settings.broker_password,
-        settings.broker_tls,
-        settings.broker_tls_ca,
-        settings.broker_tls_cert,
-        settings.broker_tls_key,
+def broker_config(settings: Settings) -> BrokerConfig:
+    """Return how to reach the broker."""
+    return BrokerConfig(
+        host=settings.broker_host,
+        port=settings.broker_port,
+        version=settings.broker_mqtt_version,
+        username=settings.broker_username,
+        password=settings.broker_password,
+        tls=settings.broker_tls,
+        tls_ca=settings.broker_tls_ca,
+        tls_cert=settings.broker_tls_cert,
+        tls_key=settings.broker_tls_key,
     )
 
 
@@ -150,7 +147,7 @@ def dynamic_security(settings: Settings) -> DynamicSecurityClient | None:
     """Return the way to the broker's security, unless it is none of ours."""
     if settings.broker_dynamic_security is Mode.OFF:
         return None
-    return DynamicSecurityClient(broker_address(settings), client_id=settings.broker_client_id)
+    return DynamicSecurityClient(broker_config(settings), client_id=settings.broker_client_id)
 
 
 def agent_access(settings: Settings) -> AgentAccess:

@@ -21,7 +21,7 @@ from service.app.backup_age import BackupWatch
 from service.app.certificate_expiry import CertificateExpiry
 from service.app.configuration import (
     agent_access,
-    broker_address,
+    broker_config,
     curriculum,
     dynamic_security,
     plant_clock,
@@ -30,7 +30,7 @@ from service.app.configuration import (
 )
 from service.app.connection_limits import ConnectionLimits
 from service.app.coordination import ClusterCallbacks, PostgresCluster, SingleProcess, process_info
-from service.app.gc_tuning import freeze, gc_disabled, limit_heaps, release_free_memory
+from service.app.gc_tuning import freeze, limit_heaps, release_free_memory
 from service.app.health import health_of
 from service.app.http_server import Server, server_config, trusted_proxies, url_of
 from service.app.maintenance_thread import MaintenanceThread
@@ -89,9 +89,11 @@ from service.notifications.webhook_client import WebhookClient
 from service.notifications.webhook_sender import WebhookSender
 from service.scoring.service import ScoringService
 from service.scoring.thread import ScoringThread
-from service.settings import MqttVersion, Settings
+from service.settings import Settings
 from wire.enums import ProcessRole
+from wire.fast_start import gc_disabled
 from wire.identity import MachineId
+from wire.mqtt import MqttVersion
 
 _STALE_FILE_AGE = timedelta(days=1)  # no learning and no upload leaves its files alone for so long
 
@@ -151,7 +153,7 @@ class Service:
         member, hearing = process_info(settings, wall_now()), self._hearing()
         name = settings.broker_client_id
         self.link = MqttClient(
-            broker_address(settings),
+            broker_config(settings),
             client_id=name if hearing is SubscriptionMode.EXCLUSIVE else f"{name}/{member.name}",
             receive_maximum=settings.ingest_receive_maximum,
             deliver=self.ingester.on_message,

@@ -28,9 +28,10 @@ from service.broker_access.models import (
     is_managed,
 )
 from service.errors import Unavailable
-from service.messaging.broker_config import BrokerAddress
+from service.messaging.broker_connection import create_client, tls_hint
 from wire.codec import exceeds_limit
 from wire.identity import MachineId
+from wire.mqtt import BrokerConfig
 from wire.topics import agent_name
 
 TOPIC = "$CONTROL/dynamic-security/v1"
@@ -56,7 +57,7 @@ class DynamicSecurityClient:
     """Lets agents in, keeps them out, and tells whom the broker knows."""
 
     def __init__(
-        self, address: BrokerAddress, *, client_id: str, connect_seconds: float = 5.0, answer_seconds: float = 5.0
+        self, address: BrokerConfig, *, client_id: str, connect_seconds: float = 5.0, answer_seconds: float = 5.0
     ) -> None:
         self._address, self._client_id = address, client_id
         self._connect_seconds, self._answer_seconds = connect_seconds, answer_seconds
@@ -209,9 +210,9 @@ class DynamicSecurityClient:
 class ControlSession:
     """One connection, one question at a time."""
 
-    def __init__(self, address: BrokerAddress, *, client_id: str, answer_seconds: float) -> None:
+    def __init__(self, address: BrokerConfig, *, client_id: str, answer_seconds: float) -> None:
         self._address, self._seconds = address, answer_seconds
-        self._client = address.client(client_id, reconnect_on_failure=False)
+        self._client = create_client(address, client_id, reconnect_on_failure=False)
         self._client.on_connect = self._on_connect
         self._client.on_subscribe = self._on_subscribe
         self._client.on_publish = self._on_publish
@@ -237,7 +238,7 @@ class ControlSession:
             self.close()
             if self._refused:
                 raise NotGuarded(self._refused)
-            trouble = self._address.tls_hint() or self._trouble or "it does not answer"
+            trouble = tls_hint(self._address) or self._trouble or "it does not answer"
             raise Unavailable(f"Cannot talk to {where}: {trouble}.")
 
     def close(self) -> None:

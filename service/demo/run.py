@@ -28,8 +28,9 @@ from service.demo.screen import screen
 from service.demo.setup import prepare
 from service.errors import Unavailable
 from service.messaging.embedded_broker import EmbeddedBroker
-from service.settings import DynamicSecurity, MqttVersion
+from service.settings import DynamicSecurity
 from wire.clock import PlantClock
+from wire.mqtt import MqttVersion
 
 _DEFAULT_DIR = Path("data/demo")
 

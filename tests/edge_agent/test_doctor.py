@@ -12,10 +12,11 @@ from threading import Thread
 
 import pytest
 
-from edge_agent.doctor import Finding, examine
+from edge_agent.doctor import examine
 from edge_agent.spool import Appendix, Spool
 from tests.conftest import Mosquitto, free_port, require
 from tests.system.conftest import clean_environment
+from wire.broker_check import Finding
 from wire.state import Note
 
 

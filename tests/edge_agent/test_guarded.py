@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edge_agent.doctor import Finding, examine
+from edge_agent.doctor import examine
 from edge_agent.errors import ConfigRejected
 from edge_agent.settings import load
 from edge_agent.spool import Spool
@@ -16,6 +16,7 @@ from edge_agent.status import AgentStatus, StatusFile, fingerprint
 from service.broker_access.certificates import Authority
 from tests.conftest import require
 from tests.support.secured_broker import GuardedMosquitto, guarded_in, has_plugin, trying
+from wire.broker_check import Finding
 from wire.identity import MachineId
 from wire.topics import agent_name
 
@@ -72,7 +73,7 @@ def test_a_broker_that_wants_a_certificate_is_told_and_so_is_one_it_does_not_tak
     shown = {"broker_tls_cert": other / "client-filler.pem", "broker_tls_key": other / "client-filler.key"}
     strange = findings(tmp_path, secured, **tls, **shown)
     assert strange["TLS"].ok is False
-    assert "does not take our certificate" in strange["TLS"].message
+    assert "rejects our certificate" in strange["TLS"].message
     missing = findings(tmp_path, secured, **tls, **shown | {"broker_tls_key": "/nowhere.key"})
     assert missing["TLS"].message == "there is no file /nowhere.key; correct broker.tls_key"
     mixed = findings(tmp_path, secured, **tls, **shown | {"broker_tls_key": certificates / "api.key"})

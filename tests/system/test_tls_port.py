@@ -10,7 +10,6 @@ from threading import Thread
 import pytest
 
 from edge_agent import doctor as edge_doctor
-from edge_agent.mqtt_connection import BrokerConfig
 from edge_agent.publisher import Publisher
 from edge_agent.spool import Spool
 from edge_agent.tls_check import TlsCheck
@@ -20,13 +19,13 @@ from service.broker_access.certificates import Authority
 from service.broker_access.dynamic_security import DynamicSecurityClient
 from service.broker_access.mosquitto_setup import Listener
 from service.errors import Unavailable
-from service.messaging.broker_config import BrokerAddress
 from service.messaging.broker_stats import BrokerStats
 from service.messaging.mqtt_client import MqttClient
 from tests.conftest import Mosquitto, wait_until
+from wire.broker_check import speaks_tls
 from wire.clock import PlantClock
 from wire.identity import MachineId
-from wire.tls_port import speaks_tls
+from wire.mqtt import BrokerConfig
 
 
 class SecuredMosquitto(Mosquitto):
@@ -49,7 +48,7 @@ def secured(tmp_path: Path) -> Iterator[Mosquitto]:
 
 
 def test_whoever_speaks_plainly_to_a_tls_port_says_what_to_set(secured: Mosquitto, tmp_path: Path) -> None:
-    address = BrokerAddress("127.0.0.1", secured.port)
+    address = BrokerConfig("127.0.0.1", secured.port)
     link = MqttClient(
         address,
         client_id="test",
@@ -62,7 +61,7 @@ def test_whoever_speaks_plainly_to_a_tls_port_says_what_to_set(secured: Mosquitt
         wait_until(lambda: "set ALARMCAST_BROKER_TLS=true" in (link.error or ""), "the service says it")
     finally:
         link.stop()
-    with pytest.raises(Unavailable, match="speaks TLS and we do not"):
+    with pytest.raises(Unavailable, match="speaks TLS and the service does not"):
         DynamicSecurityClient(address, client_id="test").probe()
     flags = {"data_dir": tmp_path / "data", "port": 0, "broker_port": secured.port}
     found = {finding.check: finding for finding in doctor.examine(configuration(**flags))}

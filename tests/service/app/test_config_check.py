@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from service.app.config_check import ConfigFinding, examine, shown_url
+from service.app.config_check import examine, shown_url
 from service.app.configuration import configuration
 from service.app.service import Service
 from service.app.stores import open_stores
@@ -19,9 +19,10 @@ from tests.conftest import Mosquitto, free_port
 from tests.service.conftest import NOW, small_model
 from tests.support.secured_broker import GuardedMosquitto
 from tests.system.conftest import clean_environment
+from wire.broker_check import Finding
 
 
-def findings(tmp_path: Path, **more: object) -> dict[str, ConfigFinding]:
+def findings(tmp_path: Path, **more: object) -> dict[str, Finding]:
     flags = {"data_dir": tmp_path / "data", "port": 0, "broker_host": "broker.invalid"} | more
     return {finding.check: finding for finding in examine(configuration(**flags))}
 
