@@ -35,9 +35,8 @@ def check_broker(broker: BrokerConfig, *, settings_prefix: str, tls_hint: str) -
         message = f"no address is known for {broker.host}: {error}; correct {settings_prefix}host or the DNS"
         yield Finding("name", ok=False, message=message)
         return
-    yield Finding(
-        "name", ok=True, message=f"{broker.host} is {', '.join(sorted({str(a[4][0]) for a in addresses}))}"
-    )
+    ips = sorted({str(address[4][0]) for address in addresses})
+    yield Finding("name", ok=True, message=f"{broker.host} is {', '.join(ips)}")
     try:
         socket.create_connection((broker.host, broker.port), timeout=_TIMEOUT_S).close()
     except OSError as error:
