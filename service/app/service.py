@@ -16,7 +16,6 @@ from alarmcast import AsyncClient
 from service import __version__
 from service.app.api import NOUNS, VITALS, create_app
 from service.app.api_services import parts_of
-from service.app.auth import AuthServices
 from service.app.backup_age import BackupWatch
 from service.app.certificate_expiry import CertificateExpiry
 from service.app.configuration import (
@@ -38,6 +37,7 @@ from service.app.metrics import Metrics
 from service.app.remote_changes import RemoteChangeHandler
 from service.app.status import StatusService
 from service.app.stores import Stores
+from service.auth.build import AuthServices
 from service.broker_access.service import CredentialService
 from service.broker_access.store import CredentialStore
 from service.broker_access.thread import Reconciler
@@ -121,7 +121,7 @@ class Service:
         self.settings, self.stores = settings, stores
         self.roles = settings.process_roles
         self.clock = plant_clock(settings)
-        self.gatehouse = AuthServices(settings, stores.database, self.clock)
+        self.auth = AuthServices(settings, stores.database, self.clock)
         self.feed = EventBus(most_listeners=settings.stream_limit, most_of_one=settings.streams_per_user)
         self.job_watch = JobWatch(stores.jobs)
         self.feed.when_closed.append(self.job_watch.close)
@@ -289,7 +289,7 @@ class Service:
             base_rates=base_rates,
             champion=champion,
             feed=self.feed,
-            access=self.gatehouse.access,
+            access=self.auth.authenticator,
             notify=self.notify,
             enrolment=self.enrolment,
             job_watch=self.job_watch,
@@ -300,7 +300,7 @@ class Service:
             if stores.database.is_sqlite
             else PostgresCluster(member, stores.database, self.feed, hooks)
         )
-        self.gatehouse.access.on_invalidate = lambda: self.company.publish(
+        self.auth.authenticator.on_invalidate = lambda: self.company.publish(
             ChangeEvent(ChangeKind.PERMISSIONS_CHANGED)
         )
         self.condition = StatusService(
@@ -334,12 +334,12 @@ class Service:
             attempts=lambda: {"delivered": self.courier.delivered, "failed": self.courier.failed},
         )
         nouns = NOUNS if ProcessRole.API in self.roles else VITALS
-        self.app = create_app(parts_of(self), self.gatehouse.door, nouns)
+        self.app = create_app(parts_of(self), self.auth.config, nouns)
 
     @property
     def key(self) -> str:
         """The key of whoever runs this process; a running service leaves it in its data folder."""
-        return str(self.gatehouse.local)
+        return str(self.auth.local)
 
     def is_leader(self) -> bool:
         """Say whether this process does what is done once for all."""
@@ -368,9 +368,9 @@ class Service:
 
         reception = PageAuth(
             self.internal_client,
-            lambda sites: self.internal_client(self.gatehouse.issue_page_token(sites), "127.0.0.1"),
+            lambda sites: self.internal_client(self.auth.issue_page_token(sites), "127.0.0.1"),
         )
-        charge, name = self.gatehouse.door.charge_page, self.gatehouse.door.page_visitor
+        charge, name = self.auth.config.charge_page, self.auth.config.page_visitor
         visitors = Visitors(charge, name, is_drawn, network_of)
         return RequestMiddleware(mount_pages(self.app, reception, visitors), self.traffic)
 
@@ -401,11 +401,11 @@ class Service:
             self.ingester.stop()
         self.company.stop()
         self.link.stop()
-        self.gatehouse.remove_local_token()
+        self.auth.remove_local_token()
 
     def announce(self, address: str) -> None:
         """Tell those who work on the same folder where the service is to be asked, and with which key."""
-        self.gatehouse.write_local_token()
+        self.auth.write_local_token()
         self.stores.lock.write_address(address, self.settings.tls_cert)
 
     def run(self, listener: socket.socket) -> None:

@@ -107,7 +107,7 @@ def _stage(plan: Plan, data_dir: Path, say: Callable[[str], None]) -> Iterator[S
         try:
             with open_stores(settings) as stores:
                 service = Service(settings, stores)
-                password = service.gatehouse.people.reset_demo_admin(FIRST)
+                password = service.auth.users.reset_demo_admin(FIRST)
                 fleet = Fleet(plan.fleet(), broker_port, clock, data_dir / "agents")
                 with _serving(service, listener) as address:
                     fleet.start()

@@ -50,7 +50,7 @@ def visitor(service: Service, role: Role | None, sites: Iterable[str] | None = N
     if role is None:
         return Visitor(service, None)
     own = None if sites is None else frozenset(sites)
-    made = service.gatehouse.people.add_key(f"k-{uuid4().hex[:8]}", role, own, lasts=None, by=LOCAL)
+    made = service.auth.users.add_key(f"k-{uuid4().hex[:8]}", role, own, ttl=None, by=LOCAL)
     return Visitor(service, made.token)
 
 
@@ -103,5 +103,5 @@ def _things_of(service: Service, stores: Stores, machine: Machine) -> None:
     MaintenanceStore(database).add(window, at=NOW)
     job = stores.jobs.newest(machine=machine.id)[0]
     stores.jobs.set_message(job, Message(SENTENCES), MachineState.COLLECTING)
-    people = service.gatehouse.people
-    people.add_key(f"board of {site}", Role.VIEWER, frozenset({site}), lasts=None, by=LOCAL)
+    people = service.auth.users
+    people.add_key(f"board of {site}", Role.VIEWER, frozenset({site}), ttl=None, by=LOCAL)
