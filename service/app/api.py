@@ -82,7 +82,7 @@ NOUNS: Final[tuple[RouterFactory, ...]] = (
 VITALS: Final[tuple[RouterFactory, ...]] = (
     health.router,
     metrics.router,
-)  # all that a process answers which only takes alarms, or learns
+)  # of processes without the API
 _DESCRIPTION = """
 Which alarms will come in the next hours, for every machine of the fleet.
 

@@ -73,7 +73,7 @@ def session_router(login: LoginService) -> APIRouter:
 
     @routes.post("/me/password", status_code=204, responses=responses(409, 422))
     def change_password(change: PasswordChange, request: Request) -> None:
-        """Change one's own password and end one's other sessions; 401 if the old one is wrong, 409 with an API key."""
+        """Change the own password and end the other sessions; 401 if the old one is wrong, 409 with an API key."""
         login.change_password(principal(), change.old, change.new, origin=client_ip(request))
 
     return routes
@@ -121,7 +121,7 @@ def keys_router(users: UserService) -> APIRouter:
 
     @routes.get("")
     def list_keys() -> ApiKeyList:
-        """List the API keys without their secrets; an admin of some sites sees those whose sites are all among them."""
+        """List the API keys without secrets; an admin of some sites sees those whose sites are all among them."""
         return ApiKeyList(keys=[key.view() for key in users.all_keys(principal())])
 
     @routes.post("", status_code=201, responses=responses(409, 422))

@@ -74,7 +74,7 @@ class LoginService:
         """Change the principal's own password and end their other sessions."""
         if principal.user is None:
             raise Conflict("This request uses an API key, which has no password.")
-        # Counted per session: otherwise anyone who knows the name could block its owner from changing the password.
+        # Counted per session: otherwise anyone who knows the name could block its owner.
         attempt = LoginAttempt((self.changes, principal.id))
         user = self._verified_user(principal.name, old, attempt, origin or "?")
         normalized = validate(new, name=user.name)
