@@ -50,12 +50,12 @@ class CertificateExpiry:
         return {use: end for use, end in (found | {"broker": self.broker()}).items() if end is not None}
 
     def _end(self, path: Path) -> datetime | None:
-        from service.broker_access.certificates import ends_at  # noqa: PLC0415 - few have certificates to read
+        from service.broker_access.certificates import expires_at  # noqa: PLC0415 - few have certificates to read
 
         try:
             changed = path.stat().st_mtime_ns
             if path not in self._read or self._read[path][0] != changed:
-                self._read[path] = (changed, ends_at(path))
+                self._read[path] = (changed, expires_at(path))
         except (OSError, InputRejected):
             return None  # whoever needs the file complains about it
         return self._read[path][1]

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from forecasting.window import WindowSpec
-from service.app.configuration import Configuration, broker_config, plant_clock, sqlite_url, window_spec
+from service.app.configuration import Configuration, plant_clock, sqlite_url, window_spec
 from service.app.http_server import is_loopback, listen, require_tls
 from service.app.security_checks import require_secured_broker
 from service.database.backup import RESTORE_MARKER
@@ -25,7 +25,7 @@ from service.errors import DatabaseInUse, InputRejected, ServiceError, Unavailab
 from service.forecasts.version_store import VersionStore
 from service.machines.catalogue import size_warning
 from service.machines.catalogue_store import CatalogueStore
-from service.messaging.broker_connection import connection_error, needs_tls
+from service.messaging.broker_connection import broker_config, connection_error, needs_tls
 from service.settings import Settings
 from wire.broker_check import Finding, check_broker
 from wire.timestamps import EARLIEST, LATEST

@@ -12,8 +12,6 @@ from pydantic import ValidationError
 
 from forecasting.window import WindowSpec
 from service.app.config_file import read_config_file
-from service.broker_access.dynamic_security import DynamicSecurityClient
-from service.broker_access.edge_toml import AgentAccess
 from service.errors import InputRejected
 from service.ingest.service import TimePolicy
 from service.learning.code_limits import CodeLimits
@@ -27,9 +25,7 @@ from service.settings import (
     secret_names,
     unknown_variables,
 )
-from service.settings import DynamicSecurity as Mode
 from wire.clock import PlantClock
-from wire.mqtt import BrokerConfig
 from wire.secret_files import SecretFile, SecretRejected, take_secrets
 
 log = logging.getLogger(__name__)
@@ -126,45 +122,6 @@ def curriculum(settings: Settings) -> TrainingDataPolicy:
 def time_policy(settings: Settings) -> TimePolicy:
     """Return which event times are believed."""
     return TimePolicy(timedelta(minutes=settings.future_minutes), timedelta(days=settings.retention_days))
-
-
-def broker_config(settings: Settings) -> BrokerConfig:
-    """Return how to reach the broker."""
-    return BrokerConfig(
-        host=settings.broker_host,
-        port=settings.broker_port,
-        version=settings.broker_mqtt_version,
-        username=settings.broker_username,
-        password=settings.broker_password,
-        tls=settings.broker_tls,
-        tls_ca=settings.broker_tls_ca,
-        tls_cert=settings.broker_tls_cert,
-        tls_key=settings.broker_tls_key,
-    )
-
-
-def dynamic_security(settings: Settings) -> DynamicSecurityClient | None:
-    """Return the way to the broker's security, unless it is none of ours."""
-    if settings.broker_dynamic_security is Mode.OFF:
-        return None
-    return DynamicSecurityClient(broker_config(settings), client_id=settings.broker_client_id)
-
-
-def agent_access(settings: Settings) -> AgentAccess:
-    """Return where agents find the broker, as their edge.toml says it."""
-    tls = settings.broker_tls if settings.broker_public_tls is None else settings.broker_public_tls
-    ca = settings.broker_tls_ca if tls else None
-    try:
-        authority = None if ca is None else ca.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputRejected(f"Cannot read {ca}, the setting broker_tls_ca: {error}.") from None
-    return AgentAccess(
-        settings.broker_public_host or settings.broker_host,
-        settings.broker_public_port or settings.broker_port,
-        tls,
-        authority,
-        settings.broker_mqtt_version.value,
-    )
 
 
 def sqlite_url(data_dir: Path) -> str:

@@ -19,10 +19,7 @@ from service.app.api_services import parts_of
 from service.app.backup_age import BackupWatch
 from service.app.certificate_expiry import CertificateExpiry
 from service.app.configuration import (
-    agent_access,
-    broker_config,
     curriculum,
-    dynamic_security,
     plant_clock,
     time_policy,
     window_spec,
@@ -38,8 +35,7 @@ from service.app.remote_changes import RemoteChangeHandler
 from service.app.status import StatusService
 from service.app.stores import Stores
 from service.auth.build import AuthServices
-from service.broker_access.service import CredentialService
-from service.broker_access.store import CredentialStore
+from service.broker_access import build as broker_access
 from service.broker_access.thread import Reconciler
 from service.forecasts.base_rates import BaseRates
 from service.forecasts.cache import ForecastCache
@@ -70,6 +66,7 @@ from service.machines.retention import Retention
 from service.machines.retention_store import RetentionStore
 from service.machines.silence_detector import SilenceDetector
 from service.messaging.background import BackgroundThread
+from service.messaging.broker_connection import broker_config
 from service.messaging.broker_stats import BrokerStats
 from service.messaging.change_event import ChangeEvent, ChangeKind
 from service.messaging.mqtt_client import MqttClient, SubscriptionMode
@@ -211,15 +208,9 @@ class Service:
                 listeners=(self.notify.on_forecast,),
             )
         )
-        self.credentials = CredentialService(
-            stores.machines,
-            CredentialStore(stores.database),
-            dynamic_security(settings),
-            self.clock,
-            agent_access(settings),
-        )
+        self.credentials = broker_access.build(settings, stores.machines, self.clock)
         self.reconciler = Reconciler(
-            self.credentials, connections=lambda: self.link.connect_count, leads=self.is_leader
+            self.credentials, connections=lambda: self.link.connect_count, is_leader=self.is_leader
         )
         self.expiry = CertificateExpiry(settings, broker=lambda: self.link.certificate_ends, now=wall_now)
         self.backups = BackupWatch(settings, now=wall_now)

@@ -73,7 +73,7 @@ class AuthConfig:
         return True
 
     async def identify(self, token: str | None, bucket: str) -> Principal | None:
-        """Return the principal of a token, or None for an anonymous request, which is charged; raises :class:`TooMany`."""
+        """Return the principal of a token; None, after a charge, if anonymous; raises :class:`TooMany`."""
         charged = self.charge_anonymous(token, bucket)
         principal = await self.authenticate(token) if token is not None else None
         if principal is None:
@@ -161,7 +161,7 @@ class _RequestAuth:
             raise NotFound(_UNKNOWN_PROBE)
         if match is None or not self._is_open(match):
             if self.principal is None:
-                raise NotSignedIn(_ANONYMOUS if self.token is None else _INVALID_TOKEN)
+                raise NotSignedIn(_ANONYMOUS if self.token is None else _NOT_AUTHENTICATED)
             if match is not None:
                 match.check(self.principal)
         if self.scope["method"] not in _SAFE_METHODS and (by_cookie or self.principal is None):
@@ -253,7 +253,7 @@ _UNKNOWN_PROBE: Final = (
     "There is no such path. GET /livez is the liveness probe, GET /readyz the readiness probe; "
     "everything else begins with /v1/."
 )
-_INVALID_TOKEN: Final = "This API key or session is invalid or expired. Log in again, or ask for a new key."
+_NOT_AUTHENTICATED: Final = "This API key or session is invalid or expired. Log in again, or ask for a new key."
 _DOCUMENTATION: Final = frozenset({"/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"})
 
 

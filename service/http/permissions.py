@@ -1,7 +1,7 @@
 """The permissions of every route; the service does not start if a route has no entry.
 
-``least`` is the lowest role allowed. ``scope`` is what the route is about: one SITE in the path, results FILTERED to
-the principal's sites, the whole FLEET (principals of all sites only), or NO_SITE. OPEN needs no authentication.
+``least`` is the lowest role allowed. ``scope`` is what the route is about: one SITE in the path, results FILTERED
+to the principal's sites, the whole FLEET (principals of all sites only), or NO_SITE. OPEN needs no authentication.
 """
 
 from dataclasses import dataclass, field

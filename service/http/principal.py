@@ -15,7 +15,7 @@ Sites = frozenset[str] | None  # None is every site, also those that are yet to 
 
 @dataclass(frozen=True)
 class Principal:
-    """An authenticated user, API key or process; ``id`` is that of the session or key, ``user`` that of the user."""
+    """An authenticated user, API key or process; ``id`` is that of the session or API key."""
 
     name: str
     role: Role

@@ -95,7 +95,7 @@ def _request_id(given: str | None) -> str:
 
 
 def _log_request(scope: Scope, status: int, seconds: float) -> None:
-    """Log writes at INFO, failures at WARNING and reads at DEBUG; never the query or headers: they may be secret."""
+    """Log writes at INFO, failures at WARNING, reads at DEBUG; never queries or headers, which may be secret."""
     level = logging.DEBUG if scope["method"] in _READ_METHODS else logging.INFO
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         level = logging.WARNING

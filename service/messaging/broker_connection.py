@@ -10,9 +10,25 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from service.errors import InputRejected
 from service.messaging.mqtt_socket import Client
+from service.settings import Settings
 from wire.broker_check import speaks_tls, tls_context
 from wire.mqtt import BrokerConfig
 from wire.topics import Channel, every_machine
+
+
+def broker_config(settings: Settings) -> BrokerConfig:
+    """Return how to reach the broker."""
+    return BrokerConfig(
+        host=settings.broker_host,
+        port=settings.broker_port,
+        version=settings.broker_mqtt_version,
+        username=settings.broker_username,
+        password=settings.broker_password,
+        tls=settings.broker_tls,
+        tls_ca=settings.broker_tls_ca,
+        tls_cert=settings.broker_tls_cert,
+        tls_key=settings.broker_tls_key,
+    )
 
 
 def create_client(broker: BrokerConfig, client_id: str, **options: Any) -> mqtt.Client:

@@ -19,6 +19,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from service.broker_access.dynamic_security import DynamicSecurityClient
 from service.broker_access.mosquitto_setup import SERVICE, Listener, find_plugin, write
 from tests.conftest import Mosquitto
+from wire.broker_check import tls_context
 from wire.mqtt import BrokerConfig
 
 CA, CERT, KEY = "ca.pem", "client-service.pem", "client-service.key"
@@ -159,7 +160,7 @@ def trying(broker: GuardedMosquitto, username: str, password: str, client_id: st
     peer = Peer(client)
     client.username_pw_set(username, password)
     if broker.tls:
-        client.tls_set_context(broker.address._context())  # noqa: SLF001 - the same files as the service's
+        client.tls_set_context(tls_context(broker.address))
 
     def said(mid: int, codes: list[ReasonCode]) -> None:
         peer._codes[mid] = codes  # noqa: SLF001

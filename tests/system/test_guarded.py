@@ -24,7 +24,7 @@ NAME = f"alarmcast-edge/{FILLER}"
 @pytest.fixture
 def certificates(tmp_path: Path) -> Path:
     folder = tmp_path / "tls"
-    Authority(folder, datetime.now(UTC)).found(hosts=["127.0.0.1", "localhost"], clients=["service", "filler"])
+    Authority(folder, datetime.now(UTC)).create(hosts=["127.0.0.1", "localhost"], clients=["service", "filler"])
     return folder
 
 
@@ -207,7 +207,7 @@ def test_a_damaged_memory_is_mended_in_one_command(tmp_path: Path) -> None:
     folder = tmp_path / "broker"
     assert alarmcast("admin", "broker-init", folder).returncode == 0
     memory = folder / "data/dynamic-security.json"
-    is_one_sentence(alarmcast("admin", "broker-repair", folder), "is whole and is left alone")
+    is_one_sentence(alarmcast("admin", "broker-repair", folder), "is valid and is not changed")
     is_one_sentence(alarmcast("admin", "broker-repair", tmp_path / "x"), "broker-init")
     memory.write_bytes(b"")
     made = alarmcast("admin", "broker-repair", folder)

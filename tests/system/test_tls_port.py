@@ -32,7 +32,7 @@ class SecuredMosquitto(Mosquitto):
     """A broker with one listener, which speaks TLS."""
 
     def configure(self) -> Path:
-        Authority(self.folder / "tls", datetime.now(UTC)).found(hosts=["localhost", "127.0.0.1"], clients=[])
+        Authority(self.folder / "tls", datetime.now(UTC)).create(hosts=["localhost", "127.0.0.1"], clients=[])
         config = self.folder / "mosquitto.conf"
         lines = Listener(self.port, "127.0.0.1", self.folder / "tls").lines()
         config.write_text("\n".join([*lines, "allow_anonymous true", self.extra]))

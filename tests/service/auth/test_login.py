@@ -10,9 +10,10 @@ import pytest
 from service.app.stores import Stores
 from service.auth.authenticator import LOCAL, Authenticator
 from service.auth.login import LoginService
+from service.auth.models import UserUpdate
 from service.auth.password import HashCost, PasswordHasher
 from service.auth.store import ApiKeyStore, SessionStore, UserStore
-from service.auth.users import UserService, UserUpdate
+from service.auth.users import UserService
 from service.errors import Conflict, Forbidden, InputRejected, NotFound, NotSignedIn, TooMany, Unavailable
 from service.http.principal import Principal
 from tests.service.conftest import NOW

@@ -180,7 +180,7 @@ def test_what_broker_init_writes_is_read_by_mosquittos_own_tool(guarded: Guarded
 def test_a_guarded_broker_is_told_from_one_that_is_not(guarded: GuardedMosquitto, mosquitto: Mosquitto) -> None:
     assert guarded.security.probe() == (BrokerAuthState.ON, None)
     open_one = BrokerConfig("127.0.0.1", mosquitto.port)
-    guard, why_not = DynamicSecurityClient(open_one, client_id="test", answer_seconds=60).probe()
+    guard, why_not = DynamicSecurityClient(open_one, client_id="test", answer_timeout_s=60).probe()
     assert (guard, why_not) == (
         BrokerAuthState.OFF,
         "the broker has no dynamic-security plugin, or keeps it from us",
@@ -191,7 +191,7 @@ def test_the_embedded_broker_is_not_guarded() -> None:
     broker = EmbeddedBroker(port := free_port())
     broker.start()
     address = BrokerConfig("127.0.0.1", port, MqttVersion.V311)
-    assert DynamicSecurityClient(address, client_id="test", answer_seconds=60).probe()[0] is BrokerAuthState.OFF
+    assert DynamicSecurityClient(address, client_id="test", answer_timeout_s=60).probe()[0] is BrokerAuthState.OFF
     broker.stop()
 
 
@@ -199,7 +199,7 @@ def test_without_the_right_to_manage_it_the_broker_is_not_ours_to_guard(guarded:
     guarded.security.grant(FILLER, generation=1, password="secret")  # noqa: S106
     address = BrokerConfig("127.0.0.1", guarded.port, username=NAME, password="secret")  # noqa: S106
     talk = DynamicSecurityClient(address, client_id="x")
-    with pytest.raises(Unavailable, match="refuses us"):  # another client id than the machine's
+    with pytest.raises(Unavailable, match="refuses the connection"):  # another client id than the machine's
         talk.probe()
 
 

@@ -12,8 +12,9 @@ from uuid import uuid4
 import pytest
 
 from edge_agent import settings as edge_settings
-from service.app.configuration import agent_access, plant_clock
+from service.app.configuration import plant_clock
 from service.app.stores import Stores, open_stores
+from service.broker_access.build import agent_access
 from service.broker_access.dynamic_security import DynamicSecurityClient
 from service.broker_access.models import BrokerAuthState, acls_for
 from service.broker_access.service import CredentialService, IssuedCredential
@@ -217,7 +218,7 @@ def slow(guarded: GuardedMosquitto) -> Iterator[DynamicSecurityClient]:
     proxy.start()
     proxy.delay = 0.2
     address = replace(guarded.address, port=proxy.port)
-    yield DynamicSecurityClient(address, client_id="test", connect_seconds=20, answer_seconds=0.1)
+    yield DynamicSecurityClient(address, client_id="test", connect_timeout_s=20, answer_timeout_s=0.1)
     proxy.stop()
 
 
@@ -388,7 +389,7 @@ def test_the_reconciler_looks_at_the_start_and_after_every_reconnect(
     desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     connections = 0
-    reconciler = Reconciler(desk, connections=lambda: connections, pulse=0.01)
+    reconciler = Reconciler(desk, connections=lambda: connections, poll_interval_s=0.01)
     reconciler.start()
     connections = 1
     wait_until(lambda: desk.auth_state is BrokerAuthState.ON, "the broker was asked")
