@@ -220,6 +220,7 @@ class ControlSession:
         self._client.on_publish = self._on_publish
         self._client.on_message = self._on_message
         self._client.on_disconnect = self._on_disconnect
+        self._user = address.username or "anonymous clients"
         self._changed, self._over = Event(), False
         self._ready = False
         self._error: str | None = None
@@ -283,8 +284,8 @@ class ControlSession:
     def _await_answer(self, asked: int, answered: Callable[[], object]) -> None:
         """Return when there is a response, or when it is certain that there will be none.
 
-        The plugin responds while the broker handles a command, and the broker sends in order. So if the command and
-        a later message are both acked without a response, there is no plugin, or we may not use it.
+        The plugin responds while the broker handles a command, and the broker sends in order. So if the command
+        and a later message are both acked without a response, there is no plugin, or we may not use it.
         """
         self._await_receipt(asked, answered)
         self._wait(answered, _RESPONSE_DELAY_S)
@@ -330,7 +331,7 @@ class ControlSession:
 
     def _on_subscribe(self, _c: mqtt.Client, _data: Any, _mid: int, reasons: list[ReasonCode], _p: Any) -> None:
         if reasons[0].is_failure:
-            self._refused = f"the broker does not permit {self._address.username or 'anonymous clients'} to manage dynamic security"
+            self._refused = f"the broker does not permit {self._user} to manage dynamic security"
             self._over = True
         else:
             self._ready = True
@@ -339,7 +340,7 @@ class ControlSession:
     def _on_publish(self, _c: mqtt.Client, _data: Any, mid: int, reason: ReasonCode, _props: Any) -> None:
         self._received.add(mid)
         if reason.is_failure:
-            self._refused = f"the broker does not permit {self._address.username or 'anonymous clients'} to send commands: {reason}"
+            self._refused = f"the broker does not permit {self._user} to send commands: {reason}"
         self._changed.set()
 
     def _on_message(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:

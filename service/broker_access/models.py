@@ -150,8 +150,8 @@ class AclDiff:
 def diff(issued: Iterable[Credential], snapshot: BrokerAclSnapshot) -> AclDiff:
     """Compare the database with the broker; the result grants access to no machine that had none.
 
-    Where the two disagree about a password, or one was restored from an older state, the machine is refused until a
-    person issues a new password. Only if the database alone is behind is the broker's newer generation accepted.
+    Where the two disagree about a password, or one was restored from an older state, the machine is refused until
+    a person issues a new password. Only if the database alone is behind is the broker's newer generation accepted.
     Unknown clients are disabled and keep their password: a newer database that knows them can enable them again.
     """
     result = AclDiff()
