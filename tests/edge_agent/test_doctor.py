@@ -55,7 +55,7 @@ def test_with_a_broker_and_no_service_it_is_the_service_that_is_missing(
     found = findings(tmp_path, broker_port=mosquitto.port)
     assert found["credentials"].ok is True
     assert found["service"].ok is False
-    assert "nobody listens" in found["service"].message
+    assert "no subscriber" in found["service"].message
 
 
 def test_a_broker_that_wants_a_password_is_told(tmp_path: Path, mosquitto: Mosquitto) -> None:

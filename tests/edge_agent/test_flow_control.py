@@ -1,6 +1,6 @@
 """The window: wide where acks are fast, narrow where they are slow, and the wait before the next connection."""
 
-from edge_agent.backoff import AWAY_FIRST, AWAY_MOST, MOST, ReconnectBackoff
+from edge_agent.backoff import MAX_DELAY_S, MAX_DUPLICATE_DELAY_S, MIN_DUPLICATE_DELAY_S, ReconnectBackoff
 from edge_agent.flow_control import FIRST, LARGEST, SMALLEST, SendWindow
 
 
@@ -60,15 +60,15 @@ def test_what_is_overdue_is_sent_again_in_smaller_pieces() -> None:
 
 def test_a_broker_that_is_away_is_tried_again_soon_and_never_later_than_in_seconds() -> None:
     patience = ReconnectBackoff()
-    waits = [patience.next_delay(None, rival=False) for _ in range(50)]
-    assert max(waits) <= MOST
-    assert patience.next_delay(10.0, rival=False) <= 1.0
+    waits = [patience.next_delay(None, duplicate=False) for _ in range(50)]
+    assert max(waits) <= MAX_DELAY_S
+    assert patience.next_delay(10.0, duplicate=False) <= 1.0
 
 
 def test_who_finds_another_in_its_place_comes_back_ever_later_until_the_place_is_free() -> None:
     patience = ReconnectBackoff()
-    waits = [patience.next_delay(None, rival=True) for _ in range(10)]
-    assert AWAY_FIRST * 0.8 <= waits[0] <= AWAY_FIRST * 1.2
-    assert AWAY_MOST * 0.8 <= waits[-1] <= AWAY_MOST * 1.2
-    patience.next_delay(10.0, rival=False)
-    assert patience.next_delay(None, rival=True) <= AWAY_FIRST * 1.2
+    waits = [patience.next_delay(None, duplicate=True) for _ in range(10)]
+    assert MIN_DUPLICATE_DELAY_S * 0.8 <= waits[0] <= MIN_DUPLICATE_DELAY_S * 1.2
+    assert MAX_DUPLICATE_DELAY_S * 0.8 <= waits[-1] <= MAX_DUPLICATE_DELAY_S * 1.2
+    patience.next_delay(10.0, duplicate=False)
+    assert patience.next_delay(None, duplicate=True) <= MIN_DUPLICATE_DELAY_S * 1.2

@@ -86,7 +86,7 @@ def test_from_enrolment_to_a_stored_alarm_and_out_again(plant: Plant, tmp_path: 
     wait_until(lambda: not _online(plant), "the service knows that it is gone")
     write_alarms(log, 20, 5)
     wait_until(lambda: plant.spooled(FILLER) == 5, "what comes now waits at the machine")
-    wait_until(lambda: "refuses us" in agent.words(), "it is not let in again")
+    wait_until(lambda: "refuses the connection" in agent.words(), "it is not let in again")
     assert len(plant.stored(FILLER)) == 20
 
     # New credentials, the same identity: everything arrives.

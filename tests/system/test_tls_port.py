@@ -86,7 +86,7 @@ def test_an_agent_that_runs_says_that_the_port_speaks_tls(secured: Mosquitto, tm
     )
     publisher.start()
     try:
-        wait_until(lambda: "set tls = true below [broker]" in (publisher.trouble or ""), "the agent says it")
+        wait_until(lambda: "set tls = true below [broker]" in (publisher.error or ""), "the agent says it")
     finally:
         publisher.stop()
         spool.close()

@@ -72,7 +72,7 @@ def test_a_signed_in_user_is_the_author_and_a_program_may_name_a_person(
         lambda: maria.shelves.shelve("padova/filler-1", 26, minutes=5, reason="x", by="anna"),
         lambda: maria.maintenance.create("padova", until=end, reason="x", by="anna"),
     ):
-        with pytest.raises(Rejected, match="signed in as maria"):
+        with pytest.raises(Rejected, match="logged in as maria"):
             ask()
     key = admin.keys.add("andon", role=Role.OPERATOR).key
     andon = Visitor(service, key)
