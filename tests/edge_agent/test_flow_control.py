@@ -1,7 +1,7 @@
 """The window: wide where acks are fast, narrow where they are slow, and the wait before the next connection."""
 
 from edge_agent.backoff import MAX_DELAY_S, MAX_DUPLICATE_DELAY_S, MIN_DUPLICATE_DELAY_S, ReconnectBackoff
-from edge_agent.flow_control import FIRST, LARGEST, SMALLEST, SendWindow
+from edge_agent.flow_control import INITIAL_SIZE, MAX_SIZE, MIN_SIZE, SendWindow
 
 
 class Clock:
@@ -22,7 +22,7 @@ def test_fast_acks_widen_the_window_up_to_its_largest() -> None:
     window = SendWindow(monotonic=clock)
     for seq in range(1, 100):
         acked_after(window, clock, 0.05, seq)
-    assert window.size == LARGEST
+    assert window.size == MAX_SIZE
 
 
 def test_slow_acks_narrow_it_down_to_its_smallest_and_fast_ones_widen_it_again() -> None:
@@ -30,16 +30,16 @@ def test_slow_acks_narrow_it_down_to_its_smallest_and_fast_ones_widen_it_again()
     window = SendWindow(monotonic=clock)
     for seq in range(1, 20):
         acked_after(window, clock, 5.0, seq)
-    assert window.size == SMALLEST
+    assert window.size == MIN_SIZE
     acked_after(window, clock, 0.1, 50)
-    assert window.size > SMALLEST
+    assert window.size > MIN_SIZE
 
 
 def test_an_ack_in_between_changes_nothing() -> None:
     clock = Clock()
     window = SendWindow(monotonic=clock)
     acked_after(window, clock, 1.0, 10)
-    assert window.size == FIRST
+    assert window.size == INITIAL_SIZE
 
 
 def test_an_ack_of_what_is_not_under_way_changes_nothing() -> None:
@@ -47,15 +47,15 @@ def test_an_ack_of_what_is_not_under_way_changes_nothing() -> None:
     window.acked(1000)
     window.sent(10)
     window.acked(5)
-    assert window.size == FIRST
+    assert window.size == INITIAL_SIZE
 
 
 def test_what_is_overdue_is_sent_again_in_smaller_pieces() -> None:
     window = SendWindow()
     window.reset(overdue=True)
-    assert window.size == FIRST // 2
+    assert window.size == INITIAL_SIZE // 2
     window.reset(overdue=False)
-    assert window.size == FIRST
+    assert window.size == INITIAL_SIZE
 
 
 def test_a_broker_that_is_away_is_tried_again_soon_and_never_later_than_in_seconds() -> None:
