@@ -146,7 +146,7 @@ class Service:
             feed=self.feed,
             stale_after=settings.stale_after,
         )
-        self.watch = BrokerStats(queue_alarm=settings.broker_queue_alarm)
+        self.watch = BrokerStats(queue_alarm=settings.broker_queue_warning)
         member, hearing = process_info(settings, wall_now()), self._hearing()
         name = settings.broker_client_id
         self.link = MqttClient(
@@ -175,7 +175,9 @@ class Service:
             acknowledgements=acknowledgements,
             clock=self.clock,
             wall=wall_now,
-            policy=HysteresisPolicy(settings.notice_release, timedelta(minutes=settings.notice_quiet_minutes)),
+            policy=HysteresisPolicy(
+                settings.notification_release_ratio, timedelta(minutes=settings.notification_quiet_minutes)
+            ),
         )
         self.hush = SuppressionService(
             machines=stores.machines,
@@ -183,7 +185,7 @@ class Service:
             windows=windows,
             acknowledgements=acknowledgements,
             clock=self.clock,
-            max_shelving=timedelta(hours=settings.shelf_max_hours),
+            max_shelving=timedelta(hours=settings.shelving_max_hours),
             changed=self._on_suppression_changed,
         )
         self.lookout = NotificationThread(self.notify)
@@ -473,7 +475,7 @@ class Service:
 
     def _apprentice(self) -> TrainingProcess:
         compiled = self.settings.data_dir / "learning" / "compiled"
-        return TrainingProcess([sys.executable, "-m", "service", "apprentice"], compiled)
+        return TrainingProcess([sys.executable, "-m", "service", "train-job"], compiled)
 
     def _job_payload(self, job: Job) -> dict[str, Any]:
         return {

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import Connection, insert, select
 
 from service.database.engine import Database
-from service.database.tables import audit
+from service.database.tables import audit_log
 from service.http.principal import current_request
 from wire.rest.audit import AuditEntry
 from wire.timestamps import from_us, to_us
@@ -33,21 +33,21 @@ class AuditStore:
 
     def page(self, query: AuditQuery) -> list[AuditEntry]:
         """Return entries, newest first."""
-        statement = select(audit).order_by(audit.c.id.desc()).limit(query.limit)
+        statement = select(audit_log).order_by(audit_log.c.id.desc()).limit(query.limit)
         if query.before is not None:
-            statement = statement.where(audit.c.id < query.before)
+            statement = statement.where(audit_log.c.id < query.before)
         if query.who is not None:
-            statement = statement.where(audit.c.who == query.who)
+            statement = statement.where(audit_log.c.actor == query.who)
         with self.database.read() as connection:
             return [
                 AuditEntry(
                     id=row.id,
                     at=from_us(row.at_us),
-                    actor=row.who,
+                    actor=row.actor,
                     action=row.action,
                     subject=row.subject,
                     reason=row.reason,
-                    origin=row.origin,
+                    origin=row.client_ip,
                 )
                 for row in connection.execute(statement)
             ]
@@ -73,13 +73,13 @@ def record(
     request = current_request()
     row = {
         "at_us": to_us(request.at if request else at),
-        "who": who,
+        "actor": who,
         "action": action,
         "subject": subject,
         "reason": reason,
-        "origin": request.origin if request else None,
+        "client_ip": request.origin if request else None,
     }
-    connection.execute(insert(audit).values(**row))
+    connection.execute(insert(audit_log).values(**row))
 
 
 def record_request(connection: Connection, *, action: str, subject: str, reason: str | None = None) -> None:

@@ -32,7 +32,9 @@ def validate(password: str, *, name: str) -> str:
     normalized = normalize(password)
     weakness = _weakness(normalized, name)
     if weakness:
-        raise InputRejected(f"The password {weakness}. Four unrelated words make a good one.")
+        raise InputRejected(
+            f"The password {weakness}. Use at least {MIN_LENGTH} characters, e.g. four unrelated words."
+        )
     return normalized
 
 

@@ -14,7 +14,7 @@ from service.auth.audit_store import record
 from service.auth.models import ApiKey, Session, User
 from service.auth.tokens import Token, digest
 from service.database.engine import Database
-from service.database.tables import keys, sessions, users
+from service.database.tables import api_keys, sessions, users
 from service.errors import Conflict, NotFound
 from service.http.principal import Sites
 from wire.enums import Role
@@ -25,9 +25,9 @@ _SESSIONS = select(
     sessions.c.prefix,
     sessions.c.digest,
     sessions.c.created_us.label("begun_us"),
-    sessions.c.seen_us,
+    sessions.c.last_seen_us,
     sessions.c.expires_us,
-    sessions.c.origin,
+    sessions.c.client_ip,
     users,
 ).join_from(sessions, users)
 
@@ -136,14 +136,14 @@ class SessionStore:
             "digest": digest(token.secret),
             "user_id": user.id,
             "created_us": to_us(at),
-            "seen_us": to_us(at),
+            "last_seen_us": to_us(at),
             "expires_us": to_us(expires),
-            "origin": origin,
+            "client_ip": origin,
         }
         with self.database.write() as connection:
             connection.execute(delete(sessions).where(sessions.c.expires_us <= to_us(at)))
             connection.execute(insert(sessions).values(**row))
-            connection.execute(update(users).where(users.c.id == user.id).values(signed_in_us=to_us(at)))
+            connection.execute(update(users).where(users.c.id == user.id).values(last_login_us=to_us(at)))
             _audit(connection, at, user.name, "sign in", f"user {user.name}", None)
             session = _session(connection, token.prefix)
         if session is None:
@@ -158,7 +158,7 @@ class SessionStore:
     def touch(self, session: int, *, at: datetime) -> None:
         """Record that a session was used."""
         with self.database.write() as connection:
-            connection.execute(update(sessions).where(sessions.c.id == session).values(seen_us=to_us(at)))
+            connection.execute(update(sessions).where(sessions.c.id == session).values(last_seen_us=to_us(at)))
 
     def end(self, session: int, *, at: datetime, who: str) -> None:
         with self.database.write() as connection:
@@ -175,18 +175,18 @@ class ApiKeyStore:
     def all(self) -> list[ApiKey]:
         """Return all keys, oldest first."""
         with self.database.read() as connection:
-            return [_key(row) for row in connection.execute(select(keys).order_by(keys.c.id))]
+            return [_key(row) for row in connection.execute(select(api_keys).order_by(api_keys.c.id))]
 
     def get(self, number: int) -> ApiKey:
         """Return a key, or raise :class:`NotFound`."""
-        key = self._find(select(keys).where(keys.c.id == number))
+        key = self._find(select(api_keys).where(api_keys.c.id == number))
         if key is None:
             raise no_key(number)
         return key
 
     def find(self, prefix: str) -> ApiKey | None:
         """Return a key by its token's prefix, expired or not."""
-        return self._find(select(keys).where(keys.c.prefix == prefix))
+        return self._find(select(api_keys).where(api_keys.c.prefix == prefix))
 
     def add(self, key: ApiKey) -> ApiKey:
         """Add a key; a name in use is a :class:`Conflict`."""
@@ -202,10 +202,10 @@ class ApiKeyStore:
         }
         taken = Conflict(f"There is already a key {key.name!r}; choose another name, or revoke that one first.")
         with self.database.write() as connection:
-            if connection.execute(select(keys.c.id).where(keys.c.name == key.name)).first():
+            if connection.execute(select(api_keys.c.id).where(api_keys.c.name == key.name)).first():
                 raise taken
             try:
-                connection.execute(insert(keys).values(**row))
+                connection.execute(insert(api_keys).values(**row))
             except IntegrityError:
                 raise taken from None
             reason = f"{key.role.value} of {_site_names(key.sites)}"
@@ -218,11 +218,11 @@ class ApiKeyStore:
     def touch(self, key: int, *, at: datetime) -> None:
         """Record that a key was used."""
         with self.database.write() as connection:
-            connection.execute(update(keys).where(keys.c.id == key).values(used_us=to_us(at)))
+            connection.execute(update(api_keys).where(api_keys.c.id == key).values(last_used_us=to_us(at)))
 
     def remove(self, key: ApiKey, *, at: datetime, who: str, reason: str | None) -> None:
         with self.database.write() as connection:
-            connection.execute(delete(keys).where(keys.c.id == key.id))
+            connection.execute(delete(api_keys).where(api_keys.c.id == key.id))
             _audit(connection, at, who, "revoke key", f"key {key.name}", reason)
 
     def _find(self, statement: Select[Any]) -> ApiKey | None:
@@ -260,9 +260,9 @@ def _session(connection: Connection, prefix: str) -> Session | None:
         digest=row.digest,
         user=_user(row),
         created_at=from_us(row.begun_us),
-        seen_at=from_us(row.seen_us),
+        seen_at=from_us(row.last_seen_us),
         expires_at=from_us(row.expires_us),
-        origin=row.origin,
+        origin=row.client_ip,
     )
 
 
@@ -301,7 +301,7 @@ def _user(row: Row[Any]) -> User:
         password=row.password,
         must_change=row.must_change,
         created_at=from_us(row.created_us),
-        last_login_at=from_us(row.signed_in_us) if row.signed_in_us is not None else None,
+        last_login_at=from_us(row.last_login_us) if row.last_login_us is not None else None,
     )
 
 
@@ -316,5 +316,5 @@ def _key(row: Row[Any]) -> ApiKey:
         created_at=from_us(row.created_us),
         created_by=row.created_by,
         expires_at=from_us(row.expires_us) if row.expires_us is not None else None,
-        used_at=from_us(row.used_us) if row.used_us is not None else None,
+        used_at=from_us(row.last_used_us) if row.last_used_us is not None else None,
     )
