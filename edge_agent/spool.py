@@ -1,7 +1,8 @@
 """The spool: every alarm is stored on disk before it is published, until the service has acked it.
 
 WAL and ``synchronous=FULL``: once :meth:`Spool.append` returns, a power cut loses nothing of it. The size is
-limited in events and in bytes; at a limit, or on a full disk, the oldest events are evicted and leave an exact gap record.
+limited in events and in bytes; at a limit, or on a full disk, the oldest events are evicted and leave an exact
+gap record.
 """
 
 import logging

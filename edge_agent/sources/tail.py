@@ -119,9 +119,9 @@ class Tail:
     def _lost(self, position: FilePosition) -> Lost:
         since = from_us(position.last_us) if position.last_us is not None else None
         return Lost(
-            f"{self._path.name} was truncated or replaced while it was not read. The rows after byte {position.offset} "
-            "are neither in it nor in its rotated files, so alarms may be missing. Keep rotated files uncompressed "
-            "until they are read.",
+            f"{self._path.name} was truncated or replaced while it was not read. The rows after byte "
+            f"{position.offset} are neither in it nor in its rotated files, so alarms may be missing. Keep rotated "
+            "files uncompressed until they are read.",
             since,
         )
 
