@@ -1,7 +1,7 @@
 """Explain a forecast against the machine's baseline.
 
-The baseline is the mean of the model's outputs over past moments of the same machine. Contributions are log-odds of
-the calibrated probability; for each target code they sum to the difference between now and baseline.
+The baseline is the mean of the model's outputs over past moments of the same machine. Contributions are log-odds
+of the calibrated probability; for each target code they sum to the difference between now and baseline.
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ class HistoryParts(NamedTuple):
 class Explanation:
     """The contributions to the forecasts of some targets.
 
-    ``alarms`` is targets by input codes; ``history`` are the contributions of the longer past, which not every model
-    reads. ``moments`` are those of the baseline; without any it is the output for a machine without alarms.
+    ``alarms`` is targets by input codes; ``history`` are the contributions of the longer past, which not every
+    model reads. ``moments`` are those of the baseline; without any it is the output for a machine without alarms.
     """
 
     probabilities: Matrix

@@ -120,8 +120,8 @@ class Tail:
         since = from_us(position.last_us) if position.last_us is not None else None
         return Lost(
             f"{self._path.name} was truncated or replaced while it was not read. The rows after byte "
-            f"{position.offset} are neither in it nor in its rotated files, so alarms may be missing. Keep rotated "
-            "files uncompressed until they are read.",
+            f"{position.offset} are neither in it nor in its rotated files, so alarms may be missing. Keep "
+            "rotated files uncompressed until they are read.",
             since,
         )
 
