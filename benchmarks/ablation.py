@@ -21,9 +21,7 @@ from service.experiment.files import read_log
 from service.experiment.fleet import Cut, from_log
 from service.experiment.results import Figure, Row
 from service.learning.presets import PRESETS, Preset
-from service.learning.strategies.bat_ocdm import BatOcdm
-from service.learning.strategies.random import TaskRandom
-from service.learning.strategies.strategy import Strategy
+from service.learning.strategies import BatOcdm, Strategy, TaskRandom
 
 NAME: Final = "bat-ocdm"
 

@@ -17,8 +17,6 @@ from service.broker_access.dynamic_security import DynamicSecurityClient
 from service.broker_access.edge_toml import AgentAccess
 from service.errors import InputRejected
 from service.ingest.service import TimePolicy
-from service.learning.code_limits import CodeLimits
-from service.learning.enrolment import TrainingDataPolicy
 from service.messaging.broker_config import BrokerAddress
 from service.settings import (
     CLIENT_SECRETS,
@@ -116,13 +114,6 @@ def plant_clock(settings: Settings) -> PlantClock:
 def window_spec(settings: Settings) -> WindowSpec:
     """Return how far forecasts look back and ahead."""
     return WindowSpec(timedelta(minutes=settings.lookback_minutes), timedelta(minutes=settings.horizon_minutes))
-
-
-def curriculum(settings: Settings) -> TrainingDataPolicy:
-    """Return how a machine's windows are shared out, and how many there must be."""
-    codes = CodeLimits(settings.learn_codes_per_machine, settings.learn_codes_in_model, settings.learn_code_days)
-    keep = timedelta(days=settings.retention_days)
-    return TrainingDataPolicy(min_windows=settings.min_training_windows, keep=keep, codes=codes)
 
 
 def time_policy(settings: Settings) -> TimePolicy:

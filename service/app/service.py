@@ -22,7 +22,6 @@ from service.app.certificate_expiry import CertificateExpiry
 from service.app.configuration import (
     agent_access,
     broker_address,
-    curriculum,
     dynamic_security,
     plant_clock,
     time_policy,
@@ -53,15 +52,14 @@ from service.http.rate_limit import network_of
 from service.http.request_metrics import HttpMetrics, RequestMiddleware
 from service.ingest.inbox import BatchLimits, InboxLimits
 from service.ingest.thread import Ingester
-from service.learning.candidate_file import read
+from service.learning.candidate import Candidate
 from service.learning.enrolment_service import EnrolmentService, wall_now
 from service.learning.history_import import HistoryImporter, UploadLimits
-from service.learning.job import Job
 from service.learning.job_watch import JobWatch
-from service.learning.process_pool import WarmProcessPool
+from service.learning.models import Job
 from service.learning.thread import TrainingWorker
-from service.learning.training_data import DatasetBuilder
-from service.learning.training_process import TrainingProcess
+from service.learning.training_data import DatasetBuilder, TrainingDataPolicy
+from service.learning.training_process import TrainingProcess, WarmProcessPool
 from service.machines.clock_check import ClockCheck
 from service.machines.machine_cache import MachineCache
 from service.machines.models import Machine
@@ -226,7 +224,9 @@ class Service:
             enrolments=stores.enrolments,
             jobs=stores.jobs,
             log=stores.events,
-            school=DatasetBuilder(stores.machines, stores.events, window_spec(settings), curriculum(settings)),
+            school=DatasetBuilder(
+                stores.machines, stores.events, window_spec(settings), TrainingDataPolicy.from_settings(settings)
+            ),
             clock=self.clock,
             announcer=announcer,
             credentials=self.credentials,
@@ -237,9 +237,9 @@ class Service:
             updates=stores.updates,
             queue_ready=self._admit,
             changed=self._jobs_changed,
-            standby=WarmProcessPool(self._apprentice),
+            standby=WarmProcessPool(self._training_process),
             job_payload=self._job_payload,
-            take_over=read,
+            take_over=Candidate.read,
             wall=wall_now,
             plant=self.clock.now,
             folder=settings.data_dir / "learning",
@@ -478,9 +478,9 @@ class Service:
         rate = round(self.ingester.pace.rate(60), 3)
         return HealthReport(health.ready, health.errors, turns, rate)
 
-    def _apprentice(self) -> TrainingProcess:
+    def _training_process(self) -> TrainingProcess:
         compiled = self.settings.data_dir / "learning" / "compiled"
-        return TrainingProcess([sys.executable, "-m", "service", "apprentice"], compiled)
+        return TrainingProcess([sys.executable, "-m", "service", "train-job"], compiled)
 
     def _job_payload(self, job: Job) -> dict[str, Any]:
         return {

@@ -17,10 +17,10 @@ from service.forecasts.version_store import VersionStore
 from service.http.message import is_visible
 from service.http.principal import can_see, current_sites, current_user, require_site
 from service.learning.evaluation_store import HoldoutStore
-from service.learning.job import Job
 from service.learning.job_store import JobStore
 from service.learning.job_watch import Follower, JobWatch
-from service.learning.report import of_sites, report_for
+from service.learning.models import Job
+from service.learning.versions import of_sites, report_for
 from service.machines.models import Agent, Machine, UnregisteredMachine
 from service.machines.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
 from service.machines.quarantine_store import QuarantineStore

@@ -24,7 +24,7 @@ def baselines(fleet: Fleet, papers: Sequence[Exam]) -> list[Run]:
     the log tells when, own recency: exp(-h / 8) for a code last seen h hours ago.
     """
     columns = fleet.vocabulary.target_columns
-    windows = [machine.exam for machine in fleet.machines]
+    windows = [machine.holdout for machine in fleet.machines]
     said: dict[str, Forecasts] = {
         "always yes": [np.ones(exam.samples.labels.shape) for exam in papers],
         "persistence": [(part.inputs(columns) > 0).astype(np.float64) for part in windows],

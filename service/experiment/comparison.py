@@ -83,7 +83,7 @@ def compare(
                     name,
                     fleet,
                     papers,
-                    recipe=preset.update_config(name, memory=plan.memory, history=with_history),
+                    config=preset.update_config(name, memory=plan.memory, history=with_history),
                     training=training,
                     seed=seed,
                     clock=clock,
@@ -96,7 +96,7 @@ def compare(
     later = [machine.calibration.labels(columns) for machine in fleet.machines]
     return Comparison(
         plan=plan,
-        machines=tuple(machine.name for machine in fleet.machines),
+        machines=tuple(machine.machine for machine in fleet.machines),
         codes=fleet.vocabulary.targets,
         sizes=tuple(len(part) for part in labels),
         rates=np.array([part.mean(axis=0) for part in labels]),

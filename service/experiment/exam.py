@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from service.experiment.fleet import Fleet
 from service.learning.metrics import Reliability, average_precision, brier_skill, f1, reliability
-from service.learning.samples import Samples
+from service.learning.windows import Samples
 
 Reals = NDArray[np.float64]
 Forecasts = Sequence[NDArray[np.floating]]
@@ -37,7 +37,7 @@ def exams(fleet: Fleet, *, history: bool) -> tuple[Exam, ...]:
     columns = fleet.vocabulary.target_columns
     return tuple(
         Exam(
-            Samples.from_windows(machine.exam, fleet.vocabulary, history=history),
+            Samples.from_windows(machine.holdout, fleet.vocabulary, history=history),
             np.concatenate([machine.train.labels(columns), machine.calibration.labels(columns)]).mean(axis=0),
         )
         for machine in fleet.machines

@@ -13,7 +13,7 @@ from forecasting.series import AlarmSeries
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
 from service.errors import InputRejected
-from service.learning.dataset import covered_moments, split, windows
+from service.learning.dataset import TrainingData, covered_moments, split, windows
 from service.learning.windows import WindowSet
 from wire.timestamps import from_us
 
@@ -22,27 +22,17 @@ FEWEST: Final = 336  # training windows of two weeks; a machine with fewer keeps
 
 
 @dataclass(frozen=True, eq=False)
-class MachineWindows:
-    """One machine: windows to learn from, later ones to calibrate on, and the last ones for the exam."""
-
-    name: str
-    train: WindowSet
-    calibration: WindowSet
-    exam: WindowSet
-
-
-@dataclass(frozen=True, eq=False)
 class Fleet:
     """All machines in the order in which they are learned, and the codes their models know."""
 
-    machines: tuple[MachineWindows, ...]
+    machines: tuple[TrainingData, ...]
     vocabulary: Vocabulary
     skipped: tuple[str, ...]
 
     @property
     def has_history(self) -> bool:
         """Whether the windows were cut from an event log and so carry each code's own history."""
-        return all(machine.exam.context.shape[1] > 0 for machine in self.machines)
+        return all(machine.holdout.context.shape[1] > 0 for machine in self.machines)
 
 
 @dataclass(frozen=True)
@@ -72,9 +62,9 @@ def from_log(log: Mapping[str, AlarmSeries], cut: Cut) -> Fleet:
         at = covered_moments(heard, spec)
         at = at[_busy(series, at, spec, cut)]
         whole = windows(series, at, spec, since=heard[0], history=cut.history, tracked=cut.targets)
-        places = split(whole.at, spec.horizon, calibration=cut.calibration * (1 - EXAM), exam=EXAM)
-        parts[name] = MachineWindows(
-            name, whole.take(places.train), whole.take(places.calibration), whole.take(places.exam)
+        places = split(whole.at, spec.horizon, calibration=cut.calibration * (1 - EXAM), holdout=EXAM)
+        parts[name] = TrainingData(
+            name, whole.take(places.train), whole.take(places.calibration), whole.take(places.holdout)
         )
     return _fleet(parts, cut)
 
@@ -86,9 +76,9 @@ def from_windows(train: Mapping[str, WindowSet], exam: Mapping[str, WindowSet], 
     for name in _chosen(train, cut.machines):
         if name not in exam:
             raise InputRejected(f"Machine {name} has windows to learn from but none to be tested on.")
-        places = split(train[name].at, horizon, calibration=cut.calibration, exam=0.0)
+        places = split(train[name].at, horizon, calibration=cut.calibration, holdout=0.0)
         learned, checked = train[name].take(places.train), train[name].take(places.calibration)
-        parts[name] = MachineWindows(name, learned, checked, exam[name])
+        parts[name] = TrainingData(name, learned, checked, exam[name])
     return _fleet(parts, cut)
 
 
@@ -108,8 +98,8 @@ def _chosen(known: Iterable[str], asked: tuple[str, ...] | None) -> list[str]:
     return list(asked)
 
 
-def _fleet(parts: Mapping[str, MachineWindows], cut: Cut) -> Fleet:
-    learnable = {name: part for name, part in parts.items() if len(part.train) >= FEWEST and len(part.exam) > 0}
+def _fleet(parts: Mapping[str, TrainingData], cut: Cut) -> Fleet:
+    learnable = {name: part for name, part in parts.items() if len(part.train) >= FEWEST and len(part.holdout) > 0}
     if cut.machines is not None and len(learnable) < len(parts):
         short = ", ".join(name for name in parts if name not in learnable)
         raise InputRejected(f"Machine {short} has fewer than {FEWEST} windows to learn from.")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.learning.strategies.catalogue import STRATEGIES
+from service.learning.strategies import STRATEGIES
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from forecasting.network import Network
 from service.experiment.exam import Exam, Marks, marked
 from service.experiment.fleet import Fleet
 from service.experiment.results import Run, Upkeep
-from service.learning.continual_update import TaskData, UpdateConfig, update_model
+from service.learning.continual_update import UpdateConfig, predict, update_model
 from service.learning.memory import Memory
 from service.learning.ocdm import Labels, divergence
-from service.learning.samples import Samples
-from service.learning.strategies.strategy import Indices, Strategy, TaskBuffer
-from service.learning.torch_trainer import Progress, TrainingSpec, train
+from service.learning.strategies import Indices, Strategy, TaskBuffer
+from service.learning.torch_trainer import EpochProgress, TrainingSpec, train
+from service.learning.windows import Samples
 
 Clock = Callable[[], float]
 
@@ -35,7 +35,7 @@ def run(
     fleet: Fleet,
     papers: Sequence[Exam],
     *,
-    recipe: UpdateConfig,
+    config: UpdateConfig,
     training: TrainingSpec,
     seed: int,
     clock: Clock,
@@ -43,15 +43,15 @@ def run(
 ) -> Run:
     """Return how the strategy did on every machine's exam after each machine it learned."""
     rng = np.random.default_rng(seed)
-    timed = _Timed(recipe.strategy, clock)
-    recipe = replace(recipe, strategy=timed)
+    timed = _Timed(config.strategy, clock)
+    config = replace(config, strategy=timed)
     network: Network | None = None
     memory = Memory()
     marks: list[Marks] = []
     seconds: list[float] = []
     for place, machine in enumerate(fleet.machines):
 
-        def tell(progress: Progress, place: int = place) -> None:
+        def tell(progress: EpochProgress, place: int = place) -> None:
             told(Stage(place + 1, len(fleet.machines), progress.epoch, progress.epochs))
 
         def fit(start: Network | None, new: Samples, replay: Samples | None) -> Network:
@@ -61,16 +61,16 @@ def run(
             return trained
 
         model, memory = update_model(
-            TaskData(machine.name, machine.train, machine.calibration),
+            machine,
             network=network,
             memory=memory,
             vocabulary=fleet.vocabulary,
-            recipe=recipe,
+            config=config,
             train=fit,
             rng=rng,
         )
         network = model.network
-        marks.append(marked(papers, [model.probabilities(exam.samples) for exam in papers], model.thresholds))
+        marks.append(marked(papers, [predict(model, exam.samples) for exam in papers], model.thresholds))
     labels = [task.windows.labels(fleet.vocabulary.target_columns) for task in memory.tasks.values()]
     learned = Upkeep(
         memory_seconds=timed.seconds,

@@ -12,8 +12,9 @@ from service.http.principal import require_site
 from service.http.problems import responses
 from service.http.request import MachineName, Site, actor
 from service.learning import jobs_api as jobs
-from service.learning.enrolment import NewMachine
-from service.learning.history_import import ImportFile, ImportResult
+from service.learning.history_file import ImportFile
+from service.learning.history_import import ImportResult
+from service.learning.models import NewMachine
 from service.machines import api as machines
 from service.machines.time_zone import zone_named
 from wire.enums import HistoryState

@@ -9,10 +9,9 @@ from service.broker_access.service import CredentialService
 from service.errors import Conflict, InputRejected
 from service.forecasts.publisher import ForecastPublisher
 from service.http.message import Message
-from service.learning.enrolment import Enrolled, NewMachine
 from service.learning.enrolment_store import EnrolmentStore
-from service.learning.job import Job
 from service.learning.job_store import JobStore
+from service.learning.models import Enrolled, Job, NewMachine
 from service.learning.training_data import DatasetBuilder
 from service.machines.event_store import EventStore
 from service.machines.models import Machine

@@ -1,27 +1,24 @@
 """A machine's past in bulk: a log file to committed events, judged row by row like live ones."""
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
-from hashlib import sha256
-from itertools import islice
+from datetime import datetime, timedelta
 from math import inf
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from threading import Condition
-from typing import IO, cast
-from uuid import UUID, uuid5
+from typing import IO
+from uuid import UUID
+
+import numpy as np
 
 from service.database.event_row import IN_TIME, EventRow
 from service.database.files import stale_files
-from service.errors import Conflict, Gone, InputRejected, TooLarge, TooMany, Unavailable
+from service.errors import Conflict, Gone, TooLarge, TooMany, Unavailable
 from service.ingest.service import TimeBounds, TimePolicy
-from service.learning.fast_csv import plain_rows
-from service.learning.history_scan import Survey, other_kind
-from service.learning.stored_alarms import KnownAlarms
+from service.learning.history_file import ImportFile, blocks, plain_rows, require_alarms, scan
+from service.learning.history_scan import Survey
 from service.machines.event_store import EventStore
 from service.machines.event_write import EventWrite, EventWriter, QuarantineRow, WriteResult
 from service.machines.models import Machine
@@ -30,33 +27,12 @@ from service.messaging.concurrency_limit import Full, Places
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
-from wire.timestamps import to_us
+from wire.timestamps import from_us, to_us
 
 BATCH = 10_000
-_BLOCK = 1_000  # lines: a bad one makes its whole block be read one by one
-_BLOCK_BYTES = 1 << 20  # a block ends here even with fewer lines; decoded, it may take four times as much
 _QUARANTINE_BYTES = 8 << 20  # of refused rows that wait for a commit
-_GZIP = b"\x1f\x8b"
-_CHUNK, _LONGEST_LINE, _MOST_UNPACKED = 1 << 20, 1 << 20, 20_000_000_000
 _EXAMPLES = 3
 _WAIT_FOR_A_PLACE = 30.0  # seconds
-_GLANCE = 1_000  # rows among which there must be an alarm
-_HISTORY = UUID("6f0f5a0e-3f0b-4a57-9d1c-6a2f0a4c7d11")  # namespace of the epochs of history files
-
-
-@dataclass(frozen=True)
-class ImportFile:
-    """A file of alarms: whose rows to take from it, and the zone of timestamps that name none."""
-
-    path: Path
-    serial: str | None = None
-    zone: tzinfo = UTC
-    name: str | None = None
-
-    @property
-    def title(self) -> str:
-        """What people call it; an uploaded file has another name here."""
-        return self.name or str(self.path)
 
 
 @dataclass
@@ -223,10 +199,10 @@ def load_history(
     that is ``stored`` with the same time and code, by the agent or from another file of the same log, is known.
     """
     epoch, lines = scan(log)
-    _require_alarms(log)
+    require_alarms(log)
     progress(0, lines)
     survey = Survey(log.serial, log.zone, policy.bounds(now))
-    for first, block in _blocks(log):
+    for first, block in blocks(log):
         survey.read(block)
         if first % BATCH < len(block):
             progress(0, lines)
@@ -234,7 +210,7 @@ def load_history(
     reading = _ImportReader(machine, log, epoch, policy.bounds(now), EventWrite(to_us(now)))
     reading.loaded = _expected(survey, policy)
     reading.known = KnownAlarms(stored, machine).within(survey.first_us, survey.last_us)
-    for first, block in _blocks(log):
+    for first, block in blocks(log):
         reading.take(first, block)
         if not reading.has_begun and reading.recording.events:
             _begin(reading, recorder)
@@ -298,6 +274,40 @@ def _store(reading: "_ImportReader", recording: EventWrite, recorder: EventWrite
     return recorded
 
 
+@dataclass(frozen=True)
+class KnownAlarms:
+    """What is stored of a machine between two moments; ``log`` of None knows nothing."""
+
+    log: EventStore | None
+    machine: Machine
+
+    def within(self, first_us: int | None, last_us: int | None) -> "KnownAlarms":
+        """Return what may be known of a file from its first to its last alarm: nothing if they do not overlap."""
+        nothing = KnownAlarms(None, self.machine)
+        if self.log is None or first_us is None or last_us is None:
+            return nothing
+        first, last = self.log.first_at(self.machine), self.log.last_at(self.machine)
+        if first is None or last is None or from_us(last_us) < first or from_us(first_us) > last:
+            return nothing
+        return self
+
+    def split(self, events: list[EventRow]) -> tuple[list[EventRow], int]:
+        """Return the events that are not stored yet, and how many are: those of the same moment and code."""
+        if self.log is None or not events:
+            return events, 0
+        times = np.array([event.at_us for event in events], dtype=np.int64)
+        end = from_us(int(times.max())) + timedelta(microseconds=1)
+        stored = self.log.series(self.machine, from_us(int(times.min())), end)
+        starts = np.searchsorted(stored.times, times, side="left").tolist()
+        ends = np.searchsorted(stored.times, times, side="right").tolist()
+        new = [
+            event
+            for event, start, stop in zip(events, starts, ends, strict=True)
+            if start == stop or event.code not in stored.codes[start:stop]
+        ]
+        return new, len(events) - len(new)
+
+
 @dataclass
 class _ImportReader:
     """A file under way: the rows that wait for the next commit, and what became of those before."""
@@ -359,90 +369,6 @@ class _ImportReader:
             self.loaded.examples.append(detail)
         self.loaded.rows += 1
         self.recording.quarantined.append(QuarantineRow(self.machine.row_id, topic, "bad_row", detail, body))
-
-
-def _require_alarms(log: ImportFile) -> None:
-    """Refuse a file that is none of alarms before a row of it is stored or quarantined.
-
-    Rows of other machines are alarms too; only the header and what cannot be read are none.
-    """
-    rows, wrong, number = RowReader(None, log.zone), "", 0
-    for number, line in islice(_numbered(log), _GLANCE):
-        try:
-            if rows.read(line) is not None:
-                return
-        except RowRejected as error:
-            wrong = wrong or f" Line {number}: {error}"
-    if not wrong:
-        what = "has no row" if number else "is empty"
-        raise InputRejected(f"{log.title} {what}; choose a file with a row for every alarm.")
-    if kind := other_kind(next(_chunks(log), b"")):
-        raise InputRejected(f"{log.title} is no log of alarms: it is {kind}. Nothing was stored.")
-    raise InputRejected(
-        f"{log.title} is no log of alarms: none of its first {number:,} lines is one. Nothing was stored.{wrong}."
-    )
-
-
-def scan(log: ImportFile) -> tuple[UUID, int]:
-    """Return the epoch of a history file, the same rows, packed or not, the same epoch, and how many lines it has.
-
-    Reads all of it, so that a file that breaks off, or unpacks to nonsense, is refused before a row is stored.
-    """
-    digest, size, line, lines = sha256(), 0, 0, 0
-    for chunk in _chunks(log):
-        digest.update(chunk)
-        size += len(chunk)
-        lines += chunk.count(b"\n")
-        line = len(chunk) - chunk.rfind(b"\n") - 1 if b"\n" in chunk else line + len(chunk)
-        if size > _MOST_UNPACKED or line > _LONGEST_LINE:
-            raise InputRejected(f"{log.title} is no log of alarms: it has a line or a size beyond all measure.")
-    return uuid5(_HISTORY, digest.hexdigest()), lines + (line > 0)
-
-
-def _chunks(log: ImportFile) -> Iterator[bytes]:
-    with _opened(log) as file:
-        while chunk := file.read(_CHUNK):
-            yield chunk
-
-
-def _numbered(log: ImportFile) -> Iterator[tuple[int, str]]:
-    for first, lines in _blocks(log):
-        yield from enumerate(lines, start=first)
-
-
-def _blocks(log: ImportFile) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of a file, some at a time, with the number of the first of them; a header stands alone."""
-    with _opened(log) as file:
-        number = most = 1
-        while lines := [line.decode("utf-8", errors="replace") for line in _some_lines(file, most)]:
-            yield number, lines
-            number, most = number + len(lines), _BLOCK
-
-
-def _some_lines(file: IO[bytes], most: int) -> Iterator[bytes]:
-    """Yield the next lines, so many at most, and no more once they have the bytes of a block."""
-    size = 0
-    for line in islice(file, most):
-        yield line
-        size += len(line)
-        if size >= _BLOCK_BYTES:
-            return
-
-
-@contextmanager
-def _opened(log: ImportFile) -> Iterator[IO[bytes]]:
-    try:
-        with log.path.open("rb") as file:
-            if file.read(2) != _GZIP:
-                file.seek(0)
-                yield file
-                return
-            file.seek(0)
-            with gzip.open(file, "rb") as unpacked:
-                yield cast("IO[bytes]", unpacked)
-    except (OSError, EOFError, zlib.error) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise InputRejected(f"Cannot read {log.title}: {why}. Nothing was stored; give a whole file.") from None
 
 
 def _count(loaded: ImportResult, recording: EventWrite, recorded: WriteResult) -> None:

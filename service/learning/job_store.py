@@ -21,7 +21,7 @@ from service.database.tables import jobs, machines
 from service.errors import LeaseLost, NotFound
 from service.http.message import Message, decoded
 from service.http.principal import Sites
-from service.learning.job import OPEN, Job, Progress
+from service.learning.models import OPEN, Job, Progress
 from service.machines.models import Machine
 from wire.enums import JobKind, JobState, MachineState
 from wire.identity import MachineId

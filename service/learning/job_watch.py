@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 
 from service.errors import ServiceError
-from service.learning.job import Job
 from service.learning.job_store import JobStore
+from service.learning.models import Job
 
 _EVERY = 2.0  # seconds between two looks while nobody says that something has changed
 _GATHER = 0.1  # seconds in which changes are read together

@@ -11,8 +11,8 @@ from fastapi.responses import StreamingResponse
 
 from service.http.problems import responses
 from service.http.server_sent_events import EventStream, Wake
-from service.learning.job import Job
 from service.learning.job_watch import Follower
+from service.learning.models import Job
 from wire.rest.jobs import EXAMPLE_JOB, JobList, JobView, ProgressView
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from forecasting.vocabulary import Columns
-from service.learning.quotas import allocate
-from service.learning.strategies.strategy import Strategy, TaskBuffer
+from service.learning.strategies import Strategy, TaskBuffer, allocate
 from service.learning.windows import WindowSet
 
 

@@ -20,10 +20,9 @@ from structlog.contextvars import bound_contextvars
 from service.database.files import stale_files
 from service.errors import ChampionChanged, InputRejected, LeaseLost, ServiceError, TrainingFailed, Unavailable
 from service.http.message import Message, Sentence
-from service.learning.candidate_store import CandidateRows
-from service.learning.job import Job, Progress
-from service.learning.process_pool import WarmProcessPool
-from service.learning.training_process import RESULT_FILE, Interrupted
+from service.learning.candidate import Candidate
+from service.learning.models import Job, Progress
+from service.learning.training_process import RESULT_FILE, Interrupted, WarmProcessPool
 from service.messaging.background import BackgroundThread, short_switch_interval
 
 log = logging.getLogger(__name__)
@@ -61,7 +60,7 @@ class JobQueue(Protocol):
 class Updates(Protocol):
     """Where a candidate becomes a version."""
 
-    def commit(self, job: Job, parcel: CandidateRows, *, now: datetime, plant_now: datetime) -> int:
+    def commit(self, job: Job, candidate: Candidate, *, now: datetime, plant_now: datetime) -> int:
         """Write everything in one transaction."""
         ...
 
@@ -75,7 +74,7 @@ class TrainingWorker(BackgroundThread):
     queue_ready: Callable[[], object]
     standby: WarmProcessPool
     job_payload: Callable[[Job], dict[str, Any]]
-    take_over: Callable[[Path], CandidateRows]
+    take_over: Callable[[Path], Candidate]
     wall: Callable[[], datetime]
     plant: Callable[[], datetime]
     folder: Path
@@ -163,11 +162,11 @@ class TrainingWorker(BackgroundThread):
             detail = Sentence(f"It was {error!r}.", restricted=True)
             self._fail(job, Message.of("This is a defect of the service, and its log says more.", detail))
 
-    def _commit(self, job: Job, parcel: CandidateRows) -> None:
+    def _commit(self, job: Job, candidate: Candidate) -> None:
         version = self._retry_until_available(
-            lambda: self.updates.commit(job, parcel, now=self.wall(), plant_now=self.plant())
+            lambda: self.updates.commit(job, candidate, now=self.wall(), plant_now=self.plant())
         )
-        log.info("job %s: v%s %s", job.id, version, "serves" if parcel.passed else "was rejected")
+        log.info("job %s: v%s %s", job.id, version, "serves" if candidate.passed else "was rejected")
         self.on_done()
 
     def _learn(self, job: Job, folder: Path) -> bool:

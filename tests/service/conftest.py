@@ -22,8 +22,8 @@ from service.app.stores import Stores, open_stores
 from service.database.engine import Database
 from service.database.event_row import EventRow
 from service.database.tables import jobs
-from service.learning.enrolment import NewMachine
 from service.learning.enrolment_store import EnrolmentStore
+from service.learning.models import NewMachine
 from service.machines.catalogue import CatalogueEntry
 from service.machines.event_write import EventWrite
 from service.machines.models import Agent, Machine

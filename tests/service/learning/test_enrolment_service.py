@@ -11,7 +11,7 @@ from service.database.event_row import FROM_THE_FUTURE, EventRow
 from service.database.tables import jobs, machines
 from service.errors import Gone
 from service.http.message import Message
-from service.learning.enrolment import NewMachine
+from service.learning.models import NewMachine
 from service.machines.event_write import EventWrite, GapRow
 from service.machines.models import Machine
 from service.settings import Settings

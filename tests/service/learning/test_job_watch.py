@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from service.app.stores import Stores
-from service.learning.job import Job, Progress
 from service.learning.job_store import JobStore
 from service.learning.job_watch import JobWatch
+from service.learning.models import Job, Progress
 from service.machines.models import Machine
 from tests.conftest import wait_until
 from tests.service.conftest import NOW

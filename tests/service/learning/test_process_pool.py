@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.learning.process_pool import WarmProcessPool
-from service.learning.training_process import TrainingProcess
+from service.learning.training_process import TrainingProcess, WarmProcessPool
 
 WAITS = "import sys; sys.stdin.readline()"
 Make = Callable[..., WarmProcessPool]

@@ -11,10 +11,9 @@ import pytest
 from service.app.service import Service
 from service.app.stores import Stores
 from service.http.message import WITHHELD, Message
-from service.learning.job import Job
-from service.learning.process_pool import WarmProcessPool
+from service.learning.models import Job
 from service.learning.thread import MAX_INTERRUPTIONS, TrainingWorker
-from service.learning.training_process import TrainingProcess
+from service.learning.training_process import TrainingProcess, WarmProcessPool
 from service.machines.models import Machine
 from tests.service.conftest import FILLER
 from wire.enums import JobState, MachineState

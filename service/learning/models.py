@@ -1,7 +1,8 @@
-"""A job: one learning of one machine, from the wish to the verdict."""
+"""Values of learning: jobs, their progress, and requests to enrol a machine."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import sha256
 from typing import Any, Final
 
 from service.http.message import Message
@@ -54,3 +55,27 @@ class Job:
     def is_open(self) -> bool:
         """Whether something may still come of it."""
         return self.state in OPEN
+
+
+@dataclass(frozen=True)
+class NewMachine:
+    """A machine to enrol; what is not given stays as it was, if it was there before."""
+
+    id: MachineId
+    name: str | None = None
+    time_zone: str | None = None
+    catalogue: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """What two requests have in common if they ask for the same."""
+        parts = (*self.id, self.name or "", self.time_zone or "", self.catalogue or "")
+        return sha256("\0".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Enrolled:
+    """The job that learns the machine, and whether the machine is new."""
+
+    job: int
+    is_new: bool
