@@ -145,7 +145,7 @@ class Service:
             feed=self.feed,
             stale_after=settings.stale_after,
         )
-        self.watch = BrokerStats(queue_alarm=settings.broker_queue_alarm)
+        self.watch = BrokerStats(queue_alarm=settings.broker_queue_warning)
         member, hearing = process_info(settings, wall_now()), self._hearing()
         name = settings.broker_client_id
         self.link = MqttClient(
@@ -174,7 +174,9 @@ class Service:
             acknowledgements=acknowledgements,
             clock=self.clock,
             wall=wall_now,
-            policy=HysteresisPolicy(settings.notice_release, timedelta(minutes=settings.notice_quiet_minutes)),
+            policy=HysteresisPolicy(
+                settings.notification_release_ratio, timedelta(minutes=settings.notification_quiet_minutes)
+            ),
         )
         self.hush = SuppressionService(
             machines=stores.machines,
@@ -182,7 +184,7 @@ class Service:
             windows=windows,
             acknowledgements=acknowledgements,
             clock=self.clock,
-            max_shelving=timedelta(hours=settings.shelf_max_hours),
+            max_shelving=timedelta(hours=settings.shelving_max_hours),
             changed=self._on_suppression_changed,
         )
         self.lookout = NotificationThread(self.notify)

@@ -120,7 +120,7 @@ def _check_size(size: int) -> None:
     if size > MAX_BYTES:
         raise TrainingFailed(
             f"The training process made {size >> 20} MB to be stored, and {MAX_BYTES >> 20} MB are allowed. "
-            "Lower ALARMCAST_LEARN_CODES_PER_MACHINE or ALARMCAST_MEMORY_WINDOWS."
+            "Lower ALARMCAST_MAX_CODES_PER_MACHINE or ALARMCAST_MEMORY_WINDOWS."
         )
 
 

@@ -75,8 +75,6 @@ def _by_day(values: Reals, day: Places, days: int) -> Reals:
     return np.asarray(np.bincount(day, weights=values.sum(axis=1), minlength=days), dtype=np.float64)
 
 
-Reals = NDArray[np.float64]
-
 AVERAGE_PRECISION: Final = "average_precision"
 BRIER_SKILL: Final = "brier_skill"
 METRICS: Final = (AVERAGE_PRECISION, BRIER_SKILL)

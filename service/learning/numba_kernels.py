@@ -78,9 +78,6 @@ def greedy_remove(  # noqa: PLR0913, PLR0917, C901 - the state of the greedy, fl
     return heads
 
 
-Reals = NDArray[np.float64]
-
-
 # Compiled once for all processes where somebody says where to keep the result; else by each for itself.
 @njit(cache="NUMBA_CACHE_DIR" in os.environ)
 def weighted_average_precision(

@@ -36,7 +36,7 @@ class TrainingDataPolicy:
     """How a machine's windows are split in time, and how many are needed.
 
     The last ``holdout`` share is never trained on. Of the rest, the last ``calibration`` share is used to
-    calibrate. At least ``min_windows`` must remain for training: two weeks of hours, so that a weekly pattern can be seen.
+    calibrate. At least ``min_windows`` must remain for training: two weeks, so that a weekly pattern can be seen.
     """
 
     holdout: float = 0.3
@@ -47,9 +47,7 @@ class TrainingDataPolicy:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        codes = CodeLimits(
-            settings.learn_codes_per_machine, settings.learn_codes_in_model, settings.learn_code_days
-        )
+        codes = CodeLimits(settings.max_codes_per_machine, settings.max_codes_per_model, settings.min_code_days)
         keep = timedelta(days=settings.retention_days)
         return cls(min_windows=settings.min_training_windows, keep=keep, codes=codes)
 

@@ -13,8 +13,7 @@ from sqlalchemy import func, inspect, select
 from alarmcast import InProcess
 from service.app.service import Service
 from service.app.stores import Stores
-from service.database.engine import Database
-from service.database.tables import audit, events
+from service.database.tables import audit_log, events
 from service.machines.api import write_cursor
 from service.machines.catalogue import CatalogueEntry
 from service.machines.history import Cursor
@@ -45,12 +44,7 @@ def settings(request: pytest.FixtureRequest, settings: Settings) -> Settings:
     """Both databases: each refuses what the other takes."""
     if request.param == "sqlite":
         return settings
-    url: str = request.getfixturevalue("postgresql")
-    emptied = Database(url)
-    with emptied.write() as connection:
-        connection.exec_driver_sql("DROP SCHEMA public CASCADE")
-        connection.exec_driver_sql("CREATE SCHEMA public")
-    emptied.close()
+    url: str = request.getfixturevalue("new_postgresql_url")
     return settings.model_copy(update={"database_url": url})
 
 
@@ -156,7 +150,7 @@ def test_words_that_may_be_said_are_kept_exactly_as_they_were_said(
     assert http.get("/v1/machines/padova/evil").json()["name"] == words.strip()
     assert http.post("/v1/machines/padova/evil/retire", json={"reason": words}).status_code == 200
     with stores.database.read() as connection:
-        assert words.strip() in connection.execute(select(audit.c.reason)).scalars().all()
+        assert words.strip() in connection.execute(select(audit_log.c.reason)).scalars().all()
 
 
 @pytest.mark.parametrize("words", ["a\r\nb", "a\nb", "\0", "\x1b[31mred"])
