@@ -35,10 +35,7 @@ from service.http import problems
 from service.http.permissions import document_rules
 from service.http.query_check import known_parameters
 from service.ingest import quarantine_api as quarantine
-from service.learning import enrolment_api as enrolment
-from service.learning import jobs_api as jobs
-from service.learning import memory_api as memory
-from service.learning import versions_api as models
+from service.learning.build import learning_routers
 from service.machines import api as machines
 from service.machines import catalogue_api as catalogue
 from service.machines import gaps_api as gaps
@@ -53,11 +50,7 @@ from service.scoring import api as scores
 NOUNS: Final[tuple[ModuleType, ...]] = (
     machines,
     fleet,
-    enrolment,
     credentials,
-    jobs,
-    models,
-    memory,
     forecasts,
     stream,
     explanations,
@@ -105,6 +98,8 @@ def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ..
     )
     problems.install(app)
     routers = [noun.router(parts) for noun in nouns]
+    if nouns is NOUNS:
+        routers += learning_routers(parts.learning)
     if nouns is not NOUNS:
         door = replace(door, table=restrict(app, routers, door.table))
     check_permissions_complete(app, routers, door.table)

@@ -11,7 +11,6 @@ from typing import Any
 from paho.mqtt.enums import MQTTProtocolVersion
 from pydantic import ValidationError
 
-from forecasting.window import WindowSpec
 from service.app.config_file import read_config_file
 from service.broker_access.dynamic_security import DynamicSecurityClient
 from service.broker_access.edge_toml import AgentAccess
@@ -109,11 +108,6 @@ def _sentence(error: ValidationError) -> str:
 def plant_clock(settings: Settings) -> PlantClock:
     """Return the plant's clock."""
     return PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
-
-
-def window_spec(settings: Settings) -> WindowSpec:
-    """Return how far forecasts look back and ahead."""
-    return WindowSpec(timedelta(minutes=settings.lookback_minutes), timedelta(minutes=settings.horizon_minutes))
 
 
 def time_policy(settings: Settings) -> TimePolicy:

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from service.app.configuration import sqlite_url, window_spec
+from service.app.configuration import sqlite_url
 from service.app.gc_tuning import gc_disabled
 from service.database.engine import Database
 from service.errors import InputRejected, ServiceError, TrainingFailed
@@ -36,7 +36,6 @@ def train_job() -> None:
             run_training_job(
                 settings,
                 database,
-                window_spec(settings),
                 machine=MachineId.parse(job["machine"]),
                 now=datetime.fromisoformat(job["now"]),
                 folder=Path(job["folder"]),

@@ -46,10 +46,10 @@ class EnrolmentService:
     machines: MachineStore
     enrolments: EnrolmentStore
     jobs: JobStore
-    log: EventStore
-    school: DatasetBuilder
+    events: EventStore
+    datasets: DatasetBuilder
     clock: PlantClock
-    announcer: ForecastPublisher
+    publisher: ForecastPublisher
     refresh_after: timedelta | None
     credentials: CredentialService | None = None
     wall: Callable[[], datetime] = wall_now
@@ -131,7 +131,7 @@ class EnrolmentService:
 
         In the database it has lost that already, in the transaction that let it go.
         """
-        self.announcer.clear(machine)
+        self.publisher.clear(machine)
         if self.credentials is not None:
             self.credentials.revoke(machine, who=who, reason=reason)
 
@@ -142,15 +142,15 @@ class EnrolmentService:
 
     def _admit(self, job: Job, now: datetime) -> bool:
         machine = self.machines.get(job.machine)
-        count, fewest = self.school.training_windows(machine, now), self.school.policy.min_windows
+        count, fewest = self.datasets.training_windows(machine, now), self.datasets.policy.min_windows
         if count >= fewest:
             self.jobs.queue(job)
             return True
-        heard = self.log.first_at(machine) is not None
+        heard = self.events.first_at(machine) is not None
         if not heard:
             self._unheard.add(job.id)
         words = self._what_is_missing(machine, count) if heard else _NOT_HEARD
-        if flagged := self.log.flagged(machine):
+        if flagged := self.events.flagged(machine):
             words += f" {flagged} events do not count, because their times lie in the future or too far back."
         message = Message.of(words)
         if message != job.message:
@@ -158,7 +158,7 @@ class EnrolmentService:
         return False
 
     def _what_is_missing(self, machine: Machine, windows: int) -> str:
-        curriculum, agent = self.school.policy, self.machines.agent(machine)
+        curriculum, agent = self.datasets.policy, self.machines.agent(machine)
         days = curriculum.days_until_enough(windows)
         words = (
             f"Collecting data: {windows} of {curriculum.min_windows} hourly windows; needs about {days} more "

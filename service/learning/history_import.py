@@ -71,7 +71,7 @@ class HistoryImporter:
     clock: PlantClock
     policy: TimePolicy
     folder: Path
-    most_bytes: int
+    max_bytes: int
     limits: UploadLimits = field(default_factory=UploadLimits)
     _places: Places = field(default_factory=Places)
     stored: EventStore | None = None
@@ -85,7 +85,7 @@ class HistoryImporter:
         """Yield a file to write to that is gone afterwards; raises :class:`TooMany` if too many are under way."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._place(machine, who), NamedTemporaryFile(dir=self.folder, prefix="history-") as file:
-            upload = self._uploads[machine.id] = Upload(file, self.most_bytes)
+            upload = self._uploads[machine.id] = Upload(file, self.max_bytes)
             try:
                 yield upload
             finally:
@@ -163,7 +163,7 @@ class Upload:
     """A file under way, refused as soon as it is too large; its ``lines`` are known once it is here and whole."""
 
     file: IO[bytes]
-    most_bytes: int
+    max_bytes: int
     size: int = 0
     lines_done: int = 0
     lines: int | None = None
@@ -177,8 +177,8 @@ class Upload:
     def write(self, chunk: bytes) -> None:
         """Take the next bytes."""
         self.size += len(chunk)
-        if self.size > self.most_bytes:
-            raise TooLarge(f"A history file may have {self.most_bytes // 1_000_000} MB; load it in parts.")
+        if self.size > self.max_bytes:
+            raise TooLarge(f"A history file may have {self.max_bytes // 1_000_000} MB; load it in parts.")
         self.file.write(chunk)
 
 

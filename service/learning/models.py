@@ -14,7 +14,7 @@ OPEN: Final = frozenset({JobState.COLLECTING, JobState.QUEUED, JobState.RUNNING}
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a job stands; ``done`` of ``total`` are epochs while training, machines while in exams."""
+    """How far a job is; ``done`` of ``total`` counts epochs in training and machines in evaluation."""
 
     stage: str
     done: int | None = None
@@ -23,17 +23,15 @@ class Progress:
     seconds_left: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return what is known of it."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Job:
-    """One learning of one machine. Its times are wall time; ``attempt`` counts how often it was taken up.
+    """One training of one machine. Its times are wall time; ``attempt`` counts how often it was claimed.
 
-    ``finished_plant_at`` is the plant time of its end, by which it is shown beside versions and alarms.
-
-    ``cut_off`` counts how many of these ended without a word, by a kill or a crash.
+    ``finished_plant_at`` is the plant time of its end, shown beside versions and alarms. ``interruptions`` counts
+    the attempts that ended in a kill or a crash.
     """
 
     id: int
@@ -53,13 +51,13 @@ class Job:
 
     @property
     def is_open(self) -> bool:
-        """Whether something may still come of it."""
+        """Whether it has not ended yet."""
         return self.state in OPEN
 
 
 @dataclass(frozen=True)
 class NewMachine:
-    """A machine to enrol; what is not given stays as it was, if it was there before."""
+    """A machine to enrol; omitted values stay as they were if it was enrolled before."""
 
     id: MachineId
     name: str | None = None
@@ -68,14 +66,14 @@ class NewMachine:
 
     @property
     def fingerprint(self) -> str:
-        """What two requests have in common if they ask for the same."""
+        """The digest of the request, the same for equal requests."""
         parts = (*self.id, self.name or "", self.time_zone or "", self.catalogue or "")
         return sha256("\0".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Enrolled:
-    """The job that learns the machine, and whether the machine is new."""
+    """The job that trains the machine, and whether the machine is new."""
 
     job: int
     is_new: bool

@@ -31,6 +31,11 @@ from service.settings import Settings
 _MAX_QUIET: Final = timedelta(days=7)
 
 
+def window_spec(settings: Settings) -> WindowSpec:
+    """Return how far forecasts look back and ahead."""
+    return WindowSpec(timedelta(minutes=settings.lookback_minutes), timedelta(minutes=settings.horizon_minutes))
+
+
 @dataclass(frozen=True)
 class TrainingDataPolicy:
     """How a machine's windows are split in time, and how many are needed.

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from forecasting.network import Network
-from forecasting.window import WindowSpec
 from service import __version__
 from service.database.engine import Database
 from service.database.weight_files import WeightsFolder
@@ -22,7 +21,7 @@ from service.learning.memory_store import MemoryStore
 from service.learning.models import Progress
 from service.learning.presets import PRESETS
 from service.learning.torch_trainer import EpochProgress, train
-from service.learning.training_data import DatasetBuilder, TrainingDataPolicy
+from service.learning.training_data import DatasetBuilder, TrainingDataPolicy, window_spec
 from service.learning.training_process import RESULT_FILE
 from service.learning.windows import Samples
 from service.machines.catalogue_store import CatalogueStore
@@ -45,7 +44,6 @@ def warm_up() -> None:
 def run_training_job(
     settings: Settings,
     database: Database,
-    spec: WindowSpec,
     *,
     machine: MachineId,
     now: datetime,
@@ -72,7 +70,7 @@ def run_training_job(
         return train(start, new, replay=replay, spec=preset.training, rng=rng, progress=on_epoch)
 
     weights = WeightsFolder(settings.data_dir / "weights")
-    machines = MachineStore(database)
+    machines, spec = MachineStore(database), window_spec(settings)
     policy = TrainingDataPolicy.from_settings(settings)
     thresholds = GateThresholds(max_forgetting=settings.max_forgetting)
     trainer = CandidateTrainer(

@@ -169,7 +169,7 @@ def worker(service: Service, stores: Stores, filler: Machine, tmp_path: Path) ->
     stores.jobs.queue(job)
 
     def make(program: str) -> TrainingWorker:
-        service.worker.standby = WarmProcessPool(
+        service.worker.process_pool = WarmProcessPool(
             lambda: TrainingProcess([sys.executable, "-c", program], tmp_path)
         )
         return service.worker

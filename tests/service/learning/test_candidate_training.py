@@ -15,7 +15,7 @@ from sqlalchemy import delete
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 from forecasting.forecaster import ObservedSeries
-from service.app.configuration import sqlite_url, time_policy, window_spec
+from service.app.configuration import sqlite_url, time_policy
 from service.app.service import Service
 from service.app.stores import Stores
 from service.database.engine import Database
@@ -79,7 +79,6 @@ def train(
         run_training_job(
             settings,
             database,
-            window_spec(settings),
             machine=machine,
             now=NOW,
             folder=folder,
