@@ -18,7 +18,7 @@ from rich.table import Table
 from forecasting.history import HistorySpec
 from service.experiment.comparison import Plan, compare, fingerprint
 from service.experiment.files import read_log
-from service.experiment.fleet import Cut, from_log
+from service.experiment.fleet import SplitConfig, from_log
 from service.experiment.results import Figure, Row
 from service.learning.presets import PRESETS, Preset
 from service.learning.strategies import BatOcdm, Strategy, TaskRandom
@@ -58,7 +58,7 @@ def main() -> None:
     asked = _arguments()
     least, targets = asked.min_alarms, tuple(int(code) for code in asked.targets.split(","))
     machines = tuple(asked.machines.split(",")) if asked.machines else None
-    cut = Cut(targets, machines, PRESETS["product"].calibration, least, least, HistorySpec())
+    cut = SplitConfig(targets, machines, PRESETS["product"].calibration, least, least, HistorySpec())
     fleet, data = from_log(read_log(asked.log), cut), asked.log.read_bytes()
     plan = Plan("product", (NAME,), asked.memory, asked.seeds)
     laid = Table("ingredient", "F1", "F1 low", "precision", "Brier skill", "cal. error", "F_T")

@@ -1,4 +1,4 @@
-"""Experiment, as a command; it loads torch only when it runs, so that other commands start at once."""
+"""The ``experiment`` command; it loads torch only when it runs."""
 
 import json
 from pathlib import Path

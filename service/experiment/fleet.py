@@ -1,4 +1,4 @@
-"""Experiment, first step: a file of windows or of raw alarms becomes each machine's windows, cut in time."""
+"""Cut a file of windows or of raw alarms into the training data of each machine."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Fleet:
 
 
 @dataclass(frozen=True)
-class Cut:
+class SplitConfig:
     """How to cut: which codes are forecast, and what must be in a window for it to count.
 
     ``min_in`` and ``min_out`` are the fewest raw alarms in evidence and horizon. The publisher asked for 20
@@ -51,8 +51,8 @@ class Cut:
     history: HistorySpec | None = None
 
 
-def from_log(log: Mapping[str, AlarmSeries], cut: Cut) -> Fleet:
-    """Cut hourly windows from each machine's raw alarms."""
+def from_log(log: Mapping[str, AlarmSeries], cut: SplitConfig) -> Fleet:
+    """SplitConfig hourly windows from each machine's raw alarms."""
     spec = WindowSpec()
     chosen = _chosen(log, cut.machines)
     parts = {}
@@ -69,20 +69,20 @@ def from_log(log: Mapping[str, AlarmSeries], cut: Cut) -> Fleet:
     return _fleet(parts, cut)
 
 
-def from_windows(train: Mapping[str, WindowSet], exam: Mapping[str, WindowSet], cut: Cut) -> Fleet:
+def from_windows(train: Mapping[str, WindowSet], holdout: Mapping[str, WindowSet], cut: SplitConfig) -> Fleet:
     """Take windows that the publisher has already cut, filtered and split."""
     horizon = WindowSpec().horizon
     parts = {}
     for name in _chosen(train, cut.machines):
-        if name not in exam:
+        if name not in holdout:
             raise InputRejected(f"Machine {name} has windows to learn from but none to be tested on.")
         places = split(train[name].at, horizon, calibration=cut.calibration, holdout=0.0)
         learned, checked = train[name].take(places.train), train[name].take(places.calibration)
-        parts[name] = TrainingData(name, learned, checked, exam[name])
+        parts[name] = TrainingData(name, learned, checked, holdout[name])
     return _fleet(parts, cut)
 
 
-def _busy(series: AlarmSeries, at: NDArray[np.int64], spec: WindowSpec, cut: Cut) -> NDArray[np.bool_]:
+def _busy(series: AlarmSeries, at: NDArray[np.int64], spec: WindowSpec, cut: SplitConfig) -> NDArray[np.bool_]:
     lookback, horizon = (span // timedelta(microseconds=1) for span in (spec.lookback, spec.horizon))
     start, now, end = (np.searchsorted(series.times, edge) for edge in (at - lookback, at, at + horizon))
     return (now - start >= cut.min_in) & (end - now >= cut.min_out)
@@ -98,7 +98,7 @@ def _chosen(known: Iterable[str], asked: tuple[str, ...] | None) -> list[str]:
     return list(asked)
 
 
-def _fleet(parts: Mapping[str, TrainingData], cut: Cut) -> Fleet:
+def _fleet(parts: Mapping[str, TrainingData], cut: SplitConfig) -> Fleet:
     learnable = {name: part for name, part in parts.items() if len(part.train) >= FEWEST and len(part.holdout) > 0}
     if cut.machines is not None and len(learnable) < len(parts):
         short = ", ".join(name for name in parts if name not in learnable)

@@ -1,4 +1,4 @@
-"""Experiment, first step: what is asked for."""
+"""The options of the experiment."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Experiment, whole: from a file and options to a comparison, its report and its rows."""
+"""Run the experiment: from a file and options to a comparison, its report and its rows."""
 
 import json
 import time
@@ -12,10 +12,10 @@ from forecasting.history import HistorySpec
 from service.errors import InputRejected
 from service.experiment.comparison import Comparison, Plan, compare, fingerprint
 from service.experiment.files import read_log, read_windows
-from service.experiment.fleet import Cut, Fleet, from_log, from_windows
+from service.experiment.fleet import Fleet, SplitConfig, from_log, from_windows
 from service.experiment.options import Options
 from service.experiment.report import report
-from service.experiment.run import Stage
+from service.experiment.run import RunProgress
 from service.experiment.table import json_rows
 from service.learning.presets import PRESETS, Preset
 
@@ -44,7 +44,7 @@ def experiment(options: Options, *, screen: Console) -> Comparison:
         task = bar.add_task("", total=len(options.strategies) * options.seeds * len(fleet.machines))
         done: dict[tuple[str, int], int] = {}
 
-        def told(name: str, seed: int, stage: Stage) -> None:
+        def told(name: str, seed: int, stage: RunProgress) -> None:
             done[name, seed] = stage.machine - (stage.epoch < stage.epochs)
             finished = sum(done.values())
             bar.update(task, completed=finished, description=f"{name}, seed {seed}, epoch {stage.epoch}")
@@ -68,8 +68,8 @@ def _file(options: Options) -> Path:
     return file
 
 
-def _cut(options: Options, preset: Preset) -> Cut:
-    return Cut(
+def _cut(options: Options, preset: Preset) -> SplitConfig:
+    return SplitConfig(
         targets=options.targets,
         machines=options.machines,
         calibration=preset.calibration,
@@ -79,7 +79,7 @@ def _cut(options: Options, preset: Preset) -> Cut:
     )
 
 
-def _fleet(options: Options, cut: Cut) -> Fleet:
+def _fleet(options: Options, cut: SplitConfig) -> Fleet:
     if options.windows is not None:
         return from_windows(*read_windows(options.windows), cut)
     return from_log(read_log(_file(options)), cut)

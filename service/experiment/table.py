@@ -1,4 +1,4 @@
-"""Experiment, last step: the paper's table, with the baselines' rows, on a screen and as JSON."""
+"""The paper's table, with the baselines' rows, on a screen and as JSON."""
 
 from collections.abc import Sequence
 from math import isnan

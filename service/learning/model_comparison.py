@@ -117,7 +117,7 @@ class ScoreDifference:
     reference: float
     days: int
     dof: float = nan
-    resampled_losses: Reals | None = None  # of the loss, one for each draw, around nought
+    resampled_losses: Reals | None = None  # of the loss, one for each draw, around zero
     inconclusive_reason: str | None = None
     false_alarms: tuple[float, float] | None = None  # of both in an exam without an alarm, see ``_false_alarms``
 

@@ -1,4 +1,4 @@
-"""Learn arrow, memory: the exact greedy Memory Update of OCDM, fast because equal label sets share a score.
+"""The exact greedy Memory Update of OCDM, fast because equal label sets share a score.
 
 In the paper's symbols: a memory Ω with label counts c (n of them in all) has the distribution p_Ω = c / n,
 and MU removes, one at a time, the sample whose absence brings KL(p_Ω ‖ p) closest to the target p.

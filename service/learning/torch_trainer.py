@@ -64,7 +64,7 @@ class FastDropout(nn.Module):
         self._hidden = round(share * 256)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return the inputs with a share of them nought and the rest scaled up, or in use, as they are."""
+        """Return the inputs with a share of them zero and the rest scaled up, or in use, as they are."""
         if not self.training or not self._hidden:
             return inputs
         words = torch.empty(-(-inputs.numel() // 8), dtype=torch.int64).random_(-(2**63), None)

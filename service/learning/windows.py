@@ -86,7 +86,7 @@ def concat_windows(parts: Sequence[WindowSet]) -> WindowSet:
 
 
 def _align(table: NDArray[Kind], codes: Codes, columns: Columns) -> NDArray[Kind]:
-    """Return a table whose second axis follows ``columns``, not ``codes``; what is missing is nought."""
+    """Return a table whose second axis follows ``columns``, not ``codes``; what is missing is zero."""
     place = columns.index(codes)
     known = place < columns.size
     placed = np.zeros((len(table), columns.size, *table.shape[2:]), dtype=table.dtype)
