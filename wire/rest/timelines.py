@@ -68,7 +68,7 @@ class TimelineView(BaseModel):
                     ],
                     "standing": [],
                     "gaps": [],
-                    "heard_at": "2026-11-16T07:59:40.000Z",
+                    "last_seen_at": "2026-11-16T07:59:40.000Z",
                     "online": True,
                     "silent_since": None,
                 }

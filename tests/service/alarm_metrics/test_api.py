@@ -137,19 +137,20 @@ WRONG: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.usefixtures("busy")
 @pytest.mark.parametrize("path", ["/v1/figures", "/v1/figures/top.csv", "/v1/figures/lines.csv", *FINDINGS])
 @pytest.mark.parametrize("query", WRONG)
-def test_a_wrong_question_about_figures_is_refused(client: Client, path: str, query: dict[str, Any]) -> None:
-    problem(client.get(path, **query), 422)
+def test_a_wrong_question_about_figures_is_refused(
+    shared_client: Client, path: str, query: dict[str, Any]
+) -> None:
+    problem(shared_client.get(path, **query), 422)
 
 
 @pytest.mark.parametrize(
     "path", ["/v1/figures", "/v1/figures/top.csv", "/v1/figures/lines.csv", *FINDINGS, "/v1/alarms.csv"]
 )
-def test_figures_of_an_unknown_place_are_not_found(client: Client, path: str) -> None:
-    assert client.get(path, site="atlantis").status_code == 404
-    assert client.get(path, site="padova", machine="none").status_code == 404
+def test_figures_of_an_unknown_place_are_not_found(shared_client: Client, path: str) -> None:
+    assert shared_client.get(path, site="atlantis").status_code == 404
+    assert shared_client.get(path, site="padova", machine="none").status_code == 404
 
 
 @pytest.mark.usefixtures("busy")
@@ -198,7 +199,6 @@ def test_a_timeline_holds_the_newest_alarms_and_says_that_there_were_more(
     assert (flood["alarms"], flood["end"]) == (5001, isoformat(NOW - HOUR + (2498 + 600) * SECOND))
 
 
-@pytest.mark.usefixtures("filler")
 @pytest.mark.parametrize(
     "query",
     [
@@ -207,9 +207,9 @@ def test_a_timeline_holds_the_newest_alarms_and_says_that_there_were_more(
         {"since": isoformat(NOW), "until": isoformat(NOW)},
     ],
 )
-def test_a_wrong_question_about_a_timeline_is_refused(client: Client, query: dict[str, Any]) -> None:
-    problem(client.get(f"{BASE}/timeline", **query), 422)
-    problem(client.get("/v1/machines/padova/none/timeline"), 404)
+def test_a_wrong_question_about_a_timeline_is_refused(shared_client: Client, query: dict[str, Any]) -> None:
+    problem(shared_client.get(f"{BASE}/timeline", **query), 422)
+    problem(shared_client.get("/v1/machines/padova/none/timeline"), 404)
 
 
 def table(answer: httpx.Response) -> list[list[str]]:
@@ -252,7 +252,6 @@ def test_an_export_can_be_narrowed_and_its_file_name_says_how(client: Client, st
     assert part.headers["content-disposition"] == name
 
 
-@pytest.mark.usefixtures("busy")
 @pytest.mark.parametrize(
     "query",
     [
@@ -264,8 +263,8 @@ def test_an_export_can_be_narrowed_and_its_file_name_says_how(client: Client, st
         {"site": "../etc"},
     ],
 )
-def test_a_wrong_export_is_refused_before_its_first_line(client: Client, query: dict[str, Any]) -> None:
-    problem(client.get("/v1/alarms.csv", **query), 422)
+def test_a_wrong_export_is_refused_before_its_first_line(shared_client: Client, query: dict[str, Any]) -> None:
+    problem(shared_client.get("/v1/alarms.csv", **query), 422)
 
 
 @pytest.mark.usefixtures("busy")

@@ -210,7 +210,6 @@ def test_a_job_that_changes_is_told_to_all_who_follow_it_until_it_has_ended(
     wait_until(lambda: service.feed.subscriber_count == 0, "all places are free again")
 
 
-@pytest.mark.usefixtures("filler")
 @pytest.mark.parametrize(
     ("query", "status"),
     [
@@ -224,10 +223,10 @@ def test_a_job_that_changes_is_told_to_all_who_follow_it_until_it_has_ended(
     ],
 )
 def test_a_wish_that_cannot_be_met_is_a_problem_and_opens_no_stream(
-    service: Service, query: str, status: int
+    shared_service: Service, query: str, status: int
 ) -> None:
-    problem(Client(service).request("GET", f"/v1/stream?{query}"), status)
-    assert not service.feed.has_subscribers
+    problem(Client(shared_service).request("GET", f"/v1/stream?{query}"), status)
+    assert not shared_service.feed.has_subscribers
 
 
 def test_a_retired_machine_is_gone(service: Service, stores: Stores, filler: Machine) -> None:

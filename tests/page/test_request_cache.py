@@ -1,4 +1,4 @@
-"""Answers that pages share, and views that addresses hold."""
+"""The request cache, views of the alarms page, and hex dumps."""
 
 import asyncio
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ import pytest
 
 from alarmcast import Unreachable
 from service.page.alarms.view import View
-from service.page.health.item import hexed
+from service.page.health.quarantine_item import hex_dump
 from service.page.request_cache import RequestCache
 from wire.enums import AlarmMetricsGrouping
 
 NOW = datetime(2026, 11, 16, 8, 20, tzinfo=UTC)
 
 
-def test_who_asks_while_an_answer_is_on_its_way_gets_the_same_one_and_later_ones_a_new_one() -> None:
+def test_concurrent_requests_share_one_answer_until_it_expires() -> None:
     now, asked = [0.0], []
 
     async def ask() -> int:
@@ -30,14 +30,14 @@ def test_who_asks_while_an_answer_is_on_its_way_gets_the_same_one_and_later_ones
         together.append(await kept.get_or_fetch("key", ask, seconds=4))
         now[0] = 4.0
         together.append(await kept.get_or_fetch("key", ask, seconds=4))
-        kept.forget()
+        kept.invalidate()
         return [*together, await kept.get_or_fetch("key", ask, seconds=4)]
 
     assert asyncio.run(story()) == [1, 1, 1, 1, 2, 3]
 
 
-def test_a_failure_is_told_and_not_kept() -> None:
-    answers: Iterator[Unreachable | str] = iter([Unreachable("Nobody answers."), "fine"])
+def test_a_failure_is_raised_and_not_cached() -> None:
+    answers: Iterator[Unreachable | str] = iter([Unreachable("No answer."), "fine"])
 
     async def ask() -> str:
         answer = next(answers)
@@ -59,27 +59,27 @@ def test_a_failure_is_told_and_not_kept() -> None:
     [
         View(),
         View(site="padova", machine="filler-1", shift="late", span="24h", by=AlarmMetricsGrouping.SHIFT),
-        View(span="own", first=date(2026, 11, 1), last=date(2026, 11, 3), by=AlarmMetricsGrouping.DAY),
+        View(span="custom", first=date(2026, 11, 1), last=date(2026, 11, 3), by=AlarmMetricsGrouping.DAY),
     ],
 )
-def test_a_view_is_what_its_address_says(view: View) -> None:
+def test_a_view_is_restored_from_its_url(view: View) -> None:
     _, _, query = view.address.partition("?")
     assert View.of(dict(pair.split("=") for pair in query.split("&") if pair)) == view
 
 
-def test_an_address_that_cannot_be_read_is_the_usual_view() -> None:
+def test_an_unreadable_url_is_the_default_view() -> None:
     odd = {"span": "forever", "by": "colour", "first": "soon", "machine": "without-a-site"}
     assert View.of(odd) == View()
 
 
-def test_own_days_are_whole_days_of_the_plant_and_end_now_at_the_latest() -> None:
-    asked = View(span="own", first=date(2026, 10, 24), last=date(2026, 10, 25)).question(NOW, "Europe/Rome")
+def test_a_custom_range_is_whole_plant_days_and_ends_now_at_the_latest() -> None:
+    asked = View(span="custom", first=date(2026, 10, 24), last=date(2026, 10, 25)).query(NOW, "Europe/Rome")
     assert asked.since == datetime(2026, 10, 23, 22, tzinfo=UTC)
-    assert asked.until == datetime(2026, 10, 25, 23, tzinfo=UTC)  # the day on which clocks went back has 25 hours
-    today = View(span="own", first=date(2026, 11, 16), last=date(2026, 11, 16)).question(NOW, "Europe/Rome")
+    assert asked.until == datetime(2026, 10, 25, 23, tzinfo=UTC)  # 25 hours: the clocks went back
+    today = View(span="custom", first=date(2026, 11, 16), last=date(2026, 11, 16)).query(NOW, "Europe/Rome")
     assert today.until == NOW
 
 
-def test_bytes_are_read_as_place_hex_and_signs() -> None:
-    assert hexed(b"\xffab") == f"000000  {'ff 61 62':<47}  .ab"
-    assert hexed(bytes(5000)).endswith("… and 904 bytes more")
+def test_hex_dump_shows_offset_hex_and_ascii() -> None:
+    assert hex_dump(b"\xffab") == f"000000  {'ff 61 62':<47}  .ab"
+    assert hex_dump(bytes(5000)).endswith("… and 904 more bytes")
