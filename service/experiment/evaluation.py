@@ -5,6 +5,8 @@ A strategy that does not beat the baselines is of no use, whatever its F1.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,8 @@ from service.learning.windows import Samples
 
 Reals = NDArray[np.float64]
 Forecasts = Sequence[NDArray[np.floating]]
+
+_RECENT: Final = timedelta(hours=8)
 
 
 @dataclass(frozen=True, eq=False)

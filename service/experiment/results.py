@@ -88,7 +88,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """By which measure runs are judged: what each machine's holdout set contains and which group each code is in."""
+    """How runs are scored: the codes of each machine's holdout set, and the group of each code."""
 
     support: NDArray[np.bool_]
     groups: Mapping[str, NDArray[np.bool_]]
