@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from forecasting.history import HistorySpec
-from service.experiment.comparison import Plan, compare, fingerprint
+from service.experiment.comparison import ComparisonPlan, compare, fingerprint
 from service.experiment.files import read_log
 from service.experiment.fleet import SplitConfig, from_log
-from service.experiment.results import Figure, Row
+from service.experiment.results import Figure, ResultRow
 from service.learning.presets import PRESETS, Preset
 from service.learning.strategies import BatOcdm, Strategy, TaskRandom
 
@@ -60,7 +60,7 @@ def main() -> None:
     machines = tuple(asked.machines.split(",")) if asked.machines else None
     cut = SplitConfig(targets, machines, PRESETS["product"].calibration, least, least, HistorySpec())
     fleet, data = from_log(read_log(asked.log), cut), asked.log.read_bytes()
-    plan = Plan("product", (NAME,), asked.memory, asked.seeds)
+    plan = ComparisonPlan("product", (NAME,), asked.memory, asked.seeds)
     laid = Table("ingredient", "F1", "F1 low", "precision", "Brier skill", "cal. error", "F_T")
     for name in asked.only or VARIANTS:
         preset = VARIANTS[name](PRESETS["product"])
@@ -77,7 +77,7 @@ def main() -> None:
     Console().print(laid)
 
 
-def _shown(line: Row) -> list[str]:
+def _shown(line: ResultRow) -> list[str]:
     figures: list[Figure] = [
         line.macro_f1["total"],
         line.macro_f1["low"],

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from forecasting import history
 from service.experiment.evaluation import baselines, holdouts
-from service.experiment.fleet import Fleet, SplitConfig
-from service.experiment.results import Evaluation, Row, Run, groups, row
+from service.experiment.fleet import ExperimentFleet, SplitConfig
+from service.experiment.results import Evaluation, ResultRow, Run, groups, row
 from service.experiment.run import Clock, RunProgress, run
 from service.learning.ocdm import keep
 from service.learning.presets import Preset
@@ -20,7 +20,7 @@ from service.learning.torch_trainer import TrainingSpec
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """What to compare: strategies of a preset, at one size of memory, each with seeds 0 to ``seeds`` - 1."""
 
     preset: str
@@ -33,7 +33,7 @@ class Plan:
 class Comparison:
     """All runs, baselines first, and what they are judged by; ``rates`` are machines by codes in training."""
 
-    plan: Plan
+    plan: ComparisonPlan
     machines: tuple[str, ...]
     codes: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -42,20 +42,22 @@ class Comparison:
     runs: Mapping[str, Sequence[Run]]
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ResultRow]:
         """The table, line by line."""
         return [row(runs, self.evaluation) for runs in self.runs.values()]
 
 
-def fingerprint(data: bytes, cut: SplitConfig, plan: Plan, preset: Preset, training: TrainingSpec) -> str:
+def fingerprint(
+    data: bytes, cut: SplitConfig, plan: ComparisonPlan, preset: Preset, training: TrainingSpec
+) -> str:
     """Return what a finished run is filed under: it stays valid while data, cut and settings are the same."""
     settings = (cut, plan.memory, preset, training, history.VERSION)
     return sha256(data + repr(settings).encode()).hexdigest()[:16]
 
 
 def compare(
-    fleet: Fleet,
-    plan: Plan,
+    fleet: ExperimentFleet,
+    plan: ComparisonPlan,
     *,
     preset: Preset,
     training: TrainingSpec,

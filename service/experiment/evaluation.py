@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.history import HistorySpec
-from service.experiment.fleet import Fleet
+from service.experiment.fleet import ExperimentFleet
 from service.experiment.results import Run, RunScores
 from service.learning.metrics import average_precision, brier_skill, f1, reliability
 from service.learning.windows import Samples
@@ -31,7 +31,7 @@ class MachineHoldout:
     base_rate: Reals
 
 
-def holdouts(fleet: Fleet, *, history: bool) -> tuple[MachineHoldout, ...]:
+def holdouts(fleet: ExperimentFleet, *, history: bool) -> tuple[MachineHoldout, ...]:
     """Return the holdout set of each machine."""
     columns = fleet.vocabulary.target_columns
     return tuple(
@@ -60,7 +60,7 @@ def score_forecasts(
     )
 
 
-def baselines(fleet: Fleet, holdout_sets: Sequence[MachineHoldout]) -> list[Run]:
+def baselines(fleet: ExperimentFleet, holdout_sets: Sequence[MachineHoldout]) -> list[Run]:
     """Return a run of one update for each baseline.
 
     Always yes; persistence, which predicts the codes of the input window; the machine's base rate; and, if the log

@@ -22,7 +22,7 @@ FEWEST: Final = 336  # training windows of two weeks; a machine with fewer keeps
 
 
 @dataclass(frozen=True, eq=False)
-class Fleet:
+class ExperimentFleet:
     """All machines in the order in which they are learned, and the codes their models know."""
 
     machines: tuple[TrainingData, ...]
@@ -51,7 +51,7 @@ class SplitConfig:
     history: HistorySpec | None = None
 
 
-def from_log(log: Mapping[str, AlarmSeries], cut: SplitConfig) -> Fleet:
+def from_log(log: Mapping[str, AlarmSeries], cut: SplitConfig) -> ExperimentFleet:
     """SplitConfig hourly windows from each machine's raw alarms."""
     spec = WindowSpec()
     chosen = _chosen(log, cut.machines)
@@ -69,7 +69,9 @@ def from_log(log: Mapping[str, AlarmSeries], cut: SplitConfig) -> Fleet:
     return _fleet(parts, cut)
 
 
-def from_windows(train: Mapping[str, WindowSet], holdout: Mapping[str, WindowSet], cut: SplitConfig) -> Fleet:
+def from_windows(
+    train: Mapping[str, WindowSet], holdout: Mapping[str, WindowSet], cut: SplitConfig
+) -> ExperimentFleet:
     """Take windows that the publisher has already cut, filtered and split."""
     horizon = WindowSpec().horizon
     parts = {}
@@ -98,7 +100,7 @@ def _chosen(known: Iterable[str], asked: tuple[str, ...] | None) -> list[str]:
     return list(asked)
 
 
-def _fleet(parts: Mapping[str, TrainingData], cut: SplitConfig) -> Fleet:
+def _fleet(parts: Mapping[str, TrainingData], cut: SplitConfig) -> ExperimentFleet:
     learnable = {name: part for name, part in parts.items() if len(part.train) >= FEWEST and len(part.holdout) > 0}
     if cut.machines is not None and len(learnable) < len(parts):
         short = ", ".join(name for name in parts if name not in learnable)
@@ -108,7 +110,7 @@ def _fleet(parts: Mapping[str, TrainingData], cut: SplitConfig) -> Fleet:
     codes = np.unique(np.concatenate([part.train.codes for part in learnable.values()]))
     if not set(cut.targets) & set(codes.tolist()):
         raise InputRejected(f"None of the target codes {', '.join(map(str, cut.targets))} occurs in the file.")
-    return Fleet(
+    return ExperimentFleet(
         machines=tuple(learnable.values()),
         vocabulary=Vocabulary(tuple(codes.tolist()), cut.targets),
         skipped=tuple(name for name in parts if name not in learnable),

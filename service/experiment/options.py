@@ -7,7 +7,7 @@ from service.learning.strategies import STRATEGIES
 
 
 @dataclass(frozen=True)
-class Options:
+class ExperimentOptions:
     """What is asked for; ``None`` leaves the choice to the preset, or takes all machines."""
 
     out: Path

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from service.experiment.charts import bars, curve, heat, lines
 from service.experiment.comparison import Comparison
-from service.experiment.results import GROUPS, Figure, Row, Run
+from service.experiment.results import GROUPS, Figure, ResultRow, Run
 
 _STYLE = Path(__file__).with_name("report.css")
 
@@ -36,7 +36,7 @@ def report(comparison: Comparison) -> str:
     )
 
 
-def _scores(rows: Sequence[Row]) -> str:
+def _scores(rows: Sequence[ResultRow]) -> str:
     head = ["forecaster", *(f"F1 {group}" for group in GROUPS), "F_T", "precision", "Brier skill", "memory (s)"]
     body = [
         [

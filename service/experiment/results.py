@@ -112,7 +112,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """A line of the table: one strategy or baseline over all its seeds.
 
     Who learned nothing has no ``forgetting`` of any group, of precision neither, and no memory to update.
@@ -130,7 +130,7 @@ class Row:
     memory_seconds: Figure | None
 
 
-def row(runs: Sequence[Run], evaluation: Evaluation) -> Row:
+def row(runs: Sequence[Run], evaluation: Evaluation) -> ResultRow:
     """Return what the runs of one strategy say together."""
     learned = runs[0].learned is not None
 
@@ -141,7 +141,7 @@ def row(runs: Sequence[Run], evaluation: Evaluation) -> Row:
     def lost(group: str) -> Figure:
         return over(lambda run: forgetting(evaluation.matrix(run.f1, group)))
 
-    return Row(
+    return ResultRow(
         name=runs[0].name,
         seeds=len(runs),
         macro_f1={

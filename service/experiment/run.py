@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from forecasting.network import Network
 from service.experiment.evaluation import MachineHoldout, score_forecasts
-from service.experiment.fleet import Fleet
+from service.experiment.fleet import ExperimentFleet
 from service.experiment.results import ResourceUse, Run, RunScores
 from service.learning.continual_update import UpdateConfig, predict, update_model
 from service.learning.memory import Memory
@@ -32,7 +32,7 @@ class RunProgress:
 
 def run(
     name: str,
-    fleet: Fleet,
+    fleet: ExperimentFleet,
     holdout_sets: Sequence[MachineHoldout],
     *,
     config: UpdateConfig,

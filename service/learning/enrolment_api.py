@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -21,7 +21,7 @@ from service.learning.history_import import HistoryImporter, ImportResult
 from service.learning.models import NewMachine
 from service.learning.site_filters import SiteFilteredJobs
 from service.machines import api as machines
-from service.machines.models import Agent, Machine
+from service.machines.models import MachineReader
 from service.machines.time_zone import zone_named
 from wire.clock import PlantClock
 from wire.enums import HistoryState
@@ -57,14 +57,6 @@ FileName = Annotated[
 Serial = Annotated[
     str | None, Query(max_length=100, pattern=PRINTABLE, description="Take only rows of this serial.")
 ]
-
-
-class MachineReader(Protocol):
-    """Reads machines, all of them or those of the current user's sites."""
-
-    def get(self, machine: MachineId) -> Machine: ...
-
-    def agent(self, machine: Machine) -> Agent | None: ...
 
 
 @dataclass(frozen=True)
