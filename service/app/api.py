@@ -32,10 +32,7 @@ from service.http import problems
 from service.http.permissions import document_rules
 from service.http.query_check import known_parameters
 from service.ingest import quarantine_api as quarantine
-from service.learning import enrolment_api as enrolment
-from service.learning import jobs_api as jobs
-from service.learning import memory_api as memory
-from service.learning import versions_api as models
+from service.learning.build import learning_routers
 from service.machines import api as machines
 from service.machines import catalogue_api as catalogue
 from service.machines import gaps_api as gaps
@@ -51,11 +48,7 @@ RouterFactory = Callable[[AppServices], APIRouter]
 NOUNS: Final[tuple[RouterFactory, ...]] = (
     machines.router,
     fleet.router,
-    enrolment.router,
     lambda services: credentials.router(services.credentials),
-    jobs.router,
-    models.router,
-    memory.router,
     forecasts.router,
     stream.router,
     explanations.router,
@@ -106,6 +99,8 @@ def create_app(parts: AppServices, config: AuthConfig, nouns: tuple[RouterFactor
     )
     problems.install(app)
     routers = [router(parts) for router in nouns]
+    if nouns is NOUNS:
+        routers += learning_routers(parts.learning)
     if nouns is not NOUNS:
         config = replace(config, table=restrict(app, routers, config.table))
     check_permissions_complete(app, routers, config.table)

@@ -13,15 +13,12 @@ from service.app.configuration import time_policy
 from service.app.site_filters import (
     SiteFilteredBus,
     SiteFilteredFleet,
-    SiteFilteredHoldouts,
-    SiteFilteredJobs,
     SiteFilteredMachines,
     SiteFilteredMaintenance,
     SiteFilteredNotifications,
     SiteFilteredQuarantine,
     SiteFilteredShelving,
     SiteFilteredSilence,
-    SiteFilteredVersions,
     SiteFilteredWebhooks,
 )
 from service.auth.audit_store import AuditStore
@@ -36,8 +33,9 @@ from service.http.health import Health
 from service.http.principal import can_see as asker_sees
 from service.http.principal import current_sites
 from service.ingest.quarantine_replay import QuarantineReplay
-from service.learning.enrolment_service import EnrolmentService
-from service.learning.history_import import HistoryImporter
+from service.learning.build import LearningRoutes
+from service.learning.enrolment_api import EnrolmentServices
+from service.learning.site_filters import SiteFilteredHoldouts, SiteFilteredJobs, SiteFilteredVersions
 from service.learning.versions import VersionService
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
@@ -48,7 +46,6 @@ from service.notifications.webhook_service import WebhookService
 from service.notifications.webhook_store import WebhookStore
 from service.scoring.scoreboard import Scoreboard
 from wire.clock import PlantClock
-from wire.identity import MachineId
 from wire.rest.health import SystemStatus
 
 if TYPE_CHECKING:
@@ -67,14 +64,8 @@ class AppServices:
     explanations: ExplanationService
     clock: PlantClock
     health: Callable[[], Health]  # of what the asker may see, as is `condition`
-    enrolment: EnrolmentService
+    learning: LearningRoutes
     credentials: CredentialService
-    jobs: SiteFilteredJobs
-    versions: SiteFilteredVersions
-    version_desk: VersionService
-    exams: SiteFilteredHoldouts
-    history: HistoryImporter
-    loaded: Callable[[MachineId], None]  # told of a machine whose past was loaded
     scoreboard: Scoreboard
     quarantine: SiteFilteredQuarantine
     replay: QuarantineReplay
@@ -98,6 +89,7 @@ def parts_of(service: "Service") -> AppServices:
     """Return what the web layer is given."""
     stores, settings, clock = service.stores, service.settings, service.clock
     seen, quarantine = SiteFilteredMachines(stores.machines), SiteFilteredQuarantine(service.quarantine)
+    feed = SiteFilteredBus(service.feed)
     return AppServices(
         machines=seen,
         log=stores.events,
@@ -107,14 +99,24 @@ def parts_of(service: "Service") -> AppServices:
         explanations=ExplanationService(service.desk, service.newest),
         clock=clock,
         health=lambda: service.health(asker_sees),
-        enrolment=service.enrolment,
+        learning=LearningRoutes(
+            enrolment=EnrolmentServices(
+                enrolment=service.enrolment,
+                machines=seen,
+                jobs=SiteFilteredJobs(stores.jobs, service.job_watch),
+                credentials=service.credentials,
+                history=service.history,
+                audit=stores.audit,
+                clock=clock,
+                on_history_loaded=service.on_history_loaded,
+            ),
+            versions=SiteFilteredVersions(stores.versions),
+            holdouts=SiteFilteredHoldouts(stores.exams),
+            version_service=VersionService(stores.versions, clock),
+            catalogue=stores.catalogue,
+            streams=feed,
+        ),
         credentials=service.credentials,
-        jobs=SiteFilteredJobs(stores.jobs, service.job_watch),
-        versions=SiteFilteredVersions(stores.versions),
-        version_desk=VersionService(stores.versions, clock),
-        exams=SiteFilteredHoldouts(stores.exams),
-        history=service.history,
-        loaded=service.on_history_loaded,
         scoreboard=Scoreboard(seen, stores.outcomes, clock, service.scoring.grace),
         quarantine=quarantine,
         replay=QuarantineReplay(
@@ -122,7 +124,7 @@ def parts_of(service: "Service") -> AppServices:
         ),
         silence=SiteFilteredSilence(service.silence, service.clock.now),
         fleet=SiteFilteredFleet(_board(service)),
-        feed=SiteFilteredBus(service.feed),
+        feed=feed,
         condition=lambda: service.condition.read(current_sites()),
         figures=AlarmMetricsService(
             seen, stores.events, clock, settings.shift_starts, service.hush.excluded_spans

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from forecasting.window import WindowSpec
-from service.app.configuration import Configuration, plant_clock, sqlite_url, window_spec
+from service.app.configuration import Configuration, plant_clock, sqlite_url
 from service.app.http_server import is_loopback, listen, require_tls
 from service.app.security_checks import require_secured_broker
 from service.database.backup import RESTORE_MARKER
@@ -23,6 +23,7 @@ from service.database.locks import WriterLock
 from service.database.weight_files import WeightsFolder
 from service.errors import DatabaseInUse, InputRejected, ServiceError, Unavailable
 from service.forecasts.version_store import VersionStore
+from service.learning.training_data import window_spec
 from service.machines.catalogue import size_warning
 from service.machines.catalogue_store import CatalogueStore
 from service.messaging.broker_connection import broker_config, connection_error, needs_tls

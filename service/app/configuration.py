@@ -10,11 +10,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from forecasting.window import WindowSpec
 from service.errors import InputRejected
 from service.ingest.service import TimePolicy
-from service.learning.code_limits import CodeLimits
-from service.learning.enrolment import TrainingDataPolicy
 from service.settings import (
     CLIENT_SECRETS,
     CONFIG,
@@ -143,18 +140,6 @@ def _sentence(error: ValidationError) -> str:
 def plant_clock(settings: Settings) -> PlantClock:
     """Return the plant clock."""
     return PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
-
-
-def window_spec(settings: Settings) -> WindowSpec:
-    """Return lookback and horizon of forecasts."""
-    return WindowSpec(timedelta(minutes=settings.lookback_minutes), timedelta(minutes=settings.horizon_minutes))
-
-
-def curriculum(settings: Settings) -> TrainingDataPolicy:
-    """Return how training data is split and how much is needed."""
-    codes = CodeLimits(settings.max_codes_per_machine, settings.max_codes_per_model, settings.min_code_days)
-    keep = timedelta(days=settings.retention_days)
-    return TrainingDataPolicy(min_windows=settings.min_training_windows, keep=keep, codes=codes)
 
 
 def time_policy(settings: Settings) -> TimePolicy:

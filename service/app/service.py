@@ -1,13 +1,10 @@
 """The running whole, every object of it built here; its roles say which of them are at work."""
 
-import json
 import random
 import signal
 import socket
-import sys
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any
 
 import httpx
 from starlette.types import ASGIApp
@@ -17,10 +14,8 @@ from service import __version__
 from service.app.api import NOUNS, VITALS, create_app
 from service.app.api_services import parts_of
 from service.app.configuration import (
-    curriculum,
     plant_clock,
     time_policy,
-    window_spec,
 )
 from service.app.connection_limits import ConnectionLimits
 from service.app.coordination import ClusterCallbacks, PostgresCluster, SingleProcess, process_info
@@ -48,15 +43,8 @@ from service.http.rate_limit import network_of
 from service.http.request_metrics import HttpMetrics, RequestMiddleware
 from service.ingest.inbox import BatchLimits, InboxLimits
 from service.ingest.thread import Ingester
-from service.learning.candidate_file import read
-from service.learning.enrolment_service import EnrolmentService, wall_now
-from service.learning.history_import import HistoryImporter, UploadLimits
-from service.learning.job import Job
-from service.learning.job_watch import JobWatch
-from service.learning.process_pool import WarmProcessPool
-from service.learning.thread import TrainingWorker
-from service.learning.training_data import DatasetBuilder
-from service.learning.training_process import TrainingProcess
+from service.learning.build import LearningCallbacks, build_learning
+from service.learning.enrolment_service import wall_now
 from service.machines.clock_check import ClockCheck
 from service.machines.machine_cache import MachineCache
 from service.machines.models import Machine
@@ -119,8 +107,6 @@ class Service:
         self.clock = plant_clock(settings)
         self.auth = AuthServices(settings, stores.database, self.clock)
         self.feed = EventBus(most_listeners=settings.stream_limit, most_of_one=settings.streams_per_user)
-        self.job_watch = JobWatch(stores.jobs)
-        self.feed.when_closed.append(self.job_watch.close)
         champion, base_rates = ChampionCache(stores.versions), BaseRates(stores.events)
         self.desk = ForecastService(
             machines=stores.machines,
@@ -215,31 +201,19 @@ class Service:
         )
         self.expiry = CertificateExpiry(settings, broker=lambda: self.link.certificate_ends, now=wall_now)
         self.backups = BackupWatch(settings, now=wall_now)
-        self.enrolment = EnrolmentService(
-            machines=stores.machines,
-            enrolments=stores.enrolments,
-            jobs=stores.jobs,
-            log=stores.events,
-            school=DatasetBuilder(stores.machines, stores.events, window_spec(settings), curriculum(settings)),
-            clock=self.clock,
-            announcer=announcer,
+        learning = build_learning(
+            settings,
+            stores.database,
+            stores.versions,
+            self.clock,
+            time_policy=time_policy(settings),
+            publisher=announcer,
             credentials=self.credentials,
-            refresh_after=timedelta(days=settings.refresh_days) if settings.refresh_days else None,
+            callbacks=LearningCallbacks(self.is_leader, self._jobs_changed, self._after_learning),
         )
-        self.worker = TrainingWorker(
-            jobs=stores.jobs,
-            updates=stores.updates,
-            queue_ready=self._admit,
-            changed=self._jobs_changed,
-            standby=WarmProcessPool(self._apprentice),
-            job_payload=self._job_payload,
-            take_over=read,
-            wall=wall_now,
-            plant=self.clock.now,
-            folder=settings.data_dir / "learning",
-            on_done=self._after_learning,
-            wake=self.enrolment.wake,
-        )
+        self.enrolment, self.history = learning.enrolment, learning.history
+        self.job_watch, self.worker = learning.job_watch, learning.worker
+        self.feed.when_closed.append(self.job_watch.close)
         self.clock_check = clock_check(settings, stores)
         self.housekeeping = MaintenanceThread(
             own=[
@@ -264,16 +238,6 @@ class Service:
             grace=timedelta(minutes=settings.scoring_grace_minutes),
         )
         self.scorekeeper = ScoringThread(self.scoring, leads=self.is_leader)
-        self.history = HistoryImporter(
-            stores.machines,
-            stores.events,
-            self.clock,
-            time_policy(settings),
-            folder=settings.data_dir / "uploads",
-            most_bytes=settings.history_max_mb * 1_000_000,
-            limits=UploadLimits(settings.history_uploads, settings.history_uploads_per_site),
-            stored=stores.events,
-        )
         hearsay = RemoteChangeHandler(
             machines=stores.machines,
             registry=self.registry,
@@ -460,28 +424,13 @@ class Service:
         self.worker.sweep(older_than=old)
         self.history.sweep(older_than=old)
 
-    def _admit(self) -> int:
-        return self.enrolment.queue_ready() if self.is_leader() else 0
-
     def _jobs_changed(self) -> None:
-        self.job_watch.changed()
         self.company.publish(ChangeEvent(ChangeKind.JOBS))
 
     def _report(self, turns: tuple[str, ...]) -> HealthReport:
         health = self.health()
         rate = round(self.ingester.pace.rate(60), 3)
         return HealthReport(health.ready, health.errors, turns, rate)
-
-    def _apprentice(self) -> TrainingProcess:
-        compiled = self.settings.data_dir / "learning" / "compiled"
-        return TrainingProcess([sys.executable, "-m", "service", "train-job"], compiled)
-
-    def _job_payload(self, job: Job) -> dict[str, Any]:
-        return {
-            "settings": json.loads(self.settings.model_dump_json()),
-            "machine": str(job.machine),
-            "now": self.clock.now().isoformat(),
-        }
 
     def _after_learning(self) -> None:
         """Serve the new version at once, and let go of old ones; only now may there be one too many."""

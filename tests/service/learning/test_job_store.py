@@ -10,8 +10,8 @@ from service.database.engine import Database
 from service.errors import LeaseLost, NotFound
 from service.http.message import Message
 from service.learning.enrolment_store import EnrolmentStore
-from service.learning.job import Job, Progress
 from service.learning.job_store import JobStore, cancel_jobs, check_lease
+from service.learning.models import Job, Progress
 from service.machines.store import MachineStore
 from tests.service.conftest import enrolled, lapse
 from wire.enums import JobKind, JobState, MachineState

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.learning.fast_csv import plain_rows
+from service.learning.history_file import plain_rows
 from wire.log_rows import RowReader, RowRejected
 from wire.timestamps import to_us
 
