@@ -104,7 +104,7 @@ def _database(settings: Settings, holder: DatabaseInUse | None) -> Iterator[Conf
     url = settings.database_url or sqlite_url(settings.data_dir)
     where = shown_url(url)
     try:
-        database = Database(url, read_only=True, patience=_SECONDS)
+        database = Database(url, read_only=True, busy_timeout_s=_SECONDS)
     except ServiceError as error:
         yield ConfigFinding("database", ok=False, message=str(error))
         return

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from service.app.agent_warnings import LASTS, agent_warnings, excess_warnings
 from service.app.config_check import window_conflict
 from service.app.coordination import EVERYTHING
+from service.app.warnings import WARNING_TTL, agent_warnings, limit_warnings
 from service.broker_access.models import BrokerAuthState
 from service.errors import NoChampion, Unavailable
 from service.http.health import Health
@@ -77,7 +77,7 @@ def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]
     told |= _catalogue_warnings(service)
     told |= service.backups.warnings()
     stores, now = service.stores, service.clock.now()
-    told |= excess_warnings(ExcessStore(stores.database), stores.events.limits, now, sees)
+    told |= limit_warnings(ExcessStore(stores.database), stores.events.limits, now, sees)
     if service.clock_check.warning:
         told["clock"] = service.clock_check.warning
     told |= _agent_warnings(service, sees)
@@ -124,7 +124,7 @@ def _model_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str
 def _agent_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
     now = service.clock.now()
     try:
-        noted = service.stores.machines.agents_with_notes(now - LASTS)
+        noted = service.stores.machines.agents_with_notes(now - WARNING_TTL)
     except Unavailable:
         return {}  # the database is listed as a trouble itself
     return agent_warnings({machine: one for machine, one in noted.items() if sees(machine.site)}, now)

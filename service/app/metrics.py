@@ -12,8 +12,8 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from service import __version__
-from service.app.backup_age import BackupWatch
 from service.app.stores import Stores
+from service.app.warnings import BackupWatch
 from service.errors import NoChampion, Unavailable
 from service.forecasts.cache import ForecastCache
 from service.forecasts.champion import ChampionCache

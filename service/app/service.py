@@ -17,8 +17,6 @@ from service import __version__
 from service.app.api import NOUNS, VITALS, create_app
 from service.app.api_services import parts_of
 from service.app.auth import AuthServices
-from service.app.backup_age import BackupWatch
-from service.app.certificate_expiry import CertificateExpiry
 from service.app.configuration import (
     agent_access,
     broker_address,
@@ -38,6 +36,7 @@ from service.app.metrics import Metrics
 from service.app.remote_changes import RemoteChangeHandler
 from service.app.status import StatusService
 from service.app.stores import Stores
+from service.app.warnings import BackupWatch, CertificateExpiry
 from service.broker_access.service import CredentialService
 from service.broker_access.store import CredentialStore
 from service.broker_access.thread import Reconciler

@@ -36,7 +36,7 @@ class CredentialStore:
         if self.database.is_sqlite:
             yield
             return
-        with self.database.write(unhurried=True) as connection:  # a broker may take its time
+        with self.database.write(no_timeout=True) as connection:  # a broker may take its time
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": Advisory.CREDENTIALS.value})
             yield
 

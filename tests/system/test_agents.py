@@ -78,7 +78,7 @@ def test_rows_that_cannot_be_read_are_seen_at_the_machine_and_at_the_service(pla
     assert view
     assert view.last_skipped
     assert "'F139' is not an alarm code" in view.last_skipped.text
-    assert MACHINE in plant.api.health.status().warnings["unread_rows"]
+    assert MACHINE in plant.api.health.status().warnings["unreadable_rows"]
     agent.kill()
     agent.start()
     wait_until(lambda: status(plant).get("connected"), "the agent is back")
@@ -160,8 +160,8 @@ def test_of_two_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_
 
     wait_until(lambda: told().get("spooled") == 5, "the other keeps its own")
     wait_until(lambda: "another agent speaks as" in (told().get("trouble") or ""), "and says why")
-    wait_until(lambda: "two_agents" in plant.api.health.status().warnings, "the service tells of two agents")
-    assert MACHINE in plant.api.health.status().warnings["two_agents"]
+    wait_until(lambda: "duplicate_agents" in plant.api.health.status().warnings, "the service tells of two agents")
+    assert MACHINE in plant.api.health.status().warnings["duplicate_agents"]
     assert len(yielding()) == 1, "they do not fight"
     assert online(), "the farewell of the one does not take the other offline"
     agents[stays].stop()
@@ -248,9 +248,9 @@ def test_of_two_computers_with_copies_of_one_spool_one_gives_way_and_both_are_na
     write_alarms(tmp_path / "first.jsonl", 100, 5)
     write_alarms(tmp_path / "second.jsonl", 200, 5)
     wait_until(lambda: {*range(200, 205)} <= set(codes(plant)), "the second is heard")
-    wait_until(lambda: "two_agents" in plant.api.health.status().warnings, "the service knows of both")
+    wait_until(lambda: "duplicate_agents" in plant.api.health.status().warnings, "the service knows of both")
     names = [f"/{agent.running.pid}/" for agent in agents.values() if agent.running]
-    warning = plant.api.health.status().warnings["two_agents"]
+    warning = plant.api.health.status().warnings["duplicate_agents"]
     assert [name in warning for name in names] == [True, True]
     view = plant.api.machines.get(MACHINE).agent
     assert view

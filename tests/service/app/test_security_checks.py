@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from service.app.certificate_expiry import CertificateExpiry
 from service.app.configuration import load_settings
 from service.app.http_server import is_loopback, tls_options
 from service.app.security_checks import require_secured_broker
+from service.app.warnings import CertificateExpiry
 from service.broker_access.certificates import Authority
 from service.errors import InputRejected
 from service.settings import Settings
@@ -79,7 +79,7 @@ def test_a_certificate_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> No
     assert tls_options(load_settings()) == {}
 
 
-@pytest.mark.parametrize(("days", "word"), [(29, "ends"), (-1, "ended"), (31, None)])
+@pytest.mark.parametrize(("days", "word"), [(29, "expires"), (-1, "expired"), (31, None)])
 def test_a_month_before_a_certificate_ends_status_says_so(tmp_path: Path, days: int, word: str | None) -> None:
     Authority(tmp_path, NOW).found(hosts=["localhost"], clients=["service"])
     settings = load_settings(
@@ -97,12 +97,12 @@ def test_a_month_before_a_certificate_ends_status_says_so(tmp_path: Path, days: 
         assert told == {}
         return
     assert f"The API's certificate {word} on" in told["certificates"]
-    assert f"Our certificate at the broker {word} on" in told["certificates"]
-    assert "authority" not in told["certificates"]
+    assert f"The service's client certificate at the broker {word} on" in told["certificates"]
+    assert "The CA" not in told["certificates"]
     Authority(tmp_path, then).renew()
     assert expiry.warnings() == {}, "files are read again when they change"
 
 
 def test_the_brokers_own_certificate_is_watched_too() -> None:
     expiry = CertificateExpiry(load_settings(), broker=lambda: NOW + timedelta(days=3), now=lambda: NOW)
-    assert expiry.warnings()["certificates"].startswith("The broker's certificate ends on")
+    assert expiry.warnings()["certificates"].startswith("The broker's certificate expires on")

@@ -1,4 +1,4 @@
-"""The two ends of a copy: how a person names them, and how each is kept from everybody else meanwhile."""
+"""Source or target of a database copy: parsing its name and locking it against other processes."""
 
 import time
 from collections.abc import Iterator
@@ -9,14 +9,13 @@ from pathlib import Path
 from sqlalchemy import URL, make_url, text
 from sqlalchemy.exc import ArgumentError
 
-from service.database.backup import DATABASE
+from service.database.backup import DATABASE, finish_restore
 from service.database.engine import Database
 from service.database.locks import Advisory, WriterLock
-from service.database.restore import finish_restore
 from service.errors import DatabaseInUse, InputRejected, Unavailable
 
-_CONNECT_SECONDS = 10
-_ENDINGS = {".sqlite3", ".sqlite", ".db"}  # of a file that may not be there yet
+_CONNECT_TIMEOUT_S = 10
+_ENDINGS = {".sqlite3", ".sqlite", ".db"}  # of a file that may not exist yet
 _OTHERS = text(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user"
     " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -25,37 +24,39 @@ _OTHERS = text(
 
 @dataclass(frozen=True)
 class CopyEndpoint:
-    """A database to copy from or into; its ``name`` is fit to be shown."""
+    """A database to copy from or into; ``name`` contains no password."""
 
     name: str
     database: Database
-    folder: Path | None  # of a SQLite file, with its lock beside it
-    patience: float  # seconds; PostgreSQL takes a moment to see that a client was killed
+    folder: Path | None  # of a SQLite file and its lock
+    lock_timeout_s: float  # PostgreSQL notices a killed client after a moment
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep the database to this process, or raise :class:`DatabaseInUse`."""
-        with self._alone() if self.folder is None else _locked(self.folder):
+        """Lock the database against other processes, or raise :class:`DatabaseInUse`."""
+        with self._exclusive() if self.folder is None else _locked(self.folder):
             yield
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Hold a session with a lock of ours, once nobody else works as the same user of PostgreSQL."""
+    def _exclusive(self) -> Iterator[None]:
+        """Hold an advisory lock while no other session of the same PostgreSQL user is connected."""
         self._require_reachable()
         with self.database.read() as connection:
-            deadline = time.monotonic() + self.patience
+            deadline = time.monotonic() + self.lock_timeout_s
             lock = {"key": Advisory.COPY.value}
             while not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), lock).scalar_one():
-                self._wait(deadline, "is being copied already, or is FROM and TO at once")
+                self._wait(deadline, "is being copied already, or is both FROM and TO")
             while others := connection.execute(_OTHERS).scalar_one():
-                connection.rollback()  # within a transaction the list of sessions stays as it was first read
+                connection.rollback()  # within a transaction the list of sessions does not change
                 self._wait(deadline, f"is in use: others are connected as the same user ({others})")
             connection.rollback()
             yield
 
-    def _wait(self, deadline: float, trouble: str) -> None:
+    def _wait(self, deadline: float, reason: str) -> None:
         if time.monotonic() > deadline:
-            raise DatabaseInUse(f"{self.name} {trouble}. Stop the service and whatever else works on it first.")
+            raise DatabaseInUse(
+                f"{self.name} {reason}. Stop the service and all other programs that use it first."
+            )
         time.sleep(0.2)
 
     def _require_reachable(self) -> None:
@@ -80,28 +81,30 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def opened(written: str, *, patience: float = 10.0) -> Iterator[CopyEndpoint]:
-    """Open a database that a person named: by a URL, or SQLite by its folder or its file."""
-    url = _url(written)
-    whole = url.render_as_string(hide_password=False)
-    database = Database(whole, patience=_CONNECT_SECONDS, stalled=0)  # one end idles while the other one works
+def open_endpoint(name: str, *, lock_timeout_s: float = 10.0) -> Iterator[CopyEndpoint]:
+    """Open a database given as a URL, or as the folder or file of SQLite."""
+    url = _url(name)
+    # No idle timeout: one end waits while the other works.
+    database = Database(
+        url.render_as_string(hide_password=False), busy_timeout_s=_CONNECT_TIMEOUT_S, idle_timeout_s=0
+    )
     try:
         folder = Path(str(url.database)).parent if database.is_sqlite else None
-        yield CopyEndpoint(_shown(url), database, folder, patience)
+        yield CopyEndpoint(_without_password(url), database, folder, lock_timeout_s)
     finally:
         database.close()
 
 
-def _url(written: str) -> URL:
-    if "://" not in written:
-        path = Path(written).resolve()
+def _url(name: str) -> URL:
+    if "://" not in name:
+        path = Path(name).resolve()
         file = path if path.is_file() or path.suffix in _ENDINGS else path / DATABASE
         return URL.create("sqlite", database=str(file))
     try:
-        url = make_url(written)
+        url = make_url(name)
     except (ArgumentError, ValueError):
         raise InputRejected(
-            "A database cannot be named like this; write a folder, sqlite:////path/to/file or "
+            "This is not a database name; use a folder, sqlite:////path/to/file or "
             "postgresql+psycopg://user@host/name."
         ) from None
     if url.drivername in {"postgresql", "postgres"}:
@@ -111,7 +114,7 @@ def _url(written: str) -> URL:
     return url
 
 
-def _shown(url: URL) -> str:
+def _without_password(url: URL) -> str:
     if url.drivername == "sqlite":
         return str(url.database)
     return URL.create("postgresql", host=url.host, port=url.port, database=url.database).render_as_string()
