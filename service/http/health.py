@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Health:
-    """``troubles`` names each part that is not well and why; an empty one means ready."""
+    """``errors`` gives the reason of each component that is not well; empty means ready."""
 
     errors: dict[str, str]
     counts: dict[str, int]
