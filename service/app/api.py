@@ -1,10 +1,10 @@
 """The FastAPI app: routers by noun, one error format."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from types import ModuleType
 from typing import Any, Final
 
-from fastapi import Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from service import __version__
@@ -14,10 +14,7 @@ from service.alarm_metrics import timeline_api as timelines
 from service.app import health_api as health
 from service.app import metrics_api as metrics
 from service.app.api_services import AppServices
-from service.auth import audit_api as audit
-from service.auth import keys_api as keys
-from service.auth import session_api as session
-from service.auth import users_api as users
+from service.auth import api as auth
 from service.auth.middleware import (
     AuthConfig,
     AuthMiddleware,
@@ -50,38 +47,42 @@ from service.notifications import shelving_api as shelves
 from service.notifications import webhook_api as webhooks
 from service.scoring import api as scores
 
-NOUNS: Final[tuple[ModuleType, ...]] = (
-    machines,
-    fleet,
-    enrolment,
-    credentials,
-    jobs,
-    models,
-    memory,
-    forecasts,
-    stream,
-    explanations,
-    scores,
-    figures,
-    timelines,
-    exports,
-    gaps,
-    silent,
-    catalogue,
-    quarantine,
-    notices,
-    acknowledgements,
-    shelves,
-    maintenance,
-    webhooks,
-    session,
-    users,
-    keys,
-    audit,
-    health,
-    metrics,
+RouterFactory = Callable[[AppServices], APIRouter]
+NOUNS: Final[tuple[RouterFactory, ...]] = (
+    machines.router,
+    fleet.router,
+    enrolment.router,
+    lambda services: credentials.router(services.credentials),
+    jobs.router,
+    models.router,
+    memory.router,
+    forecasts.router,
+    stream.router,
+    explanations.router,
+    scores.router,
+    figures.router,
+    timelines.router,
+    exports.router,
+    gaps.router,
+    silent.router,
+    catalogue.router,
+    quarantine.router,
+    notices.router,
+    acknowledgements.router,
+    shelves.router,
+    maintenance.router,
+    webhooks.router,
+    lambda services: auth.session_router(services.sign_in),
+    lambda services: auth.users_router(services.people),
+    lambda services: auth.keys_router(services.people),
+    lambda services: auth.audit_router(services.audit),
+    health.router,
+    metrics.router,
 )
-VITALS: Final = (health, metrics)  # all that a process answers which only takes alarms, or learns
+VITALS: Final[tuple[RouterFactory, ...]] = (
+    health.router,
+    metrics.router,
+)  # of processes without the API
 _DESCRIPTION = """
 Which alarms will come in the next hours, for every machine of the fleet.
 
@@ -92,8 +93,8 @@ Every answer has an `X-Request-Id`, which the service's log names too; send one 
 """
 
 
-def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ...] = NOUNS) -> FastAPI:
-    """Build the app on the parts it is given, with a guard at its door."""
+def create_app(parts: AppServices, config: AuthConfig, nouns: tuple[RouterFactory, ...] = NOUNS) -> FastAPI:
+    """Build the app with its routes and middleware."""
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
     app = FastAPIOffline(
         title="Alarmcast",
@@ -104,21 +105,21 @@ def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ..
         generate_unique_id_function=lambda route: route.name,  # an operation is called as its function is
     )
     problems.install(app)
-    routers = [noun.router(parts) for noun in nouns]
+    routers = [router(parts) for router in nouns]
     if nouns is not NOUNS:
-        door = replace(door, table=restrict(app, routers, door.table))
-    check_permissions_complete(app, routers, door.table)
+        config = replace(config, table=restrict(app, routers, config.table))
+    check_permissions_complete(app, routers, config.table)
     for router in routers:
         app.include_router(router)
-    if forecasts in nouns:
+    if nouns is NOUNS:
         routes = (route for router in routers for route in router.routes)
         asked = next(route for route in routes if getattr(route, "path", None) == ready.PATH)
         app.add_middleware(ready.ForecastFastPath, newest=parts.newest, route=asked)
-    app.add_middleware(AuthMiddleware, door=door)
+    app.add_middleware(AuthMiddleware, config=config)
     documented = app.openapi
 
     def openapi() -> dict[str, Any]:
-        return document_rules(problems.document(documented()), door.table)
+        return document_rules(problems.document(documented()), config.table)
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend its document
     return app

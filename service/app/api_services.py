@@ -141,8 +141,8 @@ def parts_of(service: "Service") -> AppServices:
         webhooks=WebhookService(
             seen, SiteFilteredWebhooks(WebhookStore(stores.database)), service.post, clock, service.post.receivers
         ),
-        sign_in=service.gatehouse.sign_in,
-        people=service.gatehouse.people,
+        sign_in=service.auth.login,
+        people=service.auth.users,
         audit=stores.audit,
         metrics=service.metrics.text,
     )

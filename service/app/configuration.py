@@ -8,28 +8,22 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from paho.mqtt.enums import MQTTProtocolVersion
 from pydantic import ValidationError
 
 from forecasting.window import WindowSpec
-from service.broker_access.dynamic_security import DynamicSecurityClient
-from service.broker_access.edge_toml import AgentAccess
 from service.errors import InputRejected
 from service.ingest.service import TimePolicy
 from service.learning.code_limits import CodeLimits
 from service.learning.enrolment import TrainingDataPolicy
-from service.messaging.broker_config import BrokerAddress
 from service.settings import (
     CLIENT_SECRETS,
     CONFIG,
     PREFIX,
-    MqttVersion,
     Settings,
     given_variables,
     secret_names,
     unknown_variables,
 )
-from service.settings import DynamicSecurity as Mode
 from wire.clock import PlantClock
 from wire.secret_files import SUFFIX, SecretFile, SecretRejected, take_secrets
 
@@ -166,46 +160,6 @@ def curriculum(settings: Settings) -> TrainingDataPolicy:
 def time_policy(settings: Settings) -> TimePolicy:
     """Return the range of plausible event times."""
     return TimePolicy(timedelta(minutes=settings.future_minutes), timedelta(days=settings.retention_days))
-
-
-def broker_address(settings: Settings) -> BrokerAddress:
-    """Return the connection settings of the broker."""
-    v5 = settings.broker_mqtt_version is MqttVersion.V5
-    return BrokerAddress(
-        settings.broker_host,
-        settings.broker_port,
-        MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,
-        settings.broker_username,
-        settings.broker_password,
-        settings.broker_tls,
-        settings.broker_tls_ca,
-        settings.broker_tls_cert,
-        settings.broker_tls_key,
-    )
-
-
-def dynamic_security(settings: Settings) -> DynamicSecurityClient | None:
-    """Return a client of the broker's dynamic security plugin, unless it is off."""
-    if settings.broker_dynamic_security is Mode.OFF:
-        return None
-    return DynamicSecurityClient(broker_address(settings), client_id=settings.broker_client_id)
-
-
-def agent_access(settings: Settings) -> AgentAccess:
-    """Return the broker settings for the edge.toml of agents."""
-    tls = settings.broker_tls if settings.broker_public_tls is None else settings.broker_public_tls
-    ca = settings.broker_tls_ca if tls else None
-    try:
-        authority = None if ca is None else ca.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputRejected(f"Cannot read {ca}, the setting broker_tls_ca: {error}.") from None
-    return AgentAccess(
-        settings.broker_public_host or settings.broker_host,
-        settings.broker_public_port or settings.broker_port,
-        tls,
-        authority,
-        settings.broker_mqtt_version.value,
-    )
 
 
 def sqlite_url(data_dir: Path) -> str:

@@ -168,7 +168,7 @@ def _credential_warnings(service: "Service", can_see: Callable[[str], bool]) -> 
     if desk.auth_state is BrokerAuthState.OFF:
         warnings["broker_open"] = (
             f"The MQTT broker accepts unauthenticated clients, as far as this service can tell: "
-            f"{desk.unavailable_reason}. To secure it: alarmcast admin broker-init"
+            f"{desk.unavailable_reason}. Enable authentication with: alarmcast admin broker-init"
         )
     if desk.foreign is not None:
         warnings["broker_foreign"] = desk.foreign

@@ -2,8 +2,8 @@
 
 import time
 
-from service.app.configuration import dynamic_security
 from service.app.http_server import is_loopback
+from service.broker_access.build import dynamic_security
 from service.broker_access.models import BrokerAuthState
 from service.errors import InputRejected, Unavailable
 from service.settings import DynamicSecurity, Settings

@@ -16,19 +16,15 @@ from alarmcast import AsyncClient
 from service import __version__
 from service.app.api import NOUNS, VITALS, create_app
 from service.app.api_services import parts_of
-from service.app.auth import AuthServices
 from service.app.configuration import (
-    agent_access,
-    broker_address,
     curriculum,
-    dynamic_security,
     plant_clock,
     time_policy,
     window_spec,
 )
 from service.app.connection_limits import ConnectionLimits
 from service.app.coordination import ClusterCallbacks, PostgresCluster, SingleProcess, process_info
-from service.app.gc_tuning import freeze, gc_disabled, limit_heaps, release_free_memory
+from service.app.gc_tuning import freeze, limit_heaps, release_free_memory
 from service.app.health import health_of
 from service.app.http_server import Server, server_config, trusted_proxies, url_of
 from service.app.maintenance_thread import MaintenanceThread
@@ -37,8 +33,8 @@ from service.app.remote_changes import RemoteChangeHandler
 from service.app.status import StatusService
 from service.app.stores import Stores
 from service.app.warnings import BackupWatch, CertificateExpiry
-from service.broker_access.service import CredentialService
-from service.broker_access.store import CredentialStore
+from service.auth.build import AuthServices
+from service.broker_access import build as broker_access
 from service.broker_access.thread import Reconciler
 from service.forecasts.base_rates import BaseRates
 from service.forecasts.cache import ForecastCache
@@ -69,6 +65,7 @@ from service.machines.retention import Retention
 from service.machines.retention_store import RetentionStore
 from service.machines.silence_detector import SilenceDetector
 from service.messaging.background import BackgroundThread
+from service.messaging.broker_connection import broker_config
 from service.messaging.broker_stats import BrokerStats
 from service.messaging.change_event import ChangeEvent, ChangeKind
 from service.messaging.mqtt_client import MqttClient, SubscriptionMode
@@ -88,9 +85,11 @@ from service.notifications.webhook_client import WebhookClient
 from service.notifications.webhook_sender import WebhookSender
 from service.scoring.service import ScoringService
 from service.scoring.thread import ScoringThread
-from service.settings import MqttVersion, Settings
+from service.settings import Settings
 from wire.enums import ProcessRole
+from wire.fast_start import gc_disabled
 from wire.identity import MachineId
+from wire.mqtt import MqttVersion
 
 _STALE_FILE_AGE = timedelta(days=1)  # no learning and no upload leaves its files alone for so long
 
@@ -118,7 +117,7 @@ class Service:
         self.settings, self.stores = settings, stores
         self.roles = settings.process_roles
         self.clock = plant_clock(settings)
-        self.gatehouse = AuthServices(settings, stores.database, self.clock)
+        self.auth = AuthServices(settings, stores.database, self.clock)
         self.feed = EventBus(most_listeners=settings.stream_limit, most_of_one=settings.streams_per_user)
         self.job_watch = JobWatch(stores.jobs)
         self.feed.when_closed.append(self.job_watch.close)
@@ -150,7 +149,7 @@ class Service:
         member, hearing = process_info(settings, wall_now()), self._hearing()
         name = settings.broker_client_id
         self.link = MqttClient(
-            broker_address(settings),
+            broker_config(settings),
             client_id=name if hearing is SubscriptionMode.EXCLUSIVE else f"{name}/{member.name}",
             receive_maximum=settings.ingest_receive_maximum,
             deliver=self.ingester.on_message,
@@ -210,15 +209,9 @@ class Service:
                 listeners=(self.notify.on_forecast,),
             )
         )
-        self.credentials = CredentialService(
-            stores.machines,
-            CredentialStore(stores.database),
-            dynamic_security(settings),
-            self.clock,
-            agent_access(settings),
-        )
+        self.credentials = broker_access.build(settings, stores.machines, self.clock)
         self.reconciler = Reconciler(
-            self.credentials, connections=lambda: self.link.connect_count, leads=self.is_leader
+            self.credentials, connections=lambda: self.link.connect_count, is_leader=self.is_leader
         )
         self.expiry = CertificateExpiry(settings, broker=lambda: self.link.certificate_ends, now=wall_now)
         self.backups = BackupWatch(settings, now=wall_now)
@@ -288,7 +281,7 @@ class Service:
             base_rates=base_rates,
             champion=champion,
             feed=self.feed,
-            access=self.gatehouse.access,
+            access=self.auth.authenticator,
             notify=self.notify,
             enrolment=self.enrolment,
             job_watch=self.job_watch,
@@ -299,7 +292,7 @@ class Service:
             if stores.database.is_sqlite
             else PostgresCluster(member, stores.database, self.feed, hooks)
         )
-        self.gatehouse.access.on_invalidate = lambda: self.company.publish(
+        self.auth.authenticator.on_invalidate = lambda: self.company.publish(
             ChangeEvent(ChangeKind.PERMISSIONS_CHANGED)
         )
         self.condition = StatusService(
@@ -333,12 +326,12 @@ class Service:
             attempts=lambda: {"delivered": self.courier.delivered, "failed": self.courier.failed},
         )
         nouns = NOUNS if ProcessRole.API in self.roles else VITALS
-        self.app = create_app(parts_of(self), self.gatehouse.door, nouns)
+        self.app = create_app(parts_of(self), self.auth.config, nouns)
 
     @property
     def key(self) -> str:
         """The key of whoever runs this process; a running service leaves it in its data folder."""
-        return str(self.gatehouse.local)
+        return str(self.auth.local)
 
     def is_leader(self) -> bool:
         """Say whether this process does what is done once for all."""
@@ -367,9 +360,9 @@ class Service:
 
         reception = PageAuth(
             self.internal_client,
-            lambda sites: self.internal_client(self.gatehouse.issue_page_token(sites), "127.0.0.1"),
+            lambda sites: self.internal_client(self.auth.issue_page_token(sites), "127.0.0.1"),
         )
-        charge, name = self.gatehouse.door.charge_page, self.gatehouse.door.page_visitor
+        charge, name = self.auth.config.charge_page, self.auth.config.page_visitor
         visitors = Visitors(charge, name, is_drawn, network_of)
         return RequestMiddleware(mount_pages(self.app, reception, visitors), self.traffic)
 
@@ -400,11 +393,11 @@ class Service:
             self.ingester.stop()
         self.company.stop()
         self.link.stop()
-        self.gatehouse.remove_local_token()
+        self.auth.remove_local_token()
 
     def announce(self, address: str) -> None:
         """Tell those who work on the same folder where the service is to be asked, and with which key."""
-        self.gatehouse.write_local_token()
+        self.auth.write_local_token()
         self.stores.lock.write_address(address, self.settings.tls_cert)
 
     def run(self, listener: socket.socket) -> None:

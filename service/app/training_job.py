@@ -12,7 +12,6 @@ from forecasting.history import HistorySpec
 from forecasting.network import Network
 from service import __version__
 from service.app.configuration import curriculum, sqlite_url, window_spec
-from service.app.gc_tuning import gc_disabled
 from service.database.engine import Database
 from service.database.weight_files import WeightsFolder
 from service.forecasts.version_store import VersionStore
@@ -28,6 +27,7 @@ from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
 from service.machines.store import MachineStore
 from service.settings import Settings
+from wire.fast_start import gc_disabled
 from wire.identity import MachineId
 
 

@@ -195,12 +195,12 @@ class CertificateExpiry:
         return {use: end for use, end in (ends | {"broker": self.broker()}).items() if end is not None}
 
     def _end(self, path: Path) -> datetime | None:
-        from service.broker_access.certificates import ends_at  # noqa: PLC0415 - slow import, rarely needed
+        from service.broker_access.certificates import expires_at  # noqa: PLC0415 - slow import, rarely needed
 
         try:
             changed = path.stat().st_mtime_ns
             if path not in self._cache or self._cache[path][0] != changed:
-                self._cache[path] = (changed, ends_at(path))
+                self._cache[path] = (changed, expires_at(path))
         except (OSError, InputRejected):
             return None  # reported by the component that uses the file
         return self._cache[path][1]

@@ -12,9 +12,9 @@ import httpx
 import typer
 
 from alarmcast import AlarmcastError, Client, InProcess, Unreachable
-from service.app.auth import local_token
 from service.app.service import Service
 from service.app.stores import open_stores
+from service.auth.build import local_token
 from service.database.locks import WriterLock
 from service.errors import DatabaseInUse, InputRejected, Unavailable
 from service.settings import Settings

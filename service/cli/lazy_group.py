@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from service.app.gc_tuning import gc_disabled
+from wire.fast_start import gc_disabled
 
 # Where each lives: a function, or a group of its own.
 _COMMANDS = {

@@ -56,7 +56,7 @@ def serve(
         address = url_of(listener, tls=settings.tls_cert is not None)
         log.info("Alarmcast listens on %s; its API is described at %s/docs", address, address)
         service = Service(settings, stores)
-        password = service.gatehouse.people.first_admin() if ProcessRole.API in service.roles else None
+        password = service.auth.users.first_admin() if ProcessRole.API in service.roles else None
         if password is not None:
             _show_first_password(password, settings.data_dir)
         service.run(listener)

@@ -86,7 +86,7 @@ def router(parts: "AppServices") -> APIRouter:
         return Enrolment(
             machine=machines.view(known, parts.machines.agent(known)),
             job=jobs.view(job),
-            credentials=None if issued is None else credentials.shown(issued),
+            credentials=None if issued is None else credentials.issued_view(issued),
             credentials_note=note,
         )
 

@@ -74,7 +74,7 @@ class Ingest:
         self._stats.show(
             {
                 text("health.ingest.rate"): (
-                    text("health.ingest.rate_value", rate=rate),
+                    rate,
                     text("health.ingest.rate_note", rate=number(ingest.per_second_15m)),
                 ),
                 text("health.ingest.stored"): f"{status.counts.get('stored', 0):,}",

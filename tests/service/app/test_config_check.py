@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from service.app.config_check import ConfigFinding, examine, shown_url
+from service.app.config_check import examine, shown_url
 from service.app.configuration import configuration
 from service.app.service import Service
 from service.app.stores import open_stores
@@ -21,9 +21,10 @@ from tests.service.conftest import NOW, small_model
 from tests.support.sample_database import next_schema
 from tests.support.secured_broker import GuardedMosquitto
 from tests.system.conftest import clean_environment
+from wire.broker_check import Finding
 
 
-def findings(tmp_path: Path, **more: object) -> dict[str, ConfigFinding]:
+def findings(tmp_path: Path, **more: object) -> dict[str, Finding]:
     flags = {"data_dir": tmp_path / "data", "port": 0, "broker_host": "broker.invalid"} | more
     return {finding.check: finding for finding in examine(configuration(**flags))}
 

@@ -69,7 +69,7 @@ def test_a_certificate_without_its_key_is_refused(given: dict[str, object], word
 
 
 def test_a_certificate_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
-    Authority(tmp_path, NOW).found(hosts=["localhost"], clients=[])
+    Authority(tmp_path, NOW).create(hosts=["localhost"], clients=[])
     mixed = load_settings(tls_cert=tmp_path / "api.pem", tls_key=tmp_path / "broker.key")
     with pytest.raises(InputRejected, match="certificate cannot be used"):
         tls_options(mixed)
@@ -81,7 +81,7 @@ def test_a_certificate_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("days", "word"), [(29, "expires"), (-1, "expired"), (31, None)])
 def test_a_month_before_a_certificate_ends_status_says_so(tmp_path: Path, days: int, word: str | None) -> None:
-    Authority(tmp_path, NOW).found(hosts=["localhost"], clients=["service"])
+    Authority(tmp_path, NOW).create(hosts=["localhost"], clients=["service"])
     settings = load_settings(
         tls_cert=tmp_path / "api.pem",
         tls_key=tmp_path / "api.key",

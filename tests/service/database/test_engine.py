@@ -14,7 +14,7 @@ from sqlalchemy import Connection, make_url
 from service.broker_access.store import CredentialStore
 from service.database.copy_endpoint import open_endpoint
 from service.database.dialect import copy_rows, write_alone
-from service.database.engine import BUSY_SECONDS, Database
+from service.database.engine import BUSY_TIMEOUT_S, Database
 from service.database.tables import catalogue
 from service.errors import Unavailable
 from tests.conftest import wait_until
@@ -162,7 +162,7 @@ def test_a_log_that_readers_kept_growing_is_emptied_once_they_pause(database: Da
     assert database.truncate_wal(above=1_000_000)
     assert wal.stat().st_size == 0
     with database.write() as connection:
-        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one() == 1000 * BUSY_SECONDS
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one() == 1000 * BUSY_TIMEOUT_S
     assert not database.truncate_wal()
 
 

@@ -65,7 +65,7 @@ def lived(settings: Settings) -> None:
         heard(stores, filler)
         service = Service(settings, stores)
         assert sum(service.scoring.all_due()) == 5
-        service.gatehouse.people.first_admin()
+        service.auth.users.first_admin()
 
 
 def answers(client: Client) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Where reading of a log stands, and how that place is found again after the file was renamed, copied or cut."""
+"""The position in a log file, found again after the file was renamed, copied or truncated."""
 
 import base64
 import hashlib
@@ -8,22 +8,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-_HEAD, _BEFORE = 512, 256  # bytes kept of the file's beginning, and of what was read last
-_LEAST = 32  # bytes that are enough to be found elsewhere in a file
+_HEAD_BYTES, _BEFORE_BYTES = 512, 256  # stored from the start of the file, and before the offset
+_MIN_SEARCH_BYTES = 32  # enough to be found elsewhere in a file
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Place:
-    """A file, how far it was read, and enough of its content to know it again.
+class FilePosition:
+    """A file, the offset, and enough of the content to recognise the file.
 
-    The inode finds a file that was renamed. The first bytes and those just before the offset find a copy, and
-    show whether a file of the same inode was cut and has grown again.
+    The inode identifies a renamed file. The first bytes and those before the offset identify a copy, and show
+    whether a file of the same inode was truncated and has grown again.
     """
 
     inode: int
     offset: int
-    head_bytes: int = 0  # an older agent kept a digest of these instead of the bytes themselves
+    head_bytes: int = 0  # older agents stored a digest of these instead of the bytes
     head_digest: str = ""
     head: str = ""
     before: str = ""
@@ -31,11 +31,11 @@ class Place:
     last_us: int | None = None  # the time of the last alarm that was read
 
     @classmethod
-    def of(cls, file: BinaryIO, offset: int, last_us: int | None) -> "Place":
-        """Return the place at an offset of an open file."""
+    def at_offset(cls, file: BinaryIO, offset: int, last_us: int | None) -> "FilePosition":
+        """Return the position at an offset of an open file."""
         stat, number = os.fstat(file.fileno()), file.fileno()
-        head = os.pread(number, min(offset, _HEAD), 0)
-        before = os.pread(number, min(offset, _BEFORE), max(0, offset - _BEFORE))
+        head = os.pread(number, min(offset, _HEAD_BYTES), 0)
+        before = os.pread(number, min(offset, _BEFORE_BYTES), max(0, offset - _BEFORE_BYTES))
         return cls(
             stat.st_ino,
             offset,
@@ -46,33 +46,33 @@ class Place:
         )
 
     @classmethod
-    def read(cls, bookmark: str) -> "Place":
-        """Return the place that a bookmark names."""
+    def read(cls, bookmark: str) -> "FilePosition":
+        """Parse a bookmark."""
         return cls(**json.loads(bookmark))
 
     def write(self) -> str:
-        """Return the place as a bookmark."""
+        """Return the bookmark."""
         needed = ("inode", "offset")
         return json.dumps({name: value for name, value in asdict(self).items() if value or name in needed})
 
-    def is_in(self, file: BinaryIO) -> bool:
-        """Say whether a file holds this very place: all that is known of what was read is there."""
+    def matches(self, file: BinaryIO) -> bool:
+        """Return whether a file contains this position: all stored bytes match."""
         if os.fstat(file.fileno()).st_size < self.offset or not self._begins(file, self.offset):
             return False
         before = base64.b64decode(self.before)
-        if not self.head_digest and len(before) < min(self.offset, _BEFORE):
-            return False  # the file was cut while its bytes were noted
+        if not self.head_digest and len(before) < min(self.offset, _BEFORE_BYTES):
+            return False  # the file was truncated while the bytes were read
         return os.pread(file.fileno(), len(before), self.offset - len(before)) == before
 
     def covers(self, file: BinaryIO) -> bool:
-        """Say whether a file is shorter than what was read and begins like it: all of it was read already."""
+        """Return whether a file is a shorter copy of what was read already."""
         size = os.fstat(file.fileno()).st_size
         return size < self.offset and bool(self.head) and self._begins(file, size)
 
     def found_in(self, file: BinaryIO) -> int | None:
-        """Return the offset after what was read last, where older rows were removed before it."""
+        """Return the offset after the last bytes read, if older rows were removed before them."""
         before = base64.b64decode(self.before)
-        if len(before) < _LEAST:
+        if len(before) < _MIN_SEARCH_BYTES:
             return None
         found, start, rest = None, 0, b""
         file.seek(0)
@@ -93,15 +93,15 @@ class Place:
         return os.pread(file.fileno(), len(head), 0) == head
 
 
-def located(place: Place, family: list[Path]) -> Path | None:
-    """Return the file that holds a place: the same one, or else the newest copy of it.
+def find_file(position: FilePosition, files: list[Path]) -> Path | None:
+    """Return the file that contains a position: the same one, or else the newest copy of it.
 
-    A place at the very beginning has no content to be known by, so only its own file holds it.
+    A position at the start has no content to compare, so only its own file contains it.
     """
-    own = [path for path in family if path.stat().st_ino == place.inode]
-    others = [path for path in reversed(family) if path not in own] if place.offset else []
+    own = [path for path in files if path.stat().st_ino == position.inode]
+    others = [path for path in reversed(files) if path not in own] if position.offset else []
     for path in own + others:
         with path.open("rb") as file:
-            if place.is_in(file):
+            if position.matches(file):
                 return path
     return None
