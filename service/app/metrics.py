@@ -211,7 +211,7 @@ class Metrics(Collector):
         yield _gauge("training_jobs", "Training jobs by state.", states, "state")
 
     def _notifications(self, counts: Mapping[str, int]) -> Iterator[Metric]:
-        yield _counter("notifications_opened", "Notifications opened.", counts["notices_opened"])
+        yield _counter("notifications_opened", "Notifications opened.", counts["notifications_opened"])
         yield _counter("webhook_deliveries", "Webhook delivery attempts.", self.attempts(), "result")
         waiting = _or_none(DeliveryStore(self.stores.database).backlog)
         number, age = (None, None) if waiting is None else (waiting.number, self._age(waiting.since))
@@ -228,7 +228,7 @@ class Metrics(Collector):
         free, total = (condition.disk.free_bytes, condition.disk.total_bytes) if condition.disk else (None, None)
         yield _gauge("disk_free_bytes", "Free space on the disk of the data folder.", free)
         yield _gauge("disk_size_bytes", "Size of the disk of the data folder.", total)
-        yield _counter("events_deleted", "Events deleted by retention.", counts["events_forgotten"])
+        yield _counter("events_deleted", "Events deleted by retention.", counts["events_deleted"])
         yield from self._backups()
 
     def _backups(self) -> Iterator[Metric]:

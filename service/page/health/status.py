@@ -27,7 +27,7 @@ class StatusBanner:
     def show(self, poller: StatusPoller) -> None:
         """Show the newest status."""
         status = poller.samples[-1].status if poller.samples else None
-        errors = dict(status.troubles) if status else {}
+        errors = dict(status.errors) if status else {}
         if poller.error:
             errors[text("health.part.page")] = text("health.no_status", error=poller.error)
         self._place.show((errors, dict(status.warnings) if status else {}))

@@ -228,11 +228,11 @@ def test_a_disk_that_is_full_costs_the_backup_and_leaves_nothing_but_the_one_bef
     with small_disk.joinpath("padding").open("wb") as padding:
         padding.write(bytes(shutil.disk_usage(small_disk).free - room * 3 // 2))
     before = back_up(settings.data_dir, small_disk / "monday")
-    with pytest.raises(Unavailable, match=f"no room left in {small_disk}.*on another disk"):
+    with pytest.raises(Unavailable, match=f"no space left in {small_disk}.*on another disk"):
         back_up(settings.data_dir, small_disk / "tuesday")
     assert {file.name for file in small_disk.iterdir()} == {"padding", "monday"}
     assert check(small_disk / "monday") == before
-    assert "no room left" in str(read_record(settings.data_dir).error)
+    assert "no space left" in str(read_record(settings.data_dir).error)
 
 
 @pytest.mark.parametrize("damage", ["page", "head"])
