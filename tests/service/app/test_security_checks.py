@@ -50,8 +50,8 @@ def test_security_that_is_switched_off_is_refused_without_asking() -> None:
 
 
 def test_a_broker_that_does_not_answer_is_waited_for_and_then_refused() -> None:
-    with pytest.raises(InputRejected, match=r"nobody can tell whether .* Start the broker first"):
-        require_secured_broker(exposed(free_port()), patience=0.1)
+    with pytest.raises(InputRejected, match=r"it is unknown whether .* Start the broker first"):
+        require_secured_broker(exposed(free_port()), timeout_s=0.1)
     require_secured_broker(exposed(free_port(), broker_dynamic_security="on"))
 
 
