@@ -33,7 +33,7 @@ def exposed(port: int, **more: object) -> Settings:
 
 
 def test_an_open_broker_is_refused_beyond_loopback_unless_told(mosquitto: Mosquitto) -> None:
-    with pytest.raises(InputRejected, match=r"Refusing to listen on 0\.0\.0\.0: anybody .*ALLOW_OPEN_BROKER=true"):
+    with pytest.raises(InputRejected, match=r"Refusing to listen on 0\.0\.0\.0: anyone .*ALLOW_OPEN_BROKER=true"):
         require_secured_broker(exposed(mosquitto.port))
     require_secured_broker(exposed(mosquitto.port, allow_open_broker=True))
     require_secured_broker(load_settings(broker_port=mosquitto.port))
