@@ -52,7 +52,7 @@ def examine(configured: Configuration) -> Iterator[Finding]:
     yield from _tls_files(settings)
     yield _clock(settings)
     yield from _broker(settings)
-    yield from _refused("guard", partial(require_secured_broker, patience=0.0), settings)
+    yield from _refused("guard", partial(require_secured_broker, timeout_s=0.0), settings)
 
 
 def _data_folder(folder: Path) -> Finding:

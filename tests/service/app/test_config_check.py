@@ -168,7 +168,7 @@ def test_a_guarded_broker_may_be_stood_before_beyond_this_computer(
     assert "guard" not in found, found["guard"]
     assert found["credentials"].ok is True
     refused = findings(tmp_path, **there)["guard"]
-    assert "nobody can tell whether the broker is guarded" in refused.message
+    assert "it is unknown whether the broker is secured" in refused.message
 
 
 def test_clocks_that_cannot_be_are_wrong(tmp_path: Path) -> None:
