@@ -4,13 +4,11 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any, Final
 
-from fastapi import Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from service import __version__
-from service.alarm_metrics import api as figures
-from service.alarm_metrics import csv_api as exports
-from service.alarm_metrics import timeline_api as timelines
+from service.alarm_metrics.build import build_routers as alarm_metrics_routers
 from service.app import health_api as health
 from service.app import metrics_api as metrics
 from service.app.api_services import AppServices
@@ -43,12 +41,6 @@ from service.machines import api as machines
 from service.machines import catalogue_api as catalogue
 from service.machines import gaps_api as gaps
 from service.machines import silence_api as silent
-from service.notifications import acknowledgement_api as acknowledgements
-from service.notifications import api as notices
-from service.notifications import maintenance_api as maintenance
-from service.notifications import shelving_api as shelves
-from service.notifications import webhook_api as webhooks
-from service.scoring import api as scores
 
 NOUNS: Final[tuple[ModuleType, ...]] = (
     machines,
@@ -61,19 +53,10 @@ NOUNS: Final[tuple[ModuleType, ...]] = (
     forecasts,
     stream,
     explanations,
-    scores,
-    figures,
-    timelines,
-    exports,
     gaps,
     silent,
     catalogue,
     quarantine,
-    notices,
-    acknowledgements,
-    shelves,
-    maintenance,
-    webhooks,
     session,
     users,
     keys,
@@ -92,6 +75,24 @@ Every answer has an `X-Request-Id`, which the service's log names too; send one 
 """
 
 
+def _feature_routers(parts: AppServices) -> list[APIRouter]:
+    """Return the routes of the features that build themselves."""
+    machines, catalogue = parts.machines, parts.catalogue
+    return [
+        parts.scoring.router(machines, catalogue),
+        *alarm_metrics_routers(
+            parts.settings,
+            machines=machines,
+            events=parts.log,
+            catalogue=catalogue,
+            clock=parts.clock,
+            excluded_spans=parts.notifications.suppression.excluded_spans,
+            silent_machines=lambda: parts.silence.found,
+        ),
+        *parts.notifications.routers(machines, catalogue, parts.audit),
+    ]
+
+
 def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ...] = NOUNS) -> FastAPI:
     """Build the app on the parts it is given, with a guard at its door."""
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
@@ -105,6 +106,8 @@ def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ..
     )
     problems.install(app)
     routers = [noun.router(parts) for noun in nouns]
+    if nouns is NOUNS:
+        routers += _feature_routers(parts)
     if nouns is not NOUNS:
         door = replace(door, table=restrict(app, routers, door.table))
     check_permissions_complete(app, routers, door.table)

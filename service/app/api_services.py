@@ -2,13 +2,9 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from service.alarm_metrics.csv_export import AlarmExport
-from service.alarm_metrics.export_store import AlarmExports
-from service.alarm_metrics.service import AlarmMetricsService
-from service.alarm_metrics.timeline import TimelineService
 from service.app.configuration import time_policy
 from service.app.site_filters import (
     SiteFilteredBus,
@@ -16,13 +12,9 @@ from service.app.site_filters import (
     SiteFilteredHoldouts,
     SiteFilteredJobs,
     SiteFilteredMachines,
-    SiteFilteredMaintenance,
-    SiteFilteredNotifications,
     SiteFilteredQuarantine,
-    SiteFilteredShelving,
     SiteFilteredSilence,
     SiteFilteredVersions,
-    SiteFilteredWebhooks,
 )
 from service.auth.audit_store import AuditStore
 from service.auth.login import LoginService
@@ -42,11 +34,9 @@ from service.learning.versions import VersionService
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
 from service.machines.hourly_counts_store import HourlyCountStore
-from service.notifications.notification_list import NotificationList
-from service.notifications.suppression_service import SuppressionService
-from service.notifications.webhook_service import WebhookService
-from service.notifications.webhook_store import WebhookStore
-from service.scoring.scoreboard import Scoreboard
+from service.notifications.build import Notifications
+from service.scoring.build import Scoring
+from service.settings import Settings
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.rest.health import SystemStatus
@@ -59,6 +49,7 @@ if TYPE_CHECKING:
 class AppServices:
     """Everything a request may need; what is of sites comes as a scoped view, and mypy takes nothing else."""
 
+    settings: Settings
     machines: SiteFilteredMachines
     log: EventStore
     catalogue: CatalogueStore
@@ -75,19 +66,14 @@ class AppServices:
     exams: SiteFilteredHoldouts
     history: HistoryImporter
     loaded: Callable[[MachineId], None]  # told of a machine whose past was loaded
-    scoreboard: Scoreboard
+    scoring: Scoring
     quarantine: SiteFilteredQuarantine
     replay: QuarantineReplay
     silence: SiteFilteredSilence
     fleet: SiteFilteredFleet
     feed: SiteFilteredBus
     condition: Callable[[], SystemStatus]
-    figures: AlarmMetricsService
-    timelines: TimelineService
-    export: AlarmExport
-    hush: SuppressionService
-    notices: NotificationList
-    webhooks: WebhookService
+    notifications: Notifications
     sign_in: LoginService
     people: UserService
     audit: AuditStore
@@ -99,6 +85,7 @@ def parts_of(service: "Service") -> AppServices:
     stores, settings, clock = service.stores, service.settings, service.clock
     seen, quarantine = SiteFilteredMachines(stores.machines), SiteFilteredQuarantine(service.quarantine)
     return AppServices(
+        settings=settings,
         machines=seen,
         log=stores.events,
         catalogue=stores.catalogue,
@@ -115,7 +102,7 @@ def parts_of(service: "Service") -> AppServices:
         exams=SiteFilteredHoldouts(stores.exams),
         history=service.history,
         loaded=service.on_history_loaded,
-        scoreboard=Scoreboard(seen, stores.outcomes, clock, service.scoring.grace),
+        scoring=service.scoring,
         quarantine=quarantine,
         replay=QuarantineReplay(
             quarantine, stores.events, service.registry, clock, time_policy(settings), service.on_events_stored
@@ -124,23 +111,7 @@ def parts_of(service: "Service") -> AppServices:
         fleet=SiteFilteredFleet(_board(service)),
         feed=SiteFilteredBus(service.feed),
         condition=lambda: service.condition.read(current_sites()),
-        figures=AlarmMetricsService(
-            seen, stores.events, clock, settings.shift_starts, service.hush.excluded_spans
-        ),
-        timelines=TimelineService(seen, stores.events, clock),
-        export=AlarmExport(seen, AlarmExports(stores.database), stores.catalogue),
-        hush=replace(
-            service.hush,
-            machines=seen,
-            shelves=SiteFilteredShelving(service.notify.shelves),
-            windows=SiteFilteredMaintenance(service.notify.windows),
-        ),
-        notices=NotificationList(
-            SiteFilteredNotifications(service.notify.notices), service.notify.acknowledgements, service.deliveries
-        ),
-        webhooks=WebhookService(
-            seen, SiteFilteredWebhooks(WebhookStore(stores.database)), service.post, clock, service.post.receivers
-        ),
+        notifications=service.notifications,
         sign_in=service.gatehouse.sign_in,
         people=service.gatehouse.people,
         audit=stores.audit,
@@ -158,6 +129,6 @@ def _board(service: "Service") -> FleetOverview:
         silence=service.silence,
         clock=service.clock,
         stale_after=service.settings.stale_after,
-        shelved=service.hush.shelved,
+        shelved=service.notifications.suppression.shelved,
     )
     return FleetOverview(sources, token=secrets.token_hex(4))

@@ -52,9 +52,9 @@ def _troubles(service: "Service") -> dict[str, str | None]:
         found["forecasts"] = service.rhythm.error
     if ProcessRole.WORKER in service.roles:
         found["learning"] = service.worker.error
-        found["scores"] = service.scorekeeper.error
-        found["notices"] = service.lookout.error
-        found["deliveries"] = service.courier.error
+        found["scores"] = service.scoring.thread.error
+        found["notifications"] = service.notifications.thread.error
+        found["deliveries"] = service.notifications.sender.error
         found["credentials"] = _credential_trouble(service)
     return found
 
@@ -63,10 +63,10 @@ def _counts(service: "Service") -> dict[str, int]:
     return {
         **service.ingester.counts,
         "forecasts_stored": service.rhythm.made,
-        "forecasts_scored": service.scorekeeper.scored,
+        "forecasts_scored": service.scoring.thread.scored,
         "events_forgotten": service.housekeeping.forgotten,
-        "notices_opened": service.notify.opened,
-        "notices_delivered": service.courier.delivered,
+        "notifications_opened": service.notifications.service.opened,
+        "notifications_delivered": service.notifications.sender.delivered,
         "rejected": sum(service.ingester.rejected.values()),
         **service.watch.counts,
     }

@@ -25,8 +25,7 @@ from service.http.histogram import Counted
 from service.http.request_metrics import HttpMetrics
 from service.ingest.thread import Ingester
 from service.machines.silence_detector import SilenceDetector
-from service.notifications.delivery_store import DeliveryStore
-from service.notifications.webhook_store import WebhookStore
+from service.notifications.store import DeliveryStore, WebhookStore
 from service.settings import Settings
 from wire.clock import PlantClock
 from wire.enums import JobState, MachineState
@@ -193,7 +192,7 @@ class Metrics(Collector):
         yield gauge("jobs", "Learnings by how far they are or how they ended.", states, "state")
 
     def _notices(self, counts: Mapping[str, int]) -> Iterator[Metric]:
-        yield counter("notices_opened", "Notices that were opened.", counts["notices_opened"])
+        yield counter("notifications_opened", "Notifications that were opened.", counts["notifications_opened"])
         yield counter("deliveries", "Attempts to deliver a notice.", self.attempts(), "result")
         waiting = _told(DeliveryStore(self.stores.database).backlog)
         number, age = (None, None) if waiting is None else (waiting.number, self._age(waiting.since))

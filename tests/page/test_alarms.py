@@ -42,7 +42,7 @@ def test_the_commonest_codes_are_those_of_the_api_with_shares_that_add_up(
     rows = panel(page, "Ten commonest alarms").locator("tbody tr")
     expect(rows.first).to_be_visible()
     since = datetime.now(UTC) - timedelta(days=30)
-    top = stage.plant.get(f"/v1/figures?since={since:%Y-%m-%dT%H:%M:%SZ}").json()["top"]
+    top = stage.plant.get(f"/v1/alarm-metrics?since={since:%Y-%m-%dT%H:%M:%SZ}").json()["top"]
     expect(rows).to_have_count(len(top))
     for row, code in zip(rows.all(), top, strict=True):
         expect(row).to_contain_text(code["text"])

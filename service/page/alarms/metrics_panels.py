@@ -38,28 +38,28 @@ _TOP = _Words(
     "Ten commonest alarms",
     "A few codes usually make most of the alarms; the column together says how many would be gone if this one and "
     "all above it were mended.",
-    "/v1/figures/top.csv",
+    "/v1/alarm-metrics/top.csv",
     "No alarm in this time.",
 )
 _FLOODS = _Words(
     "Floods",
     "More than 10 alarms of one machine within ten minutes are more than a person can take in. A flood is over "
     "once fewer than 5 came in ten minutes.",
-    "/v1/figures/floods.csv",
+    "/v1/alarm-metrics/floods.csv",
     "No flood in this time.",
 )
 _CHATTER = _Words(
     "Chattering alarms",
     "A code that comes three times or more within a minute: often a sensor at its limit or a loose contact, and "
     "quickly mended.",
-    "/v1/figures/chatter.csv",
+    "/v1/alarm-metrics/chatter.csv",
     "Nothing chattered in this time.",
 )
 _STANDING = _Words(
     "Standing alarms",
     "A code raised again and again for more than 24 hours without a pause of more than an hour. Machines do not "
     "tell when an alarm clears, so one that is raised once and stays is not seen.",
-    "/v1/figures/standing.csv",
+    "/v1/alarm-metrics/standing.csv",
     "No alarm stood for a day.",
 )
 
@@ -103,7 +103,7 @@ class MetricsPanels:
         self._tabs.show(found.by)
         self._lines.show(found.by)
         self._table.show(tables.lines(found, self._names))
-        _lead(self._lines_csv, question.csv("/v1/figures/lines.csv", lines=True))
+        _lead(self._lines_csv, question.csv("/v1/alarm-metrics/rows.csv", lines=True))
         _lead(self._all_csv, question.csv("/v1/alarms.csv"))
 
     def _draw_tabs(self, chosen: AlarmMetricsGrouping) -> None:

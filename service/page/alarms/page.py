@@ -111,7 +111,7 @@ class _Page:
 
     async def _ask(self, question: AlarmsQuery) -> AlarmMetricsReport:
         view = question.view
-        return await self._told.client.figures.get(
+        return await self._told.client.alarm_metrics.get(
             by=view.by,
             site=view.site or None,
             machine=view.machine or None,
@@ -123,7 +123,7 @@ class _Page:
     async def _shifts(self) -> list[ShiftView]:
         """Return the shifts there are, from figures of a span that costs nothing."""
         now = await self._now()
-        return (await self._told.client.figures.get(since=now - timedelta(minutes=1), until=now)).shifts
+        return (await self._told.client.alarm_metrics.get(since=now - timedelta(minutes=1), until=now)).shifts
 
     async def _now(self) -> datetime:
         return datetime.fromisoformat((await self._told.live.snapshot())["plant_time"])

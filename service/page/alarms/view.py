@@ -83,7 +83,7 @@ class AlarmsQuery:
         """Return the address of a table of this view as CSV."""
         told = {"site": self.view.site, "machine": self.view.machine}
         told |= {"since": isoformat(self.since), "until": isoformat(self.until)}
-        if path.startswith("/v1/figures"):
+        if path.startswith("/v1/alarm-metrics"):
             told["shift"] = self.view.shift
         if lines:
             told["by"] = self.view.by.value

@@ -71,7 +71,7 @@ class Notices:
         with show_api_errors():
             webhooks = await self._webhooks_now()
             page = await self._told.kept.get_or_fetch(
-                "notices", lambda: self._told.client.notices.page(limit=_NEWEST)
+                "notices", lambda: self._told.client.notifications.page(limit=_NEWEST)
             )
             fleet = await self._told.kept.get_or_fetch("machines", self._told.client.machines.list)
             zones = {f"{one.site}/{one.machine}": one.time_zone for one in fleet.machines}
@@ -208,11 +208,11 @@ def _notice(one: NotificationView, zones: dict[str, str]) -> Row:
 
 
 _ENDS = {
-    "came": "the alarm came",
-    "fell": "no longer likely",
+    "occurred": "the alarm came",
+    "cleared": "no longer likely",
     "shelved": "shelved",
     "maintenance": "maintenance began",
-    "lapsed": "not heard until its time was over",
+    "expired": "not heard until its time was over",
     "withdrawn": "no longer forecast",
 }
 

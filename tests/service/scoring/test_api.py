@@ -140,17 +140,17 @@ def test_what_neither_was_announced_nor_came_can_be_left_out(
     said(stores, filler, MADE, probabilities=(0.9, 0.1))
     heard(stores, filler)
     list(service.scoring.all_due())
-    (full,) = client.scores.of(FILLER)
+    (full,) = client.scores.all(FILLER)
     assert [alarm.verdict for alarm in full.alarms] == ["false_alarm", "correct_rejection"]
     assert full.alarms[0].base_rate is None
-    (short,) = client.scores.of(FILLER, rejections=False)
+    (short,) = client.scores.all(FILLER, rejections=False)
     assert [alarm.verdict for alarm in short.alarms] == ["false_alarm"]
 
 
 @pytest.mark.usefixtures("scored")
 def test_scored_forecasts_come_in_pages_that_a_cursor_joins(client: Client) -> None:
     assert len(client.scores.page(FILLER, limit=4).forecasts) == 4
-    moments = [one.as_of for one in client.scores.of(FILLER, limit=4)]
+    moments = [one.as_of for one in client.scores.all(FILLER, limit=4)]
     assert len(moments) == 10
     assert moments == sorted(set(moments), reverse=True)
 
