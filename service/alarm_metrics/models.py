@@ -104,7 +104,7 @@ class AlarmCounts:
 
 
 class MachineAlarms:
-    """The alarms of a machine from :data:`LEAD` before a span on, with their floods, bursts and standing alarms."""
+    """Alarms of a machine, from :data:`LEAD` before a span on, with floods, bursts and standing alarms."""
 
     def __init__(self, series: AlarmSeries) -> None:
         self.series = series

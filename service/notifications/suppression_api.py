@@ -126,7 +126,7 @@ def router(suppression: SuppressionService, catalogue: CatalogueStore) -> APIRou
 
     @routes.post("/maintenance", status_code=201, responses=responses(404, 422))
     def schedule_maintenance(body: MaintenanceCreate) -> MaintenanceView:
-        """Suppress notifications of a machine or a site in a plant-time window; open ones are closed at its start."""
+        """Suppress notifications of a machine or a site in a window of plant time; closes open ones."""
         window = MaintenanceWindow(
             0, body.site, body.machine, body.start or now(), body.until, author(body.by), body.reason
         )

@@ -63,9 +63,7 @@ def router(scoreboard: Scoreboard, catalogue: CatalogueStore) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=200, description="How many on a page.")] = 32,
         cursor: Annotated[str | None, Query(max_length=200, description="`next` of the page before.")] = None,
         code: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Only of this code.")] = None,
-        rejections: Annotated[
-            bool, Query(description="Include alarms that were neither predicted nor occurred.")
-        ] = True,  # noqa: FBT002
+        rejections: Annotated[bool, Query(description="Include correct rejections.")] = True,  # noqa: FBT002
     ) -> ScoresPage:
         """List the scored forecasts of a machine with their outcome, newest first."""
         before = read_cursor(cursor) if cursor is not None else None

@@ -295,7 +295,8 @@ class ScoreSummary:
 def summarize(sums: ScoreSums) -> ScoreSummary:
     """Compute scores from sums."""
     model, persistence, base_rate = (_scores(sums.pairs[forecaster]) for forecaster in ScoredForecaster)
-    return ScoreSummary(*(int(count) for count in sums.rows), model, persistence, base_rate)
+    forecasts, days, revisions, unobserved, warming_up, stale = (int(count) for count in sums.rows)
+    return ScoreSummary(forecasts, days, revisions, unobserved, warming_up, stale, model, persistence, base_rate)
 
 
 def _scores(sums: Reals) -> Scores:

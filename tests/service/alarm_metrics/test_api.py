@@ -138,14 +138,17 @@ WRONG: list[dict[str, Any]] = [
 
 
 @pytest.mark.usefixtures("busy")
-@pytest.mark.parametrize("path", ["/v1/alarm-metrics", "/v1/alarm-metrics/top.csv", "/v1/alarm-metrics/rows.csv", *FINDINGS])
+@pytest.mark.parametrize(
+    "path", ["/v1/alarm-metrics", "/v1/alarm-metrics/top.csv", "/v1/alarm-metrics/rows.csv", *FINDINGS]
+)
 @pytest.mark.parametrize("query", WRONG)
 def test_a_wrong_question_about_figures_is_refused(client: Client, path: str, query: dict[str, Any]) -> None:
     problem(client.get(path, **query), 422)
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/alarm-metrics", "/v1/alarm-metrics/top.csv", "/v1/alarm-metrics/rows.csv", *FINDINGS, "/v1/alarms.csv"]
+    "path",
+    ["/v1/alarm-metrics", "/v1/alarm-metrics/top.csv", "/v1/alarm-metrics/rows.csv", *FINDINGS, "/v1/alarms.csv"],
 )
 def test_figures_of_an_unknown_place_are_not_found(client: Client, path: str) -> None:
     assert client.get(path, site="atlantis").status_code == 404

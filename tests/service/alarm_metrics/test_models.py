@@ -10,18 +10,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from forecasting.series import AlarmSeries
-from service.alarm_metrics.chatter import bursts, chattering
-from service.alarm_metrics.exclusions import ExcludedSpan, exclude
+from service.alarm_metrics.chatter import StandingAlarm, bursts, chattering, standing
 from service.alarm_metrics.flood import Flood, floods
 from service.alarm_metrics.models import (
     AlarmCounts,
+    ExcludedSpan,
     MachineAlarms,
     alarms_per_day,
     band,
     count_by_code,
     count_by_slice,
+    exclude,
 )
-from service.alarm_metrics.standing import StandingAlarm, standing
 from service.alarm_metrics.time_bins import TimeBins
 from wire.enums import RateBand
 from wire.identity import MachineId

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.alarm_metrics.exclusions import ExcludedSpan
+from service.alarm_metrics.models import ExcludedSpan
 from service.alarm_metrics.service import AlarmMetrics, AlarmMetricsQuery, AlarmMetricsService
 from service.app.service import Service
 from service.app.stores import Stores

@@ -110,7 +110,9 @@ def test_no_header_of_an_answer_is_written_by_who_asks(http: httpx.Client, words
 
 
 def test_the_name_of_a_download_is_letters_digits_and_underscores(http: httpx.Client) -> None:
-    paths = [f"/v1/alarm-metrics/{name}.csv?shift=late" for name in ("rows", "top", "floods", "chatter", "standing")]
+    paths = [
+        f"/v1/alarm-metrics/{name}.csv?shift=late" for name in ("rows", "top", "floods", "chatter", "standing")
+    ]
     paths.append("/v1/alarms.csv?site=padova&machine=filler-1&since=2026-11-16T00:00:00%2B01:00")
     for path in paths:
         answer = http.get(path)

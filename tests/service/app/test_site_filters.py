@@ -17,7 +17,7 @@ from service.database.event_row import EventRow
 from service.http.message import MACHINE, Message, Sentence
 from service.http.permissions import PERMISSIONS, RouteScope
 from service.machines.models import Machine
-from service.notifications.webhook_store import WebhookStore
+from service.notifications.store import WebhookStore
 from tests.conftest import wait_until
 from tests.service.app.two_sites import SITES, Visitor, seed, visitor
 from tests.service.auth.test_permissions import NAMES

@@ -167,12 +167,13 @@ def test_an_acknowledgement_is_shown_beside_its_notice(client: Client, stores: S
     problem(client.request("POST", "/v1/machines/padova/none/acknowledgements", json={"code": 1}), 404)
 
 
-def test_notices_are_filtered_by_place_and_by_whether_they_stand(
+def test_notification_are_filtered_by_place_and_by_whether_they_stand(
     client: Client, stores: Stores, filler: Machine
 ) -> None:
     opened(stores, filler, 139)
     assert (
-        len(client.get("/v1/notifications", open=True, site="padova", machine="filler-1").json()["notifications"]) == 1
+        len(client.get("/v1/notifications", open=True, site="padova", machine="filler-1").json()["notifications"])
+        == 1
     )
     for other in ({"open": False}, {"site": "lyon"}, {"machine": "filler-2"}):
         assert client.get("/v1/notifications", **other).json()["notifications"] == []
@@ -295,7 +296,7 @@ def test_a_body_that_is_no_object_is_refused_everywhere(client: Client) -> None:
 
 def test_every_endpoint_here_is_documented_with_an_example(client: Client) -> None:
     document = client.get("/openapi.json").json()
-    nouns = ("/shelves", "/acknowledgements", "/maintenance", "/webhooks", "/notices")
+    nouns = ("/shelves", "/acknowledgements", "/maintenance", "/webhooks", "/notifications")
     paths = {path: methods for path, methods in document["paths"].items() if any(noun in path for noun in nouns)}
     assert len(paths) == 10
     for methods in paths.values():
@@ -316,14 +317,14 @@ def test_a_forecast_reaches_a_webhook_and_a_shelved_alarm_does_not(
     expected = {alarm["code"] for alarm in client.get(f"{BASE}/forecast").json()["alarms"] if alarm["expected"]}
     quiet, *told = sorted(expected)
     post(client, f"{BASE}/shelves", SHELF | {"code": quiet})
-    service.lookout.start()
-    service.courier.start()
+    service.notifications.thread.start()
+    service.notifications.sender.start()
     try:
         service.rhythm.refresh.run_grid()
-        wait_until(lambda: service.courier.delivered == len(told), "the others are delivered")
+        wait_until(lambda: service.notifications.sender.delivered == len(told), "the others are delivered")
     finally:
-        service.lookout.stop()
-        service.courier.stop()
+        service.notifications.thread.stop()
+        service.notifications.sender.stop()
     assert [letter.content["notification"]["code"] for letter in receiver.at("/andon")] == told
     notices = NotificationPage.model_validate(client.get("/v1/notifications").json()).notifications
     assert [(one.code, [sent.state for sent in one.deliveries]) for one in notices] == [

@@ -187,7 +187,7 @@ def test_after_a_standstill_it_catches_up_in_bounded_pieces(bench: Bench, filler
     other = bench.machine("filler-2")
     bench.heard(other, AT + 100 * HOUR)
     bench.said(other, AT)
-    assert list(bench.scoring.all_due()) == [10, 1, 10, 5], "and the others do not wait for it"
+    assert list(bench.scoring.score_all_due()) == [10, 1, 10, 5], "and the others do not wait for it"
 
 
 def test_a_version_that_looks_less_far_ahead_does_not_hide_one_that_looks_further(

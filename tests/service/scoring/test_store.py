@@ -74,7 +74,7 @@ def test_the_mark_of_a_late_event_stands_and_falls_with_its_commit(bench: Bench,
         bench.events.commit(EventWrite(to_us(bench.now), events=[good, bad]))
     assert bench.score() == 0
     bench.events.commit(EventWrite(to_us(bench.now), events=[good]))
-    assert sum(bench.new_scoring().all_due()) == 1, "whoever scores after a crash finds the mark"
+    assert sum(bench.new_scoring().score_all_due()) == 1, "whoever scores after a crash finds the mark"
 
 
 def test_scoring_waits_for_a_commit_that_has_already_looked_at_the_mark(
