@@ -32,12 +32,9 @@ AuditReason = Annotated[PrintableText | None, Query(max_length=1000, description
 def router(suppression: SuppressionService, catalogue: CatalogueStore) -> APIRouter:
     """Return the routes of shelving, maintenance and acknowledgement."""
     routes = APIRouter(prefix="/v1", tags=["notifications"])
+    _add_shelving(routes, suppression, catalogue)
+    _add_maintenance(routes, suppression)
     now = suppression.clock.now
-
-    def shelved_page(query: SuppressionQuery, limit: int) -> ShelvedAlarmPage:
-        page, following = paginate(suppression.shelves.page(query), limit, lambda shelved: shelved.id)
-        at, entries = now(), catalogue.entries()
-        return ShelvedAlarmPage(shelves=[_shelved(shelved, at, entries) for shelved in page], next=following)
 
     @routes.get("/machines/{site}/{machine}/acknowledgements", responses=responses(404, 422))
     def list_acknowledgements(
@@ -63,6 +60,17 @@ def router(suppression: SuppressionService, catalogue: CatalogueStore) -> APIRou
         """Acknowledge an alarm: shown with its notification; no new one is sent while it stays likely."""
         ack = suppression.acknowledge(MachineId(site, machine), body.code, who=author(body.by), note=body.note)
         return _acknowledgement(ack, catalogue.entries())
+
+    return routes
+
+
+def _add_shelving(routes: APIRouter, suppression: SuppressionService, catalogue: CatalogueStore) -> None:
+    now = suppression.clock.now
+
+    def shelved_page(query: SuppressionQuery, limit: int) -> ShelvedAlarmPage:
+        page, following = paginate(suppression.shelves.page(query), limit, lambda shelved: shelved.id)
+        at, entries = now(), catalogue.entries()
+        return ShelvedAlarmPage(shelves=[_shelved(shelved, at, entries) for shelved in page], next=following)
 
     @routes.get("/shelves", responses=responses(422))
     def list_all_shelves(
@@ -107,6 +115,10 @@ def router(suppression: SuppressionService, catalogue: CatalogueStore) -> APIRou
         shelved = suppression.unshelve(MachineId(site, machine), number, who=actor(request), reason=reason)
         return _shelved(shelved, now(), catalogue.entries())
 
+
+def _add_maintenance(routes: APIRouter, suppression: SuppressionService) -> None:
+    now = suppression.clock.now
+
     @routes.get("/maintenance", responses=responses(422))
     def list_maintenance(
         *,
@@ -136,8 +148,6 @@ def router(suppression: SuppressionService, catalogue: CatalogueStore) -> APIRou
     def cancel_maintenance(number: Number, request: Request, reason: AuditReason = None) -> MaintenanceView:
         """Cancel a window, started or not; 409 if it has ended."""
         return _window(suppression.cancel_maintenance(number, who=actor(request), reason=reason), now())
-
-    return routes
 
 
 def _acknowledgement(ack: Acknowledgement, entries: dict[int, CatalogueEntry]) -> AcknowledgementView:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.alarm_metrics.csv_export import csv_chunks, harmless
+from service.alarm_metrics.csv_export import csv_chunks, escape_formula
 from service.app.service import Service
 from service.app.stores import Stores
 from service.database.event_row import FROM_THE_FUTURE, EventRow
@@ -301,10 +301,10 @@ def test_the_tables_of_figures_leave_as_csv(client: Client) -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+49", "-2", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])
 def test_no_alarm_text_becomes_a_formula_in_a_spreadsheet(text: str) -> None:
-    assert harmless(text) == f"'{text}"
+    assert escape_formula(text) == f"'{text}"
     written = io.StringIO("".join(csv_chunks(["a"], [[text]])), newline="")
     assert list(csv.reader(written, strict=True)) == [["a"], [f"'{text}"]]
-    assert (harmless("Film torn"), harmless("5-2"), harmless("")) == ("Film torn", "5-2", "")
+    assert (escape_formula("Film torn"), escape_formula("5-2"), escape_formula("")) == ("Film torn", "5-2", "")
 
 
 def test_a_text_that_looks_like_a_formula_is_disarmed_in_the_file(

@@ -79,7 +79,7 @@ def test_the_forecasts_of_an_offline_agent_wait_until_it_is_back(bench: Bench) -
     bench.heard(machine, CLOSED + 51 * HOUR)
     assert bench.score() == 1
     assert bench.found(machine)[AT][0] == [False, True]
-    assert bench.revised(machine) == [0]
+    assert bench.revision_count(machine) == [0]
     assert bench.outcomes.pending([machine], AT, CLOSED, closed=CLOSED) == 0
 
 
@@ -100,7 +100,7 @@ def test_a_late_event_revises_the_horizons_it_falls_into_and_no_others(bench: Be
     assert bench.score(moments[-1] + HORIZON + GRACE) == 6
     bench.raised(filler, (AT + 9 * HOUR, 26))
     assert bench.score() == 5, "all later ones are looked at: the event is evidence and base rate to them"
-    assert bench.revised(filler) == [0, 1, 1, 0, 0, 0]
+    assert bench.revision_count(filler) == [0, 1, 1, 0, 0, 0]
     found = bench.found(filler)
     assert [found[at][0][1] for at in moments] == [False, True, True, False, False, False]
     assert [found[at][1][1] for at in moments] == [False, False, False, True, True, True]
@@ -182,7 +182,7 @@ def test_scoring_beside_a_stream_of_late_events_ends_with_the_truth(bench: Bench
 def test_after_a_standstill_it_catches_up_in_bounded_pieces(bench: Bench, filler: Machine) -> None:
     for quarter in range(25):
         bench.said(filler, AT + quarter * 15 * MINUTE)
-    bench.scoring.at_once = 10
+    bench.scoring.batch_size = 10
     bench.now = AT + 99 * HOUR
     other = bench.machine("filler-2")
     bench.heard(other, AT + 100 * HOUR)
@@ -271,7 +271,7 @@ def outcomes(bench: Bench, machine: Machine) -> list[tuple[object, ...]]:
     return [
         (
             one.outcome.as_of_us - to_us(AT),
-            one.outcome.events_came,
+            one.outcome.event_count,
             one.outcome.unobserved,
             one.outcome.occurred.tolist(),
             one.outcome.persisted.tolist(),
