@@ -113,7 +113,7 @@ class PostgresCluster(SingleProcess):
     @override
     def errors(self) -> dict[str, str | None]:
         signals = self._ear.error or self._telegraph.error
-        return {"turns": self._steward.error, "roll": self._presence.error, "signals": signals}
+        return {"leases": self._steward.error, "heartbeat": self._presence.error, "changes": signals}
 
     @override
     def is_holder(self, turn: Lease) -> bool:

@@ -41,7 +41,7 @@ def health_of(service: "Service", sees: Callable[[str], bool]) -> Health:
 
 
 def _troubles(service: "Service") -> dict[str, str | None]:
-    found = {"housekeeping": service.housekeeping.error}
+    found = {"maintenance": service.housekeeping.error}
     if service.roles & {ProcessRole.INGEST, ProcessRole.WORKER}:  # who only answers does not need the broker
         found["broker"] = service.link.error
         found["broker_thread"] = None if service.link.is_alive else "the network thread has ended"
@@ -52,7 +52,7 @@ def _troubles(service: "Service") -> dict[str, str | None]:
         found["forecasts"] = service.rhythm.error
     if ProcessRole.WORKER in service.roles:
         found["learning"] = service.worker.error
-        found["scores"] = service.scoring.thread.error
+        found["scoring"] = service.scoring.thread.error
         found["notifications"] = service.notifications.thread.error
         found["deliveries"] = service.notifications.sender.error
         found["credentials"] = _credential_trouble(service)

@@ -133,7 +133,7 @@ class Service:
             feed=self.feed,
             stale_after=settings.stale_after,
         )
-        self.watch = BrokerStats(queue_alarm=settings.broker_queue_alarm)
+        self.watch = BrokerStats(queue_alarm=settings.broker_queue_warning)
         member, hearing = process_info(settings, wall_now()), self._hearing()
         name = settings.broker_client_id
         self.link = MqttClient(
@@ -444,7 +444,7 @@ class Service:
 
     def _apprentice(self) -> TrainingProcess:
         compiled = self.settings.data_dir / "learning" / "compiled"
-        return TrainingProcess([sys.executable, "-m", "service", "apprentice"], compiled)
+        return TrainingProcess([sys.executable, "-m", "service", "train-job"], compiled)
 
     def _job_payload(self, job: Job) -> dict[str, Any]:
         return {

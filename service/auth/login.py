@@ -96,7 +96,7 @@ class LoginService:
             self._doors.release()
         if user is None:
             log.warning("a wrong name or password from %s", address)
-            raise NotSignedIn("The name or the password is wrong.")
+            raise NotSignedIn("Incorrect user name or password.")
         attempt.succeeded()
         return user
 

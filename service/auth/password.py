@@ -26,7 +26,7 @@ def validate(password: str, *, name: str) -> str:
     ready = normalize(password)
     why = _weakness(ready, name)
     if why:
-        raise InputRejected(f"The password {why}. Four words that have nothing to do with each other do.")
+        raise InputRejected(f"The password {why}. Use at least {SHORTEST} characters, e.g. four unrelated words.")
     return ready
 
 

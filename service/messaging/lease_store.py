@@ -11,13 +11,13 @@ from sqlalchemy import Connection, TextClause, delete, text
 
 from service.database.dialect import NOW_US
 from service.database.engine import Database
-from service.database.tables import turns
+from service.database.tables import leases
 from service.messaging.process import Lease
 
 _HOLD = (
-    "INSERT INTO turns (name, owner, until_us) VALUES (:name, :owner, {now} + :lease_us)"
-    " ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until_us = excluded.until_us"
-    " WHERE turns.owner = excluded.owner OR turns.until_us < {now}"
+    "INSERT INTO leases (name, owner, expires_us) VALUES (:name, :owner, {now} + :lease_us)"
+    " ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires_us = excluded.expires_us"
+    " WHERE leases.owner = excluded.owner OR leases.expires_us < {now}"
 )
 
 
@@ -40,7 +40,7 @@ class LeaseStore:
     def release(self, owner: str) -> None:
         """Give back every turn that is the owner's, so that another need not wait."""
         with self.database.write() as connection:
-            connection.execute(delete(turns).where(turns.c.owner == owner))
+            connection.execute(delete(leases).where(leases.c.owner == owner))
 
 
 def _hold(connection: Connection) -> TextClause:

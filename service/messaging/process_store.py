@@ -29,11 +29,11 @@ class ProcessRegistry:
                 "name": member.name,
                 "roles": ",".join(sorted(member.roles)),
                 "since_us": to_us(member.since),
-                "seen_us": now_us(connection),
+                "last_seen_us": now_us(connection),
                 "report": json.dumps(asdict(report)),
             }
             connection.execute(upsert(connection, processes, row, keys=["name"]))
-            connection.execute(delete(processes).where(processes.c.seen_us < _ago(connection, _FORGET_AFTER)))
+            connection.execute(delete(processes).where(processes.c.last_seen_us < _ago(connection, _FORGET_AFTER)))
 
     def remove(self, name: str) -> None:
         """Strike a process off, because it ends."""
@@ -44,13 +44,13 @@ class ProcessRegistry:
         """Return the processes that were seen within a while until now, by name."""
         query = select(processes).order_by(processes.c.name)
         with self.database.read() as connection:
-            rows = connection.execute(query.where(processes.c.seen_us >= _ago(connection, within))).all()
+            rows = connection.execute(query.where(processes.c.last_seen_us >= _ago(connection, within))).all()
         return [
             Process(
                 row.name,
                 frozenset(ProcessRole(role) for role in row.roles.split(",")),
                 from_us(row.since_us),
-                from_us(row.seen_us),
+                from_us(row.last_seen_us),
                 _report(row.report),
             )
             for row in rows

@@ -87,7 +87,9 @@ def build(
         acknowledgements=acknowledgements,
         clock=clock,
         wall=wall,
-        policy=HysteresisPolicy(settings.notice_release, timedelta(minutes=settings.notice_quiet_minutes)),
+        policy=HysteresisPolicy(
+            settings.notification_release_ratio, timedelta(minutes=settings.notification_quiet_minutes)
+        ),
     )
     suppression = SuppressionService(
         machines=machines,
@@ -95,7 +97,7 @@ def build(
         windows=windows,
         acknowledgements=acknowledgements,
         clock=clock,
-        max_shelving=timedelta(hours=settings.shelf_max_hours),
+        max_shelving=timedelta(hours=settings.shelving_max_hours),
         on_change=on_change,
     )
     client = WebhookClient(agent=f"Alarmcast/{__version__}", allowed=AllowedAddresses(settings.receiver_networks))

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, ins
 from service.auth.audit_store import record
 from service.database.dialect import insert_rows
 from service.database.engine import Database
-from service.database.tables import acknowledgements, deliveries, machines, notices, webhooks
+from service.database.tables import acknowledgements, deliveries, machines, notifications, webhooks
 from service.errors import NotFound
 from service.http.principal import Sites, require_site
 from service.machines.erase_check_store import absent
@@ -21,7 +21,7 @@ from wire.enums import MachineState, NotificationEnd, Severity
 from wire.identity import MachineId
 from wire.timestamps import from_us, to_us
 
-_NOTIFICATIONS = select(notices, machines.c.site, machines.c.machine).join_from(notices, machines)
+_NOTIFICATIONS = select(notifications, machines.c.site, machines.c.machine).join_from(notifications, machines)
 _NOTIFICATION_COLUMNS = (
     "machine_id", "code", "text", "severity", "as_of_us", "horizon_end_us", "probability", "threshold",
     "model_version", "opened_us",
@@ -78,26 +78,26 @@ class NotificationStore(SiteScopedStore):
 
         Only those of these machines, because a large fleet has many, and of retired machines.
         """
-        recent = or_(notices.c.rearmed_us.is_(None), notices.c.rearmed_us > to_us(since))
-        query = _NOTIFICATIONS.where(recent).order_by(notices.c.id)
+        recent = or_(notifications.c.rearmed_us.is_(None), notifications.c.rearmed_us > to_us(since))
+        query = _NOTIFICATIONS.where(recent).order_by(notifications.c.id)
         if len(machine_ids) <= _MAX_QUERY_MACHINES:
             retired = machines.c.state == MachineState.RETIRED.value
-            query = query.where(or_(notices.c.machine_id.in_(list(machine_ids)), retired))
+            query = query.where(or_(notifications.c.machine_id.in_(list(machine_ids)), retired))
         return self._read(query)
 
     def page(self, query: NotificationQuery) -> list[Notification]:
         """Return notifications, newest first."""
         conditions = self.in_sites(machines.c.site)
         if query.before is not None:
-            conditions.append(notices.c.id < query.before)
+            conditions.append(notifications.c.id < query.before)
         if query.site is not None:
             conditions.append(machines.c.site == query.site)
         if query.machine is not None:
             conditions.append(machines.c.machine == query.machine)
         if query.is_open is not None:
-            closed = notices.c.closed_us
+            closed = notifications.c.closed_us
             conditions.append(closed.is_(None) if query.is_open else closed.is_not(None))
-        return self._read(_NOTIFICATIONS.where(*conditions).order_by(notices.c.id.desc()).limit(query.limit))
+        return self._read(_NOTIFICATIONS.where(*conditions).order_by(notifications.c.id.desc()).limit(query.limit))
 
     def write(self, changes: NotificationChanges, *, at: datetime, wall: datetime) -> int:
         """Write changes in one transaction; return how many notifications were opened.
@@ -109,7 +109,7 @@ class NotificationStore(SiteScopedStore):
             for notification_id, end in changes.closed:
                 _close(connection, notification_id, end, at=at, wall=wall)
             for ids, values, table in (
-                (changes.rearmed, {"rearmed_us": to_us(at)}, notices),
+                (changes.rearmed, {"rearmed_us": to_us(at)}, notifications),
                 (changes.ended_acks, {"ended_us": to_us(at)}, acknowledgements),
             ):
                 for row_id in ids:
@@ -132,23 +132,25 @@ class NotificationStore(SiteScopedStore):
             to_us(notification.horizon_end), notification.probability, notification.threshold,
             notification.model_version, to_us(notification.opened_at),
         )  # fmt: skip
-        if absent(connection, [machine_id]) or not insert_rows(connection, notices, _NOTIFICATION_COLUMNS, [row]):
+        if absent(connection, [machine_id]) or not insert_rows(
+            connection, notifications, _NOTIFICATION_COLUMNS, [row]
+        ):
             return 0
         is_open = (
-            notices.c.machine_id == machine_id,
-            notices.c.code == notification.code,
-            notices.c.closed_us.is_(None),
+            notifications.c.machine_id == machine_id,
+            notifications.c.code == notification.code,
+            notifications.c.closed_us.is_(None),
         )
-        notification_id = connection.execute(select(notices.c.id).where(*is_open)).scalar_one()
+        notification_id = connection.execute(select(notifications.c.id).where(*is_open)).scalar_one()
         for webhook in receivers:
             if webhook.accepts(notification.machine, notification.severity):
                 values = {
-                    "notice_id": notification_id,
+                    "notification_id": notification_id,
                     "webhook_id": webhook.id,
                     "key": self.new_key(),
                     "created_us": to_us(wall),
                     "attempts": 0,
-                    "next_try_us": to_us(wall),
+                    "next_attempt_us": to_us(wall),
                 }
                 connection.execute(insert(deliveries).values(**values))
         return 1
@@ -198,7 +200,7 @@ class WebhookStore(SiteScopedStore):
         """Enable or disable a webhook; waiting deliveries of a disabled one stay waiting."""
         self.require(webhook.site)
         with self.database.write() as connection:
-            values = {"enabled": enabled, "trouble": None if enabled else reason}
+            values = {"enabled": enabled, "error": None if enabled else reason}
             connection.execute(update(webhooks).where(webhooks.c.id == webhook.id).values(**values))
             action = "enable" if enabled else "disable"
             record(connection, at=at, who=who, action=action, subject=_audit_subject(webhook.id), reason=reason)
@@ -226,11 +228,11 @@ class DeliveryStore:
             select(deliveries)
             .join(webhooks)
             .where(
-                deliveries.c.next_try_us <= to_us(now),
+                deliveries.c.next_attempt_us <= to_us(now),
                 webhooks.c.enabled,
                 deliveries.c.webhook_id.not_in(list(exclude_webhooks)),
             )
-            .order_by(deliveries.c.next_try_us, deliveries.c.id)
+            .order_by(deliveries.c.next_attempt_us, deliveries.c.id)
             .limit(limit)
         )
         with self.database.read() as connection:
@@ -243,12 +245,14 @@ class DeliveryStore:
         """
         expires_us = to_us(now + lease)
         with self.database.write() as connection:
-            unclaimed = (deliveries.c.id == delivery.id, deliveries.c.next_try_us == _us(delivery.next_try))
-            values = {"attempts": deliveries.c.attempts + 1, "next_try_us": expires_us}
+            unclaimed = (deliveries.c.id == delivery.id, deliveries.c.next_attempt_us == _us(delivery.next_try))
+            values = {"attempts": deliveries.c.attempts + 1, "next_attempt_us": expires_us}
             if not connection.execute(update(deliveries).where(*unclaimed).values(**values)).rowcount:
                 return None
             webhook = connection.execute(select(webhooks).where(webhooks.c.id == delivery.webhook)).one()
-            notification = connection.execute(_NOTIFICATIONS.where(notices.c.id == delivery.notification)).one()
+            notification = connection.execute(
+                _NOTIFICATIONS.where(notifications.c.id == delivery.notification)
+            ).one()
         claimed = replace(delivery, attempts=delivery.attempts + 1, next_try=from_us(expires_us))
         return DeliveryJob(claimed, _webhook(webhook), _notification(notification))
 
@@ -259,16 +263,16 @@ class DeliveryStore:
 
         A failure changes nothing if the delivery was abandoned or claimed by another sender meanwhile.
         """
-        values: dict[str, Any] = {"status": result.status, "answer": result.text}
-        values["next_try_us"] = None if result.ok else _us(next_try)
+        values: dict[str, Any] = {"status": result.status, "response": result.text}
+        values["next_attempt_us"] = None if result.ok else _us(next_try)
         if result.ok:
-            values |= {"delivered_us": to_us(now), "given_up_us": None}
+            values |= {"delivered_us": to_us(now), "abandoned_us": None}
         elif next_try is None:
-            values["given_up_us"] = to_us(now)
+            values["abandoned_us"] = to_us(now)
         with self.database.write() as connection:
             statement = update(deliveries).where(deliveries.c.id == delivery.id)
             if not result.ok:
-                statement = statement.where(deliveries.c.next_try_us == _us(delivery.next_try))
+                statement = statement.where(deliveries.c.next_attempt_us == _us(delivery.next_try))
             connection.execute(statement.values(**values))
 
     def abandon(self, webhook_id: int, *, now: datetime, plant_at: datetime, reason: str) -> None:
@@ -276,7 +280,7 @@ class DeliveryStore:
         with self.database.write() as connection:
             _give_up(connection, deliveries.c.webhook_id == webhook_id, now=now, reason=reason)
             webhook = update(webhooks).where(webhooks.c.id == webhook_id)
-            connection.execute(webhook.values(enabled=False, trouble=reason))
+            connection.execute(webhook.values(enabled=False, error=reason))
             subject = _audit_subject(webhook_id)
             record(connection, at=plant_at, who="service", action="disable", subject=subject, reason=reason)
 
@@ -285,7 +289,7 @@ class DeliveryStore:
         query = (
             select(func.count(), func.min(deliveries.c.created_us))
             .join_from(deliveries, webhooks)
-            .where(deliveries.c.next_try_us.is_not(None), webhooks.c.enabled)
+            .where(deliveries.c.next_attempt_us.is_not(None), webhooks.c.enabled)
         )
         with self.database.read() as connection:
             count, oldest = connection.execute(query).one()
@@ -293,11 +297,11 @@ class DeliveryStore:
 
     def for_notifications(self, ids: Iterable[int]) -> dict[int, list[WebhookDelivery]]:
         """Return the deliveries of these notifications, oldest first."""
-        query = select(deliveries).where(deliveries.c.notice_id.in_(list(ids))).order_by(deliveries.c.id)
+        query = select(deliveries).where(deliveries.c.notification_id.in_(list(ids))).order_by(deliveries.c.id)
         by_notification: dict[int, list[WebhookDelivery]] = {}
         with self.database.read() as connection:
             for row in connection.execute(query):
-                by_notification.setdefault(row.notice_id, []).append(_delivery(row))
+                by_notification.setdefault(row.notification_id, []).append(_delivery(row))
         return by_notification
 
 
@@ -306,15 +310,17 @@ def _close(
 ) -> None:
     rearmed = None if end is NotificationEnd.OCCURRED else to_us(at)
     values = {"closed_us": to_us(at), "ended": end.value, "rearmed_us": rearmed}
-    is_open = (notices.c.id == notification_id, notices.c.closed_us.is_(None))
-    changed = connection.execute(update(notices).where(*is_open).values(**values))
+    is_open = (notifications.c.id == notification_id, notifications.c.closed_us.is_(None))
+    changed = connection.execute(update(notifications).where(*is_open).values(**values))
     if changed.rowcount and end in _ABANDON_REASONS:
-        _give_up(connection, deliveries.c.notice_id == notification_id, now=wall, reason=_ABANDON_REASONS[end])
+        _give_up(
+            connection, deliveries.c.notification_id == notification_id, now=wall, reason=_ABANDON_REASONS[end]
+        )
 
 
 def _give_up(connection: Connection, which: ColumnElement[bool], *, now: datetime, reason: str) -> None:
-    values = {"next_try_us": None, "given_up_us": to_us(now), "answer": reason}
-    connection.execute(update(deliveries).where(which, deliveries.c.next_try_us.is_not(None)).values(**values))
+    values = {"next_attempt_us": None, "abandoned_us": to_us(now), "response": reason}
+    connection.execute(update(deliveries).where(which, deliveries.c.next_attempt_us.is_not(None)).values(**values))
 
 
 def _all_webhooks(connection: Connection) -> list[Webhook]:
@@ -362,7 +368,7 @@ def _webhook(row: Row[Any]) -> Webhook:
         machine=row.machine,
         enabled=row.enabled,
         created_at=from_us(row.created_us),
-        error=row.trouble,
+        error=row.error,
     )
 
 
@@ -371,12 +377,12 @@ def _delivery(row: Row[Any]) -> WebhookDelivery:
         id=row.id,
         key=row.key,
         webhook=row.webhook_id,
-        notification=row.notice_id,
+        notification=row.notification_id,
         created_at=from_us(row.created_us),
         attempts=row.attempts,
-        next_try=_at(row.next_try_us),
+        next_try=_at(row.next_attempt_us),
         status=row.status,
-        answer=row.answer,
+        answer=row.response,
         delivered_at=_at(row.delivered_us),
-        given_up_at=_at(row.given_up_us),
+        given_up_at=_at(row.abandoned_us),
     )

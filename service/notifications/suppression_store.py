@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Row, Select, Table, func, insert, or_, sel
 
 from service.auth.audit_store import record
 from service.database.engine import Database
-from service.database.tables import acknowledgements, machines, maintenance, notices, shelves
+from service.database.tables import acknowledgements, machines, maintenance_windows, notifications, shelved_alarms
 from service.errors import Conflict, NotFound
 from service.machines.models import Machine
 from service.notifications.models import Acknowledgement, MaintenanceWindow, ShelvedAlarm, SuppressionQuery
@@ -17,7 +17,7 @@ from service.notifications.store import SiteScopedStore
 from wire.identity import MachineId
 from wire.timestamps import from_us, to_us
 
-_SHELVES = select(shelves, machines.c.site, machines.c.machine).join_from(shelves, machines)
+_SHELVES = select(shelved_alarms, machines.c.site, machines.c.machine).join_from(shelved_alarms, machines)
 _ACKS = select(acknowledgements, machines.c.site, machines.c.machine).join_from(acknowledgements, machines)
 
 
@@ -32,14 +32,14 @@ class ShelvingStore(SiteScopedStore):
         self.require(machine.id.site)
         with self.database.write() as connection:
             active = (
-                shelves.c.machine_id == machine.row_id,
-                shelves.c.code == code,
-                shelves.c.until_us > to_us(at),
-                shelves.c.lifted_us.is_(None),
+                shelved_alarms.c.machine_id == machine.row_id,
+                shelved_alarms.c.code == code,
+                shelved_alarms.c.until_us > to_us(at),
+                shelved_alarms.c.unshelved_us.is_(None),
             )
-            connection.execute(update(shelves).where(*active).values(lifted_us=to_us(at)))
+            connection.execute(update(shelved_alarms).where(*active).values(unshelved_us=to_us(at)))
             row = {"machine_id": machine.row_id, "code": code, "from_us": to_us(at), "until_us": to_us(until)}
-            added = connection.execute(insert(shelves).values(**row, who=who, reason=reason))
+            added = connection.execute(insert(shelved_alarms).values(**row, actor=who, reason=reason))
             subject = f"{machine.id} code {code}"
             record(connection, at=at, who=who, action="shelve", subject=subject, reason=reason)
             shelf_id = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
@@ -48,7 +48,7 @@ class ShelvingStore(SiteScopedStore):
     def get(self, shelf_id: int) -> ShelvedAlarm:
         """Return a shelved alarm, or raise :class:`NotFound`."""
         with self.database.read() as connection:
-            row = connection.execute(_SHELVES.where(shelves.c.id == shelf_id)).one_or_none()
+            row = connection.execute(_SHELVES.where(shelved_alarms.c.id == shelf_id)).one_or_none()
         if row is None or not self.can_see(row.site):
             raise NotFound(f"Shelved alarm {shelf_id} does not exist.")
         return _shelved_alarm(row)
@@ -58,11 +58,11 @@ class ShelvingStore(SiteScopedStore):
         self.require(shelved.machine.site)
         with self.database.write() as connection:
             active = (
-                shelves.c.id == shelved.id,
-                shelves.c.lifted_us.is_(None),
-                shelves.c.until_us > to_us(at),
+                shelved_alarms.c.id == shelved.id,
+                shelved_alarms.c.unshelved_us.is_(None),
+                shelved_alarms.c.until_us > to_us(at),
             )
-            changed = connection.execute(update(shelves).where(*active).values(lifted_us=to_us(at)))
+            changed = connection.execute(update(shelved_alarms).where(*active).values(unshelved_us=to_us(at)))
             if not changed.rowcount:
                 raise Conflict(f"Shelved alarm {shelved.id} has already ended.")
             subject = f"{shelved.machine} code {shelved.code}"
@@ -71,22 +71,26 @@ class ShelvingStore(SiteScopedStore):
 
     def page(self, query: SuppressionQuery) -> list[ShelvedAlarm]:
         """Return shelved alarms, newest first."""
-        conditions = _page_conditions(shelves, query, machines.c.site)
+        conditions = _page_conditions(shelved_alarms, query, machines.c.site)
         if query.machine is not None:
             conditions.append(machines.c.machine == query.machine)
         if query.active_at is not None:
-            conditions += _active(shelves, shelves.c.lifted_us, query.active_at)
-        return self._read(_SHELVES.where(*conditions).order_by(shelves.c.id.desc()).limit(query.limit))
+            conditions += _active(shelved_alarms, shelved_alarms.c.unshelved_us, query.active_at)
+        return self._read(_SHELVES.where(*conditions).order_by(shelved_alarms.c.id.desc()).limit(query.limit))
 
     def active(self, at: datetime) -> list[ShelvedAlarm]:
         """Return every alarm that is shelved at a moment."""
-        return self._read(_SHELVES.where(*_active(shelves, shelves.c.lifted_us, at)))
+        return self._read(_SHELVES.where(*_active(shelved_alarms, shelved_alarms.c.unshelved_us, at)))
 
     def between(self, start: datetime, end: datetime) -> list[ShelvedAlarm]:
         """Return the alarms that were shelved at some time in ``[start, end)``, oldest first."""
-        ended = func.coalesce(shelves.c.lifted_us, shelves.c.until_us)
-        overlaps = (shelves.c.until_us > to_us(start), ended > to_us(start), shelves.c.from_us < to_us(end))
-        return self._read(_SHELVES.where(*overlaps).order_by(shelves.c.id))
+        ended = func.coalesce(shelved_alarms.c.unshelved_us, shelved_alarms.c.until_us)
+        overlaps = (
+            shelved_alarms.c.until_us > to_us(start),
+            ended > to_us(start),
+            shelved_alarms.c.from_us < to_us(end),
+        )
+        return self._read(_SHELVES.where(*overlaps).order_by(shelved_alarms.c.id))
 
     def _read(self, statement: Select[Any]) -> list[ShelvedAlarm]:
         with self.database.read() as connection:
@@ -106,11 +110,11 @@ class MaintenanceStore(SiteScopedStore):
             "machine": window.machine,
             "from_us": to_us(window.start),
             "until_us": to_us(window.until),
-            "who": window.actor,
+            "actor": window.actor,
             "reason": window.reason,
         }
         with self.database.write() as connection:
-            added = connection.execute(insert(maintenance).values(**row))
+            added = connection.execute(insert(maintenance_windows).values(**row))
             subject = _audit_subject(window)
             record(connection, at=at, who=window.actor, action="maintain", subject=subject, reason=window.reason)
             window_id = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
@@ -119,7 +123,9 @@ class MaintenanceStore(SiteScopedStore):
     def get(self, window_id: int) -> MaintenanceWindow:
         """Return a window, or raise :class:`NotFound`."""
         with self.database.read() as connection:
-            row = connection.execute(select(maintenance).where(maintenance.c.id == window_id)).one_or_none()
+            row = connection.execute(
+                select(maintenance_windows).where(maintenance_windows.c.id == window_id)
+            ).one_or_none()
         if row is None or not self.can_see(row.site):
             raise NotFound(f"Maintenance window {window_id} does not exist.")
         return _window(row)
@@ -131,11 +137,13 @@ class MaintenanceStore(SiteScopedStore):
         self.require(window.site)
         with self.database.write() as connection:
             not_ended = (
-                maintenance.c.id == window.id,
-                maintenance.c.cancelled_us.is_(None),
-                maintenance.c.until_us > to_us(at),
+                maintenance_windows.c.id == window.id,
+                maintenance_windows.c.cancelled_us.is_(None),
+                maintenance_windows.c.until_us > to_us(at),
             )
-            changed = connection.execute(update(maintenance).where(*not_ended).values(cancelled_us=to_us(at)))
+            changed = connection.execute(
+                update(maintenance_windows).where(*not_ended).values(cancelled_us=to_us(at))
+            )
             if not changed.rowcount:
                 raise Conflict(f"Maintenance window {window.id} has already ended.")
             subject = _audit_subject(window)
@@ -144,21 +152,27 @@ class MaintenanceStore(SiteScopedStore):
 
     def page(self, query: SuppressionQuery) -> list[MaintenanceWindow]:
         """Return windows, newest first; with a machine those of its whole site too."""
-        conditions = _page_conditions(maintenance, query, maintenance.c.site)
+        conditions = _page_conditions(maintenance_windows, query, maintenance_windows.c.site)
         if query.machine is not None:
-            conditions.append(or_(maintenance.c.machine.is_(None), maintenance.c.machine == query.machine))
+            conditions.append(
+                or_(maintenance_windows.c.machine.is_(None), maintenance_windows.c.machine == query.machine)
+            )
         if query.active_at is not None:
-            conditions += _active(maintenance, maintenance.c.cancelled_us, query.active_at)
-        statement = select(maintenance).where(*conditions)
-        return self._read(statement.order_by(maintenance.c.id.desc()).limit(query.limit))
+            conditions += _active(maintenance_windows, maintenance_windows.c.cancelled_us, query.active_at)
+        statement = select(maintenance_windows).where(*conditions)
+        return self._read(statement.order_by(maintenance_windows.c.id.desc()).limit(query.limit))
 
     def active(self, at: datetime) -> list[MaintenanceWindow]:
         """Return every window that is active at a moment."""
-        return self._read(select(maintenance).where(*_active(maintenance, maintenance.c.cancelled_us, at)))
+        return self._read(
+            select(maintenance_windows).where(
+                *_active(maintenance_windows, maintenance_windows.c.cancelled_us, at)
+            )
+        )
 
     def _read(self, statement: Select[Any]) -> list[MaintenanceWindow]:
         with self.database.read() as connection:
-            rows = connection.execute(statement.where(*self.in_sites(maintenance.c.site)))
+            rows = connection.execute(statement.where(*self.in_sites(maintenance_windows.c.site)))
             return [_window(row) for row in rows]
 
 
@@ -172,13 +186,13 @@ class AcknowledgementStore:
         """Acknowledge an alarm, and its open notification if there is one."""
         with self.database.write() as connection:
             is_open = (
-                notices.c.machine_id == machine.row_id,
-                notices.c.code == code,
-                notices.c.closed_us.is_(None),
+                notifications.c.machine_id == machine.row_id,
+                notifications.c.code == code,
+                notifications.c.closed_us.is_(None),
             )
-            notification = connection.execute(select(notices.c.id).where(*is_open)).scalar()
-            row = {"machine_id": machine.row_id, "code": code, "notice_id": notification, "at_us": to_us(at)}
-            added = connection.execute(insert(acknowledgements).values(**row, who=who, note=note))
+            notification = connection.execute(select(notifications.c.id).where(*is_open)).scalar()
+            row = {"machine_id": machine.row_id, "code": code, "notification_id": notification, "at_us": to_us(at)}
+            added = connection.execute(insert(acknowledgements).values(**row, actor=who, note=note))
             subject = f"{machine.id} code {code}"
             record(connection, at=at, who=who, action="acknowledge", subject=subject, reason=note)
             ack_id = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
@@ -199,7 +213,7 @@ class AcknowledgementStore:
 
     def for_notifications(self, ids: Iterable[int]) -> dict[int, Acknowledgement]:
         """Return the first acknowledgement of each of these notifications that has one."""
-        statement = _ACKS.where(acknowledgements.c.notice_id.in_(list(ids))).order_by(acknowledgements.c.id)
+        statement = _ACKS.where(acknowledgements.c.notification_id.in_(list(ids))).order_by(acknowledgements.c.id)
         first: dict[int, Acknowledgement] = {}
         for ack in self._read(statement):
             if ack.notification is not None:
@@ -240,9 +254,9 @@ def _shelved_alarm(row: Row[Any]) -> ShelvedAlarm:
         code=row.code,
         start=from_us(row.from_us),
         until=from_us(row.until_us),
-        actor=row.who,
+        actor=row.actor,
         reason=row.reason,
-        unshelved_at=_at(row.lifted_us),
+        unshelved_at=_at(row.unshelved_us),
     )
 
 
@@ -253,7 +267,7 @@ def _window(row: Row[Any]) -> MaintenanceWindow:
         machine=row.machine,
         start=from_us(row.from_us),
         until=from_us(row.until_us),
-        actor=row.who,
+        actor=row.actor,
         reason=row.reason,
         cancelled_at=_at(row.cancelled_us),
     )
@@ -265,8 +279,8 @@ def _acknowledgement(row: Row[Any]) -> Acknowledgement:
         machine=MachineId(row.site, row.machine),
         code=row.code,
         at=from_us(row.at_us),
-        actor=row.who,
+        actor=row.actor,
         note=row.note,
-        notification=row.notice_id,
+        notification=row.notification_id,
         ended_at=_at(row.ended_us),
     )

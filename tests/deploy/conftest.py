@@ -17,6 +17,7 @@ from tests.deploy import dockerfile as docker_file
 from tests.deploy.compose import Compose
 from tests.deploy.dockerfile import Dockerfile
 from tests.deploy.image import Builder, Image
+from tests.deploy.sandbox import can_start_python
 from tests.system.conftest import Plant
 
 REPOSITORY = Path(__file__).parents[2]
@@ -56,7 +57,9 @@ def edge(dockerfile: Dockerfile, tmp_path_factory: pytest.TempPathFactory) -> Im
 @pytest.fixture(scope="session")
 def service(dockerfile: Dockerfile, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
     folder = tmp_path_factory.mktemp("images")
-    yield Builder(dockerfile, REPOSITORY, folder).build("service")
+    yield Builder(dockerfile, REPOSITORY, folder, linked_extra="service" if can_start_python() else None).build(
+        "service"
+    )
     # pytest keeps the folders of its last runs; a gigabyte each is too much.
     subprocess.run(["rm", "-rf", folder], check=True)
 

@@ -2,23 +2,17 @@
 
 from edge_agent.backoff import AWAY_FIRST, AWAY_MOST, MOST, ReconnectBackoff
 from edge_agent.flow_control import FIRST, LARGEST, SMALLEST, SendWindow
+from tests.support.fake_clock import FakeClock
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def acked_after(window: SendWindow, clock: Clock, seconds: float, seq: int) -> None:
+def acked_after(window: SendWindow, clock: FakeClock, seconds: float, seq: int) -> None:
     window.sent(seq)
     clock.now += seconds
     window.acked(seq)
 
 
 def test_fast_acks_widen_the_window_up_to_its_largest() -> None:
-    clock = Clock()
+    clock = FakeClock()
     window = SendWindow(monotonic=clock)
     for seq in range(1, 100):
         acked_after(window, clock, 0.05, seq)
@@ -26,7 +20,7 @@ def test_fast_acks_widen_the_window_up_to_its_largest() -> None:
 
 
 def test_slow_acks_narrow_it_down_to_its_smallest_and_fast_ones_widen_it_again() -> None:
-    clock = Clock()
+    clock = FakeClock()
     window = SendWindow(monotonic=clock)
     for seq in range(1, 20):
         acked_after(window, clock, 5.0, seq)
@@ -36,7 +30,7 @@ def test_slow_acks_narrow_it_down_to_its_smallest_and_fast_ones_widen_it_again()
 
 
 def test_an_ack_in_between_changes_nothing() -> None:
-    clock = Clock()
+    clock = FakeClock()
     window = SendWindow(monotonic=clock)
     acked_after(window, clock, 1.0, 10)
     assert window.size == FIRST

@@ -54,7 +54,7 @@ def fill(stores: Stores) -> None:
     ]
     stores.events.commit(EventWrite(at, quarantined=refused))
     day = 86_400_000_000
-    quiet = {"from_us": at - day, "until_us": at + day, "who": f"who {EVIL}", "reason": f"because {EVIL}"}
+    quiet = {"from_us": at - day, "until_us": at + day, "actor": f"who {EVIL}", "reason": f"because {EVIL}"}
     notice = {"code": 139, "text": TEXT, "severity": "high", "model_version": f"v {EVIL}", "opened_us": at}
     notice |= {"as_of_us": at, "horizon_end_us": at + day, "probability": 0.7, "threshold": 0.5}
     with stores.database.write() as connection:
@@ -69,25 +69,34 @@ def fill(stores: Stores) -> None:
             "skipped": 3,
             "last_skipped": f"row {EVIL}",
             "warning": f"warning {EVIL}",
-            "rival": f"rival {EVIL}",
+            "duplicate": f"rival {EVIL}",
         }
-        notes |= {"last_skipped_us": at, "warning_us": at, "rival_us": at, "state_us": at}
+        notes |= {"last_skipped_us": at, "warning_us": at, "duplicate_us": at, "state_us": at}
         connection.execute(update(tables.agents).values(agent=f"agent {EVIL}", **notes))
-        connection.execute(insert(tables.shelves).values(machine_id=filler.row_id, code=26, **quiet))
-        connection.execute(insert(tables.maintenance).values(site="padova", machine="failed", **quiet))
-        connection.execute(insert(tables.notices).values(machine_id=filler.row_id, **notice))
-        known = {"machine_id": filler.row_id, "code": 139, "notice_id": 1, "at_us": at}
-        connection.execute(insert(tables.acknowledgements).values(**known, who=f"who {EVIL}", note=f"note {EVIL}"))
+        connection.execute(insert(tables.shelved_alarms).values(machine_id=filler.row_id, code=26, **quiet))
+        connection.execute(insert(tables.maintenance_windows).values(site="padova", machine="failed", **quiet))
+        connection.execute(insert(tables.notifications).values(machine_id=filler.row_id, **notice))
+        known = {"machine_id": filler.row_id, "code": 139, "notification_id": 1, "at_us": at}
+        connection.execute(
+            insert(tables.acknowledgements).values(**known, actor=f"who {EVIL}", note=f"note {EVIL}")
+        )
         hook = {"secret": "s" * 32, "severity": "low", "enabled": False, "created_us": at}
         trouble = f"trouble {EVIL}"
-        connection.execute(insert(tables.webhooks).values(url="javascript:alert(4)//", trouble=trouble, **hook))
-        sent = {"notice_id": 1, "webhook_id": 1, "key": uuid4(), "created_us": at, "attempts": 1, "status": 500}
-        connection.execute(insert(tables.deliveries).values(**sent, answer=f"answer {EVIL}", given_up_us=at))
-        deed = {"at_us": at, "who": f"who {EVIL}", "action": f"action {EVIL}"}
-        deed |= {"subject": f"subject {EVIL}", "reason": f"why {EVIL}", "origin": f"origin {EVIL}"}
-        connection.execute(insert(tables.audit).values(**deed))
+        connection.execute(insert(tables.webhooks).values(url="javascript:alert(4)//", error=trouble, **hook))
+        sent = {
+            "notification_id": 1,
+            "webhook_id": 1,
+            "key": uuid4(),
+            "created_us": at,
+            "attempts": 1,
+            "status": 500,
+        }
+        connection.execute(insert(tables.deliveries).values(**sent, response=f"answer {EVIL}", abandoned_us=at))
+        deed = {"at_us": at, "actor": f"who {EVIL}", "action": f"action {EVIL}"}
+        deed |= {"subject": f"subject {EVIL}", "reason": f"why {EVIL}", "client_ip": f"origin {EVIL}"}
+        connection.execute(insert(tables.audit_log).values(**deed))
         key = {"name": f"key {EVIL}", "prefix": "0" * 12, "digest": "0" * 64, "role": "viewer", "created_us": at}
-        connection.execute(insert(tables.keys).values(**key, created_by=f"maker {EVIL}"))
+        connection.execute(insert(tables.api_keys).values(**key, created_by=f"maker {EVIL}"))
 
 
 @pytest.fixture(scope="module")
@@ -154,9 +163,9 @@ def test_a_machines_page_shows_everything_said_about_it_as_text(opened: Callable
     for button in page.get_by_role("button", name="Why").all()[:2]:
         button.click()
     assert page.title().startswith(f"padova / {NAME}")
-    page.locator(".ac-line", has_text="139").click()
+    page.locator(".ac-forecast-row", has_text="139").click()
     is_shown(page, "who", "note")  # of whoever acknowledged it
-    page.locator(".ac-line", has_text="26").click()
+    page.locator(".ac-forecast-row", has_text="26").click()
     is_shown(page, "who", "because")  # of whoever shelved it
     page.get_by_role("button", name="Acknowledge", exact=True).click()
     expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text(f"Acknowledge 26 {TEXT} 26")
@@ -174,28 +183,35 @@ def test_the_alarms_page_shows_texts_and_reasons_as_text(opened: Callable[..., P
         is_shown(page, "text")
 
 
-def test_the_health_page_shows_what_was_refused_and_answered_as_text(opened: Callable[..., Page]) -> None:
+def test_the_health_page_shows_rejected_messages_and_warnings_as_text(opened: Callable[..., Page]) -> None:
     page = opened("/health")
-    is_shown(page, "reason", "trouble", "agent", "row", "warning", "rival")
-    page.get_by_role("button", name="Look inside not_json").click()
+    is_shown(page, "reason", "agent", "row", "warning", "rival")
+    page.get_by_role("button", name="Show items of not_json").click()
     is_shown(page, "detail", "topic")
     expect(page.locator(".ac-item pre").first).to_contain_text(f"body {EVIL}")
+
+
+def test_the_notifications_page_shows_alarms_users_and_responses_as_text(opened: Callable[..., Page]) -> None:
+    page = opened("/notifications")
+    is_shown(page, "text", "who", "answer", "trouble")
+    page.get_by_role("button", name="Remove webhook 1").click()
+    expect(page.get_by_role("dialog")).to_contain_text("javascript:alert(4)//")
 
 
 def test_the_learning_page_shows_reports_and_failures_as_text(opened: Callable[..., Page]) -> None:
     page = opened("/learning")
     is_shown(page, "name", "summary", "failure")
-    page.get_by_text("that ended").click()
+    page.get_by_text("1 finished").click()
     is_shown(page, "message")
     page.get_by_role("button", name="Retire padova/failed").click()
     expect(page.get_by_role("dialog")).to_be_visible()
 
 
-def test_the_access_page_shows_keys_and_the_book_of_changes_as_text(opened: Callable[..., Page]) -> None:
+def test_the_access_page_shows_keys_and_the_audit_log_as_text(opened: Callable[..., Page]) -> None:
     page = opened("/access")
     is_shown(page, "key", "maker", "who", "action", "subject", "why", "origin")
-    page.get_by_role("button", name="Revoke the key of").click()
-    expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text(f"Revoke the key of key {EVIL}?")
+    page.get_by_role("button", name="Revoke the API key of").click()
+    expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text(f"Revoke the API key of key {EVIL}?")
 
 
 @pytest.mark.parametrize(
@@ -205,6 +221,7 @@ def test_the_access_page_shows_keys_and_the_book_of_changes_as_text(opened: Call
         f"/alarms?site={quote(EVIL)}&machine={quote(EVIL)}&shift={quote(EVIL)}&span={quote(EVIL)}&by={quote(EVIL)}",
         f"/learning?site={quote(EVIL)}&machine={quote(EVIL)}",
         f"/health?{quote(EVIL)}",
+        f"/notifications?{quote(EVIL)}",
         f"/access?{quote(EVIL)}",
         f"/{quote(EVIL)}",
     ],

@@ -36,7 +36,7 @@ def status(plant: Plant, *more: str) -> dict[str, Any]:
 def test_status_follows_an_agent_from_its_first_ack_to_its_end(plant: Plant, tmp_path: Path) -> None:
     log = tmp_path / "alarms.jsonl"
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     agent = plant.agent(MACHINE, log)
     agent.start()
     write_alarms(log, 0, 10)
@@ -63,7 +63,7 @@ def test_status_follows_an_agent_from_its_first_ack_to_its_end(plant: Plant, tmp
 def test_rows_that_cannot_be_read_are_seen_at_the_machine_and_at_the_service(plant: Plant, tmp_path: Path) -> None:
     log = tmp_path / "alarms.csv"
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     agent = plant.agent(MACHINE, log)
     agent.start()
     wait_until(lambda: plant.api.machines.get(MACHINE).agent, "the agent is heard")
@@ -93,7 +93,7 @@ def test_the_doctor_finds_a_machine_that_is_not_registered_and_then_all_well(pla
     assert ill.returncode == 1
     assert "WRONG  service: no ack came" in ill.stdout
     assert f"alarmcast admin enrol {MACHINE}" in ill.stdout
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     well = edge(plant, "doctor")
     assert well.returncode == 0, well.stdout
     assert "well   service: acked in" in well.stdout
@@ -103,7 +103,7 @@ def test_the_doctor_finds_a_machine_that_is_not_registered_and_then_all_well(pla
 def test_a_stopped_agent_hands_over_what_it_has_and_keeps_what_it_cannot(plant: Plant, tmp_path: Path) -> None:
     log = tmp_path / "alarms.jsonl"
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     agent = plant.agent(MACHINE, log, stop_drain_seconds=15)
     agent.start()
     wait_until(lambda: "connected to" in agent.words(), "the agent is connected")
@@ -125,7 +125,7 @@ def test_of_two_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_
     plant: Plant, tmp_path: Path, version: str
 ) -> None:
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
 
     def online() -> bool:
         agent = plant.api.machines.get(MACHINE).agent
@@ -177,7 +177,7 @@ def test_an_edge_computer_restored_from_an_image_loses_nothing_and_begins_a_new_
 ) -> None:
     log, spool, image = tmp_path / "alarms.jsonl", plant.spool(MACHINE), tmp_path / "image"
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     agent = plant.agent(MACHINE, log)
     for first in (0, 10):
         write_alarms(log, first, 10)
@@ -206,7 +206,7 @@ def test_an_edge_computer_restored_from_an_image_loses_nothing_and_begins_a_new_
 def test_a_log_that_is_cut_while_the_agent_is_away_leaves_a_gap(plant: Plant, tmp_path: Path) -> None:
     log = tmp_path / "alarms.jsonl"
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     agent = plant.agent(MACHINE, log)
     write_alarms(log, 0, 10)
     agent.start()
@@ -229,7 +229,7 @@ def test_of_two_computers_with_copies_of_one_spool_one_gives_way_and_both_are_na
     plant: Plant, tmp_path: Path, version: str
 ) -> None:
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     agents = {}
     for name in ("first", "second"):
         spool, log = tmp_path / f"{name}.spool", tmp_path / f"{name}.jsonl"

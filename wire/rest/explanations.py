@@ -60,7 +60,7 @@ _EXAMPLE_PARTS: list[dict[str, Any]] = [
         "last_seen": "2026-11-16T07:47:00.000Z",
         "share": None,
         "usual_share": None,
-        "sentence": "139 Film torn itself last came 20 minutes ago.",
+        "sentence": "139 Film torn last occurred 20 minutes ago.",
     },
     {
         "kind": "alarm",
@@ -71,7 +71,7 @@ _EXAMPLE_PARTS: list[dict[str, Any]] = [
         "last_seen": "2026-11-16T07:31:00.000Z",
         "share": 0.1481,
         "usual_share": 0.0312,
-        "sentence": "137 Film splice came 4 times, last 36 minutes ago: a larger share of the alarms than usual.",
+        "sentence": "137 Film splice occurred 4 times, last 36 minutes ago: a larger share of the alarms than usual.",
     },
     {
         "kind": "others",
@@ -82,7 +82,7 @@ _EXAMPLE_PARTS: list[dict[str, Any]] = [
         "last_seen": None,
         "share": None,
         "usual_share": None,
-        "sentence": "14 smaller parts together.",
+        "sentence": "14 other factors.",
     },
 ]
 

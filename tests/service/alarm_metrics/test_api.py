@@ -16,8 +16,8 @@ from service.machines.catalogue import CatalogueEntry
 from service.machines.event_write import EventWrite, GapRow
 from service.machines.models import Machine
 from service.machines.silence_detector import SilentMachine
-from tests.service.app.test_api import BASE, Client, problem
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
+from tests.support.api_client import BASE, Client, problem
 from wire.identity import MachineId
 from wire.rest.alarm_metrics import AlarmMetricsReport
 from wire.rest.timelines import TimelineView
@@ -137,22 +137,23 @@ WRONG: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.usefixtures("busy")
 @pytest.mark.parametrize(
     "path", ["/v1/alarm-metrics", "/v1/alarm-metrics/top.csv", "/v1/alarm-metrics/rows.csv", *FINDINGS]
 )
 @pytest.mark.parametrize("query", WRONG)
-def test_a_wrong_question_about_figures_is_refused(client: Client, path: str, query: dict[str, Any]) -> None:
-    problem(client.get(path, **query), 422)
+def test_a_wrong_question_about_figures_is_refused(
+    shared_client: Client, path: str, query: dict[str, Any]
+) -> None:
+    problem(shared_client.get(path, **query), 422)
 
 
 @pytest.mark.parametrize(
     "path",
     ["/v1/alarm-metrics", "/v1/alarm-metrics/top.csv", "/v1/alarm-metrics/rows.csv", *FINDINGS, "/v1/alarms.csv"],
 )
-def test_figures_of_an_unknown_place_are_not_found(client: Client, path: str) -> None:
-    assert client.get(path, site="atlantis").status_code == 404
-    assert client.get(path, site="padova", machine="none").status_code == 404
+def test_figures_of_an_unknown_place_are_not_found(shared_client: Client, path: str) -> None:
+    assert shared_client.get(path, site="atlantis").status_code == 404
+    assert shared_client.get(path, site="padova", machine="none").status_code == 404
 
 
 @pytest.mark.usefixtures("busy")
@@ -201,7 +202,6 @@ def test_a_timeline_holds_the_newest_alarms_and_says_that_there_were_more(
     assert (flood["alarms"], flood["end"]) == (5001, isoformat(NOW - HOUR + (2498 + 600) * SECOND))
 
 
-@pytest.mark.usefixtures("filler")
 @pytest.mark.parametrize(
     "query",
     [
@@ -210,9 +210,9 @@ def test_a_timeline_holds_the_newest_alarms_and_says_that_there_were_more(
         {"since": isoformat(NOW), "until": isoformat(NOW)},
     ],
 )
-def test_a_wrong_question_about_a_timeline_is_refused(client: Client, query: dict[str, Any]) -> None:
-    problem(client.get(f"{BASE}/timeline", **query), 422)
-    problem(client.get("/v1/machines/padova/none/timeline"), 404)
+def test_a_wrong_question_about_a_timeline_is_refused(shared_client: Client, query: dict[str, Any]) -> None:
+    problem(shared_client.get(f"{BASE}/timeline", **query), 422)
+    problem(shared_client.get("/v1/machines/padova/none/timeline"), 404)
 
 
 def table(answer: httpx.Response) -> list[list[str]]:
@@ -255,7 +255,6 @@ def test_an_export_can_be_narrowed_and_its_file_name_says_how(client: Client, st
     assert part.headers["content-disposition"] == name
 
 
-@pytest.mark.usefixtures("busy")
 @pytest.mark.parametrize(
     "query",
     [
@@ -267,8 +266,8 @@ def test_an_export_can_be_narrowed_and_its_file_name_says_how(client: Client, st
         {"site": "../etc"},
     ],
 )
-def test_a_wrong_export_is_refused_before_its_first_line(client: Client, query: dict[str, Any]) -> None:
-    problem(client.get("/v1/alarms.csv", **query), 422)
+def test_a_wrong_export_is_refused_before_its_first_line(shared_client: Client, query: dict[str, Any]) -> None:
+    problem(shared_client.get("/v1/alarms.csv", **query), 422)
 
 
 @pytest.mark.usefixtures("busy")

@@ -9,10 +9,10 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.auth.middleware import check_permissions_complete
 from service.http.permissions import PERMISSIONS, RouteScope, Rule, Table
-from tests.service.app.two_sites import Visitor, seed, visitor
+from tests.support.api_client import Visitor, visitor
+from tests.support.two_sites import NAMES, seed
 from wire.enums import Role
 
-NAMES = {"machine": "filler-1", "number": "1", "job": "1", "version": "v1", "name": "maria", "path": "favicon.png"}
 OWN, OTHER = "padova", "lyon"
 
 
@@ -67,8 +67,8 @@ def test_who_gets_in_is_what_the_table_says(service: Service, stores: Stores, wh
     assert wrong == []
 
 
-def test_a_key_that_is_not_known_is_a_stranger_everywhere(service: Service) -> None:
-    liar = Visitor(service, "ack_000000000000_" + "0" * 64)
+def test_a_key_that_is_not_known_is_a_stranger_everywhere(shared_service: Service) -> None:
+    liar = Visitor(shared_service, "ack_000000000000_" + "0" * 64)
     for line, rule, site in walks():
         if rule.reach is not RouteScope.OPEN:
             assert asked(liar, line, site) == 401, line
@@ -78,19 +78,19 @@ def test_a_key_that_is_not_known_is_a_stranger_everywhere(service: Service) -> N
 @pytest.mark.parametrize(
     "path", ["/", "/v1", "/v1/", "/v1/nothing", "/v1/fleet/", "//v1/fleet", "/v1/machines/a/b/c"]
 )
-def test_to_a_stranger_what_is_not_there_looks_like_what_is(service: Service, path: str) -> None:
+def test_to_a_stranger_what_is_not_there_looks_like_what_is(shared_service: Service, path: str) -> None:
     for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "TRACE"):
-        assert visitor(service, None).ask(method, path).status_code == 401
-    assert visitor(service, Role.ADMIN).ask("GET", path).status_code == 404
+        assert visitor(shared_service, None).ask(method, path).status_code == 401
+    assert visitor(shared_service, Role.ADMIN).ask("GET", path).status_code == 404
 
 
-def test_another_method_of_a_known_path_opens_nothing(service: Service) -> None:
+def test_another_method_of_a_known_path_opens_nothing(shared_service: Service) -> None:
     for line in PERMISSIONS:
         path = line.partition(" ")[2]
         if f"PUT {path}" not in PERMISSIONS and "static" not in path:
             filled = path.format(**NAMES, site=OWN)
-            assert visitor(service, None).ask("PUT", filled).status_code == 401, path
-    assert visitor(service, Role.ADMIN).ask("PUT", "/v1/fleet").status_code == 405
+            assert visitor(shared_service, None).ask("PUT", filled).status_code == 401, path
+    assert visitor(shared_service, Role.ADMIN).ask("PUT", "/v1/fleet").status_code == 405
 
 
 def test_a_route_without_a_line_or_a_line_without_a_route_does_not_start(service: Service) -> None:

@@ -7,7 +7,7 @@ from service.app.stores import Stores
 from service.forecasts.scheduler import ForecastScheduler
 from service.machines.catalogue import CatalogueEntry, size_warning
 from tests.service.conftest import FILLER, NOW, small_model
-from tests.service.forecasts.test_service import refresh
+from tests.support.forecasts import refresh
 from wire.codec import MAX_BYTES
 from wire.forecasts import Forecast, PublishedForecast
 from wire.identity import MachineId

@@ -1,7 +1,6 @@
 """Forecasts: what they are made of, what they say of themselves, and that the past stays as it was."""
 
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +12,10 @@ from forecasting.series import AlarmSeries
 from service.app.service import Service
 from service.app.stores import Stores
 from service.errors import InputRejected, NoChampion, NotFound
-from service.forecasts.scheduler import ForecastScheduler
 from service.forecasts.service import ForecastService, urgency
 from service.machines.models import Machine
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
+from tests.support.forecasts import Announced, refresh
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus
 from wire.identity import MachineId
@@ -153,30 +152,6 @@ def test_a_new_event_makes_a_new_forecast_at_once(service: Service, stores: Stor
     assert newest(service, stores).events_seen == 0, "kept until something touches it"
     service.newest.invalidate([FILLER])
     assert newest(service, stores).events_seen == 1
-
-
-class Announced:
-    """An announcer that remembers."""
-
-    def __init__(self) -> None:
-        self.machines: list[MachineId] = []
-
-    def publish(self, machine: MachineId, encoded: bytes) -> None:
-        assert Forecast.model_validate_json(encoded)
-        self.machines.append(machine)
-
-
-def refresh(service: Service, stores: Stores, announced: Announced, **more: Any) -> ForecastScheduler:
-    return ForecastScheduler(
-        desk=service.desk,
-        newest=service.newest,
-        machines=stores.machines,
-        stored=stores.forecasts,
-        mqtt=announced,
-        clock=service.clock,
-        step=timedelta(minutes=15),
-        **more,
-    )
 
 
 @pytest.mark.usefixtures("champion", "filler")

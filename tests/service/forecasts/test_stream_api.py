@@ -3,29 +3,22 @@
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import timedelta
-from threading import Thread
-from typing import Any
 
 import httpx
 import pytest
-import uvicorn
-from starlette.types import ASGIApp
 
-from service.app.http_server import Server, listen, url_of
 from service.app.service import Service
 from service.app.stores import Stores
 from service.auth.authenticator import LOCAL
 from service.machines.models import Machine
 from service.messaging.mqtt_client import MqttMessage
-from service.messaging.pubsub import EventBus
 from service.settings import Settings
 from tests.conftest import wait_until
-from tests.service.app.test_api import BASE, Client, problem
 from tests.service.conftest import EPOCH, FILLER, NOW, Trusted, enrolled, heard, raise_alarms
-from tests.service.ingest.test_thread import RecordingLink
+from tests.support.api_client import BASE, Client, problem
+from tests.support.ingest import RecordingLink
+from tests.support.streams import Reader, serving
 from wire.enums import Role
 from wire.forecasts import Forecast
 from wire.identity import MachineId
@@ -34,60 +27,10 @@ from wire.timestamps import isoformat
 CAPPER = MachineId("lyon", "capper")
 
 
-@contextmanager
-def serving(app: ASGIApp, feed: EventBus) -> Iterator[str]:
-    """Serve an app on a free port, from a thread."""
-    with listen("127.0.0.1", 0) as listener:
-        config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=60)
-        server = Server(config, ending=feed.close)
-        thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        wait_until(lambda: server.started, "the server has started")
-        yield url_of(listener)
-        server.should_exit = True
-        thread.join(timeout=30)
-        assert not thread.is_alive()
-
-
 @pytest.fixture
 def address(service: Service) -> Iterator[str]:
     with serving(Trusted(service), service.feed) as url:
         yield url
-
-
-@dataclass
-class Reader:
-    """Reads a stream in a thread of its own and keeps what was told."""
-
-    url: str
-    key: str | None = None
-    told: list[tuple[str, Any]] = field(default_factory=list)
-    comments: int = 0
-    ended: bool = False
-
-    def start(self) -> "Reader":
-        Thread(target=self._read, daemon=True).start()
-        return self
-
-    def of(self, kind: str) -> list[Any]:
-        return [data for name, data in list(self.told) if name == kind]
-
-    def _read(self) -> None:
-        with suppress(httpx.RemoteProtocolError):  # cut off: then it has not ended in order
-            self._read_on()
-
-    def _read_on(self) -> None:
-        kind = ""
-        headers = {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
-        with httpx.stream("GET", self.url, headers=headers, timeout=60) as answer:
-            assert answer.headers["content-type"].startswith("text/event-stream")
-            for line in answer.iter_lines():
-                if line.startswith("event: "):
-                    kind = line.removeprefix("event: ")
-                elif line.startswith("data: "):
-                    self.told.append((kind, json.loads(line.removeprefix("data: "))))
-                self.comments += line.startswith(": ping")
-        self.ended = True
 
 
 def listening(service: Service, url: str, readers: int = 1) -> Reader:
@@ -267,7 +210,6 @@ def test_a_job_that_changes_is_told_to_all_who_follow_it_until_it_has_ended(
     wait_until(lambda: service.feed.subscriber_count == 0, "all places are free again")
 
 
-@pytest.mark.usefixtures("filler")
 @pytest.mark.parametrize(
     ("query", "status"),
     [
@@ -281,10 +223,10 @@ def test_a_job_that_changes_is_told_to_all_who_follow_it_until_it_has_ended(
     ],
 )
 def test_a_wish_that_cannot_be_met_is_a_problem_and_opens_no_stream(
-    service: Service, query: str, status: int
+    shared_service: Service, query: str, status: int
 ) -> None:
-    problem(Client(service).request("GET", f"/v1/stream?{query}"), status)
-    assert not service.feed.has_subscribers
+    problem(Client(shared_service).request("GET", f"/v1/stream?{query}"), status)
+    assert not shared_service.feed.has_subscribers
 
 
 def test_a_retired_machine_is_gone(service: Service, stores: Stores, filler: Machine) -> None:

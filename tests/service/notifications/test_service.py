@@ -249,14 +249,14 @@ def test_a_notification_and_its_deliveries_are_written_together(harness: Harness
 
 def test_trouble_with_the_store_loses_no_forecast(harness: Harness, stores: Stores) -> None:
     with stores.database.write() as connection:
-        connection.exec_driver_sql("ALTER TABLE notices RENAME TO elsewhere")
+        connection.exec_driver_sql("ALTER TABLE notifications RENAME TO elsewhere")
     with pytest.raises(Unavailable):
         harness.say({139: 0.9})
     thread = NotificationThread(harness.service, interval=0.01)
     thread.start()
     wait_until(lambda: thread.complaint, "it complains")
     with stores.database.write() as connection:
-        connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO notices")
+        connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO notifications")
     wait_until(lambda: harness.service.opened == 1 and thread.complaint is None, "it has recovered")
     thread.stop()
 

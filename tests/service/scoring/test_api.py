@@ -12,8 +12,8 @@ from service.app.stores import Stores
 from service.forecasts.version import StoredForecast
 from service.machines.event_write import EventWrite, GapRow
 from service.machines.models import Machine
-from tests.service.app.test_api import BASE, Client, problem
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
+from tests.support.api_client import BASE, Client, problem
 from wire.enums import Grouping
 from wire.forecasts import ForecastStatus
 from wire.identity import MachineId
@@ -195,7 +195,6 @@ def test_unknown_machines_and_sites_are_not_found(client: Client) -> None:
         client.scores.scoreboard(site="atlantis")
 
 
-@pytest.mark.usefixtures("filler")
 @pytest.mark.parametrize(
     "query",
     [
@@ -209,11 +208,10 @@ def test_unknown_machines_and_sites_are_not_found(client: Client) -> None:
         {"status": "fine"},
     ],
 )
-def test_a_wrong_question_to_the_scoreboard_is_refused(client: Client, query: dict[str, Any]) -> None:
-    problem(client.get("/v1/scoreboard", **query), 422)
+def test_a_wrong_question_to_the_scoreboard_is_refused(shared_client: Client, query: dict[str, Any]) -> None:
+    problem(shared_client.get("/v1/scoreboard", **query), 422)
 
 
-@pytest.mark.usefixtures("filler")
 @pytest.mark.parametrize(
     "query",
     [
@@ -226,5 +224,5 @@ def test_a_wrong_question_to_the_scoreboard_is_refused(client: Client, query: di
         {"code": -1},
     ],
 )
-def test_a_wrong_question_about_scores_is_refused(client: Client, query: dict[str, Any]) -> None:
-    problem(client.get(f"{BASE}/scores", **query), 422)
+def test_a_wrong_question_about_scores_is_refused(shared_client: Client, query: dict[str, Any]) -> None:
+    problem(shared_client.get(f"{BASE}/scores", **query), 422)

@@ -130,7 +130,9 @@ def test_versions_with_other_codes_stand_in_one_sheet_each_code_scored_where_it_
     counted = count(together)
     assert summarize(counted.for_code(2)).model == summarize(count(new).for_code(2)).model
     assert (summarize(counted.for_code(2)).forecasts, summarize(counted.for_code(1)).forecasts) == (100, 200)
-    assert counted.for_code(1).pairs[0, :7] == pytest.approx((count(old).for_code(0) + count(new).for_code(0)).pairs[0, :7])
+    assert counted.for_code(1).pairs[0, :7] == pytest.approx(
+        (count(old).for_code(0) + count(new).for_code(0)).pairs[0, :7]
+    )
     assert summarize(counted.total).model.pairs == 500
 
 
