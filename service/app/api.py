@@ -8,9 +8,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from service import __version__
-from service.alarm_metrics import api as figures
-from service.alarm_metrics import csv_api as exports
-from service.alarm_metrics import timeline_api as timelines
+from service.alarm_metrics.build import build_routers as alarm_metrics_routers
 from service.app import health_api as health
 from service.app import metrics_api as metrics
 from service.app.api_services import AppServices
@@ -37,12 +35,6 @@ from service.machines import api as machines
 from service.machines import catalogue_api as catalogue
 from service.machines import gaps_api as gaps
 from service.machines import silence_api as silent
-from service.notifications import acknowledgement_api as acknowledgements
-from service.notifications import api as notices
-from service.notifications import maintenance_api as maintenance
-from service.notifications import shelving_api as shelves
-from service.notifications import webhook_api as webhooks
-from service.scoring import api as scores
 
 RouterFactory = Callable[[AppServices], APIRouter]
 NOUNS: Final[tuple[RouterFactory, ...]] = (
@@ -52,19 +44,10 @@ NOUNS: Final[tuple[RouterFactory, ...]] = (
     forecasts.router,
     stream.router,
     explanations.router,
-    scores.router,
-    figures.router,
-    timelines.router,
-    exports.router,
     gaps.router,
     silent.router,
     catalogue.router,
     quarantine.router,
-    notices.router,
-    acknowledgements.router,
-    shelves.router,
-    maintenance.router,
-    webhooks.router,
     lambda services: auth.session_router(services.sign_in),
     lambda services: auth.users_router(services.people),
     lambda services: auth.keys_router(services.people),
@@ -86,6 +69,24 @@ Every answer has an `X-Request-Id`, which the service's log names too; send one 
 """
 
 
+def _feature_routers(parts: AppServices) -> list[APIRouter]:
+    """Return the routes of the features that build themselves."""
+    machines, catalogue = parts.machines, parts.catalogue
+    return [
+        parts.scoring.router(machines, catalogue),
+        *alarm_metrics_routers(
+            parts.settings,
+            machines=machines,
+            events=parts.log,
+            catalogue=catalogue,
+            clock=parts.clock,
+            excluded_spans=parts.notifications.suppression.excluded_spans,
+            silent_machines=lambda: parts.silence.found,
+        ),
+        *parts.notifications.routers(machines, catalogue, parts.audit),
+    ]
+
+
 def create_app(parts: AppServices, config: AuthConfig, nouns: tuple[RouterFactory, ...] = NOUNS) -> FastAPI:
     """Build the app with its routes and middleware."""
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
@@ -100,7 +101,7 @@ def create_app(parts: AppServices, config: AuthConfig, nouns: tuple[RouterFactor
     problems.install(app)
     routers = [router(parts) for router in nouns]
     if nouns is NOUNS:
-        routers += learning_routers(parts.learning)
+        routers += [*learning_routers(parts.learning), *_feature_routers(parts)]
     if nouns is not NOUNS:
         config = replace(config, table=restrict(app, routers, config.table))
     check_permissions_complete(app, routers, config.table)

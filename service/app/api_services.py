@@ -2,24 +2,16 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from service.alarm_metrics.csv_export import AlarmExport
-from service.alarm_metrics.export_store import AlarmExports
-from service.alarm_metrics.service import AlarmMetricsService
-from service.alarm_metrics.timeline import TimelineService
 from service.app.configuration import time_policy
 from service.app.site_filters import (
     SiteFilteredBus,
     SiteFilteredFleet,
     SiteFilteredMachines,
-    SiteFilteredMaintenance,
-    SiteFilteredNotifications,
     SiteFilteredQuarantine,
-    SiteFilteredShelving,
     SiteFilteredSilence,
-    SiteFilteredWebhooks,
 )
 from service.auth.audit_store import AuditStore
 from service.auth.login import LoginService
@@ -40,11 +32,9 @@ from service.learning.versions import VersionService
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
 from service.machines.hourly_counts_store import HourlyCountStore
-from service.notifications.notification_list import NotificationList
-from service.notifications.suppression_service import SuppressionService
-from service.notifications.webhook_service import WebhookService
-from service.notifications.webhook_store import WebhookStore
-from service.scoring.scoreboard import Scoreboard
+from service.notifications.build import Notifications
+from service.scoring.build import Scoring
+from service.settings import Settings
 from wire.clock import PlantClock
 from wire.rest.health import SystemStatus
 
@@ -56,6 +46,7 @@ if TYPE_CHECKING:
 class AppServices:
     """Everything a request may need; what is of sites comes as a scoped view, and mypy takes nothing else."""
 
+    settings: Settings
     machines: SiteFilteredMachines
     log: EventStore
     catalogue: CatalogueStore
@@ -66,19 +57,14 @@ class AppServices:
     health: Callable[[], Health]  # of what the asker may see, as is `condition`
     learning: LearningRoutes
     credentials: CredentialService
-    scoreboard: Scoreboard
+    scoring: Scoring
     quarantine: SiteFilteredQuarantine
     replay: QuarantineReplay
     silence: SiteFilteredSilence
     fleet: SiteFilteredFleet
     feed: SiteFilteredBus
     condition: Callable[[], SystemStatus]
-    figures: AlarmMetricsService
-    timelines: TimelineService
-    export: AlarmExport
-    hush: SuppressionService
-    notices: NotificationList
-    webhooks: WebhookService
+    notifications: Notifications
     sign_in: LoginService
     people: UserService
     audit: AuditStore
@@ -91,6 +77,7 @@ def parts_of(service: "Service") -> AppServices:
     seen, quarantine = SiteFilteredMachines(stores.machines), SiteFilteredQuarantine(service.quarantine)
     feed = SiteFilteredBus(service.feed)
     return AppServices(
+        settings=settings,
         machines=seen,
         log=stores.events,
         catalogue=stores.catalogue,
@@ -117,7 +104,7 @@ def parts_of(service: "Service") -> AppServices:
             streams=feed,
         ),
         credentials=service.credentials,
-        scoreboard=Scoreboard(seen, stores.outcomes, clock, service.scoring.grace),
+        scoring=service.scoring,
         quarantine=quarantine,
         replay=QuarantineReplay(
             quarantine, stores.events, service.registry, clock, time_policy(settings), service.on_events_stored
@@ -126,23 +113,7 @@ def parts_of(service: "Service") -> AppServices:
         fleet=SiteFilteredFleet(_board(service)),
         feed=feed,
         condition=lambda: service.condition.read(current_sites()),
-        figures=AlarmMetricsService(
-            seen, stores.events, clock, settings.shift_starts, service.hush.excluded_spans
-        ),
-        timelines=TimelineService(seen, stores.events, clock),
-        export=AlarmExport(seen, AlarmExports(stores.database), stores.catalogue),
-        hush=replace(
-            service.hush,
-            machines=seen,
-            shelves=SiteFilteredShelving(service.notify.shelves),
-            windows=SiteFilteredMaintenance(service.notify.windows),
-        ),
-        notices=NotificationList(
-            SiteFilteredNotifications(service.notify.notices), service.notify.acknowledgements, service.deliveries
-        ),
-        webhooks=WebhookService(
-            seen, SiteFilteredWebhooks(WebhookStore(stores.database)), service.post, clock, service.post.receivers
-        ),
+        notifications=service.notifications,
         sign_in=service.auth.login,
         people=service.auth.users,
         audit=stores.audit,
@@ -160,6 +131,6 @@ def _board(service: "Service") -> FleetOverview:
         silence=service.silence,
         clock=service.clock,
         stale_after=service.settings.stale_after,
-        shelved=service.hush.shelved,
+        shelved=service.notifications.suppression.shelved,
     )
     return FleetOverview(sources, token=secrets.token_hex(4))

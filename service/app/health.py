@@ -52,9 +52,9 @@ def _errors(service: "Service") -> dict[str, str | None]:
         errors["forecasts"] = service.rhythm.error
     if ProcessRole.WORKER in service.roles:
         errors["learning"] = service.worker.error
-        errors["scoring"] = service.scorekeeper.error
-        errors["notifications"] = service.lookout.error
-        errors["deliveries"] = service.courier.error
+        errors["scoring"] = service.scoring.thread.error
+        errors["notifications"] = service.notifications.thread.error
+        errors["deliveries"] = service.notifications.sender.error
         errors["credentials"] = _credential_error(service)
     return errors
 
@@ -63,10 +63,10 @@ def _counts(service: "Service") -> dict[str, int]:
     return {
         **service.ingester.counts,
         "forecasts_stored": service.rhythm.made,
-        "forecasts_scored": service.scorekeeper.scored,
+        "forecasts_scored": service.scoring.thread.scored,
         "events_deleted": service.housekeeping.forgotten,
-        "notifications_opened": service.notify.opened,
-        "notifications_delivered": service.courier.delivered,
+        "notifications_opened": service.notifications.service.opened,
+        "notifications_delivered": service.notifications.sender.delivered,
         "rejected": sum(service.ingester.rejected.values()),
         **service.watch.counts,
     }

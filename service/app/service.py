@@ -1,6 +1,5 @@
 """The running whole, every object of it built here; its roles say which of them are at work."""
 
-import random
 import signal
 import socket
 from collections.abc import Callable, Iterable
@@ -10,7 +9,6 @@ import httpx
 from starlette.types import ASGIApp
 
 from alarmcast import AsyncClient
-from service import __version__
 from service.app.api import NOUNS, VITALS, create_app
 from service.app.api_services import parts_of
 from service.app.configuration import (
@@ -59,20 +57,8 @@ from service.messaging.change_event import ChangeEvent, ChangeKind
 from service.messaging.mqtt_client import MqttClient, SubscriptionMode
 from service.messaging.process import HealthReport, Lease
 from service.messaging.pubsub import EventBus
-from service.notifications.acknowledgement_store import AcknowledgementStore
-from service.notifications.delivery_store import DeliveryStore
-from service.notifications.maintenance_store import MaintenanceStore
-from service.notifications.models import HysteresisPolicy
-from service.notifications.service import NotificationService
-from service.notifications.shelving_store import ShelvingStore
-from service.notifications.store import NotificationStore
-from service.notifications.suppression_service import SuppressionService
-from service.notifications.thread import NotificationThread
-from service.notifications.webhook_addresses import Receivers
-from service.notifications.webhook_client import WebhookClient
-from service.notifications.webhook_sender import WebhookSender
-from service.scoring.service import ScoringService
-from service.scoring.thread import ScoringThread
+from service.notifications import build as notifications
+from service.scoring import build as scoring
 from service.settings import Settings
 from wire.enums import ProcessRole
 from wire.fast_start import gc_disabled
@@ -145,41 +131,14 @@ class Service:
         self.silence = SilenceDetector(stores.machines, stores.events, self.newest.version)
         self.quarantine = QuarantineStore(stores.database)
         announcer = ForecastPublisher(self.link)
-        shelves, windows = ShelvingStore(stores.database), MaintenanceStore(stores.database)
-        acknowledgements = AcknowledgementStore(stores.database)
-        self.deliveries = DeliveryStore(stores.database)
-        self.post = WebhookClient(
-            agent=f"Alarmcast/{__version__}", receivers=Receivers(settings.receiver_networks)
-        )
-        self.notify = NotificationService(
+        self.notifications = notifications.build(
+            settings,
+            stores.database,
             machines=stores.machines,
-            log=stores.events,
-            notices=NotificationStore(stores.database),
-            shelves=shelves,
-            windows=windows,
-            acknowledgements=acknowledgements,
+            events=stores.events,
             clock=self.clock,
             wall=wall_now,
-            policy=HysteresisPolicy(
-                settings.notification_release_ratio, timedelta(minutes=settings.notification_quiet_minutes)
-            ),
-        )
-        self.hush = SuppressionService(
-            machines=stores.machines,
-            shelves=shelves,
-            windows=windows,
-            acknowledgements=acknowledgements,
-            clock=self.clock,
-            max_shelving=timedelta(hours=settings.shelving_max_hours),
-            changed=self._on_suppression_changed,
-        )
-        self.lookout = NotificationThread(self.notify)
-        self.courier = WebhookSender(
-            self.deliveries,
-            self.post,
-            wall=wall_now,
-            plant=self.clock.now,
-            chance=random.random,
+            on_change=self._on_suppression_changed,
         )
         self.rhythm = ForecastThread(
             ForecastScheduler(
@@ -192,7 +151,7 @@ class Service:
                 step=timedelta(minutes=settings.grid_minutes),
                 local_feed=self.feed if ProcessRole.API in self.roles else None,
                 is_leader=self.is_leader,
-                listeners=(self.notify.on_forecast,),
+                listeners=(self.notifications.service.on_forecast,),
             )
         )
         self.credentials = broker_access.build(settings, stores.machines, self.clock)
@@ -229,15 +188,15 @@ class Service:
             leads=self.is_leader,
             trusted=self.clock_check.trusted,
         )
-        self.scoring = ScoringService(
+        self.scoring = scoring.build(
+            settings,
             machines=stores.machines,
-            log=stores.events,
+            events=stores.events,
             versions=stores.versions,
             outcomes=stores.outcomes,
             clock=self.clock,
-            grace=timedelta(minutes=settings.scoring_grace_minutes),
+            is_leader=self.is_leader,
         )
-        self.scorekeeper = ScoringThread(self.scoring, leads=self.is_leader)
         hearsay = RemoteChangeHandler(
             machines=stores.machines,
             registry=self.registry,
@@ -246,7 +205,7 @@ class Service:
             champion=champion,
             feed=self.feed,
             access=self.auth.authenticator,
-            notify=self.notify,
+            notify=self.notifications.service,
             enrolment=self.enrolment,
             job_watch=self.job_watch,
         )
@@ -287,7 +246,10 @@ class Service:
             traffic=self.traffic,
             certificates=self.expiry.ends,
             backups=self.backups,
-            attempts=lambda: {"delivered": self.courier.delivered, "failed": self.courier.failed},
+            attempts=lambda: {
+                "delivered": self.notifications.sender.delivered,
+                "failed": self.notifications.sender.failed,
+            },
         )
         nouns = NOUNS if ProcessRole.API in self.roles else VITALS
         self.app = create_app(parts_of(self), self.auth.config, nouns)
@@ -400,10 +362,10 @@ class Service:
     def _threads(self) -> list[BackgroundThread]:
         """Return the threads of this process's roles, in the order in which they are stopped."""
         api, worker = ProcessRole.API in self.roles, ProcessRole.WORKER in self.roles
-        learning: list[BackgroundThread] = [self.worker, self.scorekeeper] if worker else []
+        learning: list[BackgroundThread] = [self.worker, self.scoring.thread] if worker else []
         looking: list[BackgroundThread] = [self.housekeeping, *([self.rhythm] if api or worker else [])]
-        telling: list[BackgroundThread] = [self.lookout, self.courier] if worker else []
-        return [*learning, *looking, *telling, *([self.reconciler] if api or worker else [])]
+        sending: list[BackgroundThread] = [self.notifications.thread, self.notifications.sender] if worker else []
+        return [*learning, *looking, *sending, *([self.reconciler] if api or worker else [])]
 
     def _on_late_events(self, machines: Iterable[Machine]) -> None:
         found = list(machines)
@@ -411,7 +373,7 @@ class Service:
         self.company.late(found)
 
     def _on_suppression_changed(self, site: str, machine: str | None) -> None:
-        self.notify.reevaluate(site, machine)
+        self.notifications.service.reevaluate(site, machine)
         self.company.publish(ChangeEvent(ChangeKind.SUPPRESSION_CHANGED, {"site": site, "machine": machine}))
 
     def _look_for_silence(self) -> None:

@@ -11,20 +11,13 @@ from datetime import datetime
 
 from service.errors import NotFound, unknown_machine
 from service.forecasts.fleet import FleetOverview, FleetSnapshot
-from service.http.principal import can_see, current_sites, current_user, require_site
+from service.http.principal import can_see, current_sites, current_user
 from service.machines.models import Agent, Machine, UnregisteredMachine
 from service.machines.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
 from service.machines.quarantine_store import QuarantineStore
 from service.machines.silence_detector import SilenceDetector, SilentMachine
 from service.machines.store import MachineStore
 from service.messaging.pubsub import EventBus, Filter, Subscription
-from service.notifications.maintenance_store import MaintenanceStore
-from service.notifications.models import Notification, NotificationQuery
-from service.notifications.shelving_store import ShelvingStore
-from service.notifications.store import NotificationStore
-from service.notifications.suppression import MaintenanceWindow, ShelvedAlarm, SuppressionQuery
-from service.notifications.webhook import Webhook
-from service.notifications.webhook_store import WebhookStore
 from wire.identity import MachineId
 
 
@@ -83,122 +76,6 @@ class SiteFilteredQuarantine:
     def reasons(self) -> list[ReasonCount]:
         """Return how much was refused for which reason, most first."""
         return self.quarantine.reasons(sites=current_sites())
-
-
-@dataclass(frozen=True)
-class SiteFilteredShelving:
-    """Shelves of the asker's machines."""
-
-    shelves: ShelvingStore
-
-    def add(
-        self, machine: Machine, code: int, *, at: datetime, until: datetime, who: str, reason: str
-    ) -> ShelvedAlarm:
-        """Shelve an alarm."""
-        require_site(machine.id.site)
-        return self.shelves.add(machine, code, at=at, until=until, who=who, reason=reason)
-
-    def get(self, number: int) -> ShelvedAlarm:
-        """Return a shelf, or raise as if it did not exist."""
-        shelf = self.shelves.get(number)
-        if not can_see(shelf.machine.site):
-            raise NotFound(f"There is no shelf {number}.")
-        return shelf
-
-    def unshelve(self, shelf: ShelvedAlarm, *, at: datetime, who: str, reason: str | None) -> ShelvedAlarm:
-        """End a shelf."""
-        require_site(shelf.machine.site)
-        return self.shelves.unshelve(shelf, at=at, who=who, reason=reason)
-
-    def page(self, query: SuppressionQuery) -> list[ShelvedAlarm]:
-        """Return shelves, newest first."""
-        return self.shelves.page(replace(query, sites=current_sites()))
-
-    def active(self, at: datetime) -> list[ShelvedAlarm]:
-        """Return every shelf that holds at a moment."""
-        return [shelf for shelf in self.shelves.active(at) if can_see(shelf.machine.site)]
-
-    def between(self, start: datetime, end: datetime) -> list[ShelvedAlarm]:
-        """Return the shelves that held at some time in a span."""
-        return [shelf for shelf in self.shelves.between(start, end) if can_see(shelf.machine.site)]
-
-
-@dataclass(frozen=True)
-class SiteFilteredMaintenance:
-    """Maintenance windows of the asker's sites."""
-
-    windows: MaintenanceStore
-
-    def add(self, window: MaintenanceWindow, *, at: datetime) -> MaintenanceWindow:
-        """Keep a new window."""
-        require_site(window.site)
-        return self.windows.add(window, at=at)
-
-    def get(self, number: int) -> MaintenanceWindow:
-        """Return a window, or raise as if it did not exist."""
-        window = self.windows.get(number)
-        if not can_see(window.site):
-            raise NotFound(f"There is no maintenance window {number}.")
-        return window
-
-    def cancel(
-        self, window: MaintenanceWindow, *, at: datetime, who: str, reason: str | None
-    ) -> MaintenanceWindow:
-        """End a window."""
-        require_site(window.site)
-        return self.windows.cancel(window, at=at, who=who, reason=reason)
-
-    def page(self, query: SuppressionQuery) -> list[MaintenanceWindow]:
-        """Return windows, newest first."""
-        return self.windows.page(replace(query, sites=current_sites()))
-
-    def active(self, at: datetime) -> list[MaintenanceWindow]:
-        """Return every window that a moment lies in."""
-        return [window for window in self.windows.active(at) if can_see(window.site)]
-
-
-@dataclass(frozen=True)
-class SiteFilteredNotifications:
-    """Notices of the asker's machines."""
-
-    notices: NotificationStore
-
-    def page(self, query: NotificationQuery) -> list[Notification]:
-        """Return notices, newest first."""
-        return self.notices.page(replace(query, sites=current_sites()))
-
-
-@dataclass(frozen=True)
-class SiteFilteredWebhooks:
-    """Webhooks of the asker's sites; one of the whole fleet is for those of all sites."""
-
-    webhooks: WebhookStore
-
-    def add(self, webhook: Webhook, *, who: str, reason: str | None) -> Webhook:
-        """Keep a new webhook."""
-        require_site(webhook.site)
-        return self.webhooks.add(webhook, who=who, reason=reason)
-
-    def all(self) -> list[Webhook]:
-        """Return the webhooks, oldest first."""
-        return [webhook for webhook in self.webhooks.all() if _is_own(webhook)]
-
-    def get(self, number: int) -> Webhook:
-        """Return a webhook, or raise as if it did not exist."""
-        webhook = self.webhooks.get(number)
-        if not _is_own(webhook):
-            raise NotFound(f"There is no webhook {number}.")
-        return webhook
-
-    def switch(self, webhook: Webhook, *, enabled: bool, at: datetime, who: str, reason: str | None) -> Webhook:
-        """Switch a webhook on or off."""
-        require_site(webhook.site)
-        return self.webhooks.switch(webhook, enabled=enabled, at=at, who=who, reason=reason)
-
-    def remove(self, webhook: Webhook, *, at: datetime, who: str, reason: str | None) -> None:
-        """Forget a webhook."""
-        require_site(webhook.site)
-        self.webhooks.remove(webhook, at=at, who=who, reason=reason)
 
 
 @dataclass(frozen=True)
@@ -264,7 +141,3 @@ def _owner() -> str | None:
 
 def _shown_machine(machine: Machine) -> Machine:
     return replace(machine, reason=machine.reason.shown_to(current_sites())) if machine.reason else machine
-
-
-def _is_own(webhook: Webhook) -> bool:
-    return current_sites() is None or (webhook.site is not None and can_see(webhook.site))

@@ -17,6 +17,7 @@ from tests.deploy import dockerfile as docker_file
 from tests.deploy.compose import Compose
 from tests.deploy.dockerfile import Dockerfile
 from tests.deploy.image import Builder, Image
+from tests.deploy.sandbox import can_start_python
 from tests.system.conftest import Plant
 
 REPOSITORY = Path(__file__).parents[2]

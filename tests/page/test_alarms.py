@@ -42,7 +42,7 @@ def test_the_top_alarms_are_those_of_the_api_with_cumulative_shares(
     rows = panel(page, "Top 10 alarms (bad actors)").locator("tbody tr")
     expect(rows.first).to_be_visible()
     since = datetime.now(UTC) - timedelta(days=30)
-    top = stage.plant.get(f"/v1/figures?since={since:%Y-%m-%dT%H:%M:%SZ}").json()["top"]
+    top = stage.plant.get(f"/v1/alarm-metrics?since={since:%Y-%m-%dT%H:%M:%SZ}").json()["top"]
     expect(rows).to_have_count(len(top))
     for row, code in zip(rows.all(), top, strict=True):
         expect(row).to_contain_text(code["text"])

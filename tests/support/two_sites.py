@@ -11,14 +11,10 @@ from service.http.message import MACHINE, Message, Sentence
 from service.machines.event_write import EventWrite, GapRow
 from service.machines.models import Machine
 from service.machines.silence_detector import SilentMachine
-from service.notifications.acknowledgement_store import AcknowledgementStore
-from service.notifications.maintenance_store import MaintenanceStore
-from service.notifications.models import Notification, NotificationChanges
-from service.notifications.shelving_store import ShelvingStore
-from service.notifications.store import NotificationStore
-from service.notifications.suppression import MaintenanceWindow
+from service.notifications.models import MaintenanceWindow, Notification, NotificationChanges
+from service.notifications.store import NotificationStore, WebhookStore
+from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
 from service.notifications.webhook import Webhook
-from service.notifications.webhook_store import WebhookStore
 from tests.service.conftest import NOW, enrolled, heard, raise_alarms, small_model
 from tests.support.ingest import take
 from wire.enums import MachineState, Role, Severity

@@ -79,20 +79,20 @@ class MetricsPanels:
         self._span.show(report)
         self._stats.show(report)
         self._rate.show(report)
-        self._top.show(tables.top_rows(report), query.csv("/v1/figures/top.csv"))
+        self._top.show(tables.top_rows(report), query.csv("/v1/alarm-metrics/top.csv"))
         self._floods.show(
-            tables.flood_rows(report, names, zones), query.csv("/v1/figures/floods.csv"), counts.floods
+            tables.flood_rows(report, names, zones), query.csv("/v1/alarm-metrics/floods.csv"), counts.floods
         )
         self._chatter.show(
-            tables.chatter_rows(report, names, zones), query.csv("/v1/figures/chatter.csv"), counts.chatter
+            tables.chatter_rows(report, names, zones), query.csv("/v1/alarm-metrics/chatter.csv"), counts.chatter
         )
         self._stale.show(
-            tables.stale_rows(report, names, zones), query.csv("/v1/figures/standing.csv"), counts.standing
+            tables.stale_rows(report, names, zones), query.csv("/v1/alarm-metrics/standing.csv"), counts.standing
         )
         self._tabs.show(report.by)
         self._breakdown.show(report.by)
         self._table.show(tables.breakdown_rows(report, names))
-        _set_href(self._rows_csv, query.csv("/v1/figures/lines.csv", grouped=True))
+        _set_href(self._rows_csv, query.csv("/v1/alarm-metrics/rows.csv", grouped=True))
         _set_href(self._all_csv, query.csv("/v1/alarms.csv"))
 
     def _draw_tabs(self, chosen: AlarmMetricsGrouping) -> None:

@@ -104,7 +104,7 @@ class _Page:
 
     async def _fetch(self, query: AlarmsQuery) -> AlarmMetricsReport:
         view = query.view
-        return await self._context.client.figures.get(
+        return await self._context.client.alarm_metrics.get(
             by=view.by,
             site=view.site or None,
             machine=view.machine or None,
@@ -116,7 +116,7 @@ class _Page:
     async def _shifts(self) -> list[ShiftView]:
         """Return the configured shifts, from the figures of a short period."""
         now = await self._now()
-        return (await self._context.client.figures.get(since=now - timedelta(minutes=1), until=now)).shifts
+        return (await self._context.client.alarm_metrics.get(since=now - timedelta(minutes=1), until=now)).shifts
 
     async def _now(self) -> datetime:
         return datetime.fromisoformat((await self._context.fleet.snapshot())["plant_time"])

@@ -83,7 +83,7 @@ class AlarmsQuery:
         """Return the URL of a CSV export of this view."""
         values = {"site": self.view.site, "machine": self.view.machine}
         values |= {"since": isoformat(self.since), "until": isoformat(self.until)}
-        if path.startswith("/v1/figures"):
+        if path.startswith("/v1/alarm-metrics"):
             values["shift"] = self.view.shift
         if grouped:
             values["by"] = self.view.by.value

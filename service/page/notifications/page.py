@@ -58,7 +58,7 @@ class _Page:
         """Fetch and show everything."""
         with show_api_errors():
             client, cache = self._context.client, self._context.cache
-            page = await cache.get_or_fetch("notifications", lambda: client.notices.page(limit=_NEWEST))
+            page = await cache.get_or_fetch("notifications", lambda: client.notifications.page(limit=_NEWEST))
             fleet = await cache.get_or_fetch("machines", client.machines.list)
             zones = {f"{one.site}/{one.machine}": one.time_zone for one in fleet.machines}
             recent, webhooks = page.notifications, await self._list_webhooks()
@@ -111,10 +111,10 @@ def _state(one: NotificationView) -> Cell:
 
 def _ended(why: NotificationEnd) -> str:
     return {
-        NotificationEnd.CAME: text("notifications.ended.came"),
-        NotificationEnd.FELL: text("notifications.ended.fell"),
+        NotificationEnd.OCCURRED: text("notifications.ended.occurred"),
+        NotificationEnd.CLEARED: text("notifications.ended.cleared"),
         NotificationEnd.SHELVED: text("notifications.ended.shelved"),
         NotificationEnd.MAINTENANCE: text("notifications.ended.maintenance"),
-        NotificationEnd.LAPSED: text("notifications.ended.lapsed"),
+        NotificationEnd.EXPIRED: text("notifications.ended.expired"),
         NotificationEnd.WITHDRAWN: text("notifications.ended.withdrawn"),
     }[why]

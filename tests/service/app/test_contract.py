@@ -32,8 +32,8 @@ from service.auth.authenticator import LOCAL
 from service.database.engine import Database
 from service.machines.catalogue import CatalogueEntry
 from service.machines.event_write import EventWrite, QuarantineRow
+from service.notifications.store import WebhookStore
 from service.notifications.webhook import Webhook
-from service.notifications.webhook_store import WebhookStore
 from service.settings import DynamicSecurity
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.enums import Role, Severity

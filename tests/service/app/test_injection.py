@@ -87,10 +87,10 @@ def test_no_query_parameter_reaches_the_database_as_more_than_a_value(
         f"/v1/machines/padova/filler-1/alarms?cursor={text}",
         f"/v1/machines/padova/filler-1/scores?cursor={text}",
         f"/v1/machines/{text}/{text}",
-        f"/v1/figures?site={text}&machine={text}",
-        f"/v1/figures?shift={text}",
+        f"/v1/alarm-metrics?site={text}&machine={text}",
+        f"/v1/alarm-metrics?shift={text}",
         f"/v1/models/{text}",
-        f"/v1/notices?site={text}",
+        f"/v1/notifications?site={text}",
     ):
         answer = http.post(path) if "replay" in path else http.get(path)
         assert answer.status_code in (200, 404, 405, 422), f"{path}: {answer.text}"
@@ -105,9 +105,9 @@ def test_no_header_of_an_answer_is_written_by_who_asks(http: httpx.Client, words
     for path in (
         f"/v1/alarms.csv?site=padova&machine=filler-1&since={text}",
         f"/v1/alarms.csv?site={text}",
-        f"/v1/figures/lines.csv?shift={text}",
-        f"/v1/figures/lines.csv?by={text}",
-        f"/v1/figures/top.csv?site=padova&machine={text}",
+        f"/v1/alarm-metrics/rows.csv?shift={text}",
+        f"/v1/alarm-metrics/rows.csv?by={text}",
+        f"/v1/alarm-metrics/top.csv?site=padova&machine={text}",
     ):
         answer = http.get(path)
         assert answer.status_code in (404, 422), f"{path}: {answer.text[:200]}"
@@ -116,7 +116,9 @@ def test_no_header_of_an_answer_is_written_by_who_asks(http: httpx.Client, words
 
 
 def test_the_name_of_a_download_is_letters_digits_and_underscores(http: httpx.Client) -> None:
-    paths = [f"/v1/figures/{name}.csv?shift=late" for name in ("lines", "top", "floods", "chatter", "standing")]
+    paths = [
+        f"/v1/alarm-metrics/{name}.csv?shift=late" for name in ("rows", "top", "floods", "chatter", "standing")
+    ]
     paths.append("/v1/alarms.csv?site=padova&machine=filler-1&since=2026-11-16T00:00:00%2B01:00")
     for path in paths:
         answer = http.get(path)
@@ -189,7 +191,7 @@ def test_a_number_that_no_column_holds_is_refused_and_not_a_defect(http: httpx.C
         ):
             assert http.get(path).status_code in (404, 422), path
     for number in (2**63, 10**30):
-        assert http.get(f"/v1/notices?cursor={number}").status_code == 422
+        assert http.get(f"/v1/notifications?cursor={number}").status_code == 422
         assert http.get(f"/v1/quarantine?cursor={number}").status_code == 422
     for place in (Cursor(1, 2**31, 1, 1), Cursor(1, 1, 2**31, 1), Cursor(2**63, 1, 1, 1), Cursor(1, 1, 1, 2**63)):
         answer = http.get(f"/v1/machines/padova/filler-1/alarms?cursor={write_cursor(place)}")

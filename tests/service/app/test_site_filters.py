@@ -17,7 +17,7 @@ from service.database.event_row import EventRow
 from service.http.message import MACHINE, Message, Sentence
 from service.http.permissions import PERMISSIONS, RouteScope
 from service.machines.models import Machine
-from service.notifications.webhook_store import WebhookStore
+from service.notifications.store import WebhookStore
 from tests.conftest import wait_until
 from tests.service.conftest import EPOCH, NOW, enrolled, new_stores, small_model, still_settings
 from tests.support.api_client import Visitor, visitor
@@ -36,8 +36,9 @@ QUESTIONS = [
 ]
 MORE = [
     "/v1/machines?retired=true", "/v1/shelves?active=false", "/v1/maintenance?active=true",
-    "/v1/notices?open=true",
-    "/v1/figures?by=site", "/v1/figures?by=machine", "/v1/figures/lines.csv?by=site", "/v1/scoreboard?by=machine",
+    "/v1/notifications?open=true",
+    "/v1/alarm-metrics?by=site", "/v1/alarm-metrics?by=machine", "/v1/alarm-metrics/rows.csv?by=site",
+    "/v1/scoreboard?by=machine",
     "/v1/quarantine?limit=1", "/v1/quarantine/3", "/v1/jobs?limit=1", "/readyz", "/v1/memory?version=v1",
 ]  # fmt: skip
 
@@ -82,7 +83,8 @@ def test_no_answer_names_another_site(shared_sites: Service, reader_of_padova: V
 @pytest.mark.parametrize(
     "path",
     [
-        "/v1/machines", "/v1/fleet", "/v1/silent", "/v1/figures", "/v1/alarms.csv", "/v1/notices", "/v1/shelves",
+        "/v1/machines", "/v1/fleet", "/v1/silent", "/v1/alarm-metrics", "/v1/alarms.csv",
+        "/v1/notifications", "/v1/shelves",
         "/v1/maintenance", "/v1/jobs", "/v1/quarantine", "/v1/models/v1", "/v1/memory", "/v1/webhooks", "/v1/keys",
         "/v1/status",
     ],
@@ -157,7 +159,8 @@ def test_another_sites_machine_is_as_one_that_does_not_exist(reader_of_padova: V
 @pytest.mark.parametrize(
     "path",
     [
-        "/v1/fleet", "/v1/figures", "/v1/figures/top.csv", "/v1/alarms.csv", "/v1/notices", "/v1/maintenance",
+        "/v1/fleet", "/v1/alarm-metrics", "/v1/alarm-metrics/top.csv",
+        "/v1/alarms.csv", "/v1/notifications", "/v1/maintenance",
         "/v1/scoreboard", "/v1/stream",
     ],
 )  # fmt: skip

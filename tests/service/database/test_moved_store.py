@@ -64,7 +64,7 @@ def lived(settings: Settings) -> None:
         raise_alarms(stores, filler, *((NOW - place * HOUR, 139) for place in range(40)))
         heard(stores, filler)
         service = Service(settings, stores)
-        assert sum(service.scoring.all_due()) == 5
+        assert sum(service.scoring.service.score_all_due()) == 5
         service.auth.users.first_admin()
 
 
