@@ -40,7 +40,7 @@ def take_all(database: Database) -> None:
 
 def test_a_database_all_of_whose_connections_are_in_use_is_worth_another_try(database: Database) -> None:
     hasty = Database(database.url, busy_timeout_s=1)
-    with pytest.raises(Unavailable, match="All connections to the database are in use"):
+    with pytest.raises(Unavailable, match="All database connections are in use"):
         take_all(hasty)
     with hasty.write():
         hasty.ping()
