@@ -135,7 +135,7 @@ def test_plain_mqtt_where_tls_is_wanted_is_told(tmp_path: Path, mosquitto: Mosqu
     [
         (None, None, "waits for it"),
         ('{"timestamp": "2026-11-16T00:00:00Z", "alarm": 139}\n', True, "139"),
-        ("rubbish\n", None, "no alarm"),
+        ("rubbish\n", None, "not an alarm"),
     ],
 )
 def test_the_last_line_of_a_log_says_whether_it_can_be_read(
