@@ -201,7 +201,7 @@ def test_a_receiver_that_drips_headers_is_given_up_in_time() -> None:
         thread = Thread(target=drip)
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
-        answer = WebhookClient(seconds=0.3, agent="Alarmcast/test", allowed=HERE).send(url, SECRET, "key", b"{}")
+        answer = WebhookClient(timeout=0.3, agent="Alarmcast/test", allowed=HERE).send(url, SECRET, "key", b"{}")
         gone.set()
         thread.join()
     assert answer[:2] == (None, "No response within 0.3 seconds.")
@@ -269,7 +269,7 @@ def test_nothing_of_what_a_receiver_writes_is_kept(harness: Harness) -> None:
 def test_an_address_is_judged_when_it_is_connected_to_however_it_is_written(harness: Harness, host: str) -> None:
     port = httpx.URL(harness.receiver.url()).port
     url = f"http://{host}:{port}/x"
-    refused = WebhookClient(agent="Alarmcast/test", receivers=AllowedAddresses()).send(url, SECRET, "key", b"{}")
+    refused = WebhookClient(agent="Alarmcast/test", allowed=AllowedAddresses()).send(url, SECRET, "key", b"{}")
     assert refused.status is None
     assert "ALARMCAST_WEBHOOK_NETWORKS" in refused.text
     assert harness.receiver.letters == []

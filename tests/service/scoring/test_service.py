@@ -148,11 +148,11 @@ def test_what_is_committed_while_scoring_is_under_way_is_not_overlooked(bench: B
             bench.raised(filler, (AT + HOUR, 26))
             return log.gaps(*which)  # type: ignore[arg-type]
 
-    bench.scoring.log = Interrupted()  # type: ignore[assignment]
+    bench.scoring.events = Interrupted()  # type: ignore[assignment]
     bench.now = CLOSED + GRACE
     bench.scoring.score(filler, bench.machines.agent(filler))
     assert bench.found(filler)[AT][0] == [False, False]
-    bench.scoring.log = log
+    bench.scoring.events = log
     assert bench.score() == 1
     assert bench.found(filler)[AT][0] == [False, True]
 
