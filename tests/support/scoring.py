@@ -116,7 +116,7 @@ class Bench:
             for one in page
         }
 
-    def revised(self, machine: Machine) -> list[int]:
+    def revision_count(self, machine: Machine) -> list[int]:
         """Return how often each scored forecast was revised, oldest first."""
         page = self.outcomes.page(machine, AT - 9999 * HOUR, AT + 9999 * HOUR, limit=10_000)
         return [one.outcome.revision_count for one in reversed(page)]

@@ -102,7 +102,7 @@ def test_lines_can_be_by_anything_and_their_keys_say_what(client: Client, by: st
     assert sum(line["metrics"]["alarms"] for line in found["rows"]) == 76
     if by == "code":
         assert found["rows"][1]["text"] == "Film torn"
-        figures = found["rows"][1]["figures"]
+        figures = found["rows"][1]["metrics"]
         assert (figures["band"], figures["floods"], figures["flood_share"]) == (None, None, None)
         assert (figures["alarms_per_day"], figures["peak_10min"]) == (17.8, 20)
 
@@ -113,7 +113,7 @@ def test_lists_are_bounded_and_say_how_many_there_are(client: Client, stores: St
         machine = enrolled(stores.enrolments, MachineId("lyon", f"m{number}"))
         raise_alarms(stores, machine, *((NOW - HOUR + n * 10 * SECOND, 26) for n in range(12)))
     found = client.get("/v1/alarm-metrics", site="lyon").json()
-    assert [len(found[name]) for name in ("floods", "chatter", "lines")] == [100, 100, 120]
+    assert [len(found[name]) for name in ("floods", "chatter", "rows")] == [100, 100, 120]
     assert (found["counts"]["floods"], found["counts"]["chatter"], found["total"]["floods"]) == (120, 120, 120)
 
 
@@ -184,7 +184,7 @@ def test_a_timeline_has_the_alarms_and_what_they_make(
     ]  # fmt: skip
     assert [one["code"] for one in found["standing"]] == [8]
     assert [(one["dropped"], one["reason"]) for one in found["gaps"]] == [(5, "spool_full")]
-    assert (found["heard_at"], found["online"], found["silent_since"]) == (isoformat(NOW), True, None)
+    assert (found["last_seen_at"], found["online"], found["silent_since"]) == (isoformat(NOW), True, None)
     service.silence.silent = [SilentMachine(FILLER, NOW - HOUR, 3.0, 2.0)]
     assert client.get(f"{BASE}/timeline").json()["silent_since"] == isoformat(NOW - HOUR)
     part = client.get(f"{BASE}/timeline", since=isoformat(CHATTER), until=isoformat(NOW)).json()
@@ -290,10 +290,10 @@ def test_the_tables_of_figures_leave_as_csv(client: Client) -> None:
     whole = table(client.get("/v1/alarm-metrics/top.csv"))
     assert whole[1] == ["8", "Alarm 8", "medium", "52", "0.6842", "1"]
     head, *rows = table(client.get("/v1/alarm-metrics/rows.csv", by="code"))
-    lines = client.get("/v1/alarm-metrics", by="code").json()["lines"]
+    lines = client.get("/v1/alarm-metrics", by="code").json()["rows"]
     assert len(rows) == len(lines)
     for row, line in zip(rows, lines, strict=True):
-        flat = {name: value for name, value in line.items() if name != "figures"} | line["metrics"]
+        flat = {name: value for name, value in line.items() if name != "metrics"} | line["metrics"]
         assert head == list(flat)
         assert row == ["" if value is None else str(value) for value in flat.values()]
 

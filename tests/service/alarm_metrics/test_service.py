@@ -226,7 +226,7 @@ def test_what_was_shelved_is_in_no_figure_and_is_counted(
         ({"since": NOW, "until": NOW}, "since must be before until."),
         ({"since": NOW - 93 * DAY}, "Ask for at most 92 days at once."),
         ({"machine": "filler-1"}, "A machine is named together with its site; give site too."),
-        ({"shift": "lunch"}, "There is no shift 'lunch'; there are early, late, night."),
+        ({"shift": "lunch"}, "Shift 'lunch' does not exist; the shifts are early, late, night."),
     ],
 )
 def test_a_wrong_question_is_answered_with_a_sentence(
@@ -263,7 +263,7 @@ def test_of_a_machine_with_too_many_alarms_the_newest_are_counted_and_the_figure
 
 def test_figures_that_find_no_room_beside_others_are_asked_for_again(service: Service, stores: Stores) -> None:
     desk = AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS, queue_timeout=0.01)
-    with desk.slots, desk.slots, pytest.raises(Unavailable, match="ask again"):
+    with desk.slots, desk.slots, pytest.raises(Unavailable, match="Retry"):
         desk.compute(AlarmMetricsQuery())
     with desk.slots:
         assert desk.compute(AlarmMetricsQuery()).machines == 0

@@ -102,10 +102,10 @@ def test_days_are_in_utc_in_order_and_the_total_stays(
     both = client.get("/v1/scoreboard", by="day").json()
     assert both["total"] == client.get("/v1/scoreboard", by="machine").json()["total"]
     one = client.get("/v1/scoreboard", by="day", site="padova", machine="filler-1").json()
-    days = [[(line["day"], line["figures"]["forecasts"]) for line in board["lines"]] for board in (both, one)]
+    days = [[(line["day"], line["metrics"]["forecasts"]) for line in board["rows"]] for board in (both, one)]
     assert days == [[("2026-11-14", 2), ("2026-11-15", 2)], [("2026-11-14", 1), ("2026-11-15", 2)]]
-    assert one["lines"][1]["machine"] is None
-    assert [line["figures"]["model"]["hits"] for line in one["lines"]] == [1, 2]
+    assert one["rows"][1]["machine"] is None
+    assert [line["metrics"]["model"]["hits"] for line in one["rows"]] == [1, 2]
     assert one["total"]["model"]["hits"] == 3
 
 
