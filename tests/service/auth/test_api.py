@@ -153,7 +153,7 @@ def test_a_one_time_password_opens_nothing_until_it_is_changed(admin: Visitor, s
     assert told
     assert stranger.session.login("maria", told).must_change
     assert stranger.session.me().must_change
-    with pytest.raises(Forbidden, match="change it first"):
+    with pytest.raises(Forbidden, match="must be changed first"):
         stranger.fleet.overview()
     with pytest.raises(Rejected, match="fewer than 12"):
         stranger.session.change_password(told, "short")
@@ -314,7 +314,7 @@ def test_users_are_listed_changed_and_removed(admin: Visitor) -> None:
     assert admin.users.change("maria", role=Role.VIEWER).sites == ["padova"]
     assert admin.users.change("maria", sites=None).role is Role.VIEWER
     assert admin.users.change("maria", sites=["lyon", "graz"]).sites == ["graz", "lyon"]
-    with pytest.raises(Conflict, match="make another first"):
+    with pytest.raises(Conflict, match="add another first"):
         admin.users.remove("boss")
     admin.users.remove("maria")
     with pytest.raises(NotFound):

@@ -62,9 +62,9 @@ def test_somebody_who_may_do_everything_always_stays(users: UserStore) -> None:
     admin = users.add(user("admin", Role.ADMIN, None), who="service")
     users.add(user("padovas", Role.ADMIN, frozenset({"padova"})), who="admin")
     for change in ({"role": Role.OPERATOR, "sites": None}, {"role": Role.ADMIN, "sites": frozenset({"padova"})}):
-        with pytest.raises(Conflict, match="make another first"):
+        with pytest.raises(Conflict, match="add another first"):
             users.change(admin, at=NOW, who="admin", **change)
-    with pytest.raises(Conflict, match="make another first"):
+    with pytest.raises(Conflict, match="add another first"):
         users.remove(admin, at=NOW, who="admin")
     assert users.get("admin") == admin
     users.add(user("second", Role.ADMIN, None), who="admin")

@@ -78,7 +78,7 @@ def test_a_memory_that_is_gone_is_made_anew(guarded: GuardedMosquitto) -> None:
 
 def test_a_memory_that_is_whole_is_left_alone(guarded: GuardedMosquitto) -> None:
     before = guarded.memory.read_bytes()
-    with pytest.raises(Conflict, match="would lock every machine out"):
+    with pytest.raises(Conflict, match="would lock out every machine"):
         repair(guarded.folder, at=AT)
     assert guarded.memory.read_bytes() == before
 

@@ -58,7 +58,7 @@ def test_who_asks_sees_their_sites_and_is_told_which_they_are() -> None:
         require_site("padova")
         with pytest.raises(Forbidden, match="no access to the site lyon, and your sites are: graz, padova"):
             require_site("lyon")
-        with pytest.raises(Forbidden, match="every site"):
+        with pytest.raises(Forbidden, match="all sites"):
             require_site(None)
     with request_context(RequestContext(somebody(None), None, NOW)):
         require_site("lyon")
