@@ -11,7 +11,6 @@ from service.alarm_metrics.service import AlarmMetricsService
 from service.alarm_metrics.timeline import TimelineService
 from service.app.configuration import time_policy
 from service.app.site_filters import (
-    SiteFilteredBus,
     SiteFilteredFleet,
     SiteFilteredHoldouts,
     SiteFilteredJobs,
@@ -32,6 +31,7 @@ from service.forecasts.cache import ForecastCache
 from service.forecasts.explanation import ExplanationService
 from service.forecasts.fleet import FleetDependencies, FleetOverview
 from service.forecasts.service import ForecastService
+from service.forecasts.streams import StreamHub
 from service.http.health import Health
 from service.http.principal import can_see as asker_sees
 from service.http.principal import current_sites
@@ -42,6 +42,7 @@ from service.learning.versions import VersionService
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
 from service.machines.hourly_counts_store import HourlyCountStore
+from service.messaging.bus import HistoryLoaded
 from service.notifications.notification_list import NotificationList
 from service.notifications.suppression_service import SuppressionService
 from service.notifications.webhook_service import WebhookService
@@ -80,7 +81,7 @@ class AppServices:
     replay: QuarantineReplay
     silence: SiteFilteredSilence
     fleet: SiteFilteredFleet
-    feed: SiteFilteredBus
+    streams: StreamHub
     condition: Callable[[], SystemStatus]
     figures: AlarmMetricsService
     timelines: TimelineService
@@ -114,15 +115,15 @@ def parts_of(service: "Service") -> AppServices:
         version_desk=VersionService(stores.versions, clock),
         exams=SiteFilteredHoldouts(stores.exams),
         history=service.history,
-        loaded=service.on_history_loaded,
+        loaded=lambda machine: service.bus.publish(HistoryLoaded(machine)),
         scoreboard=Scoreboard(seen, stores.outcomes, clock, service.scoring.grace),
         quarantine=quarantine,
         replay=QuarantineReplay(
-            quarantine, stores.events, service.registry, clock, time_policy(settings), service.on_events_stored
+            quarantine, stores.events, service.registry, clock, time_policy(settings), service.bus
         ),
         silence=SiteFilteredSilence(service.silence, service.clock.now),
         fleet=SiteFilteredFleet(_board(service)),
-        feed=SiteFilteredBus(service.feed),
+        streams=service.streams,
         condition=lambda: service.condition.read(current_sites()),
         figures=AlarmMetricsService(
             seen, stores.events, clock, settings.shift_starts, service.hush.excluded_spans

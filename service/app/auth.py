@@ -21,6 +21,7 @@ from service.errors import InputRejected
 from service.http.principal import Sites
 from service.http.rate_limit import TokenBuckets
 from service.learning.enrolment_service import wall_now
+from service.messaging.bus import ChangeBus
 from service.settings import Settings
 from wire.clock import PlantClock
 
@@ -38,6 +39,7 @@ class AuthServices:
     settings: Settings
     database: Database
     clock: PlantClock = field(default_factory=PlantClock)
+    bus: ChangeBus = field(default_factory=ChangeBus)
     hasher: PasswordHasher = field(default_factory=PasswordHasher)
     local: Token = field(default_factory=lambda: _token(secret.LOCAL))
     access: Authenticator = field(init=False)
@@ -54,6 +56,7 @@ class AuthServices:
             wall=wall_now,
             idle=timedelta(hours=settings.session_idle_hours),
             own={self.local: LOCAL},
+            bus=self.bus,
         )
         self.sign_in = LoginService(
             users, sessions, self.hasher, self.access, wall_now, lasts=timedelta(days=settings.session_days)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from service.app.agent_warnings import LASTS, agent_warnings, excess_warnings
 from service.app.config_check import window_conflict
-from service.app.coordination import EVERYTHING
 from service.broker_access.models import BrokerAuthState
 from service.errors import NoChampion, Unavailable
 from service.http.health import Health
@@ -139,7 +138,7 @@ def _cluster_warnings(service: "Service") -> dict[str, str]:
     except Unavailable:
         return {}  # that the database is away is said elsewhere
     told: dict[str, str] = {}
-    missing = EVERYTHING - service.roles - {role for one in present for role in one.roles}
+    missing = frozenset(ProcessRole) - service.roles - {role for one in present for role in one.roles}
     if missing:
         words = "; ".join(f"no process {_MISSING[role]} (role {role})" for role in sorted(missing))
         told["roles"] = f"Somebody is missing: {words}. Start one: alarmcast serve --roles …"

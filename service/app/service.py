@@ -5,7 +5,7 @@ import random
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -29,24 +29,24 @@ from service.app.configuration import (
     window_spec,
 )
 from service.app.connection_limits import ConnectionLimits
-from service.app.coordination import ClusterCallbacks, PostgresCluster, SingleProcess, process_info
 from service.app.gc_tuning import freeze, gc_disabled, limit_heaps, release_free_memory
 from service.app.health import health_of
 from service.app.http_server import Server, server_config, trusted_proxies, url_of
 from service.app.maintenance_thread import MaintenanceThread
 from service.app.metrics import Metrics
-from service.app.remote_changes import RemoteChangeHandler
 from service.app.status import StatusService
 from service.app.stores import Stores
 from service.broker_access.service import CredentialService
 from service.broker_access.store import CredentialStore
 from service.broker_access.thread import Reconciler
 from service.forecasts.base_rates import BaseRates
+from service.forecasts.build import subscribe_caches
 from service.forecasts.cache import ForecastCache
 from service.forecasts.champion import ChampionCache
 from service.forecasts.publisher import ForecastPublisher
 from service.forecasts.scheduler import ForecastScheduler
 from service.forecasts.service import ForecastService
+from service.forecasts.streams import StreamHub
 from service.forecasts.thread import ForecastThread
 from service.http.health import Health
 from service.http.rate_limit import network_of
@@ -64,17 +64,16 @@ from service.learning.training_data import DatasetBuilder
 from service.learning.training_process import TrainingProcess
 from service.machines.clock_check import ClockCheck
 from service.machines.machine_cache import MachineCache
-from service.machines.models import Machine
 from service.machines.quarantine_store import QuarantineStore
 from service.machines.retention import Retention
 from service.machines.retention_store import RetentionStore
 from service.machines.silence_detector import SilenceDetector
 from service.messaging.background import BackgroundThread
 from service.messaging.broker_stats import BrokerStats
-from service.messaging.change_event import ChangeEvent, ChangeKind
+from service.messaging.bus import ChangeBus, LeaseChanged
+from service.messaging.cluster import PostgresCluster, SingleProcess, process_info
 from service.messaging.mqtt_client import MqttClient, SubscriptionMode
 from service.messaging.process import HealthReport, Lease
-from service.messaging.pubsub import EventBus
 from service.notifications.acknowledgement_store import AcknowledgementStore
 from service.notifications.delivery_store import DeliveryStore
 from service.notifications.maintenance_store import MaintenanceStore
@@ -91,7 +90,6 @@ from service.scoring.service import ScoringService
 from service.scoring.thread import ScoringThread
 from service.settings import MqttVersion, Settings
 from wire.enums import ProcessRole
-from wire.identity import MachineId
 
 _STALE_FILE_AGE = timedelta(days=1)  # no learning and no upload leaves its files alone for so long
 
@@ -119,10 +117,12 @@ class Service:
         self.settings, self.stores = settings, stores
         self.roles = settings.process_roles
         self.clock = plant_clock(settings)
-        self.gatehouse = AuthServices(settings, stores.database, self.clock)
-        self.feed = EventBus(most_listeners=settings.stream_limit, most_of_one=settings.streams_per_user)
-        self.job_watch = JobWatch(stores.jobs)
-        self.feed.when_closed.append(self.job_watch.close)
+        self.bus = ChangeBus()
+        self.gatehouse = AuthServices(settings, stores.database, self.clock, self.bus)
+        self.streams = StreamHub(
+            self.bus, max_streams=settings.stream_limit, max_per_owner=settings.streams_per_user
+        )
+        self.job_watch = JobWatch(stores.jobs, self.bus)
         champion, base_rates = ChampionCache(stores.versions), BaseRates(stores.events)
         self.desk = ForecastService(
             machines=stores.machines,
@@ -141,10 +141,8 @@ class Service:
             clock=self.clock,
             policy=time_policy(settings),
             limits=BatchLimits(settings.ingest_batch_events, settings.ingest_batch_ms / 1000),
-            touched=self.on_events_stored,
-            late=self._on_late_events,
+            bus=self.bus,
             inbox=InboxLimits(settings.ingest_receive_maximum, settings.ingest_inbox_mb << 20),
-            feed=self.feed,
             stale_after=settings.stale_after,
         )
         self.watch = BrokerStats(queue_alarm=settings.broker_queue_alarm)
@@ -185,7 +183,7 @@ class Service:
             acknowledgements=acknowledgements,
             clock=self.clock,
             max_shelving=timedelta(hours=settings.shelf_max_hours),
-            changed=self._on_suppression_changed,
+            bus=self.bus,
         )
         self.lookout = NotificationThread(self.notify)
         self.courier = WebhookSender(
@@ -204,9 +202,9 @@ class Service:
                 mqtt=announcer,
                 clock=self.clock,
                 step=timedelta(minutes=settings.grid_minutes),
-                local_feed=self.feed if ProcessRole.API in self.roles else None,
+                bus=self.bus,
+                has_streams=ProcessRole.API in self.roles,
                 is_leader=self.is_leader,
-                listeners=(self.notify.on_forecast,),
             )
         )
         self.credentials = CredentialService(
@@ -236,7 +234,7 @@ class Service:
             jobs=stores.jobs,
             updates=stores.updates,
             queue_ready=self._admit,
-            changed=self._jobs_changed,
+            bus=self.bus,
             standby=WarmProcessPool(self._apprentice),
             job_payload=self._job_payload,
             take_over=read,
@@ -280,26 +278,14 @@ class Service:
             limits=UploadLimits(settings.history_uploads, settings.history_uploads_per_site),
             stored=stores.events,
         )
-        hearsay = RemoteChangeHandler(
-            machines=stores.machines,
-            registry=self.registry,
-            newest=self.newest,
-            base_rates=base_rates,
-            champion=champion,
-            feed=self.feed,
-            access=self.gatehouse.access,
-            notify=self.notify,
-            enrolment=self.enrolment,
-            job_watch=self.job_watch,
-        )
-        hooks = ClusterCallbacks(self._report, hearsay.handle, hearsay.invalidate_all, self.link.set_leader)
+        subscribe_caches(self.bus, stores.machines, self.newest, base_rates, champion)
+        self.notify.subscribe_to(self.bus)
+        self.enrolment.subscribe_to(self.bus)
+        self.bus.subscribe(LeaseChanged, self.link.on_lease_changed)
         self.company: SingleProcess = (
             SingleProcess()
             if stores.database.is_sqlite
-            else PostgresCluster(member, stores.database, self.feed, hooks)
-        )
-        self.gatehouse.access.on_invalidate = lambda: self.company.publish(
-            ChangeEvent(ChangeKind.PERMISSIONS_CHANGED)
+            else PostgresCluster(member, stores.database, self.bus, self._report)
         )
         self.condition = StatusService(
             settings=settings,
@@ -308,7 +294,7 @@ class Service:
             ingester=self.ingester,
             link=self.link,
             watch=self.watch,
-            feed=self.feed,
+            streams=self.streams,
             quarantine=self.quarantine,
             present=self.company.processes,
             guard=lambda: self.credentials.auth_state,
@@ -342,18 +328,6 @@ class Service:
     def is_leader(self) -> bool:
         """Say whether this process does what is done once for all."""
         return ProcessRole.WORKER in self.roles and self.company.is_holder(Lease.LEADER)
-
-    def on_events_stored(self, machines: Iterable[MachineId]) -> None:
-        """Note that something arrived for these machines, here and elsewhere."""
-        names = list(machines)
-        self.newest.invalidate(names)
-        self.company.touched(names)
-
-    def on_history_loaded(self, machine: MachineId) -> None:
-        """Note that a machine's past was loaded: it may be learned now."""
-        self.on_events_stored([machine])
-        self.enrolment.invalidate()
-        self.company.publish(ChangeEvent(ChangeKind.HISTORY_LOADED))
 
     def asgi_app(self) -> ASGIApp:
         """Return the API with the operators' pages around it; once a process, because NiceGUI is one."""
@@ -419,7 +393,7 @@ class Service:
         self.start()
         try:
             limits = ConnectionLimits.of(self.settings, trusted_proxies(self.settings))
-            Server(config, ending=self.feed.close, limits=limits).run(sockets=[listener])
+            Server(config, ending=self.streams.close, limits=limits).run(sockets=[listener])
         finally:
             self.stop()
 
@@ -447,15 +421,6 @@ class Service:
         telling: list[BackgroundThread] = [self.lookout, self.courier] if worker else []
         return [*learning, *looking, *telling, *([self.reconciler] if api or worker else [])]
 
-    def _on_late_events(self, machines: Iterable[Machine]) -> None:
-        found = list(machines)
-        self.desk.base_rates.note_late(found)
-        self.company.late(found)
-
-    def _on_suppression_changed(self, site: str, machine: str | None) -> None:
-        self.notify.reevaluate(site, machine)
-        self.company.publish(ChangeEvent(ChangeKind.SUPPRESSION_CHANGED, {"site": site, "machine": machine}))
-
     def _look_for_silence(self) -> None:
         self.silence.refresh(self.clock.now())
 
@@ -468,10 +433,6 @@ class Service:
 
     def _admit(self) -> int:
         return self.enrolment.queue_ready() if self.is_leader() else 0
-
-    def _jobs_changed(self) -> None:
-        self.job_watch.changed()
-        self.company.publish(ChangeEvent(ChangeKind.JOBS))
 
     def _report(self, turns: tuple[str, ...]) -> HealthReport:
         health = self.health()

@@ -4,8 +4,7 @@ The web is given these and not the stores, so that a new route is narrowed witho
 stands in the request's context; where nobody asks, there is nothing to be seen.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -15,7 +14,7 @@ from service.forecasts.fleet import FleetOverview, FleetSnapshot
 from service.forecasts.version import Version
 from service.forecasts.version_store import VersionStore
 from service.http.message import is_visible
-from service.http.principal import can_see, current_sites, current_user, require_site
+from service.http.principal import can_see, current_sites, require_site
 from service.learning.evaluation_store import HoldoutStore
 from service.learning.job import Job
 from service.learning.job_store import JobStore
@@ -26,7 +25,6 @@ from service.machines.quarantine import QuarantinedItem, QuarantineQuery, Reason
 from service.machines.quarantine_store import QuarantineStore
 from service.machines.silence_detector import SilenceDetector, SilentMachine
 from service.machines.store import MachineStore
-from service.messaging.pubsub import EventBus, Filter, Subscription
 from service.notifications.maintenance_store import MaintenanceStore
 from service.notifications.models import Notification, NotificationQuery
 from service.notifications.shelving_store import ShelvingStore
@@ -295,43 +293,6 @@ class SiteFilteredFleet:
     def overview(self, *, site: str | None = None, since: str | None = None) -> FleetSnapshot:
         """Return the fleet, or only what changed since a revision."""
         return self.board.overview(site=site, since=since, sites=current_sites())
-
-
-@dataclass(frozen=True)
-class SiteFilteredBus:
-    """What happens at the asker's sites."""
-
-    feed: EventBus
-
-    def subscribe(self, wish: Filter, wake: Callable[[], None]) -> Subscription:
-        """Return a place to listen from."""
-        return self.feed.subscribe(replace(wish, sites=current_sites(), owner=_owner()), wake)
-
-    @contextmanager
-    def place(self) -> Iterator[None]:
-        """Hold a place among the streams, for one that is not subscribed to the feed."""
-        owner = _owner()
-        self.feed.take_place(owner)
-        try:
-            yield
-        finally:
-            self.feed.give_place_back(owner)
-
-    @property
-    def closed(self) -> bool:
-        """Whether nothing more will come."""
-        return self.feed.closed
-
-    @property
-    def ping(self) -> float:
-        """Seconds after which a silent stream says that it is still there."""
-        return self.feed.ping
-
-
-def _owner() -> str | None:
-    """Return whose streams are counted by name: everybody's but the service's own."""
-    principal = current_user()
-    return None if principal is None or principal.is_own else principal.name
 
 
 def _shown_machine(machine: Machine) -> Machine:

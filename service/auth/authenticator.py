@@ -14,6 +14,7 @@ from service.auth.store import ApiKeyStore, SessionStore
 from service.auth.tokens import Token, digest, matches, read_token
 from service.errors import Unavailable
 from service.http.principal import Principal
+from service.messaging.bus import ChangeBus, ChangesMissed, PermissionsChanged
 from wire.enums import PrincipalKind, Role
 
 _MOST_KEPT = 10_000  # tokens
@@ -36,11 +37,15 @@ class Authenticator:
     own: dict[Token, Principal] = field(default_factory=dict)
     cache_ttl: float = 5.0
     monotonic: Callable[[], float] = time.monotonic
-    on_invalidate: Callable[[], None] = lambda: None  # lets other processes know of a change
+    bus: ChangeBus = field(default_factory=ChangeBus)
     _kept: "OrderedDict[str, tuple[float, Principal]]" = field(default_factory=OrderedDict)
     _familiar: "OrderedDict[str, None]" = field(default_factory=OrderedDict)
     _changes: int = 0
     _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.bus.subscribe(PermissionsChanged, self._clear_cache)
+        self.bus.subscribe(ChangesMissed, self._clear_cache)
 
     def cached(self, text: str) -> Principal | None:
         """Return whom a token was found to be of lately; asks nobody and never blocks for long."""
@@ -82,12 +87,10 @@ class Authenticator:
                 self._familiar.popitem(last=False)
 
     def invalidate(self) -> None:
-        """Look again at every token, here and elsewhere: somebody's rights have changed."""
-        self.invalidate_local()
-        self.on_invalidate()
+        """Check every token again, in this process and in the others."""
+        self.bus.publish(PermissionsChanged())
 
-    def invalidate_local(self) -> None:
-        """Look again at every token, because rights have changed in another process."""
+    def _clear_cache(self, _event: PermissionsChanged | ChangesMissed) -> None:
         with self._lock:
             self._changes += 1
             self._kept.clear()

@@ -11,6 +11,7 @@ from forecasting.network import Matrix
 from service.forecasts.base_rate import LOOKBACK, base_rates
 from service.machines.event_store import EventStore
 from service.machines.models import Machine
+from wire.identity import MachineId
 from wire.timestamps import to_us
 
 _RENEW_AFTER = timedelta(days=1)
@@ -23,20 +24,20 @@ class BaseRates:
 
     log: EventStore
     _kept: dict[tuple[int, tuple[int, ...]], tuple[datetime, Matrix | None]] = field(default_factory=dict)
-    _late: set[int] = field(default_factory=set)
+    _late: set[MachineId] = field(default_factory=set)
 
-    def note_late(self, machines: Iterable[Machine]) -> None:
-        """Note that events of an earlier time have arrived: what was counted is to be counted again soon."""
-        self._late.update(machine.row_id for machine in machines)
+    def note_late(self, machines: Iterable[MachineId]) -> None:
+        """Count again soon for machines that got events of an earlier time."""
+        self._late.update(machines)
 
     def get(self, machine: Machine, at: datetime, model: Forecaster) -> Matrix | None:
         """Return the rates in the order of the model's targets, or None while no horizon has closed."""
         key = (machine.row_id, model.vocabulary.targets)
         kept = self._kept.get(key)
-        renew_after = _RENEW_LATE_AFTER if machine.row_id in self._late else _RENEW_AFTER
+        renew_after = _RENEW_LATE_AFTER if machine.id in self._late else _RENEW_AFTER
         if kept and timedelta(0) <= at - kept[0] < renew_after and kept[1] is not None:
             return kept[1]
-        self._late.discard(machine.row_id)
+        self._late.discard(machine.id)
         rates = self._count(machine, at, model)
         if kept is None or at >= kept[0]:  # a look into the past must not replace the present
             self._kept[key] = (at, rates)

@@ -1,7 +1,6 @@
 """Forecasts out: retained beside each machine, for whoever connects next."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from service.messaging.mqtt_client import MqttClient
 from wire.identity import MachineId
@@ -21,9 +20,3 @@ class ForecastPublisher:
     def clear(self, machine: MachineId) -> None:
         """Take the machine's retained forecast away; an HMI must not show it for ever."""
         self.link.publish(topic(machine, Channel.FORECAST), b"", retain=True)
-
-
-class ForecastOutput(Protocol):
-    """Where an HMI beside the machine finds its newest forecast."""
-
-    def publish(self, machine: MachineId, encoded: bytes) -> None: ...

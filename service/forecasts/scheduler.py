@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from forecasting.window import grid_floor
-from service.forecasts.cache import CachedForecast, ForecastCache
+from service.forecasts.cache import CachedForecast, ForecastCache, ForecastMade
 from service.forecasts.clock_jump import ClockLeap
-from service.forecasts.publisher import ForecastOutput
+from service.forecasts.publisher import ForecastPublisher
 from service.forecasts.service import ForecastService
 from service.forecasts.store import ForecastStore
 from service.machines.store import MachineStore
+from service.messaging.bus import ChangeBus
 from wire.clock import PlantClock
 from wire.identity import MachineId
 
@@ -22,20 +23,20 @@ _MAX_MISSED = 60.0  # seconds before we lead, in which who led before may have b
 class ForecastScheduler:
     """Runs often, does little: whatever the clock and the arrivals call for.
 
-    One process at a time ``leads``: it stores forecasts, announces them abroad, and tells them to ``told``, who
-    must not block. A process that has listeners of its own (``home``) makes the same forecasts for them.
+    One process at a time leads: it stores forecasts and publishes them over MQTT. A process with streams of its
+    own (``has_streams``) makes the same forecasts for them.
     """
 
     desk: ForecastService
     newest: ForecastCache
     machines: MachineStore
     stored: ForecastStore
-    mqtt: ForecastOutput
+    mqtt: ForecastPublisher
+    bus: ChangeBus
     clock: PlantClock
     step: timedelta
-    local_feed: ForecastOutput | None = None
+    has_streams: bool = False
     is_leader: Callable[[], bool] = lambda: True
-    listeners: tuple[Callable[[CachedForecast], None], ...] = ()
     monotonic: Callable[[], float] = time.monotonic
     _done: tuple[datetime, bool] | None = None
     _leap: ClockLeap = field(init=False)
@@ -49,7 +50,7 @@ class ForecastScheduler:
     @property
     def idle(self) -> bool:
         """Whether nobody here wants a forecast now."""
-        return self.local_feed is None and not self.is_leader()
+        return not self.has_streams and not self.is_leader()
 
     def run_grid(self) -> int:
         """Make the forecasts of the grid's last moment, once, and store them if we lead; return how many.
@@ -117,9 +118,6 @@ class ForecastScheduler:
         self._missed |= dict.fromkeys(touched, self.monotonic())
 
     def _announce(self, newest: CachedForecast, *, leads: bool) -> None:
-        if self.local_feed is not None:
-            self.local_feed.publish(newest.machine, newest.encoded)
         if leads:
             self.mqtt.publish(newest.machine, newest.published)
-            for tell in self.listeners:
-                tell(newest)
+        self.bus.publish(ForecastMade(newest, leads))

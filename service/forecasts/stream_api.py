@@ -10,11 +10,12 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from service.errors import InputRejected, NotFound, Unavailable
+from service.forecasts.streams import StreamFilter, Subscription
 from service.http.problems import responses
 from service.http.server_sent_events import EventStream, Wake
 from service.machines.catalogue import CatalogueEntry, unknown_code
 from service.machines.models import Machine
-from service.messaging.pubsub import AlarmEvent, Filter, Subscription
+from service.messaging.bus import AlarmEvent
 from wire.enums import StreamKind
 from wire.identity import ID_PATTERN, MachineId
 from wire.rest.stream import Missed, RaisedAlarm
@@ -66,16 +67,16 @@ def router(parts: "AppServices") -> APIRouter:
         read; the stream goes on with the newest. Of forecasts that wait for a slow reader only each machine's
         newest is sent. A comment every 15 seconds says that the stream is still there.
         """
-        wish = Filter(frozenset(StreamKind(kind) for kind in kinds.split(",")), site, machine)
+        wish = StreamFilter(frozenset(StreamKind(kind) for kind in kinds.split(",")), site, machine)
         machines = await run_in_threadpool(_asked, parts, wish)
         wake = Wake()
-        subscription = parts.feed.subscribe(wish, wake)
+        subscription = parts.streams.subscribe_for_user(wish, wake)
         return EventStream(_told(parts, subscription, machines, wake), subscription.close)
 
     return routes
 
 
-def _asked(parts: "AppServices", wish: Filter) -> list[Machine]:
+def _asked(parts: "AppServices", wish: StreamFilter) -> list[Machine]:
     """Return the machines that a wish is about, or say in a sentence what is wrong with it."""
     if wish.machine is not None:
         if wish.site is None:
@@ -83,7 +84,7 @@ def _asked(parts: "AppServices", wish: Filter) -> list[Machine]:
         known = parts.machines.get(MachineId(wish.site, wish.machine))
         known.require_active()
         return [known]
-    machines = [one for one in parts.machines.all() if wish.wants(one.id)]
+    machines = [one for one in parts.machines.all() if wish.matches(one.id)]
     if wish.site is not None and not machines:
         raise NotFound(f"There is no machine at the site {wish.site}.")
     return machines
@@ -93,14 +94,14 @@ async def _told(
     parts: "AppServices", subscription: Subscription, machines: list[Machine], wake: Wake
 ) -> AsyncIterator[bytes]:
     yield _BEGINNING
-    if StreamKind.FORECAST in subscription.wish.kinds:
+    if StreamKind.FORECAST in subscription.filter.kinds:
         for first in range(0, len(machines), _AT_ONCE):
             yield await run_in_threadpool(_present, parts, machines[first : first + _AT_ONCE])
-    while not parts.feed.closed:
-        if not await wake.within(parts.feed.ping):
+    while not parts.streams.closed:
+        if not await wake.within(parts.streams.ping_interval_s):
             yield b": ping\n\n"
             continue
-        if not parts.feed.closed:
+        if not parts.streams.closed:
             await asyncio.sleep(_GATHER)
         missed, alarms, forecasts = subscription.take()
         told = [_event("missed", Missed(count=missed).model_dump_json().encode())] if missed else []

@@ -86,7 +86,7 @@ class IngestBatch:
     acked: dict[Sender, list[tuple[int, int]]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     machines: dict[MachineId, Machine] = field(default_factory=dict)
-    late: set[Machine] = field(default_factory=set)
+    late: set[MachineId] = field(default_factory=set)
     affected: set[MachineId] = field(default_factory=set)  # whose forecasts may have changed
 
     def __post_init__(self) -> None:
@@ -153,7 +153,7 @@ class IngestBatch:
         if flagged:
             self.counts["flagged"] += flagged
         if batch.events and batch.events[0].at < self._late_before:
-            self.late.add(machine)
+            self.late.add(machine.id)
         acked += to_ranges([event.seq for event in batch.events])
         for gap in batch.gaps:
             first, last = gap.seqs
@@ -220,7 +220,7 @@ class IngestResult:
 
     acks: list[tuple[MachineId, Ack]]
     affected: set[MachineId]
-    late: set[Machine]
+    late: set[MachineId]
     recorded: WriteResult
     counts: Counter[str]
     new_events: Sequence[EventRow] = ()

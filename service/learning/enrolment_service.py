@@ -18,6 +18,7 @@ from service.machines.event_store import EventStore
 from service.machines.models import Machine
 from service.machines.store import MachineStore
 from service.machines.time_zone import zone_named
+from service.messaging.bus import ChangeBus, ChangesMissed, HistoryLoaded
 from wire.clock import PlantClock
 from wire.enums import JobKind, JobState, MachineState
 from wire.identity import MachineId
@@ -57,6 +58,11 @@ class EnrolmentService:
     wake: Event = field(default_factory=Event)
     _looked: dict[int, datetime] = field(default_factory=dict)
     _unheard: set[int] = field(default_factory=set)  # jobs whose machine has raised no alarm yet
+
+    def subscribe_to(self, bus: ChangeBus) -> None:
+        """Check collecting machines again when a history was loaded."""
+        bus.subscribe(HistoryLoaded, lambda _event: self.invalidate())
+        bus.subscribe(ChangesMissed, lambda _event: self.invalidate())
 
     def enrol(self, new: NewMachine, *, key: str | None, who: str) -> Enrolled:
         """Take a machine in, or say which job it has; asking twice changes nothing."""

@@ -1,7 +1,6 @@
 """Jobs as they change, for those who follow them: read once for all, however many there are.
 
-Whoever changes a job says so with :meth:`JobWatch.changed`. What nobody says, another process's change for
-instance, is found at the next regular look.
+Jobs are read after ``JobsChanged`` on the change bus, and at a regular interval for changes without an event.
 """
 
 import time
@@ -12,6 +11,7 @@ from threading import Event, Lock, Thread
 from service.errors import ServiceError
 from service.learning.job import Job
 from service.learning.job_store import JobStore
+from service.messaging.bus import ChangeBus, JobsChanged, StreamsClosed
 
 _EVERY = 2.0  # seconds between two looks while nobody says that something has changed
 _GATHER = 0.1  # seconds in which changes are read together
@@ -36,11 +36,16 @@ class JobWatch:
     """Looks at the jobs that somebody follows, in a thread that lives as long as there is one."""
 
     jobs: JobStore
+    bus: ChangeBus = field(default_factory=ChangeBus)
     every: float = _EVERY
     _followers: set[Follower] = field(default_factory=set)
     _changed: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
     is_looking: bool = False
+
+    def __post_init__(self) -> None:
+        self.bus.subscribe(JobsChanged, lambda _event: self.changed())
+        self.bus.subscribe(StreamsClosed, lambda _event: self.close())
 
     def follow(self, number: int, wake: Callable[[], None]) -> Follower:
         """Return a place from which to follow a job."""

@@ -82,7 +82,7 @@ class _JobStream(EventStream):
     def __init__(self, parts: "AppServices", job: Job) -> None:
         wake = Wake()
         self._held = ExitStack()
-        self._held.enter_context(parts.feed.place())
+        self._held.enter_context(parts.streams.place())
         follower = parts.jobs.follow(job.id, wake)
         self._held.callback(follower.close)
         super().__init__(_changes(parts, job, follower, wake), self._held.close)
@@ -95,8 +95,8 @@ async def _changes(parts: "AppServices", job: Job, follower: Follower, wake: Wak
         if now != told:
             told = now
             yield f"event: job\ndata: {json.dumps(now)}\n\n"
-        if not job.is_open or parts.feed.closed:
+        if not job.is_open or parts.streams.closed:
             return
-        if not await wake.within(parts.feed.ping):
+        if not await wake.within(parts.streams.ping_interval_s):
             yield ": still there\n\n"
         job = follower.latest or job

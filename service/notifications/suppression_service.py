@@ -1,12 +1,12 @@
 """People keep alarms quiet: shelved with an end and a reason, acknowledged, or under maintenance."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from service.alarm_metrics.exclusions import ExcludedSpan
 from service.errors import InputRejected, NotFound
 from service.machines.models import MachineReader
+from service.messaging.bus import ChangeBus, SuppressionChanged
 from service.notifications.acknowledgement_store import AcknowledgementStore
 from service.notifications.suppression import (
     Acknowledgement,
@@ -20,16 +20,9 @@ from wire.identity import MachineId
 from wire.timestamps import to_us
 
 
-def _nobody(_site: str, _machine: str | None) -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class SuppressionService:
-    """Touches notices and figures, never features: nothing that forecasts or learns asks here.
-
-    ``changed`` is told which machine, or which whole site, should be looked at again.
-    """
+    """Touches notices and figures, never features: nothing that forecasts or learns asks here."""
 
     machines: MachineReader
     shelves: Shelving
@@ -37,7 +30,7 @@ class SuppressionService:
     acknowledgements: AcknowledgementStore
     clock: PlantClock
     max_shelving: timedelta
-    changed: Callable[[str, str | None], None] = _nobody
+    bus: ChangeBus = field(default_factory=ChangeBus)
 
     def shelve(
         self, machine: MachineId, code: int, *, until: datetime | timedelta, who: str, reason: str
@@ -55,7 +48,7 @@ class SuppressionService:
                 f"An alarm is shelved for at most {hours:g} hours; shelve it again when that is over."
             )
         shelf = self.shelves.add(known, code, at=now, until=end, who=who, reason=reason)
-        self.changed(*machine)
+        self.bus.publish(SuppressionChanged(*machine))
         return shelf
 
     def unshelve(self, machine: MachineId, number: int, *, who: str, reason: str | None) -> ShelvedAlarm:
@@ -65,7 +58,7 @@ class SuppressionService:
         if shelf.machine != machine:
             raise NotFound(f"There is no shelf {number} of {machine}.")
         lifted = self.shelves.unshelve(shelf, at=self.clock.now(), who=who, reason=reason)
-        self.changed(*machine)
+        self.bus.publish(SuppressionChanged(*machine))
         return lifted
 
     def shelved(self) -> dict[MachineId, set[int]]:
@@ -96,13 +89,13 @@ class SuppressionService:
         if begun.until <= begun.start:
             raise InputRejected("The window would end before it begins; name a later until.")
         kept = self.windows.add(begun, at=now)
-        self.changed(window.site, window.machine)
+        self.bus.publish(SuppressionChanged(window.site, window.machine))
         return kept
 
     def end_maintenance(self, number: int, *, who: str, reason: str | None) -> MaintenanceWindow:
         """End a maintenance window before its time, begun or not."""
         ended = self.windows.cancel(self.windows.get(number), at=self.clock.now(), who=who, reason=reason)
-        self.changed(ended.site, ended.machine)
+        self.bus.publish(SuppressionChanged(ended.site, ended.machine))
         return ended
 
     def _require_target(self, site: str, machine: str | None) -> None:

@@ -71,8 +71,11 @@ def test_who_does_not_answer_requests_answers_how_it_is_and_nothing_else(
 @pytest.mark.parametrize(
     ("roles", "parts"),
     [
-        ("api", {"forecasts", "housekeeping", "turns", "roll", "signals", "database", "model"}),
-        ("ingest", {"broker", "broker_thread", "ingest", "housekeeping", "turns", "roll", "signals", "database"}),
+        ("api", {"forecasts", "housekeeping", "leases", "heartbeat", "change_bus", "database", "model"}),
+        (
+            "ingest",
+            {"broker", "broker_thread", "ingest", "housekeeping", "leases", "heartbeat", "change_bus", "database"},
+        ),
     ],
 )
 def test_a_process_is_judged_by_what_it_does(

@@ -16,6 +16,7 @@ from service.machines.hourly_counts import HourlyCounts
 from service.machines.hourly_counts_store import HourlyCountStore
 from service.machines.models import Machine
 from service.machines.silence_detector import SilentMachine
+from service.messaging.bus import EventsStored
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.clock import PlantClock
 from wire.enums import ConnectionStatus, MachineState
@@ -86,7 +87,7 @@ def test_a_look_that_takes_long_is_taken_less_often(watch: Watch, stores: Stores
     watch.look()
     watch.strips.before.clear()
     raise_alarms(stores, filler, (NOW - MINUTE, 139))
-    watch.service.on_events_stored([filler.id])
+    watch.service.bus.publish(EventsStored(frozenset({filler.id})))
     watch.seconds += 10
     assert watch.look().cards[0].card.last_alarm is None, "three seconds of work, twelve of rest"
     assert watch.look().cards[0].card.last_alarm

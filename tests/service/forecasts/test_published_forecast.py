@@ -4,26 +4,15 @@ import pytest
 
 from service.app.service import Service
 from service.app.stores import Stores
-from service.forecasts.scheduler import ForecastScheduler
+from service.forecasts.cache import ForecastMade
 from service.machines.catalogue import CatalogueEntry, size_warning
 from tests.service.conftest import FILLER, NOW, small_model
 from tests.service.forecasts.test_service import refresh
+from tests.support.recording_mqtt import RecordingMqtt
 from wire.codec import MAX_BYTES
 from wire.forecasts import Forecast, PublishedForecast
-from wire.identity import MachineId
 
 CODES = range(100_000, 100_500)
-
-
-class Kept:
-    """An announcer that keeps what it was given."""
-
-    def __init__(self) -> None:
-        self.payload = b""
-
-    def publish(self, machine: MachineId, encoded: bytes) -> None:
-        assert machine == FILLER
-        self.payload = encoded
 
 
 def entries(number: int) -> list[CatalogueEntry]:
@@ -37,12 +26,13 @@ def test_a_forecast_of_five_hundred_targets_is_published_below_the_limit_of_a_me
 ) -> None:
     stores.catalogue.merge(entries(len(CODES)))
     stores.versions.add_and_promote(small_model(targets=tuple(CODES)), report={}, at=NOW)
-    abroad, home = Kept(), Kept()
-    rhythm: ForecastScheduler = refresh(service, stores, abroad, home=home)  # type: ignore[arg-type]
-    rhythm.run_grid()
-    whole, published = (PublishedForecast.model_validate_json(one.payload) for one in (home, abroad))
-    assert len(home.payload) > MAX_BYTES, "otherwise this shows nothing"
-    assert MAX_BYTES - 500 < len(abroad.payload) <= MAX_BYTES
+    mqtt, made = RecordingMqtt(), list[ForecastMade]()
+    service.bus.subscribe(ForecastMade, made.append)
+    refresh(service, stores, mqtt).run_grid()
+    payloads = made[0].newest.encoded, mqtt.published[0].payload
+    whole, published = map(PublishedForecast.model_validate_json, payloads)
+    assert len(payloads[0]) > MAX_BYTES, "otherwise this shows nothing"
+    assert MAX_BYTES - 500 < len(payloads[1]) <= MAX_BYTES
     assert (len(whole.alarms), whole.omitted) == (500, 0)
     assert len(published.alarms) + published.omitted == 500
     assert sorted(published.alarms, key=lambda alarm: -alarm.probability) == published.alarms

@@ -13,13 +13,17 @@ from forecasting.series import AlarmSeries
 from service.app.service import Service
 from service.app.stores import Stores
 from service.errors import InputRejected, NoChampion, NotFound
+from service.forecasts.cache import ForecastMade
+from service.forecasts.publisher import ForecastPublisher
 from service.forecasts.scheduler import ForecastScheduler
 from service.forecasts.service import ForecastService, urgency
 from service.machines.models import Machine
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
+from tests.support.recording_mqtt import RecordingMqtt
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus
 from wire.identity import MachineId
+from wire.topics import parse_topic
 
 HOUR = timedelta(hours=1)
 
@@ -155,24 +159,23 @@ def test_a_new_event_makes_a_new_forecast_at_once(service: Service, stores: Stor
     assert newest(service, stores).events_seen == 1
 
 
-class Announced:
-    """An announcer that remembers."""
+class Announced(RecordingMqtt):
+    """The machines whose forecasts were published."""
 
-    def __init__(self) -> None:
-        self.machines: list[MachineId] = []
-
-    def publish(self, machine: MachineId, encoded: bytes) -> None:
-        assert Forecast.model_validate_json(encoded)
-        self.machines.append(machine)
+    @property
+    def machines(self) -> list[MachineId]:
+        assert all(Forecast.model_validate_json(message.payload) for message in self.published)
+        return [parse_topic(message.topic).machine for message in self.published]
 
 
-def refresh(service: Service, stores: Stores, announced: Announced, **more: Any) -> ForecastScheduler:
+def refresh(service: Service, stores: Stores, announced: RecordingMqtt, **more: Any) -> ForecastScheduler:
     return ForecastScheduler(
         desk=service.desk,
         newest=service.newest,
         machines=stores.machines,
         stored=stores.forecasts,
-        mqtt=announced,
+        mqtt=ForecastPublisher(announced),  # type: ignore[arg-type]
+        bus=service.bus,
         clock=service.clock,
         step=timedelta(minutes=15),
         **more,
@@ -183,15 +186,16 @@ def refresh(service: Service, stores: Stores, announced: Announced, **more: Any)
 def test_who_does_not_lead_makes_forecasts_for_its_own_listeners_and_stores_none(
     service: Service, stores: Stores
 ) -> None:
-    abroad, home, leading = Announced(), Announced(), [False]
-    rhythm = refresh(service, stores, abroad, home=home, leads=lambda: leading[0])
-    assert (rhythm.run_grid(), home.machines, abroad.machines) == (0, [FILLER], [])
+    abroad, made, leading = Announced(), list[ForecastMade](), [False]
+    service.bus.subscribe(ForecastMade, made.append)
+    rhythm = refresh(service, stores, abroad, has_streams=True, is_leader=lambda: leading[0])
+    assert (rhythm.run_grid(), len(made), abroad.machines) == (0, 1, [])
     assert stores.forecasts.made_at(NOW.replace(minute=0)) == set()
     leading[0] = True
     assert rhythm.run_grid() == 1, "who takes over stores what its predecessor has not"
     leading[0] = False
     assert rhythm.run_grid() == 0
-    assert (home.machines, abroad.machines) == ([FILLER, FILLER], [FILLER])
+    assert ([event.leads for event in made], abroad.machines) == ([False, True], [FILLER])
 
 
 @pytest.mark.usefixtures("champion")
@@ -201,8 +205,14 @@ def test_who_takes_over_tells_what_arrived_shortly_before_and_nothing_else(
 ) -> None:
     others = [enrolled(stores.enrolments, MachineId("padova", f"filler-{number}")).id for number in (2, 3)]
     abroad, leading, seconds = Announced(), [False], [0.0]
-    home = Announced() if listened else None
-    rhythm = refresh(service, stores, abroad, home=home, leads=lambda: leading[0], monotonic=lambda: seconds[0])
+    rhythm = refresh(
+        service,
+        stores,
+        abroad,
+        has_streams=listened,
+        is_leader=lambda: leading[0],
+        monotonic=lambda: seconds[0],
+    )
 
     def arrives(machine: MachineId) -> None:
         rhythm.on_leadership()
@@ -231,7 +241,7 @@ def test_who_takes_over_tells_what_arrived_shortly_before_and_nothing_else(
 
 
 def test_who_neither_leads_nor_has_listeners_is_idle(service: Service, stores: Stores) -> None:
-    assert refresh(service, stores, Announced(), leads=lambda: False).idle
+    assert refresh(service, stores, Announced(), is_leader=lambda: False).idle
     assert not refresh(service, stores, Announced()).idle
 
 

@@ -32,7 +32,7 @@ def test_an_event_of_an_earlier_hour_is_late(
     age: timedelta,
     late: bool,  # noqa: FBT001
 ) -> None:
-    assert take(stores, age).late == ({filler} if late else set())
+    assert take(stores, age).late == ({filler.id} if late else set())
 
 
 def test_base_rates_follow_late_events_within_a_quarter_of_an_hour(stores: Stores, filler: Machine) -> None:
@@ -47,7 +47,7 @@ def test_base_rates_follow_late_events_within_a_quarter_of_an_hour(stores: Store
     assert rate(0) == 0.0
     raise_alarms(stores, filler, *((NOW - days * DAY, 139) for days in range(1, 10)))
     assert rate(20) == 0.0, "nothing said that something was late"
-    rates.note_late([filler])
+    rates.note_late([filler.id])
     assert rate(14) == 0.0, "a backlog comes in many pieces"
     assert rate(16) > 0.2
 

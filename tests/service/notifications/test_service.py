@@ -14,6 +14,7 @@ from service.forecasts.cache import CachedForecast
 from service.learning.enrolment import TrainingDataPolicy
 from service.learning.training_data import DatasetBuilder
 from service.machines.models import Machine
+from service.messaging.bus import ChangeBus
 from service.notifications.acknowledgement_store import AcknowledgementStore
 from service.notifications.delivery_store import DeliveryStore
 from service.notifications.maintenance_store import MaintenanceStore
@@ -93,6 +94,8 @@ class Bench:
             wall=lambda: datetime.now(UTC),
             policy=HysteresisPolicy(0.8, HOUR),
         )
+        bus = ChangeBus()
+        self.notify.subscribe_to(bus)
         self.desk = SuppressionService(
             machines=self.stores.machines,
             shelves=self.notify.shelves,
@@ -100,7 +103,7 @@ class Bench:
             acknowledgements=self.notify.acknowledgements,
             clock=clock,
             max_shelving=timedelta(days=7),
-            changed=self.notify.reevaluate,
+            bus=bus,
         )
 
     def seconds(self) -> float:
