@@ -34,8 +34,10 @@ class Peer:
         self.received: list[Change] = []
         self.missed = 0
         self.fails = False
-        for kind in (ChampionPromoted, EventsStored, PermissionsChanged, SuppressionChanged):
-            self.bus.subscribe(kind, self.receive)
+        self.bus.subscribe(ChampionPromoted, self.receive)
+        self.bus.subscribe(EventsStored, self.receive)
+        self.bus.subscribe(PermissionsChanged, self.receive)
+        self.bus.subscribe(SuppressionChanged, self.receive)
         self.bus.subscribe(ChangesMissed, self.count_missed)
 
     def receive(self, change: Change) -> None:
