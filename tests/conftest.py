@@ -16,6 +16,7 @@ from tempfile import mkdtemp
 import pytest
 
 from service.database.engine import Database
+from tests.support.databases import new_postgresql, new_sqlite
 
 _SHARED_BY_A_FOLDER = ("page", "deploy")  # a stage with a browser, and images that were built
 
@@ -142,7 +143,8 @@ def postgresql_server(programs: Path) -> Iterator[str]:
     initdb += ["-A", "trust", "-U", "alarmcast", "--no-sync", "-E", "UTF8"]
     subprocess.run(initdb, user=user, cwd=folder, check=True, capture_output=True)
     options = ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}"]
-    options += ["-c", "max_connections=300"]
+    options += ["-c", "max_connections=300", "-c", "full_page_writes=off", "-c", "wal_level=minimal"]
+    options += ["-c", "max_wal_senders=0"]
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
             [programs / "postgres", "-D", data, "-p", str(port), *options],
@@ -171,16 +173,27 @@ def postgresql() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture
+def new_postgresql_url(postgresql: str) -> Iterator[str]:
+    """The URL of an empty, upgraded PostgreSQL database of this test alone."""
+    with new_postgresql(postgresql) as url:
+        yield url
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """An empty, upgraded database; every test of the store runs on both kinds."""
+    """An empty, upgraded database of each engine; for tests of SQL that differs between them, and of locks."""
     if request.param == "sqlite":
-        opened = Database(f"sqlite:///{tmp_path / 'alarmcast.sqlite3'}")
+        opened = Database(new_sqlite(tmp_path / "alarmcast.sqlite3"))
     else:
-        opened = Database(request.getfixturevalue("postgresql"))
-        with opened.write() as connection:
-            connection.exec_driver_sql("DROP SCHEMA public CASCADE")
-            connection.exec_driver_sql("CREATE SCHEMA public")
-    opened.upgrade()
+        opened = Database(request.getfixturevalue("new_postgresql_url"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def sqlite_database(tmp_path: Path) -> Iterator[Database]:
+    """An empty, upgraded SQLite database; for tests of SQL that is the same on both engines."""
+    opened = Database(new_sqlite(tmp_path / "alarmcast.sqlite3"))
     yield opened
     opened.close()

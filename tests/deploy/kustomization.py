@@ -5,9 +5,14 @@ from typing import Any
 
 import yaml
 
+from tests.deploy.conftest import REPOSITORY
+
 Thing = dict[str, Any]
 
 KEYS = {"apiVersion", "kind", "namespace", "resources", "images", "patches"}
+FOLDER = REPOSITORY / "deploy/kubernetes"
+
+SCALED = "overlays/scaled"
 CLUSTER_WIDE = {"Namespace"}
 
 
@@ -80,3 +85,14 @@ def _are_named(things: list[Any]) -> bool:
 
 def _renamed(image: str, wishes: list[Thing]) -> str:
     return next((f"{one['newName']}:{one['newTag']}" for one in wishes if one["name"] == image), image)
+
+
+def of_kind(things: list[Thing], kind: str) -> list[Thing]:
+    return [thing for thing in things if thing["kind"] == kind]
+
+
+def variables(things: list[Thing], container: Thing) -> dict[str, str]:
+    maps = {thing["metadata"]["name"]: thing["data"] for thing in of_kind(things, "ConfigMap")}
+    given = [maps[source["configMapRef"]["name"]] for source in container.get("envFrom", [])]
+    own = {one["name"]: one["value"] for one in container.get("env", [])}
+    return {name: value for values in [*given, own] for name, value in values.items()}

@@ -4,14 +4,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from edge_agent import settings as edge_settings
-from service import settings as service_settings
 from service.broker_access.edge_toml import AgentAccess, edge_toml
 from service.broker_access.mosquitto_setup import SERVICE, Listener, configuration
 from service.settings import PREFIX, Settings
@@ -19,6 +17,7 @@ from tests.conftest import require
 from tests.deploy.compose import Compose, Container, read
 from tests.deploy.conftest import OVERLAYS, REPOSITORY
 from tests.deploy.dockerfile import Dockerfile
+from tests.deploy.variables import unknown_variables
 from wire.enums import ProcessRole
 from wire.identity import MachineId
 
@@ -28,15 +27,6 @@ KEYS = {"build", "cap_add", "cap_drop", "command", "depends_on", "entrypoint", "
         "volumes"}  # fmt: skip
 RUN_ONCE = {"keys", "prepare"}
 PINNED = re.compile(r"[a-z/-]+:v?\d+(\.\d+)*(-[a-z]+)?")
-
-
-def stray(names: Iterable[str], *, agent: bool) -> list[str]:
-    """Return the variables of ours that are no setting of the program that would read them."""
-    reader = edge_settings if agent else service_settings
-    prefix = edge_settings.ENV_PREFIX if agent else PREFIX
-    fields = [*reader.Settings.model_fields, *(f"{name}_file" for name in reader.secret_names())]
-    known = {prefix + name.upper() for name in fields}
-    return [name for name in names if name.startswith(PREFIX) and name not in known]
 
 
 def ours(compose: Compose) -> list[Container]:
@@ -64,22 +54,26 @@ def test_three_simulated_machines_a_broker_and_the_service_are_there(overlaid: C
 
 def test_every_variable_is_a_setting_of_the_program_that_gets_it(overlaid: Compose) -> None:
     for container in ours(overlaid):
-        assert stray(container.environment, agent=container.is_agent) == []
+        assert unknown_variables(container.environment, agent=container.is_agent) == []
 
 
 @pytest.mark.parametrize("target", ["edge", "service"])
 def test_every_variable_of_an_image_is_a_setting(dockerfile: Dockerfile, target: str) -> None:
     variables = dockerfile.environment(target)
     assert any(name.startswith(PREFIX) for name in variables)
-    assert stray(variables, agent=target == "edge") == []
+    assert unknown_variables(variables, agent=target == "edge") == []
 
 
 def test_a_variable_that_is_no_setting_would_be_noticed() -> None:
     names = ["ALARMCAST_COLOUR", "ALARMCAST_HOST", "ALARMCAST_EDGE_SITE", "ALARMCAST_EDGE_COLOUR", "HOME"]
-    assert stray(names, agent=False) == ["ALARMCAST_COLOUR", "ALARMCAST_EDGE_SITE", "ALARMCAST_EDGE_COLOUR"]
-    assert stray(names, agent=True) == ["ALARMCAST_COLOUR", "ALARMCAST_HOST", "ALARMCAST_EDGE_COLOUR"]
-    assert stray(["ALARMCAST_BROKER_PASSWORD_FILE"], agent=False) == []
-    assert stray(["ALARMCAST_HOST_FILE"], agent=False) == ["ALARMCAST_HOST_FILE"]
+    assert unknown_variables(names, agent=False) == [
+        "ALARMCAST_COLOUR",
+        "ALARMCAST_EDGE_SITE",
+        "ALARMCAST_EDGE_COLOUR",
+    ]
+    assert unknown_variables(names, agent=True) == ["ALARMCAST_COLOUR", "ALARMCAST_HOST", "ALARMCAST_EDGE_COLOUR"]
+    assert unknown_variables(["ALARMCAST_BROKER_PASSWORD_FILE"], agent=False) == []
+    assert unknown_variables(["ALARMCAST_HOST_FILE"], agent=False) == ["ALARMCAST_HOST_FILE"]
 
 
 def test_no_secret_stands_in_a_file(overlaid: Compose) -> None:

@@ -18,15 +18,22 @@ from starlette.types import Receive, Scope, Send
 from service import __version__
 from service.app.http_server import server_config
 from service.settings import Settings
-from tests.deploy.conftest import REPOSITORY
 from tests.deploy.dockerfile import Dockerfile
-from tests.deploy.kustomization import NotUnderstood, Thing, merged, pods, resolved
+from tests.deploy.kustomization import (
+    FOLDER,
+    SCALED,
+    NotUnderstood,
+    Thing,
+    merged,
+    of_kind,
+    pods,
+    resolved,
+    variables,
+)
 from tests.deploy.sandbox import USER
-from tests.deploy.test_compose import stray
+from tests.deploy.variables import unknown_variables
 
-FOLDER = REPOSITORY / "deploy/kubernetes"
 ONE_POD = ["base", "overlays/postgresql"]
-SCALED = "overlays/scaled"
 LAYOUTS = [*ONE_POD, SCALED]
 PARTS = ["common", "migrations"]  # of layouts; none by themselves
 VERSIONS = ["1.30", "1.34"]  # of Kubernetes: the oldest and the newest that we look at
@@ -44,19 +51,8 @@ def alone(request: pytest.FixtureRequest) -> list[Thing]:
     return resolved(FOLDER / request.param)
 
 
-def of_kind(things: list[Thing], kind: str) -> list[Thing]:
-    return [thing for thing in things if thing["kind"] == kind]
-
-
 def containers(things: list[Thing]) -> list[Thing]:
     return [container for pod in pods(things) for container in pod["containers"]]
-
-
-def variables(things: list[Thing], container: Thing) -> dict[str, str]:
-    maps = {thing["metadata"]["name"]: thing["data"] for thing in of_kind(things, "ConfigMap")}
-    given = [maps[source["configMapRef"]["name"]] for source in container.get("envFrom", [])]
-    own = {one["name"]: one["value"] for one in container.get("env", [])}
-    return {name: value for values in [*given, own] for name, value in values.items()}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -107,7 +103,7 @@ def test_every_variable_is_a_setting_and_its_value_is_understood(things: list[Th
     for container in containers(things):
         given = variables(things, container)
         assert given
-        assert stray(given, agent=False) == []
+        assert unknown_variables(given, agent=False) == []
         plain = {name: value for name, value in given.items() if not name.endswith("_FILE")}
         Settings.model_validate({name.removeprefix("ALARMCAST_").lower(): value for name, value in plain.items()})
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from service.settings import Settings
-from tests.deploy.kustomization import NotUnderstood, Thing, pods, resolved
-from tests.deploy.test_kubernetes import FOLDER, SCALED, of_kind, variables
+from tests.deploy.kustomization import FOLDER, SCALED, NotUnderstood, Thing, of_kind, pods, resolved, variables
 from wire.enums import ProcessRole
 
 NAME, COMPONENT = "app.kubernetes.io/name", "app.kubernetes.io/component"

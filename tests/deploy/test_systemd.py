@@ -17,8 +17,8 @@ from service.settings import PREFIX, Settings
 from tests.conftest import free_port, require, wait_until
 from tests.deploy.conftest import REPOSITORY, DeployedBroker
 from tests.deploy.sandbox import hand_over, is_possible, without_privileges
-from tests.deploy.test_compose import stray
 from tests.deploy.units import SPECIFIERS, Unit, read
+from tests.deploy.variables import unknown_variables
 
 FOLDER = REPOSITORY / "deploy/systemd"
 SERVICE, PROCESS = FOLDER / "alarmcast.service", FOLDER / "alarmcast@.service"
@@ -89,7 +89,7 @@ def test_the_program_knows_the_command_it_is_started_with(path: Path) -> None:
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
 def test_every_variable_is_a_setting_and_points_into_the_unit_s_own_folder(path: Path) -> None:
     unit = read(path)
-    assert stray(unit.environment, agent=path == AGENT) == []
+    assert unknown_variables(unit.environment, agent=path == AGENT) == []
     paths = [value for name, value in unit.environment.items() if value.startswith("/") and name[-5:] != "_FILE"]
     assert paths
     assert all(value == unit.state or value.startswith(f"{unit.state}/") for value in paths)
@@ -108,7 +108,7 @@ def test_the_example_of_settings_is_understood_line_by_line() -> None:
     lines = [line for line in SUGGESTED.sub("", text).splitlines() if line.startswith(PREFIX)]
     assert len(lines) > len(SUGGESTED.findall(text)) > 0
     given = dict(line.split("=", 1) for line in lines)
-    assert stray(given, agent=False) == []
+    assert unknown_variables(given, agent=False) == []
     fields = {name.removeprefix(PREFIX).lower(): value for name, value in given.items()}
     Settings.model_validate(fields)
 

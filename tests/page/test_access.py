@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 
 from alarmcast import Client, NotSignedIn
 from tests.page.access import MACHINES, is_nowhere, row, seen_once
+from tests.page.accessibility import broken
 from tests.page.conftest import PASSWORD, signed_in
-from tests.page.test_accessibility import broken
 from tests.system.conftest import Plant
 from wire.enums import Role
 from wire.rest.auth import SESSION_COOKIE

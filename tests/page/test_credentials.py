@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from edge_agent import settings as edge_settings
 from tests.conftest import require, wait_until
 from tests.page.conftest import Tabs, signed_in
-from tests.page.test_learning import form_of
+from tests.page.enrolment import form_of
 from tests.support.secured_broker import GuardedMosquitto, guarded_in, has_plugin, trying
 from tests.system.conftest import Plant
 from wire.enums import Role

@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from alarmcast import Client
 from tests.page.conftest import LEARNED, Stage
+from tests.page.enrolment import form_of
 from tests.support.learning_helpers import MACHINES
 
 NEW = MACHINES[2]
@@ -19,10 +20,6 @@ LONG = 150_000  # milliseconds: a bound on waiting for a failure, never a hope
 def client(stage: Stage) -> Iterator[Client]:
     with Client(stage.plant.address, key=stage.plant.key) as made:
         yield made
-
-
-def form_of(page: Page) -> Locator:
-    return page.get_by_role("form", name="Enrol a machine")
 
 
 def row(page: Page, region: str, text: str) -> Locator:

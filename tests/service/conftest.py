@@ -1,6 +1,7 @@
 """A store on disk, a small real model, and the app on top, without a broker."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,17 +20,22 @@ from forecasting.window import WindowSpec
 from service.app.configuration import load_settings
 from service.app.service import Service
 from service.app.stores import Stores, open_stores
+from service.database.backup import DATABASE
 from service.database.engine import Database
 from service.database.event_row import EventRow
 from service.database.tables import jobs
 from service.learning.enrolment import NewMachine
 from service.learning.enrolment_store import EnrolmentStore
+from service.learning.process_pool import WarmProcessPool
+from service.learning.thread import TrainingWorker
+from service.learning.training_process import TrainingProcess
 from service.machines.catalogue import CatalogueEntry
 from service.machines.event_write import EventWrite
 from service.machines.models import Agent, Machine
 from service.machines.store import MachineStore
 from service.settings import Settings
 from tests.conftest import require
+from tests.support.databases import new_sqlite
 from tests.support.secured_broker import GuardedMosquitto, guarded_in, has_plugin
 from wire.identity import MachineId
 from wire.timestamps import to_us
@@ -53,6 +59,8 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def stores(settings: Settings) -> Iterator[Stores]:
+    if settings.database_url is None:
+        new_sqlite(settings.data_dir / DATABASE)
     with open_stores(settings) as opened:
         yield opened
 
@@ -152,3 +160,19 @@ def heard(stores: Stores, machine: Machine, *, at: datetime = NOW, online: bool 
     """Let the agent be heard."""
     agent = Agent(online=online, last_seen_at=at, version="1", epoch=EPOCH, spooled=0, skew_ms=0)
     stores.events.commit(EventWrite(to_us(at), agent_states={machine.row_id: agent}))
+
+
+@pytest.fixture
+def worker(service: Service, stores: Stores, filler: Machine, tmp_path: Path) -> Callable[[str], TrainingWorker]:
+    """A worker with a job at hand, whose apprentice is a program given as a text."""
+    assert filler.id == FILLER
+    (job,) = stores.jobs.collecting()
+    stores.jobs.queue(job)
+
+    def make(program: str) -> TrainingWorker:
+        service.worker.standby = WarmProcessPool(
+            lambda: TrainingProcess([sys.executable, "-c", program], tmp_path)
+        )
+        return service.worker
+
+    return make

@@ -17,8 +17,8 @@ from tests.conftest import broker_in, require, wait_until
 from tests.faults.proxy import Proxy
 from tests.page.conftest import FLAGS, PASSWORD, signed_in
 from tests.service.conftest import small_model
-from tests.service.forecasts.test_stream_api import Reader
 from tests.support.cluster import USUAL, ClusterPlant
+from tests.support.streams import Reader
 from tests.system.conftest import write_alarms
 from wire.enums import ConnectionStatus, ProcessRole, Role
 from wire.rest.auth import SESSION_COOKIE

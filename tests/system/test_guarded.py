@@ -12,9 +12,9 @@ import pytest
 from alarmcast import Client
 from service.broker_access.certificates import Authority
 from tests.conftest import require, wait_until
+from tests.support.commands import alarmcast, is_one_sentence
 from tests.support.secured_broker import GuardedMosquitto, guarded_in, has_plugin, trying
 from tests.system.conftest import Plant, Process, write_alarms
-from tests.system.test_commands import alarmcast, is_one_sentence
 from wire.enums import CredentialState
 
 FILLER = "plant/filler-1"

@@ -12,9 +12,9 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from tests.conftest import free_port, wait_until
+from tests.support.commands import alarmcast
 from tests.support.webhook_receiver import Receiver
 from tests.system.conftest import Plant, write_alarms
-from tests.system.test_commands import alarmcast
 from wire.enums import Severity
 
 SECRETS = {

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.conftest import wait_until
-from tests.service.forecasts.test_stream_api import Reader
+from tests.support.streams import Reader
 from tests.system.conftest import Plant, write_alarms
 
 MACHINE = "padova/filler-1"

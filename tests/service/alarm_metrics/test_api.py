@@ -16,8 +16,8 @@ from service.machines.catalogue import CatalogueEntry
 from service.machines.event_write import EventWrite, GapRow
 from service.machines.models import Machine
 from service.machines.silence_detector import SilentMachine
-from tests.service.app.test_api import BASE, Client, problem
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
+from tests.support.api_client import BASE, Client, problem
 from wire.identity import MachineId
 from wire.rest.alarm_metrics import AlarmMetricsReport
 from wire.rest.timelines import TimelineView

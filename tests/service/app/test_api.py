@@ -6,7 +6,6 @@ import tomllib
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
 import pytest
 
 import alarmcast
@@ -16,40 +15,17 @@ from service.app.stores import Stores
 from service.machines.models import Machine
 from service.settings import Settings
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
+from tests.support.api_client import BASE, Client, problem
 from wire.forecasts import Forecast
 from wire.identity import MachineId
 from wire.rest.catalogue import CatalogueMergeResult, EntryView
 from wire.rest.enrolment import HistoryLoaded
 from wire.rest.machines import AgentView
 
-BASE = "/v1/machines/padova/filler-1"
-
-
-class Client(alarmcast.Client):
-    """The client of the app in this process; ``request`` and ``get`` also ask what it would not."""
-
-    def __init__(self, service: Service) -> None:
-        super().__init__("http://test", key=service.key, transport=InProcess(service.app, raise_defects=False))
-
-    def request(self, method: str, path: str, **more: Any) -> httpx.Response:
-        return self.http.request(method, path, **more)
-
-    def get(self, path: str, **query: Any) -> httpx.Response:
-        return self.request("GET", path, params=query)
-
 
 @pytest.fixture
 def client(service: Service) -> Client:
     return Client(service)
-
-
-def problem(answer: httpx.Response, status: int) -> dict[str, Any]:
-    assert answer.status_code == status
-    assert answer.headers["content-type"] == "application/problem+json"
-    body: dict[str, Any] = answer.json()
-    assert body["status"] == status
-    assert body["detail"].endswith((".", "FILE")) or "alarmcast admin enrol" in body["detail"]
-    return body
 
 
 def test_a_machine_is_enrolled_once_and_the_same_again_is_fine(client: Client) -> None:

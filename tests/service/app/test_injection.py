@@ -13,7 +13,6 @@ from sqlalchemy import func, inspect, select
 from alarmcast import InProcess
 from service.app.service import Service
 from service.app.stores import Stores
-from service.database.engine import Database
 from service.database.tables import audit, events
 from service.machines.api import write_cursor
 from service.machines.catalogue import CatalogueEntry
@@ -45,12 +44,7 @@ def settings(request: pytest.FixtureRequest, settings: Settings) -> Settings:
     """Both databases: each refuses what the other takes."""
     if request.param == "sqlite":
         return settings
-    url: str = request.getfixturevalue("postgresql")
-    emptied = Database(url)
-    with emptied.write() as connection:
-        connection.exec_driver_sql("DROP SCHEMA public CASCADE")
-        connection.exec_driver_sql("CREATE SCHEMA public")
-    emptied.close()
+    url: str = request.getfixturevalue("new_postgresql_url")
     return settings.model_copy(update={"database_url": url})
 
 

@@ -19,9 +19,7 @@ from service.app.logs import formatter, secrets_of, set_up_logs
 from service.app.service import Service
 from service.app.stores import Stores
 from service.settings import LogFormat, LogLevel, Settings
-from tests.service.learning.test_thread import Make, says, worker
-
-__all__ = ["worker"]  # a fixture
+from tests.support.training_worker import Make, says
 
 TEXT_LINE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z (debug|info|warning|error|critical) +\S")
 

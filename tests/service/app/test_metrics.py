@@ -26,7 +26,7 @@ from service.machines.models import Agent, Machine
 from service.messaging.mqtt_client import MqttMessage
 from tests.conftest import require, wait_until
 from tests.service.conftest import EPOCH, NOW, enrolled, heard, raise_alarms
-from tests.service.ingest.test_thread import RecordingLink
+from tests.support.ingest import RecordingLink
 from wire.identity import MachineId
 from wire.timestamps import isoformat, to_us
 

@@ -19,10 +19,10 @@ from service.machines.models import Machine
 from service.messaging.bus import AlarmEvent, AlarmsRaised
 from service.notifications.webhook_store import WebhookStore
 from tests.conftest import wait_until
-from tests.service.app.two_sites import SITES, Visitor, seed, visitor
-from tests.service.auth.test_permissions import NAMES
 from tests.service.conftest import NOW, enrolled, small_model
-from tests.service.forecasts.test_stream_api import Reader
+from tests.support.api_client import Visitor, visitor
+from tests.support.streams import Reader
+from tests.support.two_sites import NAMES, SITES, seed
 from wire.enums import Role
 from wire.identity import MachineId
 from wire.timestamps import to_us

@@ -16,9 +16,9 @@ from service.machines.models import Agent, Machine
 from service.messaging.mqtt_client import MqttMessage
 from service.settings import Settings
 from tests.conftest import wait_until
-from tests.service.app.test_api import Client
 from tests.service.conftest import EPOCH, NOW, enrolled
-from tests.service.ingest.test_thread import RecordingLink
+from tests.support.api_client import Client
+from tests.support.ingest import RecordingLink
 from wire.identity import MachineId
 from wire.rest.health import Status
 from wire.state import Note

@@ -21,10 +21,10 @@ from service.auth.store import SessionStore
 from service.broker_access.store import CredentialStore
 from service.http.permissions import PERMISSIONS, Table
 from service.settings import Settings
-from tests.service.app.test_api import problem
-from tests.service.app.two_sites import Visitor, seed, visitor
 from tests.service.conftest import NOW
-from tests.service.ingest.test_quarantine_api import batch, event, take
+from tests.support.api_client import Visitor, problem, visitor
+from tests.support.ingest import batch, event, take
+from tests.support.two_sites import seed
 from wire.enums import PrincipalKind, Role
 from wire.rest.auth import SESSION_COOKIE
 

@@ -9,10 +9,10 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.auth.middleware import check_permissions_complete
 from service.http.permissions import PERMISSIONS, RouteScope, Rule, Table
-from tests.service.app.two_sites import Visitor, seed, visitor
+from tests.support.api_client import Visitor, visitor
+from tests.support.two_sites import NAMES, seed
 from wire.enums import Role
 
-NAMES = {"machine": "filler-1", "number": "1", "job": "1", "version": "v1", "name": "maria", "path": "favicon.png"}
 OWN, OTHER = "padova", "lyon"
 
 

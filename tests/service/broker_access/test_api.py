@@ -9,7 +9,7 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.settings import DynamicSecurity, Settings
 from tests.conftest import wait_until
-from tests.service.app.test_api import Client
+from tests.support.api_client import Client
 from tests.support.secured_broker import GuardedMosquitto, trying
 from wire.enums import CredentialState
 

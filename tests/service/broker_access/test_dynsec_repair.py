@@ -11,8 +11,8 @@ from service.broker_access.service import CredentialService
 from service.errors import Conflict, InputRejected, Unavailable
 from service.machines.models import Machine
 from tests.conftest import wait_until
-from tests.service.broker_access.test_service import desk, issued_to, lets_in  # noqa: F401 - desk is a fixture
 from tests.service.conftest import FILLER
+from tests.support.broker_credentials import issued_to, lets_in
 from tests.support.secured_broker import GuardedMosquitto, trying
 from wire.topics import agent_name
 
@@ -26,7 +26,7 @@ def empty(broker: GuardedMosquitto, left: bytes = b"") -> None:
 
 
 def test_a_broker_with_a_damaged_memory_lets_the_service_in_again_which_says_which_machines_are_locked_out(
-    desk: CredentialService,  # noqa: F811
+    desk: CredentialService,
     guarded: GuardedMosquitto,
     filler: Machine,
 ) -> None:

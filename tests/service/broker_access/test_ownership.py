@@ -13,8 +13,8 @@ from service.broker_access.store import CredentialStore
 from service.errors import Conflict
 from service.machines.models import Machine
 from service.settings import Settings
-from tests.service.broker_access.test_service import NAME, copied, desk_of, issued_to, lets_in, state_of
 from tests.service.conftest import FILLER, NOW, enrolled
+from tests.support.broker_credentials import NAME, copied, desk_of, issued_to, lets_in, state_of
 from tests.support.secured_broker import GuardedMosquitto, trying
 from tests.system.conftest import clean_environment
 from wire.enums import CredentialState

@@ -1,7 +1,6 @@
 """Credentials from the first issue to the last revocation, with a real store and a real, guarded Mosquitto."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,12 +11,10 @@ from uuid import uuid4
 import pytest
 
 from edge_agent import settings as edge_settings
-from service.app.configuration import agent_access, plant_clock
 from service.app.stores import Stores, open_stores
 from service.broker_access.dynamic_security import DynamicSecurityClient
 from service.broker_access.models import BrokerAuthState, acls_for
-from service.broker_access.service import CredentialService, IssuedCredential
-from service.broker_access.store import CredentialStore
+from service.broker_access.service import CredentialService
 from service.broker_access.thread import Reconciler
 from service.errors import Conflict, Gone, Unavailable
 from service.machines.event_write import EventWrite
@@ -26,6 +23,7 @@ from service.settings import Settings
 from tests.conftest import Mosquitto, wait_until
 from tests.faults.proxy import Proxy
 from tests.service.conftest import FILLER, NOW, enrolled
+from tests.support.broker_credentials import NAME, copied, desk_of, issued_to, lets_in, state_of
 from tests.support.secured_broker import GuardedMosquitto, trying
 from wire.codec import decode
 from wire.enums import CredentialState
@@ -33,35 +31,6 @@ from wire.identity import MachineId
 from wire.state import AgentState
 from wire.timestamps import to_us
 from wire.topics import Channel, agent_name, topic
-
-NAME = agent_name(FILLER)
-
-
-def desk_of(settings: Settings, stores: Stores, broker: GuardedMosquitto) -> CredentialService:
-    clock, store = plant_clock(settings), CredentialStore(stores.database)
-    return CredentialService(stores.machines, store, broker.security, clock, agent_access(settings))
-
-
-@pytest.fixture
-def desk(settings: Settings, stores: Stores, guarded: GuardedMosquitto) -> CredentialService:
-    return desk_of(settings, stores, guarded)
-
-
-def issued_to(desk: CredentialService, machine: Machine, *, is_new: bool = True) -> IssuedCredential:
-    issued, note = desk.enrolled(machine, is_new=is_new, who="test")
-    assert issued, note
-    return issued
-
-
-def lets_in(broker: GuardedMosquitto, issued: IssuedCredential) -> bool:
-    with trying(broker, issued.credential.name, issued.password) as agent:
-        return agent.is_in
-
-
-def state_of(desk: CredentialService) -> CredentialState:
-    known, _ = desk.get(FILLER)
-    assert known
-    return known.state
 
 
 def test_a_machine_that_is_enrolled_comes_in_with_what_its_edge_toml_says(
@@ -319,12 +288,6 @@ def test_a_broker_restored_from_before_a_revocation_lets_nobody_back_in(
     desk.reconcile()
     assert not lets_in(guarded, issued)
     assert guarded.security.snapshot().clients == {}
-
-
-def copied(settings: Settings, folder: Path) -> Settings:
-    """Return settings of a copy of the data as it is now: a backup that will be gone back to."""
-    shutil.copytree(settings.data_dir, folder)
-    return settings.model_copy(update={"data_dir": folder})
 
 
 def test_a_database_restored_from_before_a_rotation_leaves_the_machine_in(

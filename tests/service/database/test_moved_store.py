@@ -15,8 +15,8 @@ from service.database.engine import Database
 from service.forecasts.version import StoredForecast
 from service.machines.catalogue import CatalogueEntry
 from service.settings import Settings
-from tests.service.app.test_api import BASE, Client
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
+from tests.support.api_client import BASE, Client
 from wire.timestamps import isoformat
 
 HOUR = timedelta(hours=1)

@@ -7,8 +7,8 @@ from service.app.stores import Stores
 from service.machines.event_write import EventWrite
 from service.machines.models import Machine
 from tests.conftest import wait_until
-from tests.service.app.test_api import Client, problem
 from tests.service.conftest import FILLER, NOW, heard, raise_alarms
+from tests.support.api_client import Client, problem
 from wire.identity import MachineId
 from wire.rest.fleet import FleetOverview
 from wire.timestamps import to_us

@@ -7,8 +7,7 @@ from service.app.stores import Stores
 from service.forecasts.cache import ForecastMade
 from service.machines.catalogue import CatalogueEntry, size_warning
 from tests.service.conftest import FILLER, NOW, small_model
-from tests.service.forecasts.test_service import refresh
-from tests.support.recording_mqtt import RecordingMqtt
+from tests.support.forecasts import Announced, refresh
 from wire.codec import MAX_BYTES
 from wire.forecasts import Forecast, PublishedForecast
 
@@ -26,7 +25,7 @@ def test_a_forecast_of_five_hundred_targets_is_published_below_the_limit_of_a_me
 ) -> None:
     stores.catalogue.merge(entries(len(CODES)))
     stores.versions.add_and_promote(small_model(targets=tuple(CODES)), report={}, at=NOW)
-    mqtt, made = RecordingMqtt(), list[ForecastMade]()
+    mqtt, made = Announced(), list[ForecastMade]()
     service.bus.subscribe(ForecastMade, made.append)
     refresh(service, stores, mqtt).run_grid()
     payloads = made[0].newest.encoded, mqtt.published[0].payload

@@ -1,7 +1,6 @@
 """Forecasts: what they are made of, what they say of themselves, and that the past stays as it was."""
 
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,16 +13,13 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.errors import InputRejected, NoChampion, NotFound
 from service.forecasts.cache import ForecastMade
-from service.forecasts.publisher import ForecastPublisher
-from service.forecasts.scheduler import ForecastScheduler
 from service.forecasts.service import ForecastService, urgency
 from service.machines.models import Machine
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
-from tests.support.recording_mqtt import RecordingMqtt
+from tests.support.forecasts import Announced, refresh
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus
 from wire.identity import MachineId
-from wire.topics import parse_topic
 
 HOUR = timedelta(hours=1)
 
@@ -157,29 +153,6 @@ def test_a_new_event_makes_a_new_forecast_at_once(service: Service, stores: Stor
     assert newest(service, stores).events_seen == 0, "kept until something touches it"
     service.newest.invalidate([FILLER])
     assert newest(service, stores).events_seen == 1
-
-
-class Announced(RecordingMqtt):
-    """The machines whose forecasts were published."""
-
-    @property
-    def machines(self) -> list[MachineId]:
-        assert all(Forecast.model_validate_json(message.payload) for message in self.published)
-        return [parse_topic(message.topic).machine for message in self.published]
-
-
-def refresh(service: Service, stores: Stores, announced: RecordingMqtt, **more: Any) -> ForecastScheduler:
-    return ForecastScheduler(
-        desk=service.desk,
-        newest=service.newest,
-        machines=stores.machines,
-        stored=stores.forecasts,
-        mqtt=ForecastPublisher(announced),  # type: ignore[arg-type]
-        bus=service.bus,
-        clock=service.clock,
-        step=timedelta(minutes=15),
-        **more,
-    )
 
 
 @pytest.mark.usefixtures("champion", "filler")

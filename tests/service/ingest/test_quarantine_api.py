@@ -2,7 +2,6 @@
 
 import json
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -14,32 +13,16 @@ from service.ingest.service import IncomingMessage, IngestBatch, TimePolicy, com
 from service.machines.event_write import EventWrite
 from service.machines.machine_cache import MachineCache
 from service.machines.models import Machine
-from tests.service.app.test_api import Client
 from tests.service.conftest import EPOCH, NOW
+from tests.support.api_client import Client
+from tests.support.ingest import EVENTS, batch, event, take
 from wire.rest.quarantine import ReplayView
 from wire.timestamps import isoformat, to_us
-
-EVENTS = "alarmcast/v1/padova/filler-1/events"
 
 
 @pytest.fixture
 def client(service: Service) -> Client:
     return Client(service)
-
-
-def take(stores: Stores, *bodies: bytes, topic: str = EVENTS) -> None:
-    intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
-    for body in bodies:
-        intake.add(IncomingMessage(topic, body))
-    commit(intake, recorder=stores.events)
-
-
-def event(seq: int, **changes: Any) -> dict[str, Any]:
-    return {"seq": seq, "code": 139, "at": isoformat(NOW - timedelta(minutes=seq)), **changes}
-
-
-def batch(*rows: object) -> bytes:
-    return json.dumps({"epoch": str(EPOCH), "events": list(rows)}).encode()
 
 
 @pytest.mark.usefixtures("filler")

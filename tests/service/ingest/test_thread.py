@@ -19,6 +19,7 @@ from service.messaging.bus import ChangeBus
 from service.messaging.mqtt_client import MqttMessage
 from tests.conftest import wait_until
 from tests.service.conftest import EPOCH, NOW
+from tests.support.ingest import RecordingLink
 from wire.clock import PlantClock
 from wire.codec import MAX_BYTES, encode
 from wire.identity import MachineId
@@ -26,24 +27,6 @@ from wire.state import AgentState
 from wire.timestamps import isoformat
 
 TOPIC = "alarmcast/v1/padova/filler-1/events"
-
-
-class RecordingLink:
-    """Stands where the broker's connection stands, and remembers what was said over it."""
-
-    def __init__(self) -> None:
-        self.acked: list[int] = []
-        self.published: list[str] = []
-        self.payloads: list[bytes] = []
-
-    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
-        assert payload
-        assert not retain
-        self.published.append(topic)
-        self.payloads.append(payload)
-
-    def ack(self, delivery: MqttMessage) -> None:
-        self.acked.append(delivery.mid)
 
 
 class BreakingStore:

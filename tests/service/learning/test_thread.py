@@ -1,10 +1,6 @@
 """The worker: whatever becomes of the process that trains, the job ends in a defined way."""
 
-import json
-import sys
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -12,34 +8,10 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.http.message import WITHHELD, Message
 from service.learning.job import Job
-from service.learning.process_pool import WarmProcessPool
-from service.learning.thread import MAX_INTERRUPTIONS, TrainingWorker
-from service.learning.training_process import TrainingProcess
-from service.machines.models import Machine
+from service.learning.thread import MAX_INTERRUPTIONS
 from tests.service.conftest import FILLER
+from tests.support.training_worker import Make, says
 from wire.enums import JobState, MachineState
-
-Make = Callable[[str], TrainingWorker]
-
-
-@pytest.fixture
-def worker(service: Service, stores: Stores, filler: Machine, tmp_path: Path) -> Make:
-    """A worker with a job at hand, whose apprentice is a program given as a text."""
-    assert filler.id == FILLER
-    (job,) = stores.jobs.collecting()
-    stores.jobs.queue(job)
-
-    def make(program: str) -> TrainingWorker:
-        service.worker.standby = WarmProcessPool(
-            lambda: TrainingProcess([sys.executable, "-c", program], tmp_path)
-        )
-        return service.worker
-
-    return make
-
-
-def says(**words: object) -> str:
-    return f"print({json.dumps(json.dumps(words))}, flush=True);"
 
 
 def the_job(stores: Stores) -> Job:

@@ -13,8 +13,8 @@ from service.machines.models import Machine
 from service.notifications.models import Notification, NotificationChanges
 from service.notifications.store import NotificationStore
 from tests.conftest import wait_until
-from tests.service.app.test_api import BASE, Client, problem
 from tests.service.conftest import NOW, enrolled, heard, raise_alarms
+from tests.support.api_client import BASE, Client, problem
 from tests.support.webhook_receiver import Receiver
 from wire.enums import DeliveryState
 from wire.identity import MachineId

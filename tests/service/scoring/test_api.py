@@ -12,8 +12,8 @@ from service.app.stores import Stores
 from service.forecasts.version import StoredForecast
 from service.machines.event_write import EventWrite, GapRow
 from service.machines.models import Machine
-from tests.service.app.test_api import BASE, Client, problem
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
+from tests.support.api_client import BASE, Client, problem
 from wire.enums import Grouping
 from wire.forecasts import ForecastStatus
 from wire.identity import MachineId

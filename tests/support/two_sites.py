@@ -1,14 +1,9 @@
 """A fleet of two sites with something of everything at each, and clients of whoever a test wants to be."""
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
-import httpx
-
-import alarmcast
-from alarmcast import InProcess
 from service.app.service import Service
 from service.app.stores import Stores
 from service.auth.authenticator import LOCAL
@@ -25,33 +20,22 @@ from service.notifications.suppression import MaintenanceWindow
 from service.notifications.webhook import Webhook
 from service.notifications.webhook_store import WebhookStore
 from tests.service.conftest import NOW, enrolled, heard, raise_alarms, small_model
-from tests.service.ingest.test_quarantine_api import take
+from tests.support.ingest import take
 from wire.enums import MachineState, Role, Severity
 from wire.identity import MachineId
 from wire.timestamps import to_us
 
 SITES = ("padova", "lyon")
+NAMES = {
+    "machine": "filler-1",
+    "number": "1",
+    "job": "1",
+    "version": "v1",
+    "name": "maria",
+    "path": "favicon.png",
+}
 HOUR = timedelta(hours=1)
 SENTENCES = tuple(Sentence(f"The gate kept it out: {MACHINE} lost 0.08.", f"{site}/filler-1") for site in SITES)
-
-
-class Visitor(alarmcast.Client):
-    """Somebody who asks the app in this process, with a key or without."""
-
-    def __init__(self, service: Service, key: str | None) -> None:
-        super().__init__("http://here", key=key, transport=InProcess(service.app, raise_defects=False))
-
-    def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
-        return self.http.request(method, path, **more)
-
-
-def visitor(service: Service, role: Role | None, sites: Iterable[str] | None = None) -> Visitor:
-    """Return somebody in a role, or with None a stranger."""
-    if role is None:
-        return Visitor(service, None)
-    own = None if sites is None else frozenset(sites)
-    made = service.gatehouse.people.add_key(f"k-{uuid4().hex[:8]}", role, own, lasts=None, by=LOCAL)
-    return Visitor(service, made.token)
 
 
 def seed(service: Service, stores: Stores) -> dict[str, Machine]:
