@@ -9,7 +9,7 @@ from service.alarm_metrics.findings import MachineStanding
 from service.alarm_metrics.timeline import Timeline
 from service.http.problems import responses
 from service.http.request import MachineName, Site
-from service.machines.gaps_api import gap_view
+from service.machines.api import gap_view
 from wire.identity import MachineId
 from wire.rest.timelines import BurstView, TimelineAlarm, TimelineView
 from wire.timestamps import UtcDatetime, from_us
@@ -36,7 +36,7 @@ def router(parts: "AppServices") -> APIRouter:
     ) -> TimelineView:
         """What the machine raised, with floods, bursts of chatter, standing alarms and gaps, in time order."""
         found = parts.timelines.timeline(MachineId(site, machine), since, until)
-        silent = [one.since for one in parts.silence.found if one.machine == found.machine.id]
+        silent = [one.since for one in parts.silence.current() if one.machine == found.machine.id]
         view = _view(found, parts.catalogue.entries())
         return view.model_copy(update={"silent_since": silent[0]}) if silent else view
 

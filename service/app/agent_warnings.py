@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from service.errors import Unavailable
-from service.machines.limits import Excess, ExcessKind, MachineLimits
 from service.machines.limits_store import ExcessStore
-from service.machines.models import Agent
+from service.machines.models import Agent, Excess, ExcessKind, MachineLimits
 from wire.identity import MachineId
 from wire.state import Note
 

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from fastapi import Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from service import __version__
@@ -27,9 +27,6 @@ from service.auth.middleware import (
 )
 from service.broker_access import api as credentials
 from service.forecasts import api as forecasts
-from service.forecasts import explanation_api as explanations
-from service.forecasts import fast_path as ready
-from service.forecasts import fleet_api as fleet
 from service.forecasts import stream_api as stream
 from service.http import problems
 from service.http.permissions import document_rules
@@ -40,9 +37,6 @@ from service.learning import jobs_api as jobs
 from service.learning import memory_api as memory
 from service.learning import versions_api as models
 from service.machines import api as machines
-from service.machines import catalogue_api as catalogue
-from service.machines import gaps_api as gaps
-from service.machines import silence_api as silent
 from service.notifications import acknowledgement_api as acknowledgements
 from service.notifications import api as notices
 from service.notifications import maintenance_api as maintenance
@@ -52,7 +46,6 @@ from service.scoring import api as scores
 
 NOUNS: Final[tuple[ModuleType, ...]] = (
     machines,
-    fleet,
     enrolment,
     credentials,
     jobs,
@@ -60,14 +53,10 @@ NOUNS: Final[tuple[ModuleType, ...]] = (
     memory,
     forecasts,
     stream,
-    explanations,
     scores,
     figures,
     timelines,
     exports,
-    gaps,
-    silent,
-    catalogue,
     quarantine,
     notices,
     acknowledgements,
@@ -104,7 +93,7 @@ def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ..
         generate_unique_id_function=lambda route: route.name,  # an operation is called as its function is
     )
     problems.install(app)
-    routers = [noun.router(parts) for noun in nouns]
+    routers = [_router(noun, parts) for noun in nouns]
     if nouns is not NOUNS:
         door = replace(door, table=restrict(app, routers, door.table))
     check_permissions_complete(app, routers, door.table)
@@ -112,8 +101,8 @@ def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ..
         app.include_router(router)
     if forecasts in nouns:
         routes = (route for router in routers for route in router.routes)
-        asked = next(route for route in routes if getattr(route, "path", None) == ready.PATH)
-        app.add_middleware(ready.ForecastFastPath, newest=parts.newest, route=asked)
+        asked = next(route for route in routes if getattr(route, "path", None) == forecasts.PATH)
+        app.add_middleware(forecasts.ForecastFastPath, newest=parts.newest, route=asked)
     app.add_middleware(AuthMiddleware, door=door)
     documented = app.openapi
 
@@ -122,3 +111,16 @@ def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ..
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend its document
     return app
+
+
+def _router(noun: ModuleType, parts: AppServices) -> APIRouter:
+    if noun is machines:
+        return machines.router(parts.machines, parts.log, parts.catalogue, parts.silence)
+    if noun is forecasts:
+        return forecasts.router(parts.machines, parts.desk, parts.newest, parts.explanations, parts.fleet)
+    if noun is stream:
+        sources = stream.StreamSources(parts.streams, parts.machines, parts.newest, parts.catalogue)
+        return stream.router(sources)
+    if noun is quarantine:
+        return quarantine.router(parts.quarantine, parts.replay, parts.audit)
+    return cast("APIRouter", noun.router(parts))

@@ -11,15 +11,11 @@ from service.alarm_metrics.service import AlarmMetricsService
 from service.alarm_metrics.timeline import TimelineService
 from service.app.configuration import time_policy
 from service.app.site_filters import (
-    SiteFilteredFleet,
     SiteFilteredHoldouts,
     SiteFilteredJobs,
-    SiteFilteredMachines,
     SiteFilteredMaintenance,
     SiteFilteredNotifications,
-    SiteFilteredQuarantine,
     SiteFilteredShelving,
-    SiteFilteredSilence,
     SiteFilteredVersions,
     SiteFilteredWebhooks,
 )
@@ -29,7 +25,7 @@ from service.auth.users import UserService
 from service.broker_access.service import CredentialService
 from service.forecasts.cache import ForecastCache
 from service.forecasts.explanation import ExplanationService
-from service.forecasts.fleet import FleetDependencies, FleetOverview
+from service.forecasts.fleet import FleetDependencies, FleetService
 from service.forecasts.service import ForecastService
 from service.forecasts.streams import StreamHub
 from service.http.health import Health
@@ -42,6 +38,7 @@ from service.learning.versions import VersionService
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
 from service.machines.hourly_counts_store import HourlyCountStore
+from service.machines.site_filter import SiteFilteredMachines, SiteFilteredQuarantine, SiteFilteredSilence
 from service.messaging.bus import HistoryLoaded
 from service.notifications.notification_list import NotificationList
 from service.notifications.suppression_service import SuppressionService
@@ -80,7 +77,7 @@ class AppServices:
     quarantine: SiteFilteredQuarantine
     replay: QuarantineReplay
     silence: SiteFilteredSilence
-    fleet: SiteFilteredFleet
+    fleet: FleetService
     streams: StreamHub
     condition: Callable[[], SystemStatus]
     figures: AlarmMetricsService
@@ -122,7 +119,7 @@ def parts_of(service: "Service") -> AppServices:
             quarantine, stores.events, service.registry, clock, time_policy(settings), service.bus
         ),
         silence=SiteFilteredSilence(service.silence, service.clock.now),
-        fleet=SiteFilteredFleet(_board(service)),
+        fleet=_board(service),
         streams=service.streams,
         condition=lambda: service.condition.read(current_sites()),
         figures=AlarmMetricsService(
@@ -149,7 +146,7 @@ def parts_of(service: "Service") -> AppServices:
     )
 
 
-def _board(service: "Service") -> FleetOverview:
+def _board(service: "Service") -> FleetService:
     sources = FleetDependencies(
         machines=service.stores.machines,
         strips=HourlyCountStore(service.stores.database),
@@ -161,4 +158,4 @@ def _board(service: "Service") -> FleetOverview:
         stale_after=service.settings.stale_after,
         shelved=service.hush.shelved,
     )
-    return FleetOverview(sources, token=secrets.token_hex(4))
+    return FleetService(sources, token=secrets.token_hex(4))

@@ -43,8 +43,7 @@ from service.forecasts.base_rates import BaseRates
 from service.forecasts.build import subscribe_caches
 from service.forecasts.cache import ForecastCache
 from service.forecasts.champion import ChampionCache
-from service.forecasts.publisher import ForecastPublisher
-from service.forecasts.scheduler import ForecastScheduler
+from service.forecasts.scheduler import ForecastPublisher, ForecastScheduler
 from service.forecasts.service import ForecastService
 from service.forecasts.streams import StreamHub
 from service.forecasts.thread import ForecastThread
@@ -62,12 +61,11 @@ from service.learning.process_pool import WarmProcessPool
 from service.learning.thread import TrainingWorker
 from service.learning.training_data import DatasetBuilder
 from service.learning.training_process import TrainingProcess
-from service.machines.clock_check import ClockCheck
-from service.machines.machine_cache import MachineCache
 from service.machines.quarantine_store import QuarantineStore
-from service.machines.retention import Retention
+from service.machines.retention import ClockCheck, Retention
 from service.machines.retention_store import RetentionStore
-from service.machines.silence_detector import SilenceDetector
+from service.machines.silence import SilenceDetector
+from service.machines.store import MachineCache
 from service.messaging.background import BackgroundThread
 from service.messaging.broker_stats import BrokerStats
 from service.messaging.bus import ChangeBus, LeaseChanged

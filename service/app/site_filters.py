@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from service.errors import NotFound, unknown_machine
-from service.forecasts.fleet import FleetOverview, FleetSnapshot
+from service.errors import NotFound
 from service.forecasts.version import Version
 from service.forecasts.version_store import VersionStore
 from service.http.message import is_visible
@@ -20,11 +19,9 @@ from service.learning.job import Job
 from service.learning.job_store import JobStore
 from service.learning.job_watch import Follower, JobWatch
 from service.learning.report import of_sites, report_for
-from service.machines.models import Agent, Machine, UnregisteredMachine
-from service.machines.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
-from service.machines.quarantine_store import QuarantineStore
-from service.machines.silence_detector import SilenceDetector, SilentMachine
-from service.machines.store import MachineStore
+from service.machines.models import (
+    Machine,
+)
 from service.notifications.maintenance_store import MaintenanceStore
 from service.notifications.models import Notification, NotificationQuery
 from service.notifications.shelving_store import ShelvingStore
@@ -33,40 +30,6 @@ from service.notifications.suppression import MaintenanceWindow, ShelvedAlarm, S
 from service.notifications.webhook import Webhook
 from service.notifications.webhook_store import WebhookStore
 from wire.identity import MachineId
-
-
-@dataclass(frozen=True)
-class SiteFilteredMachines:
-    """Machines of the asker's sites; another site's does not exist."""
-
-    machines: MachineStore
-
-    def get(self, machine: MachineId) -> Machine:
-        """Return a machine, or raise as if it did not exist."""
-        if not can_see(machine.site):
-            raise unknown_machine(machine)
-        return _shown_machine(self.machines.get(machine))
-
-    def find(self, machine: MachineId) -> Machine | None:
-        """Return a machine, or None."""
-        found = self.machines.find(machine) if can_see(machine.site) else None
-        return _shown_machine(found) if found else None
-
-    def all(self, *, retired: bool = False) -> list[Machine]:
-        """Return the machines, by site and name."""
-        return [_shown_machine(one) for one in self.machines.all(retired=retired) if can_see(one.id.site)]
-
-    def agents(self) -> dict[MachineId, Agent]:
-        """Return how their agents were when last heard."""
-        return {machine: agent for machine, agent in self.machines.agents().items() if can_see(machine.site)}
-
-    def agent(self, machine: Machine) -> Agent | None:
-        """Return how one machine's agent was when last heard."""
-        return self.machines.agent(machine) if can_see(machine.id.site) else None
-
-    def unregistered(self) -> list[UnregisteredMachine]:
-        """Return who knocks at the asker's sites."""
-        return [knock for knock in self.machines.unregistered() if can_see(knock.machine.site)]
 
 
 @dataclass(frozen=True)
@@ -130,29 +93,6 @@ class SiteFilteredHoldouts:
     def by_code(self, version: int) -> dict[str, list[dict[str, Any]]]:
         """Return what a version got in each machine's exam, code by code."""
         return _own(self.exams.by_code(version))
-
-
-@dataclass(frozen=True)
-class SiteFilteredQuarantine:
-    """What was refused of the asker's machines; what belongs to no machine is for those of all sites."""
-
-    quarantine: QuarantineStore
-
-    def page(self, query: QuarantineQuery) -> list[QuarantinedItem]:
-        """Return items, newest first."""
-        return self.quarantine.page(replace(query, sites=current_sites()))
-
-    def get(self, number: int) -> QuarantinedItem:
-        """Return one item, or raise as if it did not exist."""
-        item = self.quarantine.get(number)
-        mine = current_sites() is None or (item.machine is not None and can_see(item.machine.site))
-        if not mine:
-            raise NotFound(f"Nothing is quarantined under number {number}; it may have been replayed.")
-        return item
-
-    def reasons(self) -> list[ReasonCount]:
-        """Return how much was refused for which reason, most first."""
-        return self.quarantine.reasons(sites=current_sites())
 
 
 @dataclass(frozen=True)
@@ -269,34 +209,6 @@ class SiteFilteredWebhooks:
         """Forget a webhook."""
         require_site(webhook.site)
         self.webhooks.remove(webhook, at=at, who=who, reason=reason)
-
-
-@dataclass(frozen=True)
-class SiteFilteredSilence:
-    """The asker's machines that are silent."""
-
-    watch: SilenceDetector
-    now: Callable[[], datetime]
-
-    @property
-    def found(self) -> list[SilentMachine]:
-        """The machines that are silent now."""
-        return [one for one in self.watch.current(self.now()) if can_see(one.machine.site)]
-
-
-@dataclass(frozen=True)
-class SiteFilteredFleet:
-    """The asker's cards."""
-
-    board: FleetOverview
-
-    def overview(self, *, site: str | None = None, since: str | None = None) -> FleetSnapshot:
-        """Return the fleet, or only what changed since a revision."""
-        return self.board.overview(site=site, since=since, sites=current_sites())
-
-
-def _shown_machine(machine: Machine) -> Machine:
-    return replace(machine, reason=machine.reason.shown_to(current_sites())) if machine.reason else machine
 
 
 def _shown_job(job: Job) -> Job:

@@ -16,7 +16,7 @@ from service.errors import Unavailable
 from service.forecasts.streams import StreamHub
 from service.http.principal import Sites
 from service.ingest.thread import Ingester
-from service.machines.connection_status import connection_status
+from service.machines.models import connection_status
 from service.machines.quarantine_store import QuarantineStore
 from service.messaging.broker_stats import BrokerStats
 from service.messaging.mqtt_client import MqttClient

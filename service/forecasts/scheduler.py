@@ -4,19 +4,62 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
 from forecasting.window import grid_floor
 from service.forecasts.cache import CachedForecast, ForecastCache, ForecastMade
-from service.forecasts.clock_jump import ClockLeap
-from service.forecasts.publisher import ForecastPublisher
 from service.forecasts.service import ForecastService
 from service.forecasts.store import ForecastStore
 from service.machines.store import MachineStore
 from service.messaging.bus import ChangeBus
+from service.messaging.mqtt_client import MqttClient
 from wire.clock import PlantClock
 from wire.identity import MachineId
+from wire.topics import Channel, topic
 
 _MAX_MISSED = 60.0  # seconds before we lead, in which who led before may have been lost with something untold
+_LEAP: Final = timedelta(hours=1)  # so much ahead of the time that has passed is a leap
+_MOST: Final = 1_000  # moments after which a clock that leapt is taken for right
+
+
+class ClockLeap:
+    """Observes the moments of the grid, in the order in which they are used."""
+
+    def __init__(self, speed: float) -> None:
+        self._speed = speed
+        self._last: tuple[datetime, float] | None = None
+        self._since_leap: list[datetime] | None = None
+
+    def observe(self, at: datetime, seconds: float) -> list[datetime]:
+        """Take the next moment and the monotonic clock; return the moments used while the clock was ahead."""
+        last, self._last = self._last, (at, seconds)
+        if last is None:
+            return []
+        wrong: list[datetime] = []
+        if self._since_leap and at < self._since_leap[0]:
+            wrong, self._since_leap = self._since_leap, None
+        elif at - last[0] - timedelta(seconds=(seconds - last[1]) * self._speed) > _LEAP:
+            self._since_leap = []
+        if self._since_leap is not None:
+            self._since_leap.append(at)
+            if len(self._since_leap) > _MOST:
+                self._since_leap = None
+        return wrong
+
+
+@dataclass(frozen=True)
+class ForecastPublisher:
+    """Publishes each machine's newest forecast."""
+
+    link: MqttClient
+
+    def publish(self, machine: MachineId, encoded: bytes) -> None:
+        """Replace the machine's retained forecast."""
+        self.link.publish(topic(machine, Channel.FORECAST), encoded, retain=True)
+
+    def clear(self, machine: MachineId) -> None:
+        """Take the machine's retained forecast away; an HMI must not show it for ever."""
+        self.link.publish(topic(machine, Channel.FORECAST), b"", retain=True)
 
 
 @dataclass

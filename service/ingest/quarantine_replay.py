@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from service.errors import Conflict
 from service.ingest.service import IncomingMessage, IngestBatch, TimePolicy, commit
-from service.machines.event_write import EventWriter
-from service.machines.machine_cache import MachineCache
-from service.machines.quarantine import QuarantinedItem, QuarantineQuery, QuarantineReader
+from service.machines.events import EventWriter
+from service.machines.models import QuarantinedItem, QuarantineQuery, QuarantineReader
+from service.machines.store import MachineCache
 from service.messaging.bus import ChangeBus, EventsStored
 from wire.clock import PlantClock
 from wire.topics import Channel, topic

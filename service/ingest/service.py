@@ -11,9 +11,9 @@ from uuid import UUID
 from service.database.event_row import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventRow
 from service.ingest.duplicate_agents import DuplicateAgentDetector
 from service.ingest.stats import LATE
-from service.machines.event_write import MAX_BODY, EventWrite, EventWriter, GapRow, QuarantineRow, WriteResult
-from service.machines.machine_cache import MachineCache
+from service.machines.events import MAX_BODY, EventWrite, EventWriter, GapRow, QuarantineRow, WriteResult
 from service.machines.models import Agent, Machine
+from service.machines.store import MachineCache
 from wire.acks import Ack, merge_ranges, to_ranges
 from wire.codec import decode, decode_batch
 from wire.errors import PayloadRejected, TopicRejected

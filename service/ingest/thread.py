@@ -12,9 +12,9 @@ from service.ingest.duplicate_agents import DuplicateAgentDetector
 from service.ingest.inbox import BatchLimits, Inbox, InboxLimits
 from service.ingest.service import IncomingMessage, IngestBatch, IngestResult, Sender, TimePolicy, commit
 from service.ingest.stats import IngestStats
-from service.machines.event_write import EventWriter, WriteResult
-from service.machines.machine_cache import MachineCache
+from service.machines.events import EventWriter, WriteResult
 from service.machines.models import Agent
+from service.machines.store import MachineCache
 from service.messaging.bus import AlarmEvent, AlarmsRaised, ChangeBus, EventsStored
 from service.messaging.mqtt_client import MqttClient, MqttMessage
 from wire.acks import acks

@@ -15,7 +15,7 @@ from service.learning import jobs_api as jobs
 from service.learning.enrolment import NewMachine
 from service.learning.history_import import ImportFile, ImportResult
 from service.machines import api as machines
-from service.machines.time_zone import zone_named
+from service.machines.models import zone_named
 from wire.enums import HistoryState
 from wire.identity import MachineId
 from wire.rest.enrolment import Enrol, Enrolment, EraseResult, HistoryLoaded, HistoryUnderWay, Reason

@@ -7,7 +7,7 @@ from threading import Event
 
 from service.broker_access.service import CredentialService
 from service.errors import Conflict, InputRejected
-from service.forecasts.publisher import ForecastPublisher
+from service.forecasts.scheduler import ForecastPublisher
 from service.http.message import Message
 from service.learning.enrolment import Enrolled, NewMachine
 from service.learning.enrolment_store import EnrolmentStore
@@ -15,9 +15,8 @@ from service.learning.job import Job
 from service.learning.job_store import JobStore
 from service.learning.training_data import DatasetBuilder
 from service.machines.event_store import EventStore
-from service.machines.models import Machine
+from service.machines.models import Machine, zone_named
 from service.machines.store import MachineStore
-from service.machines.time_zone import zone_named
 from service.messaging.bus import ChangeBus, ChangesMissed, HistoryLoaded
 from wire.clock import PlantClock
 from wire.enums import JobKind, JobState, MachineState

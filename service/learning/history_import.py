@@ -23,7 +23,7 @@ from service.learning.fast_csv import plain_rows
 from service.learning.history_scan import Survey, other_kind
 from service.learning.stored_alarms import KnownAlarms
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite, EventWriter, QuarantineRow, WriteResult
+from service.machines.events import EventWrite, EventWriter, QuarantineRow, WriteResult
 from service.machines.models import Machine
 from service.machines.store import MachineStore
 from service.messaging.concurrency_limit import Full, Places

@@ -10,11 +10,10 @@ from typing_extensions import override
 
 from service.database.engine import Database
 from service.messaging.bus import ChangeBus, LeaseChanged
+from service.messaging.cluster_store import LeaseStore, ProcessRegistry
 from service.messaging.heartbeat import Heartbeat
 from service.messaging.leader_election import LeaseKeeper
-from service.messaging.lease_store import LeaseStore
 from service.messaging.process import SILENT_AFTER, HealthReport, Lease, Process, ProcessInfo
-from service.messaging.process_store import ProcessRegistry
 from service.settings import Settings
 from wire.enums import ProcessRole
 

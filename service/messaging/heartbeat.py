@@ -6,8 +6,8 @@ from threading import Event
 
 from service.errors import Unavailable
 from service.messaging.background import BackgroundThread
+from service.messaging.cluster_store import ProcessRegistry
 from service.messaging.process import HealthReport, ProcessInfo
-from service.messaging.process_store import ProcessRegistry
 
 _INTERVAL_S = 2.0  # seconds between two reports
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from service.errors import Unavailable
 from service.messaging.background import BackgroundThread
 from service.messaging.bus import ChangeBus, LeaseChanged
-from service.messaging.lease_store import LeaseStore
+from service.messaging.cluster_store import LeaseStore
 from service.messaging.process import Lease, ProcessInfo
 
 log = logging.getLogger(__name__)

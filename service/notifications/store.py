@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, Select, or_, select, update
 from service.database.dialect import insert_rows
 from service.database.engine import Database
 from service.database.tables import acknowledgements, deliveries, machines, notices
-from service.machines.erase_check_store import absent
+from service.machines.store import absent
 from service.notifications.models import Notification, NotificationChanges, NotificationQuery
 from service.notifications.webhook import Webhook
 from service.notifications.webhook_store import all_webhooks

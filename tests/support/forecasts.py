@@ -5,8 +5,7 @@ from typing import Any
 
 from service.app.service import Service
 from service.app.stores import Stores
-from service.forecasts.publisher import ForecastPublisher
-from service.forecasts.scheduler import ForecastScheduler
+from service.forecasts.scheduler import ForecastPublisher, ForecastScheduler
 from tests.support.recording_mqtt import RecordingMqtt
 from wire.forecasts import Forecast
 from wire.identity import MachineId

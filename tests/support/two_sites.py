@@ -8,9 +8,9 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.auth.authenticator import LOCAL
 from service.http.message import MACHINE, Message, Sentence
-from service.machines.event_write import EventWrite, GapRow
+from service.machines.events import EventWrite, GapRow
 from service.machines.models import Machine
-from service.machines.silence_detector import SilentMachine
+from service.machines.silence import SilentMachine
 from service.notifications.acknowledgement_store import AcknowledgementStore
 from service.notifications.maintenance_store import MaintenanceStore
 from service.notifications.models import Notification, NotificationChanges

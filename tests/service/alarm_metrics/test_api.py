@@ -13,9 +13,9 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.database.event_row import FROM_THE_FUTURE, EventRow
 from service.machines.catalogue import CatalogueEntry
-from service.machines.event_write import EventWrite, GapRow
+from service.machines.events import EventWrite, GapRow
 from service.machines.models import Machine
-from service.machines.silence_detector import SilentMachine
+from service.machines.silence import SilentMachine
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
 from tests.support.api_client import BASE, Client, problem
 from wire.identity import MachineId

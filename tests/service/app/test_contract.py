@@ -31,7 +31,7 @@ from service.app.stores import Stores, open_stores
 from service.auth.authenticator import LOCAL
 from service.database.engine import Database
 from service.machines.catalogue import CatalogueEntry
-from service.machines.event_write import EventWrite, QuarantineRow
+from service.machines.events import EventWrite, QuarantineRow
 from service.notifications.webhook import Webhook
 from service.notifications.webhook_store import WebhookStore
 from service.settings import DynamicSecurity

@@ -16,7 +16,7 @@ from service.app.stores import Stores
 from service.database.tables import audit, events
 from service.machines.api import write_cursor
 from service.machines.catalogue import CatalogueEntry
-from service.machines.history import Cursor
+from service.machines.events import Cursor
 from service.machines.models import Machine
 from service.settings import Settings
 from tests.service.conftest import NOW, raise_alarms

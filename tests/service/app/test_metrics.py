@@ -21,7 +21,7 @@ from service.app.stores import Stores
 from service.database.backup import back_up
 from service.errors import InputRejected
 from service.http.request_metrics import RequestMiddleware
-from service.machines.event_write import EventWrite, QuarantineRow
+from service.machines.events import EventWrite, QuarantineRow
 from service.machines.models import Agent, Machine
 from service.messaging.mqtt_client import MqttMessage
 from tests.conftest import require, wait_until

@@ -11,7 +11,7 @@ from service import __version__
 from service.app.service import Service
 from service.app.stores import Stores
 from service.database.migrations import versions
-from service.machines.event_write import EventWrite, QuarantineRow
+from service.machines.events import EventWrite, QuarantineRow
 from service.machines.models import Agent, Machine
 from service.messaging.mqtt_client import MqttMessage
 from service.settings import Settings

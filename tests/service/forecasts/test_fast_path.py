@@ -5,7 +5,7 @@ import pytest
 
 from alarmcast import InProcess
 from service.app.service import Service
-from service.forecasts.fast_path import PATH
+from service.forecasts.api import PATH
 from service.machines.models import Machine
 from tests.service.conftest import FILLER
 

@@ -10,12 +10,11 @@ import pytest
 from forecasting.forecaster import Forecaster
 from service.app.service import Service
 from service.app.stores import Stores
-from service.forecasts.fleet import FleetDependencies, FleetOverview, FleetSnapshot
+from service.forecasts.fleet import FleetDependencies, FleetService, FleetSnapshot
 from service.machines.catalogue import CatalogueEntry
-from service.machines.hourly_counts import HourlyCounts
 from service.machines.hourly_counts_store import HourlyCountStore
-from service.machines.models import Machine
-from service.machines.silence_detector import SilentMachine
+from service.machines.models import HourlyCounts, Machine
+from service.machines.silence import SilentMachine
 from service.messaging.bus import EventsStored
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.clock import PlantClock
@@ -47,7 +46,7 @@ class Watch:
     service: Service
     now: datetime = NOW
     seconds: float = 0.0
-    board: FleetOverview = field(init=False)
+    board: FleetService = field(init=False)
     strips: CountingStrips = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +62,7 @@ class Watch:
             clock=PlantClock(wall=self._seconds_of_plant),
             stale_after=timedelta(minutes=15),
         )
-        self.board = FleetOverview(sources, token="t", monotonic=lambda: self.seconds)  # noqa: S106 - no password
+        self.board = FleetService(sources, token="t", monotonic=lambda: self.seconds)  # noqa: S106 - no password
 
     def _seconds_of_plant(self) -> float:
         return self.now.timestamp()

@@ -4,7 +4,7 @@ import pytest
 
 from service.app.service import Service
 from service.app.stores import Stores
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from service.machines.models import Machine
 from tests.conftest import wait_until
 from tests.service.conftest import FILLER, NOW, heard, raise_alarms

@@ -20,8 +20,8 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.forecasts.base_rates import BaseRates
 from service.ingest.service import IncomingMessage, IngestBatch, TimePolicy, commit
-from service.machines.machine_cache import MachineCache
 from service.machines.models import Machine
+from service.machines.store import MachineCache
 from tests.service.conftest import FILLER, NOW
 from wire.forecasts import Forecast
 from wire.timestamps import isoformat, to_us

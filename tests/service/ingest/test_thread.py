@@ -12,9 +12,9 @@ from service.errors import Unavailable
 from service.ingest.inbox import BatchLimits
 from service.ingest.service import TimePolicy
 from service.ingest.thread import Ingester
-from service.machines.event_write import EventWrite, WriteResult
-from service.machines.machine_cache import MachineCache
+from service.machines.events import EventWrite, WriteResult
 from service.machines.models import Machine
+from service.machines.store import MachineCache
 from service.messaging.bus import ChangeBus
 from service.messaging.mqtt_client import MqttMessage
 from tests.conftest import wait_until

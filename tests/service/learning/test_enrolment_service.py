@@ -12,7 +12,7 @@ from service.database.tables import jobs, machines
 from service.errors import Gone
 from service.http.message import Message
 from service.learning.enrolment import NewMachine
-from service.machines.event_write import EventWrite, GapRow
+from service.machines.events import EventWrite, GapRow
 from service.machines.models import Machine
 from service.settings import Settings
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms, small_model

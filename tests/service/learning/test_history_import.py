@@ -21,7 +21,7 @@ from service.app.stores import Stores
 from service.database.tables import events, quarantine
 from service.errors import Conflict, Gone, InputRejected, TooMany, Unavailable
 from service.learning.history_import import ImportFile, ImportResult, UploadLimits, load_history
-from service.machines.event_write import EventWrite, EventWriter, WriteResult
+from service.machines.events import EventWrite, EventWriter, WriteResult
 from service.machines.models import Machine
 from service.settings import Settings
 from tests.conftest import wait_until

@@ -9,8 +9,8 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.forecasts.base_rates import BaseRates
 from service.ingest.service import IncomingMessage, IngestBatch, IngestResult, TimePolicy, commit
-from service.machines.machine_cache import MachineCache
 from service.machines.models import Machine
+from service.machines.store import MachineCache
 from tests.service.conftest import EPOCH, NOW, heard, raise_alarms, small_model
 from wire.timestamps import isoformat
 

@@ -7,10 +7,9 @@ import pytest
 
 from forecasting.series import AlarmSeries
 from service.app.stores import Stores
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from service.machines.models import Agent, Machine
-from service.machines.silence import fit_profile
-from service.machines.silence_detector import SilenceDetector
+from service.machines.silence import SilenceDetector, fit_profile
 from tests.service.conftest import EPOCH, FILLER, heard, raise_alarms
 from wire.timestamps import to_us
 

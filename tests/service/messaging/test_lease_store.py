@@ -9,9 +9,8 @@ from sqlalchemy import update
 
 from service.database.engine import Database
 from service.database.tables import processes
-from service.messaging.lease_store import LeaseStore
+from service.messaging.cluster_store import LeaseStore, ProcessRegistry
 from service.messaging.process import HealthReport, Lease, ProcessInfo
-from service.messaging.process_store import ProcessRegistry
 from tests.service.conftest import NOW
 from wire.enums import ProcessRole
 

@@ -1,17 +1,54 @@
-"""Who is at work on this database: every process writes itself down, again and again, by the database's clock."""
+"""Whose turn it is: held for a while by one process, taken over by another once that while is over.
+
+The while is measured by the database's clock alone, so hosts need not agree on the time.
+"""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, TextClause, delete, select, text
 
-from service.database.dialect import now_us, upsert
+from service.database.dialect import NOW_US, now_us, upsert
 from service.database.engine import Database
-from service.database.tables import processes
-from service.messaging.process import HealthReport, Process, ProcessInfo
+from service.database.tables import processes, turns
+from service.messaging.process import HealthReport, Lease, Process, ProcessInfo
 from wire.enums import ProcessRole
 from wire.timestamps import from_us, to_us
+
+_HOLD = (
+    "INSERT INTO turns (name, owner, until_us) VALUES (:name, :owner, {now} + :lease_us)"
+    " ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until_us = excluded.until_us"
+    " WHERE turns.owner = excluded.owner OR turns.until_us < {now}"
+)
+
+
+@dataclass(frozen=True)
+class LeaseStore:
+    """Gives turns to one process at a time."""
+
+    database: Database
+
+    def acquire(self, wanted: Iterable[Lease], owner: str, lease: timedelta) -> set[Lease]:
+        """Take or keep every turn that is free or already the owner's; return those that are now the owner's."""
+        held = set()
+        with self.database.write() as connection:
+            for turn in sorted(wanted):
+                values = {"name": turn.value, "owner": owner, "lease_us": lease // timedelta(microseconds=1)}
+                if connection.execute(_hold(connection), values).rowcount:
+                    held.add(turn)
+        return held
+
+    def release(self, owner: str) -> None:
+        """Give back every turn that is the owner's, so that another need not wait."""
+        with self.database.write() as connection:
+            connection.execute(delete(turns).where(turns.c.owner == owner))
+
+
+def _hold(connection: Connection) -> TextClause:
+    return text(_HOLD.format(now=NOW_US[connection.dialect.name]))
+
 
 _FORGET_AFTER = timedelta(hours=1)
 
