@@ -9,7 +9,6 @@ from service.alarm_metrics.csv_export import AlarmExport
 from service.alarm_metrics.export_store import AlarmExports
 from service.alarm_metrics.service import AlarmMetricsService
 from service.alarm_metrics.timeline import TimelineService
-from service.app.configuration import time_policy
 from service.app.site_filters import (
     SiteFilteredHoldouts,
     SiteFilteredJobs,
@@ -31,6 +30,7 @@ from service.forecasts.streams import StreamHub
 from service.http.health import Health
 from service.http.principal import can_see as asker_sees
 from service.http.principal import current_sites
+from service.ingest.build import time_policy
 from service.ingest.quarantine_replay import QuarantineReplay
 from service.learning.enrolment_service import EnrolmentService
 from service.learning.history_import import HistoryImporter
@@ -95,14 +95,14 @@ class AppServices:
 def parts_of(service: "Service") -> AppServices:
     """Return what the web layer is given."""
     stores, settings, clock = service.stores, service.settings, service.clock
-    seen, quarantine = SiteFilteredMachines(stores.machines), SiteFilteredQuarantine(service.quarantine)
+    seen, quarantine = SiteFilteredMachines(stores.machines), SiteFilteredQuarantine(service.machines.quarantine)
     return AppServices(
         machines=seen,
         log=stores.events,
         catalogue=stores.catalogue,
-        desk=service.desk,
-        newest=service.newest,
-        explanations=ExplanationService(service.desk, service.newest),
+        desk=service.forecasts.service,
+        newest=service.forecasts.cache,
+        explanations=service.forecasts.explanations,
         clock=clock,
         health=lambda: service.health(asker_sees),
         enrolment=service.enrolment,
@@ -116,11 +116,11 @@ def parts_of(service: "Service") -> AppServices:
         scoreboard=Scoreboard(seen, stores.outcomes, clock, service.scoring.grace),
         quarantine=quarantine,
         replay=QuarantineReplay(
-            quarantine, stores.events, service.registry, clock, time_policy(settings), service.bus
+            quarantine, stores.events, service.machines.cache, clock, time_policy(settings), service.bus
         ),
-        silence=SiteFilteredSilence(service.silence, service.clock.now),
+        silence=SiteFilteredSilence(service.machines.silence, service.clock.now),
         fleet=_board(service),
-        streams=service.streams,
+        streams=service.forecasts.streams,
         condition=lambda: service.condition.read(current_sites()),
         figures=AlarmMetricsService(
             seen, stores.events, clock, settings.shift_starts, service.hush.excluded_spans
@@ -151,9 +151,9 @@ def _board(service: "Service") -> FleetService:
         machines=service.stores.machines,
         strips=HourlyCountStore(service.stores.database),
         catalogue=service.stores.catalogue,
-        champion=service.desk.champion,
-        newest=service.newest,
-        silence=service.silence,
+        champion=service.forecasts.service.champion,
+        newest=service.forecasts.cache,
+        silence=service.machines.silence,
         clock=service.clock,
         stale_after=service.settings.stale_after,
         shelved=service.hush.shelved,

@@ -16,7 +16,6 @@ from service.app.config_file import read_config_file
 from service.broker_access.dynamic_security import DynamicSecurityClient
 from service.broker_access.edge_toml import AgentAccess
 from service.errors import InputRejected
-from service.ingest.service import TimePolicy
 from service.learning.code_limits import CodeLimits
 from service.learning.enrolment import TrainingDataPolicy
 from service.messaging.broker_config import BrokerAddress
@@ -123,11 +122,6 @@ def curriculum(settings: Settings) -> TrainingDataPolicy:
     codes = CodeLimits(settings.learn_codes_per_machine, settings.learn_codes_in_model, settings.learn_code_days)
     keep = timedelta(days=settings.retention_days)
     return TrainingDataPolicy(min_windows=settings.min_training_windows, keep=keep, codes=codes)
-
-
-def time_policy(settings: Settings) -> TimePolicy:
-    """Return which event times are believed."""
-    return TimePolicy(timedelta(minutes=settings.future_minutes), timedelta(days=settings.retention_days))
 
 
 def broker_address(settings: Settings) -> BrokerAddress:

@@ -42,13 +42,13 @@ def health_of(service: "Service", sees: Callable[[str], bool]) -> Health:
 def _troubles(service: "Service") -> dict[str, str | None]:
     found = {"housekeeping": service.housekeeping.error}
     if service.roles & {ProcessRole.INGEST, ProcessRole.WORKER}:  # who only answers does not need the broker
-        found["broker"] = service.link.error
-        found["broker_thread"] = None if service.link.is_alive else "the network thread has ended"
+        found["broker"] = service.ingest.mqtt.error
+        found["broker_thread"] = None if service.ingest.mqtt.is_alive else "the network thread has ended"
     if ProcessRole.INGEST in service.roles:
-        ingester = service.ingester
+        ingester = service.ingest.ingester
         found["ingest"] = ingester.complaint or (None if ingester.is_alive else "the ingester has ended")
     if service.roles & {ProcessRole.API, ProcessRole.WORKER}:
-        found["forecasts"] = service.rhythm.error
+        found["forecasts"] = service.forecasts.thread.error
     if ProcessRole.WORKER in service.roles:
         found["learning"] = service.worker.error
         found["scores"] = service.scorekeeper.error
@@ -60,32 +60,34 @@ def _troubles(service: "Service") -> dict[str, str | None]:
 
 def _counts(service: "Service") -> dict[str, int]:
     return {
-        **service.ingester.counts,
-        "forecasts_stored": service.rhythm.made,
+        **service.ingest.ingester.counts,
+        "forecasts_stored": service.forecasts.thread.made,
         "forecasts_scored": service.scorekeeper.scored,
         "events_forgotten": service.housekeeping.forgotten,
         "notices_opened": service.notify.opened,
         "notices_delivered": service.courier.delivered,
-        "rejected": sum(service.ingester.rejected.values()),
-        **service.watch.counts,
+        "rejected": sum(service.ingest.ingester.rejected.values()),
+        **service.ingest.broker_stats.counts,
     }
 
 
 def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
-    told = service.watch.warnings() | _credential_warnings(service, sees) | _cluster_warnings(service)
+    told = (
+        service.ingest.broker_stats.warnings() | _credential_warnings(service, sees) | _cluster_warnings(service)
+    )
     told |= _catalogue_warnings(service)
     told |= service.backups.warnings()
     stores, now = service.stores, service.clock.now()
     told |= excess_warnings(ExcessStore(stores.database), stores.events.limits, now, sees)
-    if service.clock_check.warning:
-        told["clock"] = service.clock_check.warning
+    if service.machines.clock_check.warning:
+        told["clock"] = service.machines.clock_check.warning
     told |= _agent_warnings(service, sees)
     told |= _model_warnings(service, sees)
-    silent = [one for one in service.silence.silent if sees(one.machine.site)]
+    silent = [one for one in service.machines.silence.silent if sees(one.machine.site)]
     if silent:
         names = ", ".join(str(one.machine) for one in silent[:10])
         told["silent"] = f"{len(silent)} machines are silent against their rhythm: {names}."
-    senders = (name.removeprefix(f"{PREFIX}/") for name, _ in service.ingester.rejected.most_common())
+    senders = (name.removeprefix(f"{PREFIX}/") for name, _ in service.ingest.ingester.rejected.most_common())
     flooding = [name for name in senders if sees(name.partition("/")[0])][:3]
     if flooding:
         told["flood"] = f"More came than fits at a time, most of it from {', '.join(flooding)}; it is sent again."
@@ -103,7 +105,7 @@ def _catalogue_warnings(service: "Service") -> dict[str, str]:
 def _model_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
     """Say whether the model and the settings differ, and of which machines it has not learned all codes."""
     try:
-        serving = service.desk.champion.current()
+        serving = service.forecasts.service.champion.current()
     except (NoChampion, Unavailable):
         return {}
     told: dict[str, str] = {}
@@ -157,7 +159,7 @@ def _credential_trouble(service: "Service") -> str | None:
     desk = service.credentials
     if service.settings.broker_dynamic_security is DynamicSecurity.ON and desk.auth_state is BrokerAuthState.OFF:
         return f"broker_dynamic_security is on, but {desk.unavailable_reason}"
-    return service.reconciler.error if service.link.connected else None
+    return service.reconciler.error if service.ingest.mqtt.connected else None
 
 
 def _credential_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
@@ -189,7 +191,7 @@ def _database_trouble(service: "Service") -> str | None:
 
 
 def _model(service: "Service") -> tuple[str | None, str | None]:
-    champion = service.desk.champion
+    champion = service.forecasts.service.champion
     try:
         return champion.current().version.name, champion.complaint
     except NoChampion:  # young, not ill: events are taken, and the forecast endpoint says what is missing

@@ -25,7 +25,6 @@ from service.app.configuration import (
     curriculum,
     dynamic_security,
     plant_clock,
-    time_policy,
     window_spec,
 )
 from service.app.connection_limits import ConnectionLimits
@@ -39,19 +38,11 @@ from service.app.stores import Stores
 from service.broker_access.service import CredentialService
 from service.broker_access.store import CredentialStore
 from service.broker_access.thread import Reconciler
-from service.forecasts.base_rates import BaseRates
-from service.forecasts.build import subscribe_caches
-from service.forecasts.cache import ForecastCache
-from service.forecasts.champion import ChampionCache
-from service.forecasts.scheduler import ForecastPublisher, ForecastScheduler
-from service.forecasts.service import ForecastService
-from service.forecasts.streams import StreamHub
-from service.forecasts.thread import ForecastThread
+from service.forecasts import build as forecasts
 from service.http.health import Health
 from service.http.rate_limit import network_of
 from service.http.request_metrics import HttpMetrics, RequestMiddleware
-from service.ingest.inbox import BatchLimits, InboxLimits
-from service.ingest.thread import Ingester
+from service.ingest import build as ingest
 from service.learning.candidate_file import read
 from service.learning.enrolment_service import EnrolmentService, wall_now
 from service.learning.history_import import HistoryImporter, UploadLimits
@@ -61,16 +52,10 @@ from service.learning.process_pool import WarmProcessPool
 from service.learning.thread import TrainingWorker
 from service.learning.training_data import DatasetBuilder
 from service.learning.training_process import TrainingProcess
-from service.machines.quarantine_store import QuarantineStore
-from service.machines.retention import ClockCheck, Retention
-from service.machines.retention_store import RetentionStore
-from service.machines.silence import SilenceDetector
-from service.machines.store import MachineCache
+from service.machines import build as machines
 from service.messaging.background import BackgroundThread
-from service.messaging.broker_stats import BrokerStats
-from service.messaging.bus import ChangeBus, LeaseChanged
+from service.messaging.bus import ChangeBus
 from service.messaging.cluster import PostgresCluster, SingleProcess, process_info
-from service.messaging.mqtt_client import MqttClient, SubscriptionMode
 from service.messaging.process import HealthReport, Lease
 from service.notifications.acknowledgement_store import AcknowledgementStore
 from service.notifications.delivery_store import DeliveryStore
@@ -86,26 +71,10 @@ from service.notifications.webhook_client import WebhookClient
 from service.notifications.webhook_sender import WebhookSender
 from service.scoring.service import ScoringService
 from service.scoring.thread import ScoringThread
-from service.settings import MqttVersion, Settings
+from service.settings import Settings
 from wire.enums import ProcessRole
 
 _STALE_FILE_AGE = timedelta(days=1)  # no learning and no upload leaves its files alone for so long
-
-
-def retention(settings: Settings, stores: "Stores") -> Retention:
-    """Return what is kept for how long."""
-    return Retention(
-        RetentionStore(stores.database),
-        keep=timedelta(days=settings.retention_days),
-        keep_quarantined=timedelta(days=settings.quarantine_days),
-        most_bytes=None if settings.retention_gb is None else int(settings.retention_gb * 1e9),
-    )
-
-
-def clock_check(settings: Settings, stores: "Stores") -> ClockCheck:
-    """Return what compares the plant clock with the stored events."""
-    keep = timedelta(days=settings.retention_days)
-    return ClockCheck(RetentionStore(stores.database), keep, settings.retention_confirmed_until)
 
 
 class Service:
@@ -117,46 +86,30 @@ class Service:
         self.clock = plant_clock(settings)
         self.bus = ChangeBus()
         self.gatehouse = AuthServices(settings, stores.database, self.clock, self.bus)
-        self.streams = StreamHub(
-            self.bus, max_streams=settings.stream_limit, max_per_owner=settings.streams_per_user
-        )
         self.job_watch = JobWatch(stores.jobs, self.bus)
-        champion, base_rates = ChampionCache(stores.versions), BaseRates(stores.events)
-        self.desk = ForecastService(
-            machines=stores.machines,
-            log=stores.events,
-            catalogue=stores.catalogue,
-            champion=champion,
-            base_rates=base_rates,
-            clock=self.clock,
-            stale_after=settings.stale_after,
+        process = process_info(settings, wall_now())
+        self.machines = machines.build(
+            settings, stores.database, machines=stores.machines, events=stores.events, bus=self.bus
         )
-        self.newest = ForecastCache(self.desk, clock=self.clock, max_age=timedelta(minutes=1))
-        self.registry = MachineCache(stores.machines)
-        self.ingester = Ingester(
-            registry=self.registry,
-            recorder=stores.events,
+        self.ingest = ingest.build(
+            settings,
+            machines=self.machines.cache,
+            events=stores.events,
             clock=self.clock,
-            policy=time_policy(settings),
-            limits=BatchLimits(settings.ingest_batch_events, settings.ingest_batch_ms / 1000),
             bus=self.bus,
-            inbox=InboxLimits(settings.ingest_receive_maximum, settings.ingest_inbox_mb << 20),
-            stale_after=settings.stale_after,
+            broker=broker_address(settings),
+            process_name=process.name,
         )
-        self.watch = BrokerStats(queue_alarm=settings.broker_queue_alarm)
-        member, hearing = process_info(settings, wall_now()), self._hearing()
-        name = settings.broker_client_id
-        self.link = MqttClient(
-            broker_address(settings),
-            client_id=name if hearing is SubscriptionMode.EXCLUSIVE else f"{name}/{member.name}",
-            receive_maximum=settings.ingest_receive_maximum,
-            deliver=self.ingester.on_message,
-            watch=self.watch,
-            hearing=hearing,
+        self.forecasts = forecasts.build(
+            settings,
+            forecasts.ForecastSources(
+                stores.machines, stores.events, stores.catalogue, stores.versions, stores.forecasts
+            ),
+            clock=self.clock,
+            bus=self.bus,
+            mqtt=self.ingest.mqtt,
+            is_leader=self.is_leader,
         )
-        self.silence = SilenceDetector(stores.machines, stores.events, self.newest.version)
-        self.quarantine = QuarantineStore(stores.database)
-        announcer = ForecastPublisher(self.link)
         shelves, windows = ShelvingStore(stores.database), MaintenanceStore(stores.database)
         acknowledgements = AcknowledgementStore(stores.database)
         self.deliveries = DeliveryStore(stores.database)
@@ -191,20 +144,6 @@ class Service:
             plant=self.clock.now,
             chance=random.random,
         )
-        self.rhythm = ForecastThread(
-            ForecastScheduler(
-                desk=self.desk,
-                newest=self.newest,
-                machines=stores.machines,
-                stored=stores.forecasts,
-                mqtt=announcer,
-                clock=self.clock,
-                step=timedelta(minutes=settings.grid_minutes),
-                bus=self.bus,
-                has_streams=ProcessRole.API in self.roles,
-                is_leader=self.is_leader,
-            )
-        )
         self.credentials = CredentialService(
             stores.machines,
             CredentialStore(stores.database),
@@ -213,9 +152,9 @@ class Service:
             agent_access(settings),
         )
         self.reconciler = Reconciler(
-            self.credentials, connections=lambda: self.link.connect_count, leads=self.is_leader
+            self.credentials, connections=lambda: self.ingest.mqtt.connect_count, leads=self.is_leader
         )
-        self.expiry = CertificateExpiry(settings, broker=lambda: self.link.certificate_ends, now=wall_now)
+        self.expiry = CertificateExpiry(settings, broker=lambda: self.ingest.mqtt.certificate_ends, now=wall_now)
         self.backups = BackupWatch(settings, now=wall_now)
         self.enrolment = EnrolmentService(
             machines=stores.machines,
@@ -224,7 +163,7 @@ class Service:
             log=stores.events,
             school=DatasetBuilder(stores.machines, stores.events, window_spec(settings), curriculum(settings)),
             clock=self.clock,
-            announcer=announcer,
+            announcer=self.forecasts.publisher,
             credentials=self.credentials,
             refresh_after=timedelta(days=settings.refresh_days) if settings.refresh_days else None,
         )
@@ -242,20 +181,19 @@ class Service:
             on_done=self._after_learning,
             wake=self.enrolment.wake,
         )
-        self.clock_check = clock_check(settings, stores)
         self.housekeeping = MaintenanceThread(
             own=[
                 *([self._look_for_silence] if ProcessRole.API in self.roles else []),
                 self._delete_stale_files,
                 stores.database.truncate_wal,
                 release_free_memory,
-                lambda: self.clock_check.look(self.clock.now()),
+                lambda: self.machines.clock_check.look(self.clock.now()),
             ],
             shared=[self.enrolment.queue_refreshes],
-            retention=retention(settings, stores),
+            retention=self.machines.retention,
             clock=self.clock,
             leads=self.is_leader,
-            trusted=self.clock_check.trusted,
+            trusted=self.machines.clock_check.trusted,
         )
         self.scoring = ScoringService(
             machines=stores.machines,
@@ -270,30 +208,28 @@ class Service:
             stores.machines,
             stores.events,
             self.clock,
-            time_policy(settings),
+            ingest.time_policy(settings),
             folder=settings.data_dir / "uploads",
             most_bytes=settings.history_max_mb * 1_000_000,
             limits=UploadLimits(settings.history_uploads, settings.history_uploads_per_site),
             stored=stores.events,
         )
-        subscribe_caches(self.bus, stores.machines, self.newest, base_rates, champion)
         self.notify.subscribe_to(self.bus)
         self.enrolment.subscribe_to(self.bus)
-        self.bus.subscribe(LeaseChanged, self.link.on_lease_changed)
         self.company: SingleProcess = (
             SingleProcess()
             if stores.database.is_sqlite
-            else PostgresCluster(member, stores.database, self.bus, self._report)
+            else PostgresCluster(process, stores.database, self.bus, self._report)
         )
         self.condition = StatusService(
             settings=settings,
             stores=stores,
             clock=self.clock,
-            ingester=self.ingester,
-            link=self.link,
-            watch=self.watch,
-            streams=self.streams,
-            quarantine=self.quarantine,
+            ingester=self.ingest.ingester,
+            link=self.ingest.mqtt,
+            watch=self.ingest.broker_stats,
+            streams=self.forecasts.streams,
+            quarantine=self.machines.quarantine,
             present=self.company.processes,
             guard=lambda: self.credentials.auth_state,
         )
@@ -305,11 +241,11 @@ class Service:
             wall=wall_now,
             health=self.health,
             condition=self.condition.read,
-            ingester=self.ingester,
-            desk=self.desk,
-            newest=self.newest,
-            champion=champion,
-            silence=self.silence,
+            ingester=self.ingest.ingester,
+            desk=self.forecasts.service,
+            newest=self.forecasts.cache,
+            champion=self.forecasts.service.champion,
+            silence=self.machines.silence,
             traffic=self.traffic,
             certificates=self.expiry.ends,
             backups=self.backups,
@@ -352,8 +288,8 @@ class Service:
         """Start what runs beside the web app, as the roles say."""
         self.company.start()
         if ProcessRole.INGEST in self.roles:
-            self.ingester.start(self.link)
-        self.link.start()
+            self.ingest.ingester.start(self.ingest.mqtt)
+        self.ingest.mqtt.start()
         if self.stores.database.is_sqlite:  # nobody else can be at work here
             self.stores.jobs.recover()
             self.backups.begin()
@@ -368,9 +304,9 @@ class Service:
         for thread in self._threads():
             thread.stop()
         if ProcessRole.INGEST in self.roles:
-            self.ingester.stop()
+            self.ingest.ingester.stop()
         self.company.stop()
-        self.link.stop()
+        self.ingest.mqtt.stop()
         self.gatehouse.remove_local_token()
 
     def announce(self, address: str) -> None:
@@ -391,7 +327,7 @@ class Service:
         self.start()
         try:
             limits = ConnectionLimits.of(self.settings, trusted_proxies(self.settings))
-            Server(config, ending=self.streams.close, limits=limits).run(sockets=[listener])
+            Server(config, ending=self.forecasts.streams.close, limits=limits).run(sockets=[listener])
         finally:
             self.stop()
 
@@ -399,28 +335,16 @@ class Service:
         """Say how every part is; warnings name machines of those sites only that the asker sees."""
         return health_of(self, sees)
 
-    def _hearing(self) -> SubscriptionMode:
-        """Say what is listened to at the broker: all, or, where there may be others, a share of it, or in turn."""
-        if ProcessRole.INGEST not in self.roles:
-            return SubscriptionMode.NONE
-        if self.stores.database.is_sqlite:
-            return SubscriptionMode.EXCLUSIVE
-        return (
-            SubscriptionMode.SHARED
-            if self.settings.broker_mqtt_version is MqttVersion.V5
-            else SubscriptionMode.LEADER_ONLY
-        )
-
     def _threads(self) -> list[BackgroundThread]:
         """Return the threads of this process's roles, in the order in which they are stopped."""
         api, worker = ProcessRole.API in self.roles, ProcessRole.WORKER in self.roles
         learning: list[BackgroundThread] = [self.worker, self.scorekeeper] if worker else []
-        looking: list[BackgroundThread] = [self.housekeeping, *([self.rhythm] if api or worker else [])]
+        looking: list[BackgroundThread] = [self.housekeeping, *([self.forecasts.thread] if api or worker else [])]
         telling: list[BackgroundThread] = [self.lookout, self.courier] if worker else []
         return [*learning, *looking, *telling, *([self.reconciler] if api or worker else [])]
 
     def _look_for_silence(self) -> None:
-        self.silence.refresh(self.clock.now())
+        self.machines.silence.refresh(self.clock.now())
 
     def _delete_stale_files(self) -> None:
         """Delete from this host's folder what nobody needs: let go by another host, or left by who was killed."""
@@ -434,7 +358,7 @@ class Service:
 
     def _report(self, turns: tuple[str, ...]) -> HealthReport:
         health = self.health()
-        rate = round(self.ingester.pace.rate(60), 3)
+        rate = round(self.ingest.ingester.pace.rate(60), 3)
         return HealthReport(health.ready, health.errors, turns, rate)
 
     def _apprentice(self) -> TrainingProcess:
@@ -450,5 +374,5 @@ class Service:
 
     def _after_learning(self) -> None:
         """Serve the new version at once, and let go of old ones; only now may there be one too many."""
-        self.desk.champion.invalidate()
+        self.forecasts.service.champion.invalidate()
         self.stores.versions.prune(keep=self.settings.keep_versions)

@@ -8,10 +8,10 @@ from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from service.app.configuration import time_policy
 from service.app.stores import Stores, open_stores
 from service.demo.plan import BACKLOG, HISTORY_DAYS, SEED, DemoMachine, Plan
 from service.errors import Unavailable
+from service.ingest.build import time_policy
 from service.learning.enrolment import NewMachine
 from service.learning.history_import import ImportFile, load_history
 from service.machines.catalogue import parse_catalogue

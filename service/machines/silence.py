@@ -1,6 +1,7 @@
 """Silence detection: machines whose alarms have stopped against their activity profile."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,6 +12,7 @@ from forecasting.series import AlarmSeries
 from service.machines.event_store import EventStore
 from service.machines.models import Agent, Machine
 from service.machines.store import MachineStore
+from service.messaging.bus import ChangeBus, ChangesMissed, EventsStored, HistoryLoaded
 from wire.identity import MachineId
 from wire.timestamps import to_us
 
@@ -86,15 +88,21 @@ class SilentMachine:
 class SilenceDetector:
     """Judges every machine once a minute, and a silent one again as soon as something arrives for it.
 
-    ``arrival`` returns the number of a machine's last arrival. A rhythm is learned anew once a plant day.
+    The activity profile of a machine is fitted again once a plant day.
     """
 
     machines: MachineStore
     log: EventStore
-    arrival: Callable[[MachineId], int] = lambda _machine: 0
     _profiles: dict[int, tuple[datetime, ActivityProfile | None]] = field(default_factory=dict)
-    _judged: dict[MachineId, int] = field(default_factory=dict)  # the last arrival before it was judged
+    _arrivals: Counter[MachineId] = field(default_factory=Counter)
+    _judged: dict[MachineId, int] = field(default_factory=dict)  # the number of arrivals before it was judged
     silent: list[SilentMachine] = field(default_factory=list)
+
+    def subscribe_to(self, bus: ChangeBus) -> None:
+        """Judge silent machines again after something has arrived for them."""
+        bus.subscribe(EventsStored, lambda event: self._arrivals.update(event.machines))
+        bus.subscribe(HistoryLoaded, lambda event: self._arrivals.update([event.machine]))
+        bus.subscribe(ChangesMissed, lambda _event: self._arrivals.update(one.machine for one in self.silent))
 
     def refresh(self, now: datetime) -> list[SilentMachine]:
         """Return the machines that are silent now, those that have missed most first."""
@@ -104,7 +112,7 @@ class SilenceDetector:
     def current(self, now: datetime) -> list[SilentMachine]:
         """Return the silent machines, and judge again those for which something has arrived since."""
         found = self.silent
-        changed = {one.machine for one in found if self.arrival(one.machine) != self._judged.get(one.machine, 0)}
+        changed = {one.machine for one in found if self._arrivals[one.machine] != self._judged.get(one.machine, 0)}
         if not changed:
             return found
         again = self._silent([machine for machine in self.machines.all() if machine.id in changed], now)
@@ -122,7 +130,7 @@ class SilenceDetector:
         self, machines: list[Machine], agents: dict[MachineId, Agent], now: datetime
     ) -> Iterator[SilentMachine]:
         """Read the last alarms of many machines at once; their windows are empty, and so cost nothing."""
-        arrivals = {machine.id: self.arrival(machine.id) for machine in machines}
+        arrivals = {machine.id: self._arrivals[machine.id] for machine in machines}
         for machine, known in zip(machines, self.log.evidence(machines, now, now), strict=True):
             silence = self._judge(machine, agents.get(machine.id), known.last_at, now)
             if silence is not None:

@@ -23,8 +23,8 @@ class Announced(RecordingMqtt):
 
 def refresh(service: Service, stores: Stores, announced: Announced, **more: Any) -> ForecastScheduler:
     return ForecastScheduler(
-        desk=service.desk,
-        newest=service.newest,
+        desk=service.forecasts.service,
+        newest=service.forecasts.cache,
         machines=stores.machines,
         stored=stores.forecasts,
         mqtt=ForecastPublisher(announced),  # type: ignore[arg-type]

@@ -49,10 +49,12 @@ def seed(service: Service, stores: Stores) -> dict[str, Machine]:
         heard(stores, machine)
         _things_of(service, stores, machine)
         machines[site] = machine
-    service.silence.silent = [SilentMachine(machine.id, NOW - HOUR, 3.0, 2.0) for machine in machines.values()]
+    service.machines.silence.silent = [
+        SilentMachine(machine.id, NOW - HOUR, 3.0, 2.0) for machine in machines.values()
+    ]
     service.credentials.locked_out = [machine.id for machine in machines.values()]
     for site in SITES:
-        service.ingester.rejected[f"alarmcast/v1/{site}/filler-1"] += 5
+        service.ingest.ingester.rejected[f"alarmcast/v1/{site}/filler-1"] += 5
     return machines
 
 

@@ -181,7 +181,7 @@ def test_a_timeline_has_the_alarms_and_what_they_make(
     assert [one["code"] for one in found["standing"]] == [8]
     assert [(one["dropped"], one["reason"]) for one in found["gaps"]] == [(5, "spool_full")]
     assert (found["heard_at"], found["online"], found["silent_since"]) == (isoformat(NOW), True, None)
-    service.silence.silent = [SilentMachine(FILLER, NOW - HOUR, 3.0, 2.0)]
+    service.machines.silence.silent = [SilentMachine(FILLER, NOW - HOUR, 3.0, 2.0)]
     assert client.get(f"{BASE}/timeline").json()["silent_since"] == isoformat(NOW - HOUR)
     part = client.get(f"{BASE}/timeline", since=isoformat(CHATTER), until=isoformat(NOW)).json()
     assert (part["floods"], len(part["chatter"]), len(part["standing"])) == ([], 1, 1)

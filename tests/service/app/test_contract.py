@@ -129,7 +129,7 @@ def plant(tmp_path_factory: pytest.TempPathFactory, postgresql: str) -> Iterator
         )
         stores.versions.add_and_promote(small_model(), report={"summary": "small"}, at=NOW - timedelta(days=1))
         service = Service(chosen, stores)
-        service.streams.close()  # streams end after what they have to say
+        service.forecasts.streams.close()  # streams end after what they have to say
         yield Plant(service, stores)
 
 

@@ -55,7 +55,7 @@ def padovas(service: Service, fleet: dict[str, Machine]) -> Visitor:
 
 @pytest.mark.parametrize("path", [*QUESTIONS, *MORE])
 def test_no_answer_names_another_site(service: Service, padovas: Visitor, path: str) -> None:
-    service.streams.close()
+    service.forecasts.streams.close()
     asked = path.format(**NAMES, site="padova")
     answer = padovas.ask("GET", asked)
     assert "lyon" not in answer.text.lower(), answer.text
@@ -202,7 +202,7 @@ def test_an_idempotency_key_does_not_tell_what_it_was_used_for(service: Service,
 @pytest.fixture
 def address(service: Service) -> Iterator[str]:
     with listen("127.0.0.1", 0) as listener:
-        server = Server(uvicorn.Config(service.app, log_config=None), ending=service.streams.close)
+        server = Server(uvicorn.Config(service.app, log_config=None), ending=service.forecasts.streams.close)
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         wait_until(lambda: server.started, "the server has started")
@@ -219,7 +219,7 @@ def test_a_stream_tells_of_ones_own_sites_alone(
         Reader(f"{address}/v1/stream", key).start(),
         Reader(f"{address}/v1/stream", service.key).start(),
     )
-    wait_until(lambda: service.streams.count == 2, "both listen")
+    wait_until(lambda: service.forecasts.streams.count == 2, "both listen")
     alarms = tuple(AlarmEvent(machine.id, to_us(NOW), 139) for machine in fleet.values())
     service.bus.publish(AlarmsRaised(alarms))
     wait_until(lambda: len(all_of_it.of("alarm")) == 2, "both alarms were told")
@@ -229,14 +229,14 @@ def test_a_stream_tells_of_ones_own_sites_alone(
 
 
 def test_a_stream_ends_when_its_key_is_revoked(service: Service, padovas: Visitor, address: str) -> None:
-    service.streams.ping_interval_s = 0.05
+    service.forecasts.streams.ping_interval_s = 0.05
     key = padovas.http.headers["authorization"].removeprefix("Bearer ")
     reader = Reader(f"{address}/v1/stream", key).start()
-    wait_until(lambda: service.streams.count == 1, "the stream is open")
+    wait_until(lambda: service.forecasts.streams.count == 1, "the stream is open")
     (own,) = [one for one in service.gatehouse.people.keys.all() if f"_{one.prefix}_" in key]
     assert padovas.ask("DELETE", f"/v1/keys/{own.id}").status_code == 204
     wait_until(lambda: reader.ended, "the stream has ended in order")
-    wait_until(lambda: service.streams.count == 0, "its place is free again")
+    wait_until(lambda: service.forecasts.streams.count == 0, "its place is free again")
 
 
 def test_machines_of_a_retired_fleet_are_hidden_too(service: Service, stores: Stores, padovas: Visitor) -> None:

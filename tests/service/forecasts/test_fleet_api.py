@@ -46,7 +46,7 @@ def test_after_a_revision_comes_what_changed(
     nothing = client.get("/v1/fleet", since=first["revision"]).json()
     assert (nothing["complete"], nothing["cards"]) == (False, [])
     raise_alarms(stores, filler, (NOW, 139))
-    service.newest.invalidate([FILLER])
+    service.forecasts.cache.invalidate([FILLER])
     wait_until(lambda: client.get("/v1/fleet", since=first["revision"]).json()["cards"], "the card has changed")
     assert client.get("/v1/fleet", since="of another process.7").json()["complete"] is True
 

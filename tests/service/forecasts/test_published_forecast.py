@@ -46,7 +46,7 @@ def test_an_expected_alarm_is_published_before_likelier_ones_that_are_not(
 ) -> None:
     stores.catalogue.merge(entries(len(CODES)))
     stores.versions.add_and_promote(small_model(targets=tuple(CODES)), report={}, at=NOW)
-    newest = service.newest.fresh_for(stores.machines.all())[0]
+    newest = service.forecasts.cache.fresh_for(stores.machines.all())[0]
     unexpected = [alarm.model_copy(update={"expected": False}) for alarm in newest.forecast.alarms]
     alarms = [*unexpected[:-1], unexpected[-1].model_copy(update={"expected": True})]
     changed = newest.forecast.model_copy(update={"alarms": alarms})

@@ -25,11 +25,11 @@ HOUR = timedelta(hours=1)
 
 
 def desk(service: Service) -> ForecastService:
-    return service.desk
+    return service.forecasts.service
 
 
 def newest(service: Service, stores: Stores) -> Forecast:
-    return service.newest.fresh_for(stores.machines.all())[0].forecast
+    return service.forecasts.cache.fresh_for(stores.machines.all())[0].forecast
 
 
 def test_a_forecast_is_the_networks_word_on_the_evidence_window(
@@ -101,13 +101,13 @@ def test_a_machine_with_a_past_but_no_agent_is_stale_and_its_silence_is_no_evide
 
 @pytest.mark.usefixtures("champion")
 def test_a_forecast_begun_before_an_arrival_is_not_kept(service: Service, filler: Machine) -> None:
-    begun = service.newest.versions
+    begun = service.forecasts.cache.versions
     made = desk(service).forecast_now([filler], NOW)[0]
-    service.newest.invalidate([FILLER])  # while it was being made
-    service.newest.put(made, begun)
-    assert service.newest.get_fresh(FILLER) is None
-    service.newest.put(made, service.newest.versions)
-    assert service.newest.get_fresh(FILLER) is not None
+    service.forecasts.cache.invalidate([FILLER])  # while it was being made
+    service.forecasts.cache.put(made, begun)
+    assert service.forecasts.cache.get_fresh(FILLER) is None
+    service.forecasts.cache.put(made, service.forecasts.cache.versions)
+    assert service.forecasts.cache.get_fresh(FILLER) is not None
 
 
 @pytest.mark.usefixtures("champion")
@@ -151,7 +151,7 @@ def test_a_new_event_makes_a_new_forecast_at_once(service: Service, stores: Stor
     assert newest(service, stores).events_seen == 0
     raise_alarms(stores, filler, (NOW - HOUR, 139))
     assert newest(service, stores).events_seen == 0, "kept until something touches it"
-    service.newest.invalidate([FILLER])
+    service.forecasts.cache.invalidate([FILLER])
     assert newest(service, stores).events_seen == 1
 
 
@@ -189,7 +189,7 @@ def test_who_takes_over_tells_what_arrived_shortly_before_and_nothing_else(
 
     def arrives(machine: MachineId) -> None:
         rhythm.on_leadership()
-        service.newest.invalidate([machine])
+        service.forecasts.cache.invalidate([machine])
         if rhythm.idle:
             rhythm.skip()
         else:
@@ -293,7 +293,7 @@ def test_arrivals_in_between_are_announced_but_not_stored(service: Service, stor
     rhythm = refresh(service, stores, announced)
     rhythm.run_grid()
     assert rhythm.run_changed() == 0
-    service.newest.invalidate([FILLER])
+    service.forecasts.cache.invalidate([FILLER])
     assert rhythm.run_changed() == 1
     assert rhythm.run_changed() == 0
     assert announced.machines == [FILLER, FILLER]

@@ -58,10 +58,10 @@ def test_the_newest_forecast_is_made_anew_when_events_of_its_window_come_late(
 ) -> None:
     heard(stores, filler)
     raise_alarms(stores, filler, (NOW - 2 * DAY, 137))
-    desk = replace(service.desk, base_rates=BaseRates(stores.events))
-    before = service.newest.fresh_for([filler])[0].forecast
-    service.newest.invalidate(take(stores, timedelta(hours=20)).affected)
-    after = service.newest.fresh_for([filler])[0].forecast
+    desk = replace(service.forecasts.service, base_rates=BaseRates(stores.events))
+    before = service.forecasts.cache.fresh_for([filler])[0].forecast
+    service.forecasts.cache.invalidate(take(stores, timedelta(hours=20)).affected)
+    after = service.forecasts.cache.fresh_for([filler])[0].forecast
     assert (before.events_seen, after.events_seen) == (0, 1)
     assert after.alarms != before.alarms
     assert desk.forecast_now([filler], after.as_of)[0].forecast.events_seen == 1

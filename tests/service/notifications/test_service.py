@@ -284,9 +284,9 @@ def test_the_running_parts_turn_announced_forecasts_into_notices(
 ) -> None:
     raise_alarms(stores, filler, *((NOW - number * HOUR, 139) for number in range(1, 40)))
     heard(stores, filler)
-    service.rhythm.refresh.run_grid()
+    service.forecasts.thread.refresh.run_grid()
     service.notify.run_once()
-    newest = service.newest.fresh_for([filler])[0].forecast
+    newest = service.forecasts.cache.fresh_for([filler])[0].forecast
     expected = {alarm.code for alarm in newest.alarms if alarm.expected}
     assert newest.status is ForecastStatus.OK
     assert {one.code for one in NotificationStore(stores.database).page(NotificationQuery())} == expected
@@ -304,7 +304,7 @@ def test_no_shelf_acknowledgement_or_window_changes_a_forecast_or_a_dataset(
     school = DatasetBuilder(stores.machines, stores.events, WindowSpec(), TrainingDataPolicy(min_windows=1))
 
     def told() -> list[object]:
-        made = service.desk.forecast_now([filler], NOW)[0]
+        made = service.forecasts.service.forecast_now([filler], NOW)[0]
         cut = school.build(filler, NOW, HistorySpec(), listed=())
         arrays = [
             array.tobytes() for part in (cut.train, cut.calibration, cut.exam) for array in vars(part).values()
