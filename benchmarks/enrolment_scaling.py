@@ -21,7 +21,7 @@ from benchmarks.synthetic_plant import CODES, Plant, catalogue, epoch_of, stock_
 from edge_agent.simulator.log_file import write_log
 from service.app.configuration import load_settings
 from service.app.stores import open_stores
-from service.database.tables import epochs, exams, machines, marks, memories, samples, tasks
+from service.database.tables import epochs, evaluation_results, holdout_sets, machines, memories, samples, tasks
 from wire.enums import JobState, VersionStatus
 
 _DAYS = 40
@@ -126,11 +126,11 @@ def _double(connection: Connection, plant: Plant) -> None:
     ]
     _insert(connection, epochs, spools)
     task = connection.execute(select(tasks)).one()._asdict()
-    _insert(connection, tasks, [task | {"machine_id": row, "place": row} for row in rows])
-    exam = connection.execute(select(exams)).one()._asdict()
-    _insert(connection, exams, [exam | {"id": row, "machine_id": row} for row in rows])
-    mark = connection.execute(select(marks)).one()._asdict()
-    _insert(connection, marks, [mark | {"exam_id": row} for row in rows])
+    _insert(connection, tasks, [task | {"machine_id": row, "position": row} for row in rows])
+    exam = connection.execute(select(holdout_sets)).one()._asdict()
+    _insert(connection, holdout_sets, [exam | {"id": row, "machine_id": row} for row in rows])
+    mark = connection.execute(select(evaluation_results)).one()._asdict()
+    _insert(connection, evaluation_results, [mark | {"holdout_set_id": row} for row in rows])
     _remember(connection, version, rows)
 
 

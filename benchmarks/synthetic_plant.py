@@ -119,7 +119,7 @@ def settle(stores: Stores, plant: Plant, now: datetime) -> None:
         connection.execute(
             insert(tasks),
             [
-                {"version_id": version.id, "machine_id": row, "place": row, "offered": 0, "frequency": "{}"}
+                {"version_id": version.id, "machine_id": row, "position": row, "offered": 0, "frequency": "{}"}
                 for row in range(1, plant.machines + 1)
             ],
         )

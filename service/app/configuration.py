@@ -119,7 +119,7 @@ def window_spec(settings: Settings) -> WindowSpec:
 
 def curriculum(settings: Settings) -> TrainingDataPolicy:
     """Return how a machine's windows are shared out, and how many there must be."""
-    codes = CodeLimits(settings.learn_codes_per_machine, settings.learn_codes_in_model, settings.learn_code_days)
+    codes = CodeLimits(settings.max_codes_per_machine, settings.max_codes_per_model, settings.min_code_days)
     keep = timedelta(days=settings.retention_days)
     return TrainingDataPolicy(min_windows=settings.min_training_windows, keep=keep, codes=codes)
 

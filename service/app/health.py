@@ -40,7 +40,7 @@ def health_of(service: "Service", sees: Callable[[str], bool]) -> Health:
 
 
 def _troubles(service: "Service") -> dict[str, str | None]:
-    found = {"housekeeping": service.housekeeping.error}
+    found = {"maintenance": service.housekeeping.error}
     if service.roles & {ProcessRole.INGEST, ProcessRole.WORKER}:  # who only answers does not need the broker
         found["broker"] = service.ingest.mqtt.error
         found["broker_thread"] = None if service.ingest.mqtt.is_alive else "the network thread has ended"
@@ -51,8 +51,8 @@ def _troubles(service: "Service") -> dict[str, str | None]:
         found["forecasts"] = service.forecasts.thread.error
     if ProcessRole.WORKER in service.roles:
         found["learning"] = service.worker.error
-        found["scores"] = service.scorekeeper.error
-        found["notices"] = service.lookout.error
+        found["scoring"] = service.scorekeeper.error
+        found["notifications"] = service.lookout.error
         found["deliveries"] = service.courier.error
         found["credentials"] = _credential_trouble(service)
     return found

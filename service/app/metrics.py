@@ -1,4 +1,4 @@
-"""Every metric of the service, in one place: read from the parts when somebody asks, so that no part is slowed."""
+"""All metrics of the service, collected from the components at scrape time."""
 
 import platform
 from collections import Counter
@@ -8,12 +8,11 @@ from datetime import datetime
 from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.metrics_core import Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from service import __version__
 from service.app.backup_age import BackupWatch
-from service.app.prometheus import counter, gauge, histogram
 from service.app.stores import Stores
 from service.errors import NoChampion, Unavailable
 from service.forecasts.cache import ForecastCache
@@ -34,15 +33,18 @@ from wire.forecasts import ForecastStatus
 from wire.rest.health import SystemStatus
 
 T = TypeVar("T")
-_REFUSED = "quarantined:"
-_FIGURES = ("average_precision", "brier_skill", "macro_f1")
+_PREFIX = "alarmcast_"
+_QUARANTINED = "quarantined:"
+# One value, or a value per label or tuple of labels; None: unknown, so the metric has no sample.
+Value = Mapping[str, float] | Mapping[tuple[str, str], float] | Mapping[tuple[str, str, str], float] | float | None
+_SCORES = ("average_precision", "brier_skill", "macro_f1")
 
 
 @dataclass(frozen=True, eq=False)
 class Metrics(Collector):
-    """Asks the parts; what only the database knows has no sample while that does not answer.
+    """Collects all metrics; values from the database have no sample while it is unavailable.
 
-    Labels are few and known beforehand: never a machine, never an alarm code, never a path that somebody typed.
+    Labels are few and fixed: never a machine, an alarm code or a path that a client sent.
     """
 
     settings: Settings
@@ -57,19 +59,18 @@ class Metrics(Collector):
     champion: ChampionCache
     silence: SilenceDetector
     traffic: HttpMetrics
-    attempts: Callable[[], Mapping[str, int]]  # to deliver notices, by what came of them
+    attempts: Callable[[], Mapping[str, int]]  # webhook delivery attempts by result
     backups: BackupWatch
-    certificates: Callable[[], Mapping[str, datetime]] = dict  # when each of them ends, by what it is for
+    certificates: Callable[[], Mapping[str, datetime]] = dict  # expiry by use
 
     def text(self) -> bytes:
-        """Return everything in Prometheus' text format."""
+        """Return all metrics in the Prometheus text format."""
         registry = CollectorRegistry(auto_describe=False)
         registry.register(self)
         ProcessCollector(registry=registry)
         return generate_latest(registry)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every metric as it is now."""
         health, condition = self.health(), self.condition()
         yield from self._service(health, condition)
         yield from self._web()
@@ -78,35 +79,40 @@ class Metrics(Collector):
         yield from self._fleet(condition)
         yield from self._forecasts(health.counts)
         yield from self._learning()
-        yield from self._notices(health.counts)
+        yield from self._notifications(health.counts)
         yield from self._store(health.counts, condition)
 
     def _service(self, health: Health, condition: SystemStatus) -> Iterator[Metric]:
         build = {(__version__, platform.python_version()): 1}
-        yield gauge("build_info", "Which version runs.", build, "version", "python")
-        yield gauge("ready", "Whether events can be taken and forecasts given, as /readyz says.", health.ready)
-        parts = {part: part in health.errors for part in health.parts}
-        yield gauge("trouble", "Whether a part is not well; /readyz says why.", parts, "part")
+        yield _gauge("build_info", "Running version.", build, "version", "python")
+        yield _gauge("ready", "Whether the service is ready, as reported by /readyz.", health.ready)
+        components = {part: part in health.errors for part in health.parts}
+        meaning = "Whether a component reports an error; /readyz gives the reason."
+        yield _gauge("component_error", meaning, components, "component")
         warnings = dict.fromkeys(health.warnings, 1)
-        yield gauge("warning", "What works and is worth a look; /v1/status says why.", warnings, "about")
+        yield _gauge("warning", "Active warnings; /v1/status gives the reasons.", warnings, "kind")
         ends = {use: (end - self.wall()).total_seconds() for use, end in self.certificates().items()}
-        yield gauge("certificate_expiry_seconds", "Time left until a certificate ends.", ends, "use")
-        yield gauge("streams_open", "Streams of events that are open.", condition.streams)
-        yield gauge("pages_open", "Pages that are open in browsers.", self.traffic.pages)
+        yield _gauge("certificate_expiry_seconds", "Time until a certificate expires.", ends, "use")
+        yield _gauge("streams_open", "Open server-sent event streams.", condition.streams)
+        yield _gauge("pages_open", "Pages open in browsers.", self.traffic.pages)
 
     def _web(self) -> Iterator[Metric]:
         answers = dict(self.traffic.answers)
-        meaning = "Answers to requests, by route and class of status."
-        yield counter("http_requests", meaning, answers, "method", "route", "status")
+        meaning = "Responses by route and status class."
+        yield _counter("http_requests", meaning, answers, "method", "route", "status")
         taken: dict[tuple[str, ...], Counted] = {
             named: one.read() for named, one in list(self.traffic.seconds.items())
         }
-        yield histogram("http_request_duration_seconds", "Until an answer began.", taken, "method", "route")
+        yield _histogram(
+            "http_request_duration_seconds", "Time to the start of the response.", taken, "method", "route"
+        )
 
     def _ingest(self, counts: Mapping[str, int], condition: SystemStatus) -> Iterator[Metric]:
         stored, lags, backfilled, late = self.ingester.pace.totals()
         believed = lags.all + backfilled
-        refused = {name.removeprefix(_REFUSED): n for name, n in counts.items() if name.startswith(_REFUSED)}
+        refused = {
+            name.removeprefix(_QUARANTINED): n for name, n in counts.items() if name.startswith(_QUARANTINED)
+        }
         events = {
             "stored": believed - late,
             "late": late,
@@ -114,114 +120,125 @@ class Metrics(Collector):
             "duplicate": counts.get("duplicate", 0),
             "quarantined": sum(refused.values()),
         }
-        yield counter(
+        yield _counter(
             "events",
-            "Events that came over the broker, by what became of them. Late ones, more than an hour after they "
-            "were raised, and flagged ones, whose time is not believed, are stored too.",
+            "Events received over the broker, by result. Late events (more than an hour after they were raised) "
+            "and flagged events (with an implausible time) are stored too.",
             events,
             "result",
         )
-        yield counter("quarantined", "What was refused since the start, by reason.", refused, "reason")
+        yield _counter("quarantined", "Items quarantined since the start, by reason.", refused, "reason")
         quarantine = condition.quarantine
         held = {one.reason: one.items for one in quarantine.reasons} if quarantine else None
-        yield gauge("quarantine_items", "What the quarantine holds, by reason.", held, "reason")
+        yield _gauge("quarantine_items", "Items in the quarantine, by reason.", held, "reason")
         meaning = "Events of a backlog or an old log, raised before their agent's connection began."
-        yield counter("backfilled_events", meaning, backfilled)
-        meaning = "Plant time between an alarm and its commit, of live events whose time is believed."
-        yield histogram("event_lag_seconds", meaning, {(): lags})
+        yield _counter("backfilled_events", meaning, backfilled)
+        meaning = "Plant time between an alarm and its commit, for live events with a plausible time."
+        yield _histogram("ingest_lag_seconds", meaning, {(): lags})
         messages = {
-            "rejected": counts.get("rejected", 0),
+            "inbox_full": counts.get("rejected", 0),
             "unregistered": counts.get("unregistered", 0),
-            "another_agent": counts.get("states_of_another_agent", 0),
+            "duplicate_agent": counts.get("states_of_another_agent", 0),
             "dropped": counts.get("dropped", 0),
         }
-        yield counter("messages_set_aside", "Messages of which nothing was stored, and why.", messages, "why")
-        yield counter("failed_batches", "Commits that met a defect.", counts.get("failed_batches", 0))
+        yield _counter("messages_not_stored", "Messages that were not stored, by reason.", messages, "reason")
+        yield _counter(
+            "ingest_batch_failures", "Commits that failed with an internal error.", counts.get("failed_batches", 0)
+        )
         waiting, size = self.ingester.waiting
-        yield gauge("inbox_messages", "Messages that wait for a commit.", waiting)
-        yield gauge("inbox_bytes", "Bytes of the messages that wait for a commit.", size)
-        yield gauge("inbox_limit_bytes", "Bytes that may wait.", self.settings.ingest_inbox_mb << 20)
+        yield _gauge("inbox_messages", "Messages waiting for a commit.", waiting)
+        yield _gauge("inbox_bytes", "Bytes of the messages waiting for a commit.", size)
+        yield _gauge(
+            "inbox_limit_bytes", "Limit of bytes waiting for a commit.", self.settings.ingest_inbox_mb << 20
+        )
 
     def _broker(self, condition: SystemStatus) -> Iterator[Metric]:
         broker = condition.broker
-        yield gauge("broker_connected", "Whether the broker lets us listen.", broker.connected)
-        yield counter("broker_dropped_messages", "What the broker has dropped since its start.", broker.dropped)
-        yield gauge("broker_queued_messages", "Messages in the broker's store.", broker.queued)
-        yield gauge("broker_clients", "Who is connected to the broker.", broker.clients)
+        yield _gauge("broker_connected", "Whether the service is connected to the broker.", broker.connected)
+        yield _counter(
+            "broker_dropped_messages", "Messages dropped by the broker since its start.", broker.dropped
+        )
+        yield _gauge("broker_queued_messages", "Messages in the broker's store.", broker.queued)
+        yield _gauge("broker_clients", "Clients connected to the broker.", broker.clients)
 
     def _fleet(self, condition: SystemStatus) -> Iterator[Metric]:
         agents = condition.agents
-        words = ("online", "stale", "offline", "never")
-        presence = {word: int(getattr(agents, word)) for word in words} if agents else None
-        yield gauge("agents", "Machines by how their agent is heard.", presence, "presence")
+        names = ("online", "stale", "offline", "never")
+        statuses = {name: int(getattr(agents, name)) for name in names} if agents else None
+        yield _gauge("agents", "Machines by connection status of their agent.", statuses, "status")
         most = (agents.most_spooled.spooled if agents.most_spooled else 0) if agents else None
         skew = (abs(agents.worst_skew.skew_ms) / 1000 if agents.worst_skew else 0) if agents else None
-        yield gauge("spooled_events", "Events that wait at all machines.", agents.spooled if agents else None)
-        yield gauge("spooled_events_most", "Events that wait at the machine where most do.", most)
-        yield gauge("agent_skew_seconds", "How far the clock of that agent is off that is off most.", skew)
+        yield _gauge("spooled_events", "Events buffered at all machines.", agents.spooled if agents else None)
+        yield _gauge("spooled_events_max", "Largest number of events buffered at one machine.", most)
+        yield _gauge("agent_clock_skew_seconds", "Largest clock offset of any agent.", skew)
         skipped = agents.skipped if agents else None
-        yield gauge("skipped_rows", "Rows of their sources that agents could not read as alarms.", skipped)
-        machines = _told(lambda: self.stores.machines.all(retired=True))
+        yield _gauge("skipped_rows", "Source rows that agents could not parse.", skipped)
+        machines = _or_none(lambda: self.stores.machines.all(retired=True))
         states = None if machines is None else _each(MachineState, Counter(one.state for one in machines))
-        yield gauge("machines", "Machines by how far they are with learning.", states, "state")
-        yield gauge("machines_silent", "Machines that are silent against their rhythm.", len(self.silence.silent))
-        twins = self.ingester.twins.recent(self.clock.now())
-        yield gauge("machines_contested", "Machines as which two agents speak in turns.", len(twins))
+        yield _gauge("machines", "Machines by learning state.", states, "state")
+        yield _gauge(
+            "machines_silent", "Machines that have sent no alarms for unusually long.", len(self.silence.silent)
+        )
+        duplicates = self.ingester.twins.recent(self.clock.now())
+        yield _gauge(
+            "machines_with_duplicate_agents", "Machines with two agents that replace each other.", len(duplicates)
+        )
 
     def _forecasts(self, counts: Mapping[str, int]) -> Iterator[Metric]:
-        yield counter("forecasts_stored", "Forecasts stored on the grid.", counts["forecasts_stored"])
-        yield counter("forecasts_scored", "Forecasts whose outcome was found.", counts["forecasts_scored"])
-        machines = _told(self.stores.machines.all)
+        yield _counter("forecasts_stored", "Forecasts stored on the grid.", counts["forecasts_stored"])
+        yield _counter("forecasts_scored", "Forecasts that were scored.", counts["forecasts_scored"])
+        machines = _or_none(self.stores.machines.all)
         kept = [one for machine in machines or () if (one := self.newest.get(machine.id))]
         trust = Counter(one.forecast.status for one in kept)
         statuses = None if machines is None else _each(ForecastStatus, trust)
-        yield gauge("forecasts", "Newest forecasts by how far to trust them.", statuses, "status")
-        meaning = "One pass over all machines that want a new forecast."
-        yield histogram("forecast_duration_seconds", meaning, {(): self.desk.durations.read()})
+        yield _gauge("forecasts", "Newest forecasts by status.", statuses, "status")
+        meaning = "Duration of one run over all machines that need a new forecast."
+        yield _histogram("forecast_duration_seconds", meaning, {(): self.desk.durations.read()})
 
     def _learning(self) -> Iterator[Metric]:
         version = self._version()
-        yield gauge("model_info", "Which model serves, if any.", {version.name: 1} if version else None, "version")
+        yield _gauge("model_info", "Active model, if any.", {version.name: 1} if version else None, "version")
         learned = len(version.learned) if version else None
-        yield gauge("model_machines", "Machines that the model has learned.", learned)
-        figures = (_told(lambda: self.stores.exams.means(version.id)) if version else None) or {}
-        for name in _FIGURES:
-            meaning = f"The model's mean {name.replace('_', ' ')} over every machine's newest exam."
-            yield gauge(f"model_{name}", meaning, figures.get(name))
-        jobs = _told(self.stores.jobs.counts)
+        yield _gauge("model_machines", "Machines that the active model was trained on.", learned)
+        figures = (_or_none(lambda: self.stores.exams.means(version.id)) if version else None) or {}
+        for name in _SCORES:
+            meaning = (
+                f"Mean {name.replace('_', ' ')} of the active model over the newest holdout set of every machine."
+            )
+            yield _gauge(f"model_{name}", meaning, figures.get(name))
+        jobs = _or_none(self.stores.jobs.counts)
         states = None if jobs is None else _each(JobState, jobs)
-        yield gauge("jobs", "Learnings by how far they are or how they ended.", states, "state")
+        yield _gauge("training_jobs", "Training jobs by state.", states, "state")
 
-    def _notices(self, counts: Mapping[str, int]) -> Iterator[Metric]:
-        yield counter("notices_opened", "Notices that were opened.", counts["notices_opened"])
-        yield counter("deliveries", "Attempts to deliver a notice.", self.attempts(), "result")
-        waiting = _told(DeliveryStore(self.stores.database).backlog)
+    def _notifications(self, counts: Mapping[str, int]) -> Iterator[Metric]:
+        yield _counter("notifications_opened", "Notifications opened.", counts["notices_opened"])
+        yield _counter("webhook_deliveries", "Webhook delivery attempts.", self.attempts(), "result")
+        waiting = _or_none(DeliveryStore(self.stores.database).backlog)
         number, age = (None, None) if waiting is None else (waiting.number, self._age(waiting.since))
-        yield gauge("deliveries_waiting", "Deliveries that are still to be made.", number)
-        yield gauge("deliveries_oldest_seconds", "How long the oldest of them has waited.", age)
-        webhooks = _told(WebhookStore(self.stores.database).all)
+        yield _gauge("webhook_deliveries_pending", "Webhook deliveries not finished yet.", number)
+        yield _gauge("webhook_oldest_pending_seconds", "Age of the oldest pending webhook delivery.", age)
+        webhooks = _or_none(WebhookStore(self.stores.database).all)
         enabled = sum(one.enabled for one in webhooks or ())
         states = None if webhooks is None else {"enabled": enabled, "disabled": len(webhooks) - enabled}
-        yield gauge("webhooks", "Who is told of notices over HTTP.", states, "state")
+        yield _gauge("webhooks", "Webhooks by state.", states, "state")
 
     def _store(self, counts: Mapping[str, int], condition: SystemStatus) -> Iterator[Metric]:
         size = condition.database.size_bytes if condition.database else None
-        yield gauge("database_size_bytes", "What the database takes.", size)
+        yield _gauge("database_size_bytes", "Disk space used by the database.", size)
         free, total = (condition.disk.free_bytes, condition.disk.total_bytes) if condition.disk else (None, None)
-        yield gauge("disk_free_bytes", "Room on the disk of the data folder.", free)
-        yield gauge("disk_size_bytes", "Size of the disk of the data folder.", total)
-        yield counter("events_forgotten", "Events let go by retention.", counts["events_forgotten"])
+        yield _gauge("disk_free_bytes", "Free space on the disk of the data folder.", free)
+        yield _gauge("disk_size_bytes", "Size of the disk of the data folder.", total)
+        yield _counter("events_deleted", "Events deleted by retention.", counts["events_forgotten"])
         yield from self._backups()
 
     def _backups(self) -> Iterator[Metric]:
-        """Yield how backups went, where they are made by us."""
         known, record, most = self.backups.applies, self.backups.record, self.backups.max_age
         at = record.made_at.timestamp() if record.made_at else 0
-        meaning = "When the last backup was made, 0 if never; nobody tells us of PostgreSQL's."
-        yield gauge("last_backup_timestamp_seconds", meaning, at if known else None)
-        yield gauge("backup_failed", "Whether the last backup failed.", record.failed if known else None)
-        meaning = "Age from which on a backup is too old, as backup_max_age_hours says; 0 is never."
-        yield gauge("backup_max_age_seconds", meaning, (most.total_seconds() if most else 0) if known else None)
+        meaning = "Time of the last backup, 0 if none; only for backups made by Alarmcast."
+        yield _gauge("last_backup_timestamp_seconds", meaning, at if known else None)
+        yield _gauge("backup_failed", "Whether the last backup failed.", record.failed if known else None)
+        meaning = "Maximum backup age (setting backup_max_age_hours); 0: no limit."
+        yield _gauge("backup_max_age_seconds", meaning, (most.total_seconds() if most else 0) if known else None)
 
     def _age(self, since: datetime | None) -> float:
         return max(0.0, (self.wall() - since).total_seconds()) if since else 0.0
@@ -233,14 +250,39 @@ class Metrics(Collector):
             return None
 
 
-def _told(ask: Callable[[], T]) -> T | None:
-    """Return what the database says, or None while it does not answer."""
+def _gauge(name: str, meaning: str, value: Value, *labels: str) -> Metric:
+    return _with_samples(GaugeMetricFamily(_PREFIX + name, meaning, labels=labels), value)
+
+
+def _counter(name: str, meaning: str, value: Value, *labels: str) -> Metric:
+    return _with_samples(CounterMetricFamily(_PREFIX + name, meaning, labels=labels), value)
+
+
+def _with_samples(family: GaugeMetricFamily | CounterMetricFamily, value: Value) -> Metric:
+    if isinstance(value, Mapping):
+        for labels, number in value.items():
+            family.add_metric([labels] if isinstance(labels, str) else list(labels), float(number))
+    elif value is not None:
+        family.add_metric([], float(value))
+    return family
+
+
+def _histogram(name: str, meaning: str, counted: Mapping[tuple[str, ...], Counted], *labels: str) -> Metric:
+    family = HistogramMetricFamily(_PREFIX + name, meaning, labels=labels)
+    for values, one in counted.items():
+        bounds = [*(str(float(bound)) for bound in one.bounds), "+Inf"]
+        family.add_metric(list(values), list(zip(bounds, map(float, one.below), strict=True)), one.total)
+    return family
+
+
+def _or_none(read: Callable[[], T]) -> T | None:
+    """Return what the database says, or None while it is unavailable."""
     try:
-        return ask()
+        return read()
     except Unavailable:
         return None
 
 
 def _each(words: type[T], counts: Mapping[T, int]) -> dict[str, int]:
-    """Return a count for every word there is, so that none of them comes and goes."""
+    """Return a count for every member of an enum, so that all series exist from the start."""
     return {str(word): counts.get(word, 0) for word in words}  # type: ignore[attr-defined]  # an enum's class

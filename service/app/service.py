@@ -125,7 +125,9 @@ class Service:
             acknowledgements=acknowledgements,
             clock=self.clock,
             wall=wall_now,
-            policy=HysteresisPolicy(settings.notice_release, timedelta(minutes=settings.notice_quiet_minutes)),
+            policy=HysteresisPolicy(
+                settings.notification_release_ratio, timedelta(minutes=settings.notification_quiet_minutes)
+            ),
         )
         self.hush = SuppressionService(
             machines=stores.machines,
@@ -133,7 +135,7 @@ class Service:
             windows=windows,
             acknowledgements=acknowledgements,
             clock=self.clock,
-            max_shelving=timedelta(hours=settings.shelf_max_hours),
+            max_shelving=timedelta(hours=settings.shelving_max_hours),
             bus=self.bus,
         )
         self.lookout = NotificationThread(self.notify)
@@ -363,7 +365,7 @@ class Service:
 
     def _apprentice(self) -> TrainingProcess:
         compiled = self.settings.data_dir / "learning" / "compiled"
-        return TrainingProcess([sys.executable, "-m", "service", "apprentice"], compiled)
+        return TrainingProcess([sys.executable, "-m", "service", "train-job"], compiled)
 
     def _job_payload(self, job: Job) -> dict[str, Any]:
         return {

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, insert, select
 
 from service.auth.audit import AuditQuery, AuditRecord
 from service.database.engine import Database
-from service.database.tables import audit
+from service.database.tables import audit_log
 from service.http.principal import current_request
 from wire.timestamps import from_us, to_us
 
@@ -24,14 +24,16 @@ class AuditStore:
 
     def page(self, query: AuditQuery) -> list[AuditRecord]:
         """Return entries, newest first."""
-        statement = select(audit).order_by(audit.c.id.desc()).limit(query.limit)
+        statement = select(audit_log).order_by(audit_log.c.id.desc()).limit(query.limit)
         if query.before is not None:
-            statement = statement.where(audit.c.id < query.before)
+            statement = statement.where(audit_log.c.id < query.before)
         if query.who is not None:
-            statement = statement.where(audit.c.who == query.who)
+            statement = statement.where(audit_log.c.actor == query.who)
         with self.database.read() as connection:
             return [
-                AuditRecord(from_us(row.at_us), row.who, row.action, row.subject, row.reason, row.origin, row.id)
+                AuditRecord(
+                    from_us(row.at_us), row.actor, row.action, row.subject, row.reason, row.client_ip, row.id
+                )
                 for row in connection.execute(statement)
             ]
 
@@ -52,13 +54,13 @@ def record(
     request = current_request()
     row = {
         "at_us": to_us(request.at if request else at),
-        "who": who,
+        "actor": who,
         "action": action,
         "subject": subject,
         "reason": reason,
-        "origin": request.origin if request else None,
+        "client_ip": request.origin if request else None,
     }
-    connection.execute(insert(audit).values(**row))
+    connection.execute(insert(audit_log).values(**row))
 
 
 def record_request(connection: Connection, *, action: str, subject: str) -> None:

@@ -14,7 +14,7 @@ from service.auth.audit_store import record
 from service.auth.models import ApiKey, Session, User
 from service.auth.tokens import Token, digest
 from service.database.engine import Database
-from service.database.tables import keys, sessions, users
+from service.database.tables import api_keys, sessions, users
 from service.errors import Conflict, NotFound
 from service.http.principal import Sites
 from wire.enums import Role
@@ -25,9 +25,9 @@ _SESSIONS = select(
     sessions.c.prefix,
     sessions.c.digest,
     sessions.c.created_us.label("begun_us"),
-    sessions.c.seen_us,
+    sessions.c.last_seen_us,
     sessions.c.expires_us,
-    sessions.c.origin,
+    sessions.c.client_ip,
     users,
 ).join_from(sessions, users)
 
@@ -137,14 +137,14 @@ class SessionStore:
             "digest": digest(token.secret),
             "user_id": user.id,
             "created_us": to_us(at),
-            "seen_us": to_us(at),
+            "last_seen_us": to_us(at),
             "expires_us": to_us(expires),
-            "origin": origin,
+            "client_ip": origin,
         }
         with self.database.write() as connection:
             connection.execute(delete(sessions).where(sessions.c.expires_us <= to_us(at)))
             connection.execute(insert(sessions).values(**row))
-            connection.execute(update(users).where(users.c.id == user.id).values(signed_in_us=to_us(at)))
+            connection.execute(update(users).where(users.c.id == user.id).values(last_login_us=to_us(at)))
             _note(connection, at, user.name, "sign in", f"user {user.name}", None)
             found = _session(connection, token.prefix)
         if found is None:
@@ -159,7 +159,7 @@ class SessionStore:
     def touch(self, session: int, *, at: datetime) -> None:
         """Note that somebody asked in a session."""
         with self.database.write() as connection:
-            connection.execute(update(sessions).where(sessions.c.id == session).values(seen_us=to_us(at)))
+            connection.execute(update(sessions).where(sessions.c.id == session).values(last_seen_us=to_us(at)))
 
     def end(self, session: int, *, at: datetime, who: str) -> None:
         """Sign out."""
@@ -177,18 +177,18 @@ class ApiKeyStore:
     def all(self) -> list[ApiKey]:
         """Return every key, oldest first."""
         with self.database.read() as connection:
-            return [_key(row) for row in connection.execute(select(keys).order_by(keys.c.id))]
+            return [_key(row) for row in connection.execute(select(api_keys).order_by(api_keys.c.id))]
 
     def get(self, number: int) -> ApiKey:
         """Return a key, or raise :class:`NotFound`."""
-        found = self._one(select(keys).where(keys.c.id == number))
+        found = self._one(select(api_keys).where(api_keys.c.id == number))
         if found is None:
             raise no_key(number)
         return found
 
     def find(self, prefix: str) -> ApiKey | None:
         """Return a key by the public part of its token, run out or not."""
-        return self._one(select(keys).where(keys.c.prefix == prefix))
+        return self._one(select(api_keys).where(api_keys.c.prefix == prefix))
 
     def add(self, key: ApiKey) -> ApiKey:
         """Keep a new key; a name that is taken is a :class:`Conflict`."""
@@ -204,10 +204,10 @@ class ApiKeyStore:
         }
         taken = Conflict(f"There is a key {key.name!r} already; choose another name, or revoke that one first.")
         with self.database.write() as connection:
-            if connection.execute(select(keys.c.id).where(keys.c.name == key.name)).first():
+            if connection.execute(select(api_keys.c.id).where(api_keys.c.name == key.name)).first():
                 raise taken
             try:
-                connection.execute(insert(keys).values(**row))
+                connection.execute(insert(api_keys).values(**row))
             except IntegrityError:
                 raise taken from None
             told = f"{key.role.value} of {_told(key.sites)}"
@@ -220,12 +220,12 @@ class ApiKeyStore:
     def touch(self, key: int, *, at: datetime) -> None:
         """Note that somebody asked with a key."""
         with self.database.write() as connection:
-            connection.execute(update(keys).where(keys.c.id == key).values(used_us=to_us(at)))
+            connection.execute(update(api_keys).where(api_keys.c.id == key).values(last_used_us=to_us(at)))
 
     def remove(self, key: ApiKey, *, at: datetime, who: str, reason: str | None) -> None:
         """Take a key back."""
         with self.database.write() as connection:
-            connection.execute(delete(keys).where(keys.c.id == key.id))
+            connection.execute(delete(api_keys).where(api_keys.c.id == key.id))
             _note(connection, at, who, "revoke key", f"key {key.name}", reason)
 
     def _one(self, statement: Select[Any]) -> ApiKey | None:
@@ -263,9 +263,9 @@ def _session(connection: Connection, prefix: str) -> Session | None:
         digest=row.digest,
         user=_user(row),
         created_at=from_us(row.begun_us),
-        seen_at=from_us(row.seen_us),
+        seen_at=from_us(row.last_seen_us),
         expires_at=from_us(row.expires_us),
-        origin=row.origin,
+        origin=row.client_ip,
     )
 
 
@@ -304,7 +304,7 @@ def _user(row: Row[Any]) -> User:
         password=row.password,
         must_change=row.must_change,
         created_at=from_us(row.created_us),
-        signed_in_at=from_us(row.signed_in_us) if row.signed_in_us is not None else None,
+        signed_in_at=from_us(row.last_login_us) if row.last_login_us is not None else None,
     )
 
 
@@ -319,5 +319,5 @@ def _key(row: Row[Any]) -> ApiKey:
         created_at=from_us(row.created_us),
         created_by=row.created_by,
         expires_at=from_us(row.expires_us) if row.expires_us is not None else None,
-        used_at=from_us(row.used_us) if row.used_us is not None else None,
+        used_at=from_us(row.last_used_us) if row.last_used_us is not None else None,
     )

@@ -17,9 +17,9 @@ _COMMANDS = {
     "experiment": "service.experiment.command:command",
     "admin": "service.cli.administration:app",
     "config": "service.cli.config:app",
-    "apprentice": "service.cli.train_job:apprentice",
+    "train-job": "service.cli.train_job:train_job",
 }
-_HIDDEN = {"apprentice"}  # started by the service, not by people
+_HIDDEN = {"train-job"}  # started by the service, not by people
 
 
 class LazyGroup(TyperGroup):

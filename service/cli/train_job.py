@@ -1,4 +1,4 @@
-"""``alarmcast apprentice``: the process that trains; started by the service, not by people."""
+"""``alarmcast train-job``: the process that trains; started by the service, not by people."""
 
 import json
 import os

@@ -121,12 +121,12 @@ class Database:
                     connection.execute(statement)
             yield connection
 
-    def schema(self, scripts: Path = schemas.SCRIPTS) -> schemas.Schema:
+    def schema(self, scripts: Path | None = None) -> schemas.Schema:
         """Return which schema the database has and which this version wants."""
         with self.read() as connection:
             return schemas.read_schema(connection, scripts)
 
-    def upgrade(self, scripts: Path = schemas.SCRIPTS) -> None:
+    def upgrade(self, scripts: Path | None = None) -> None:
         """Bring the schema to this version's; an empty database gets all of it, one of others is refused.
 
         Of a SQLite file that will be changed a copy is kept beside it.

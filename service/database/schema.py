@@ -33,7 +33,7 @@ class Schema:
         return self.found == self.wanted
 
 
-def read_schema(connection: Connection, scripts: Path = SCRIPTS) -> Schema:
+def read_schema(connection: Connection, scripts: Path | None = None) -> Schema:
     """Return a database's schema; one not ours, not whole, or a newer version's raises :class:`WrongSchema`."""
     known = known_revisions(scripts)
     tables = set(inspect(connection).get_table_names())
@@ -62,12 +62,14 @@ def read_schema(connection: Connection, scripts: Path = SCRIPTS) -> Schema:
     return Schema(revisions[0] if revisions else None, known)
 
 
-def known_revisions(scripts: Path = SCRIPTS) -> tuple[str, ...]:
+def known_revisions(scripts: Path | None = None) -> tuple[str, ...]:
     """Return every schema there has been, oldest first: each has a script whose name begins with its number."""
-    return tuple(sorted(script.name.partition("_")[0] for script in scripts.glob("versions/[0-9]*_*.py")))
+    return tuple(
+        sorted(script.name.partition("_")[0] for script in (scripts or SCRIPTS).glob("versions/[0-9]*_*.py"))
+    )
 
 
-def migrate(connection: Connection, to: str = "head", scripts: Path = SCRIPTS) -> None:
+def migrate(connection: Connection, to: str = "head", scripts: Path | None = None) -> None:
     """Step forwards inside the connection's transaction, which both databases extend to tables and columns."""
     if connection.dialect.name == "postgresql":  # processes that start together take turns
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": Advisory.SCHEMA.value})
@@ -75,6 +77,6 @@ def migrate(connection: Connection, to: str = "head", scripts: Path = SCRIPTS) -
     from alembic.config import Config  # noqa: PLC0415
 
     config = Config()
-    config.set_main_option("script_location", str(scripts).replace("%", "%%"))
+    config.set_main_option("script_location", str(scripts or SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = connection
     command.upgrade(config, to)

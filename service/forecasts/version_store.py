@@ -15,9 +15,9 @@ from service.auth.audit_store import record
 from service.database.dialect import write_alone
 from service.database.engine import Database
 from service.database.tables import (
+    evaluation_results,
     forecasts,
     machines,
-    marks,
     memories,
     model_versions,
     promotions,
@@ -209,7 +209,7 @@ def _learned(connection: Connection, versions: Sequence[int]) -> dict[int, tuple
         select(tasks.c.version_id, machines.c.site, machines.c.machine)
         .join(machines, machines.c.id == tasks.c.machine_id)
         .where(tasks.c.version_id.in_(versions))
-        .order_by(tasks.c.version_id, tasks.c.place)
+        .order_by(tasks.c.version_id, tasks.c.position)
     )
     learned: dict[int, list[str]] = {version: [] for version in versions}
     for version, site, machine in connection.execute(query):
@@ -233,4 +233,6 @@ def _version(row: Row[Any], learned: tuple[str, ...]) -> Version:
 
 def _delete_predictions(connection: Connection, version: int) -> None:
     """Drop what a version said, inside a transaction; its figures stay."""
-    connection.execute(update(marks).where(marks.c.version_id == version).values(probabilities=None))
+    connection.execute(
+        update(evaluation_results).where(evaluation_results.c.version_id == version).values(probabilities=None)
+    )

@@ -48,7 +48,7 @@ def build(
         stale_after=settings.stale_after,
     )
     mode = _subscription_mode(settings, several_processes=not events.database.is_sqlite)
-    name, stats = settings.broker_client_id, BrokerStats(queue_alarm=settings.broker_queue_alarm)
+    name, stats = settings.broker_client_id, BrokerStats(queue_alarm=settings.broker_queue_warning)
     mqtt = MqttClient(
         broker,
         client_id=name if mode is SubscriptionMode.EXCLUSIVE else f"{name}/{process_name}",

@@ -60,7 +60,7 @@ def _insist_on_room(size: int) -> None:
     if size > MOST_BYTES:
         raise TrainingFailed(
             f"The training process made {size >> 20} MB to be stored, and {MOST_BYTES >> 20} MB are allowed. "
-            "Lower ALARMCAST_LEARN_CODES_PER_MACHINE or ALARMCAST_MEMORY_WINDOWS."
+            "Lower ALARMCAST_MAX_CODES_PER_MACHINE or ALARMCAST_MEMORY_WINDOWS."
         )
 
 

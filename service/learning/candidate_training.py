@@ -198,8 +198,8 @@ class CandidateTrainer:
         limits = self.school.policy.codes
         words = (
             f"{left_out} codes of {MACHINE} were not learned and count as unknown: they are not in the catalogue, "
-            f"of which a machine may bring {limits.per_machine} (learn_codes_per_machine) and the model may read "
-            f"{limits.in_model} (learn_codes_in_model). Look at what the machine sends, and put codes that matter "
+            f"of which a machine may bring {limits.per_machine} (max_codes_per_machine) and the model may read "
+            f"{limits.in_model} (max_codes_per_model). Look at what the machine sends, and put codes that matter "
             "into the catalogue."
         )
         return Sentence(words, name)

@@ -16,21 +16,21 @@ from service.database.tables import (
     acknowledgements,
     agents,
     epochs,
-    exams,
-    excess,
+    evaluation_results,
     forecasts,
     gaps,
+    holdout_sets,
     idempotency,
-    knocks,
+    limit_counts,
     machines,
-    marks,
     memories,
-    notices,
+    notifications,
     quarantine,
     samples,
-    scored,
-    shelves,
+    scoring_progress,
+    shelved_alarms,
     tasks,
+    unregistered_machines,
 )
 from service.errors import Conflict
 from service.http.message import Message, decoded
@@ -174,7 +174,11 @@ def _registered(connection: Connection, new: NewMachine, *, plant_at: datetime) 
             f"{new.id} is registered already, as {known.name!r} in {known.time_zone}. Leave name and time zone "
             "out to keep them; to change them, retire the machine and enrol it again."
         )
-    connection.execute(delete(knocks).where(knocks.c.site == site, knocks.c.machine == name))
+    connection.execute(
+        delete(unregistered_machines).where(
+            unregistered_machines.c.site == site, unregistered_machines.c.machine == name
+        )
+    )
     return known.id, is_new or known.state == MachineState.RETIRED.value
 
 
@@ -203,10 +207,22 @@ def _learned(versions: Sequence[str]) -> str:
 
 def _erase(connection: Connection, machine: int) -> None:
     """Remove what is left of a machine inside a transaction."""
-    sat = select(exams.c.id).where(exams.c.machine_id == machine)
+    sat = select(holdout_sets.c.id).where(holdout_sets.c.machine_id == machine)
     kept = select(samples.c.id).where(samples.c.machine_id == machine)
-    connection.execute(delete(marks).where(marks.c.exam_id.in_(sat)))
+    connection.execute(delete(evaluation_results).where(evaluation_results.c.holdout_set_id.in_(sat)))
     connection.execute(delete(memories).where(memories.c.sample_id.in_(kept)))
-    told = (acknowledgements, notices, shelves)
-    for table in (exams, samples, tasks, scored, forecasts, gaps, agents, quarantine, epochs, excess, *told):
+    told = (acknowledgements, notifications, shelved_alarms)
+    for table in (
+        holdout_sets,
+        samples,
+        tasks,
+        scoring_progress,
+        forecasts,
+        gaps,
+        agents,
+        quarantine,
+        epochs,
+        limit_counts,
+        *told,
+    ):
         connection.execute(delete(table).where(table.c.machine_id == machine))

@@ -30,7 +30,7 @@ from wire.timestamps import from_us, to_us
 _OPEN = jobs.c.state.in_([state.value for state in OPEN])
 _RUNNING = select(jobs.c.lease_us).where(jobs.c.state == JobState.RUNNING.value)
 _CHOOSE = text("SELECT pg_try_advisory_xact_lock(:key)")
-_COLUMNS = ("machine_id", "kind", "state", "created_us", "attempt", "cut_off", "progress")
+_COLUMNS = ("machine_id", "kind", "state", "created_us", "attempt", "interruptions", "progress")
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class JobStore:
                     owner=owner,
                     lease_us=clock_us + _us(lease),
                     attempt=jobs.c.attempt + 1,
-                    cut_off=jobs.c.cut_off + int(bool(running)),
+                    interruptions=jobs.c.interruptions + int(bool(running)),
                     started_us=func.coalesce(jobs.c.started_us, to_us(now)),
                     progress=json.dumps(Progress("starting").as_json()),
                     message=None,
@@ -153,8 +153,8 @@ class JobStore:
         values = {"state": JobState.QUEUED.value, "owner": None, "lease_us": None, "message": why.encoded()}
         with self.database.write() as connection:
             check_lease(connection, job)
-            more = jobs.c.cut_off + int(cut_off)
-            connection.execute(update(jobs).where(jobs.c.id == job.id).values(cut_off=more, **values))
+            more = jobs.c.interruptions + int(cut_off)
+            connection.execute(update(jobs).where(jobs.c.id == job.id).values(interruptions=more, **values))
 
     def fail(self, job: Job, message: Message, *, now: datetime, plant_now: datetime) -> None:
         """End a job that nothing came of; its machine says why."""
@@ -173,7 +173,9 @@ class JobStore:
         values = {"state": JobState.QUEUED.value, "owner": None, "lease_us": None}
         with self.database.write() as connection:
             running = jobs.c.state == JobState.RUNNING.value
-            found = connection.execute(update(jobs).where(running).values(cut_off=jobs.c.cut_off + 1, **values))
+            found = connection.execute(
+                update(jobs).where(running).values(interruptions=jobs.c.interruptions + 1, **values)
+            )
         return int(found.rowcount)
 
 
@@ -277,7 +279,7 @@ def _job(row: Row[Any]) -> Job:
         finished_plant_at=_moment(row.finished_plant_us),
         owner=row.owner,
         attempt=row.attempt,
-        interruptions=row.cut_off,
+        interruptions=row.interruptions,
         progress=Progress(**json.loads(row.progress)),
         message=decoded(row.message),
         version=row.version_id,

@@ -32,7 +32,7 @@ class MemoryStore:
             select(tasks, machines.c.site, machines.c.machine)
             .join(machines, machines.c.id == tasks.c.machine_id)
             .where(tasks.c.version_id == version, machines.c.state != MachineState.RETIRED.value)
-            .order_by(tasks.c.place)
+            .order_by(tasks.c.position)
         )
         chosen = (
             select(samples, memories.c.held_out)
@@ -89,7 +89,7 @@ def _write_tasks(connection: Connection, parcel: CandidateRows, *, version: int,
     values = [{"machine_id": row.machine_id, "offered": row.offered, "frequency": row.frequency} for row in known]
     values.append({"machine_id": rows[parcel.machine], **parcel.task})
     connection.execute(
-        insert(tasks), [{"version_id": version, "place": place, **row} for place, row in enumerate(values)]
+        insert(tasks), [{"version_id": version, "position": place, **row} for place, row in enumerate(values)]
     )
 
 

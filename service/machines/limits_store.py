@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 
 from service.database.dialect import insert_rows
 from service.database.engine import Database
-from service.database.tables import excess, machines
+from service.database.tables import limit_counts, machines
 from service.machines.models import Excess, ExcessKind
 from wire.identity import MachineId
 from wire.timestamps import from_us, to_us
@@ -16,11 +16,12 @@ from wire.timestamps import from_us, to_us
 NO_MACHINE = 0  # the number of no machine, for messages that belong to none
 _COLUMNS = ("machine_id", "kind", "amount", "since_us", "last_us")
 _ADD = (
-    "(machine_id, kind) DO UPDATE SET amount = excess.amount + excluded.amount,"
-    " last_us = CASE WHEN excluded.last_us > excess.last_us THEN excluded.last_us ELSE excess.last_us END"
+    "(machine_id, kind) DO UPDATE SET amount = limit_counts.amount + excluded.amount,"
+    " last_us = CASE WHEN excluded.last_us > limit_counts.last_us THEN excluded.last_us"
+    " ELSE limit_counts.last_us END"
 )
-_NAMED = select(excess, machines.c.site, machines.c.machine).join_from(
-    excess, machines, isouter=True, onclause=machines.c.id == excess.c.machine_id
+_NAMED = select(limit_counts, machines.c.site, machines.c.machine).join_from(
+    limit_counts, machines, isouter=True, onclause=machines.c.id == limit_counts.c.machine_id
 )
 
 
@@ -29,7 +30,7 @@ def note_excess(connection: Connection, counts: Mapping[tuple[int, ExcessKind], 
     if not counts:
         return
     rows = [(machine, kind.value, items, at_us, at_us) for (machine, kind), items in sorted(counts.items())]
-    insert_rows(connection, excess, _COLUMNS, rows, on_conflict=_ADD)
+    insert_rows(connection, limit_counts, _COLUMNS, rows, on_conflict=_ADD)
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,9 @@ class ExcessStore:
 
     def since(self, since: datetime) -> list[Excess]:
         """Return what was still being left out at or after a moment, most items first."""
-        query = _NAMED.where(excess.c.last_us >= to_us(since)).order_by(excess.c.amount.desc(), excess.c.kind)
+        query = _NAMED.where(limit_counts.c.last_us >= to_us(since)).order_by(
+            limit_counts.c.amount.desc(), limit_counts.c.kind
+        )
         with self.database.read() as connection:
             rows = connection.execute(query).fetchall()
         return [

@@ -12,13 +12,13 @@ from service.database import partitions
 from service.database.engine import Database
 from service.database.tables import (
     acknowledgements,
-    excess,
     gaps,
+    limit_counts,
     machines,
-    maintenance,
-    notices,
+    maintenance_windows,
+    notifications,
     quarantine,
-    shelves,
+    shelved_alarms,
 )
 from service.errors import Unavailable
 from service.machines.epoch_store import crowded, forget_empty
@@ -105,12 +105,12 @@ class RetentionStore:
         with self.database.write() as connection:
             statements = (
                 delete(gaps).where(gaps.c.last_us < to_us(before)),
-                delete(shelves).where(shelves.c.until_us < then),
-                delete(maintenance).where(maintenance.c.until_us < then),
+                delete(shelved_alarms).where(shelved_alarms.c.until_us < then),
+                delete(maintenance_windows).where(maintenance_windows.c.until_us < then),
                 delete(acknowledgements).where(acknowledgements.c.ended_us < then),
-                delete(notices).where(notices.c.rearmed_us < then),
+                delete(notifications).where(notifications.c.rearmed_us < then),
                 delete(quarantine).where(quarantine.c.received_us < to_us(quarantined_before)),
-                delete(excess).where(excess.c.last_us < to_us(quarantined_before)),
+                delete(limit_counts).where(limit_counts.c.last_us < to_us(quarantined_before)),
             )
             gone = sum(connection.execute(statement).rowcount for statement in statements)
         return gone + self._forget_empty_epochs()

@@ -15,16 +15,17 @@ from service.database.event_row import IN_TIME
 from service.database.locks import Advisory
 from service.machines.events import EventWrite
 
-_FURTHEST = text("SELECT max(through_us) FROM scored")
-_COUNT = text("UPDATE scored SET late = late + 1 WHERE machine_id = :machine AND through_us > :at")
+_FURTHEST = text("SELECT max(through_us) FROM scoring_progress")
+_COUNT = text("UPDATE scoring_progress SET late = late + 1 WHERE machine_id = :machine AND through_us > :at")
 _MARK = text("UPDATE outcomes SET stale = 1 WHERE machine_id = :machine AND horizon_end_us > :at AND stale = 0")
 _OPEN = text(
-    "INSERT INTO scored (machine_id, through_us, late) VALUES (:machine, :through, 0) ON CONFLICT (machine_id)"
-    " DO UPDATE SET through_us = CASE WHEN excluded.through_us > scored.through_us"
-    " THEN excluded.through_us ELSE scored.through_us END"
+    "INSERT INTO scoring_progress (machine_id, through_us, late) VALUES (:machine, :through, 0)"
+    " ON CONFLICT (machine_id) DO UPDATE SET through_us ="
+    " CASE WHEN excluded.through_us > scoring_progress.through_us THEN excluded.through_us"
+    " ELSE scoring_progress.through_us END"
 )
 _at_us = attrgetter("at_us")
-_LATE = "SELECT late FROM scored WHERE machine_id = :machine"
+_LATE = "SELECT late FROM scoring_progress WHERE machine_id = :machine"
 
 
 def invalidate_scores(connection: Connection, recording: EventWrite, *, stored: int) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, func, or_, sele
 
 from service.database.dialect import insert_rows, upsert
 from service.database.engine import Database
-from service.database.tables import agents, knocks, machines
+from service.database.tables import agents, machines, unregistered_machines
 from service.errors import unknown_machine
 from service.http.message import decoded
 from service.machines.models import Agent, Machine, UnregisteredMachine
@@ -33,15 +33,15 @@ _TOLD = (
     "warning_us",
 )
 _MOST_FORGOTTEN = 2_000  # knocks in one transaction
-_LIFE_COLUMNS = ("machine_id", "heard_us", "since_us", *_TOLD)
+_LIFE_COLUMNS = ("machine_id", "last_seen_us", "first_seen_us", *_TOLD)
 # Who only raised an alarm names no agent; it keeps what it told before.
-_LIVES = "(machine_id) DO UPDATE SET heard_us = excluded.heard_us, " + ", ".join(
+_LIVES = "(machine_id) DO UPDATE SET last_seen_us = excluded.last_seen_us, " + ", ".join(
     f"{name} = CASE WHEN excluded.agent IS NULL THEN agents.{name} ELSE excluded.{name} END" for name in _TOLD
 )
 # Machine by machine, one look at an index's end for each; a maximum over all of them would read everything.
 _LATEST = (
     text("SELECT max((SELECT max(at_us) FROM events WHERE machine_id = machines.id AND flag = 0)) FROM machines"),
-    text("SELECT max(heard_us) FROM agents"),
+    text("SELECT max(last_seen_us) FROM agents"),
     text("SELECT max((SELECT max(as_of_us) FROM forecasts WHERE machine_id = machines.id)) FROM machines"),
 )
 
@@ -83,7 +83,7 @@ class MachineStore:
     def agents_with_notes(self, since: datetime) -> dict[MachineId, Agent]:
         """Return the agents that had a row they could not read, a warning or a rival at or after a moment."""
         since_us = to_us(since)
-        noted = [agents.c[name] >= since_us for name in ("last_skipped_us", "warning_us", "rival_us")]
+        noted = [agents.c[name] >= since_us for name in ("last_skipped_us", "warning_us", "duplicate_us")]
         query = (
             select(machines.c.site, machines.c.machine, agents)
             .join_from(machines, agents)
@@ -102,7 +102,9 @@ class MachineStore:
     def unregistered(self) -> list[UnregisteredMachine]:
         """Return who speaks on a topic of a machine that is not registered, most recent first."""
         with self.database.read() as connection:
-            rows = connection.execute(select(knocks).order_by(knocks.c.last_us.desc()))
+            rows = connection.execute(
+                select(unregistered_machines).order_by(unregistered_machines.c.last_us.desc())
+            )
             return [
                 UnregisteredMachine(MachineId(row.site, row.machine), from_us(row.first_us), from_us(row.last_us))
                 for row in rows
@@ -140,7 +142,7 @@ def record_rivals(connection: Connection, rivals: Mapping[int, Note]) -> None:
     """Note inside a transaction that two agents speak in the name of machines."""
     for row, rival in sorted(rivals.items()):
         text, at_us = _note_columns(rival)
-        changed = update(agents).where(agents.c.machine_id == row).values(rival=text, rival_us=at_us)
+        changed = update(agents).where(agents.c.machine_id == row).values(duplicate=text, duplicate_us=at_us)
         connection.execute(changed)
 
 
@@ -160,21 +162,28 @@ def record_unregistered(connection: Connection, knocking: Collection[MachineId],
     chosen = sorted(knocking)[:most]
     for site, machine in chosen:
         row = {"site": site, "machine": machine, "first_us": at_us, "last_us": at_us}
-        connection.execute(upsert(connection, knocks, row, keys=["site", "machine"], once=["first_us"]))
+        connection.execute(
+            upsert(connection, unregistered_machines, row, keys=["site", "machine"], once=["first_us"])
+        )
     return len(knocking) - len(chosen) + _forget_oldest_knocks(connection, most)
 
 
 def _forget_oldest_knocks(connection: Connection, most: int) -> int:
     """Delete the knocks that are too many, oldest first, and never wait for who writes to one of them."""
-    excess = connection.execute(select(func.count()).select_from(knocks)).scalar_one() - most
+    excess = connection.execute(select(func.count()).select_from(unregistered_machines)).scalar_one() - most
     if excess <= 0:
         return 0
-    oldest = select(knocks.c.site, knocks.c.machine).order_by(knocks.c.last_us, knocks.c.site, knocks.c.machine)
+    oldest = select(unregistered_machines.c.site, unregistered_machines.c.machine).order_by(
+        unregistered_machines.c.last_us, unregistered_machines.c.site, unregistered_machines.c.machine
+    )
     oldest = oldest.limit(min(excess, _MOST_FORGOTTEN)).with_for_update(skip_locked=True)
     keys = [{"old_site": row.site, "old_machine": row.machine} for row in connection.execute(oldest)]
     if keys:
-        chosen = and_(knocks.c.site == bindparam("old_site"), knocks.c.machine == bindparam("old_machine"))
-        connection.execute(delete(knocks).where(chosen), keys)
+        chosen = and_(
+            unregistered_machines.c.site == bindparam("old_site"),
+            unregistered_machines.c.machine == bindparam("old_machine"),
+        )
+        connection.execute(delete(unregistered_machines).where(chosen), keys)
     return len(keys)
 
 
@@ -194,17 +203,17 @@ def _machine(row: Row[Any]) -> Machine:
 def _agent(row: Row[Any]) -> Agent:
     return Agent(
         online=row.online,
-        last_seen_at=from_us(row.heard_us),
+        last_seen_at=from_us(row.last_seen_us),
         version=row.agent,
         epoch=row.epoch,
         spooled=row.spooled,
         skew_ms=row.skew_ms,
-        since=from_us(row.since_us) if row.since_us is not None else None,
+        since=from_us(row.first_seen_us) if row.first_seen_us is not None else None,
         state_at=from_us(row.state_us) if row.state_us is not None else None,
         skipped=row.skipped or 0,
         last_skipped=_note(row.last_skipped, row.last_skipped_us),
         warning=_note(row.warning, row.warning_us),
-        rival=_note(row.rival, row.rival_us),
+        rival=_note(row.duplicate, row.duplicate_us),
     )
 
 

@@ -75,7 +75,7 @@ class PostgresCluster(SingleProcess):
         return {
             "leases": self._lease_keeper.error,
             "heartbeat": self._heartbeat.error,
-            "change_bus": self._bridge.error,
+            "changes": self._bridge.error,
         }
 
     @override

@@ -12,15 +12,15 @@ from sqlalchemy import Connection, TextClause, delete, select, text
 
 from service.database.dialect import NOW_US, now_us, upsert
 from service.database.engine import Database
-from service.database.tables import processes, turns
+from service.database.tables import leases, processes
 from service.messaging.process import HealthReport, Lease, Process, ProcessInfo
 from wire.enums import ProcessRole
 from wire.timestamps import from_us, to_us
 
 _HOLD = (
-    "INSERT INTO turns (name, owner, until_us) VALUES (:name, :owner, {now} + :lease_us)"
-    " ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until_us = excluded.until_us"
-    " WHERE turns.owner = excluded.owner OR turns.until_us < {now}"
+    "INSERT INTO leases (name, owner, expires_us) VALUES (:name, :owner, {now} + :lease_us)"
+    " ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires_us = excluded.expires_us"
+    " WHERE leases.owner = excluded.owner OR leases.expires_us < {now}"
 )
 
 
@@ -43,7 +43,7 @@ class LeaseStore:
     def release(self, owner: str) -> None:
         """Give back every turn that is the owner's, so that another need not wait."""
         with self.database.write() as connection:
-            connection.execute(delete(turns).where(turns.c.owner == owner))
+            connection.execute(delete(leases).where(leases.c.owner == owner))
 
 
 def _hold(connection: Connection) -> TextClause:
@@ -66,11 +66,11 @@ class ProcessRegistry:
                 "name": member.name,
                 "roles": ",".join(sorted(member.roles)),
                 "since_us": to_us(member.since),
-                "seen_us": now_us(connection),
+                "last_seen_us": now_us(connection),
                 "report": json.dumps(asdict(report)),
             }
             connection.execute(upsert(connection, processes, row, keys=["name"]))
-            connection.execute(delete(processes).where(processes.c.seen_us < _ago(connection, _FORGET_AFTER)))
+            connection.execute(delete(processes).where(processes.c.last_seen_us < _ago(connection, _FORGET_AFTER)))
 
     def remove(self, name: str) -> None:
         """Strike a process off, because it ends."""
@@ -81,13 +81,13 @@ class ProcessRegistry:
         """Return the processes that were seen within a while until now, by name."""
         query = select(processes).order_by(processes.c.name)
         with self.database.read() as connection:
-            rows = connection.execute(query.where(processes.c.seen_us >= _ago(connection, within))).all()
+            rows = connection.execute(query.where(processes.c.last_seen_us >= _ago(connection, within))).all()
         return [
             Process(
                 row.name,
                 frozenset(ProcessRole(role) for role in row.roles.split(",")),
                 from_us(row.since_us),
-                from_us(row.seen_us),
+                from_us(row.last_seen_us),
                 _report(row.report),
             )
             for row in rows

@@ -9,7 +9,7 @@ from sqlalchemy import Row, Select, insert, select
 
 from service.auth.audit_store import record as write_down
 from service.database.engine import Database
-from service.database.tables import acknowledgements, machines, notices
+from service.database.tables import acknowledgements, machines, notifications
 from service.machines.models import Machine
 from service.notifications.suppression import Acknowledgement, SuppressionQuery
 from wire.identity import MachineId
@@ -28,13 +28,13 @@ class AcknowledgementStore:
         """Note that somebody knows of an alarm, and of its open notice if there is one."""
         with self.database.write() as connection:
             of_code = (
-                notices.c.machine_id == machine.row_id,
-                notices.c.code == code,
-                notices.c.closed_us.is_(None),
+                notifications.c.machine_id == machine.row_id,
+                notifications.c.code == code,
+                notifications.c.closed_us.is_(None),
             )
-            told = connection.execute(select(notices.c.id).where(*of_code)).scalar()
-            row = {"machine_id": machine.row_id, "code": code, "notice_id": told, "at_us": to_us(at)}
-            added = connection.execute(insert(acknowledgements).values(**row, who=who, note=note))
+            told = connection.execute(select(notifications.c.id).where(*of_code)).scalar()
+            row = {"machine_id": machine.row_id, "code": code, "notification_id": told, "at_us": to_us(at)}
+            added = connection.execute(insert(acknowledgements).values(**row, actor=who, note=note))
             subject = f"{machine.id} code {code}"
             write_down(connection, at=at, who=who, action="acknowledge", subject=subject, reason=note)
             number = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
@@ -59,7 +59,7 @@ class AcknowledgementStore:
 
     def for_notifications(self, numbers: Iterable[int]) -> dict[int, Acknowledgement]:
         """Return the first acknowledgement of each of these notices that has one."""
-        statement = _ROWS.where(acknowledgements.c.notice_id.in_(list(numbers)))
+        statement = _ROWS.where(acknowledgements.c.notification_id.in_(list(numbers)))
         found: dict[int, Acknowledgement] = {}
         for one in self._all(statement.order_by(acknowledgements.c.id)):
             if one.notice is not None:
@@ -77,8 +77,8 @@ def _acknowledgement(row: Row[Any]) -> Acknowledgement:
         machine=MachineId(row.site, row.machine),
         code=row.code,
         at=from_us(row.at_us),
-        actor=row.who,
+        actor=row.actor,
         note=row.note,
-        notice=row.notice_id,
+        notice=row.notification_id,
         ended_at=from_us(row.ended_us) if row.ended_us is not None else None,
     )

@@ -9,7 +9,7 @@ from sqlalchemy import Row, func, select, update
 
 from service.auth.audit_store import record
 from service.database.engine import Database
-from service.database.tables import deliveries, machines, notices, webhooks
+from service.database.tables import deliveries, machines, notifications, webhooks
 from service.notifications.store import notification_from_row
 from service.notifications.webhook import DeliveryBacklog, DeliveryJob, DeliveryResult, WebhookDelivery
 from service.notifications.webhook_store import webhook_of
@@ -28,11 +28,11 @@ class DeliveryStore:
             select(deliveries)
             .join(webhooks)
             .where(
-                deliveries.c.next_try_us <= to_us(now),
+                deliveries.c.next_attempt_us <= to_us(now),
                 webhooks.c.enabled,
                 deliveries.c.webhook_id.not_in(list(not_to)),
             )
-            .order_by(deliveries.c.next_try_us, deliveries.c.id)
+            .order_by(deliveries.c.next_attempt_us, deliveries.c.id)
             .limit(limit)
         )
         with self.database.read() as connection:
@@ -46,15 +46,15 @@ class DeliveryStore:
         until = to_us(now + lease)
         with self.database.write() as connection:
             seen = to_us(delivery.next_try) if delivery.next_try is not None else None
-            mine = (deliveries.c.id == delivery.id, deliveries.c.next_try_us == seen)
-            values = {"attempts": deliveries.c.attempts + 1, "next_try_us": until}
+            mine = (deliveries.c.id == delivery.id, deliveries.c.next_attempt_us == seen)
+            values = {"attempts": deliveries.c.attempts + 1, "next_attempt_us": until}
             if not connection.execute(update(deliveries).where(*mine).values(**values)).rowcount:
                 return None
             hook = connection.execute(select(webhooks).where(webhooks.c.id == delivery.webhook)).one()
             news = connection.execute(
-                select(notices, machines.c.site, machines.c.machine)
-                .join_from(notices, machines)
-                .where(notices.c.id == delivery.notice)
+                select(notifications, machines.c.site, machines.c.machine)
+                .join_from(notifications, machines)
+                .where(notifications.c.id == delivery.notice)
             ).one()
         taken = replace(delivery, attempts=delivery.attempts + 1, next_try=from_us(until))
         return DeliveryJob(taken, webhook_of(hook), notification_from_row(news))
@@ -66,27 +66,27 @@ class DeliveryStore:
 
         One that was given up meanwhile, or taken up by another, keeps what it has, unless it was delivered.
         """
-        values: dict[str, Any] = {"status": answer.status, "answer": answer.text}
-        values["next_try_us"] = to_us(again) if again is not None and not answer.ok else None
+        values: dict[str, Any] = {"status": answer.status, "response": answer.text}
+        values["next_attempt_us"] = to_us(again) if again is not None and not answer.ok else None
         if answer.ok:
-            values |= {"delivered_us": to_us(now), "given_up_us": None}
+            values |= {"delivered_us": to_us(now), "abandoned_us": None}
         elif again is None:
-            values["given_up_us"] = to_us(now)
+            values["abandoned_us"] = to_us(now)
         with self.database.write() as connection:
             chosen = update(deliveries).where(deliveries.c.id == delivery.id)
             if not answer.ok:
                 taken = to_us(delivery.next_try) if delivery.next_try is not None else None
-                chosen = chosen.where(deliveries.c.next_try_us == taken)
+                chosen = chosen.where(deliveries.c.next_attempt_us == taken)
             connection.execute(chosen.values(**values))
 
     def abandon(self, webhook: int, *, now: datetime, plant_at: datetime, why: str) -> None:
         """End all that waits for a webhook and disable it, because its receiver said that it is gone."""
         with self.database.write() as connection:
-            waiting = (deliveries.c.webhook_id == webhook, deliveries.c.next_try_us.is_not(None))
-            ended = {"next_try_us": None, "given_up_us": to_us(now), "answer": why}
+            waiting = (deliveries.c.webhook_id == webhook, deliveries.c.next_attempt_us.is_not(None))
+            ended = {"next_attempt_us": None, "abandoned_us": to_us(now), "response": why}
             connection.execute(update(deliveries).where(*waiting).values(**ended))
             switched = update(webhooks).where(webhooks.c.id == webhook)
-            connection.execute(switched.values(enabled=False, trouble=why))
+            connection.execute(switched.values(enabled=False, error=why))
             subject = f"webhook {webhook}"
             record(connection, at=plant_at, who="service", action="disable", subject=subject, reason=why)
 
@@ -95,7 +95,7 @@ class DeliveryStore:
         query = (
             select(func.count(), func.min(deliveries.c.created_us))
             .join_from(deliveries, webhooks)
-            .where(deliveries.c.next_try_us.is_not(None), webhooks.c.enabled)
+            .where(deliveries.c.next_attempt_us.is_not(None), webhooks.c.enabled)
         )
         with self.database.read() as connection:
             number, oldest = connection.execute(query).one()
@@ -103,11 +103,11 @@ class DeliveryStore:
 
     def for_notifications(self, numbers: Iterable[int]) -> dict[int, list[WebhookDelivery]]:
         """Return the deliveries of these notices, oldest first."""
-        query = select(deliveries).where(deliveries.c.notice_id.in_(list(numbers))).order_by(deliveries.c.id)
+        query = select(deliveries).where(deliveries.c.notification_id.in_(list(numbers))).order_by(deliveries.c.id)
         found: dict[int, list[WebhookDelivery]] = {}
         with self.database.read() as connection:
             for row in connection.execute(query):
-                found.setdefault(row.notice_id, []).append(_delivery(row))
+                found.setdefault(row.notification_id, []).append(_delivery(row))
         return found
 
 
@@ -116,12 +116,12 @@ def _delivery(row: Row[Any]) -> WebhookDelivery:
         id=row.id,
         key=row.key,
         webhook=row.webhook_id,
-        notice=row.notice_id,
+        notice=row.notification_id,
         created_at=from_us(row.created_us),
         attempts=row.attempts,
-        next_try=from_us(row.next_try_us) if row.next_try_us is not None else None,
+        next_try=from_us(row.next_attempt_us) if row.next_attempt_us is not None else None,
         status=row.status,
-        answer=row.answer,
+        answer=row.response,
         delivered_at=from_us(row.delivered_us) if row.delivered_us is not None else None,
-        given_up_at=from_us(row.given_up_us) if row.given_up_us is not None else None,
+        given_up_at=from_us(row.abandoned_us) if row.abandoned_us is not None else None,
     )

@@ -8,14 +8,14 @@ from sqlalchemy import Row, Select, func, insert, or_, select, update
 
 from service.auth.audit_store import record
 from service.database.engine import Database
-from service.database.tables import machines, shelves
+from service.database.tables import machines, shelved_alarms
 from service.errors import Conflict, NotFound
 from service.machines.models import Machine
 from service.notifications.suppression import ShelvedAlarm, SuppressionQuery
 from wire.identity import MachineId
 from wire.timestamps import from_us, to_us
 
-_ROWS = select(shelves, machines.c.site, machines.c.machine).join_from(shelves, machines)
+_ROWS = select(shelved_alarms, machines.c.site, machines.c.machine).join_from(shelved_alarms, machines)
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class ShelvingStore:
         """Shelve an alarm from now on; a shelf that holds already gives way to this one."""
         with self.database.write() as connection:
             holding = (
-                shelves.c.machine_id == machine.row_id,
-                shelves.c.code == code,
-                shelves.c.until_us > to_us(at),
-                shelves.c.lifted_us.is_(None),
+                shelved_alarms.c.machine_id == machine.row_id,
+                shelved_alarms.c.code == code,
+                shelved_alarms.c.until_us > to_us(at),
+                shelved_alarms.c.unshelved_us.is_(None),
             )
-            connection.execute(update(shelves).where(*holding).values(lifted_us=to_us(at)))
+            connection.execute(update(shelved_alarms).where(*holding).values(unshelved_us=to_us(at)))
             row = {"machine_id": machine.row_id, "code": code, "from_us": to_us(at), "until_us": to_us(until)}
-            added = connection.execute(insert(shelves).values(**row, who=who, reason=reason))
+            added = connection.execute(insert(shelved_alarms).values(**row, actor=who, reason=reason))
             subject = f"{machine.id} code {code}"
             record(connection, at=at, who=who, action="shelve", subject=subject, reason=reason)
             number = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
@@ -46,7 +46,7 @@ class ShelvingStore:
     def get(self, number: int) -> ShelvedAlarm:
         """Return a shelf, or raise :class:`NotFound`."""
         with self.database.read() as connection:
-            row = connection.execute(_ROWS.where(shelves.c.id == number)).one_or_none()
+            row = connection.execute(_ROWS.where(shelved_alarms.c.id == number)).one_or_none()
         if row is None:
             raise NotFound(f"There is no shelf {number}.")
         return _shelf(row)
@@ -55,11 +55,11 @@ class ShelvingStore:
         """End a shelf now; one that has ended is a :class:`Conflict`."""
         with self.database.write() as connection:
             holding = (
-                shelves.c.id == shelf.id,
-                shelves.c.lifted_us.is_(None),
-                shelves.c.until_us > to_us(at),
+                shelved_alarms.c.id == shelf.id,
+                shelved_alarms.c.unshelved_us.is_(None),
+                shelved_alarms.c.until_us > to_us(at),
             )
-            changed = connection.execute(update(shelves).where(*holding).values(lifted_us=to_us(at)))
+            changed = connection.execute(update(shelved_alarms).where(*holding).values(unshelved_us=to_us(at)))
             if not changed.rowcount:
                 raise Conflict(f"Shelf {shelf.id} has ended already; there is nothing to lift.")
             subject = f"{shelf.machine} code {shelf.code}"
@@ -68,9 +68,9 @@ class ShelvingStore:
 
     def page(self, query: SuppressionQuery) -> list[ShelvedAlarm]:
         """Return shelves, newest first."""
-        statement: Select[Any] = _ROWS.order_by(shelves.c.id.desc()).limit(query.limit)
+        statement: Select[Any] = _ROWS.order_by(shelved_alarms.c.id.desc()).limit(query.limit)
         if query.before is not None:
-            statement = statement.where(shelves.c.id < query.before)
+            statement = statement.where(shelved_alarms.c.id < query.before)
         if query.site is not None:
             statement = statement.where(machines.c.site == query.site)
         if query.machine is not None:
@@ -87,13 +87,13 @@ class ShelvingStore:
 
     def between(self, start: datetime, end: datetime) -> list[ShelvedAlarm]:
         """Return the shelves that held at some time in ``[start, end)``, oldest first."""
-        ended = func.coalesce(shelves.c.lifted_us, shelves.c.until_us)
+        ended = func.coalesce(shelved_alarms.c.unshelved_us, shelved_alarms.c.until_us)
         return self._all(
             _ROWS.where(
-                shelves.c.until_us > to_us(start),
+                shelved_alarms.c.until_us > to_us(start),
                 ended > to_us(start),
-                shelves.c.from_us < to_us(end),
-            ).order_by(shelves.c.id)
+                shelved_alarms.c.from_us < to_us(end),
+            ).order_by(shelved_alarms.c.id)
         )
 
     def _all(self, statement: Select[Any]) -> list[ShelvedAlarm]:
@@ -103,8 +103,8 @@ class ShelvingStore:
 
 def _holding(statement: Select[Any], at: datetime) -> Select[Any]:
     now = to_us(at)
-    lifted = or_(shelves.c.lifted_us.is_(None), shelves.c.lifted_us > now)
-    return statement.where(shelves.c.from_us <= now, shelves.c.until_us > now, lifted)
+    lifted = or_(shelved_alarms.c.unshelved_us.is_(None), shelved_alarms.c.unshelved_us > now)
+    return statement.where(shelved_alarms.c.from_us <= now, shelved_alarms.c.until_us > now, lifted)
 
 
 def _shelf(row: Row[Any]) -> ShelvedAlarm:
@@ -114,7 +114,7 @@ def _shelf(row: Row[Any]) -> ShelvedAlarm:
         code=row.code,
         start=from_us(row.from_us),
         until=from_us(row.until_us),
-        actor=row.who,
+        actor=row.actor,
         reason=row.reason,
-        unshelved_at=from_us(row.lifted_us) if row.lifted_us is not None else None,
+        unshelved_at=from_us(row.unshelved_us) if row.unshelved_us is not None else None,
     )

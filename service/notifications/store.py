@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, Select, or_, select, update
 
 from service.database.dialect import insert_rows
 from service.database.engine import Database
-from service.database.tables import acknowledgements, deliveries, machines, notices
+from service.database.tables import acknowledgements, deliveries, machines, notifications
 from service.machines.store import absent
 from service.notifications.models import Notification, NotificationChanges, NotificationQuery
 from service.notifications.webhook import Webhook
@@ -19,12 +19,12 @@ from wire.enums import MachineState, NotificationEnd
 from wire.identity import MachineId
 from wire.timestamps import from_us, to_us
 
-_ROWS = select(notices, machines.c.site, machines.c.machine).join_from(notices, machines)
+_ROWS = select(notifications, machines.c.site, machines.c.machine).join_from(notifications, machines)
 _COLUMNS = (
     "machine_id", "code", "text", "severity", "as_of_us", "horizon_end_us", "probability", "threshold",
     "model_version", "opened_us",
 )  # fmt: skip
-_DELIVERY = ("notice_id", "webhook_id", "key", "created_us", "attempts", "next_try_us")
+_DELIVERY = ("notification_id", "webhook_id", "key", "created_us", "attempts", "next_attempt_us")
 _NAMED = 1000  # machines in one query
 # Nobody shall be told late of what somebody has silenced meanwhile.
 _NO_LONGER_TOLD = {
@@ -46,11 +46,11 @@ class NotificationStore:
 
         Only of the machines in these rows, because a large fleet has many, and of all that were let go.
         """
-        concerned = or_(notices.c.rearmed_us.is_(None), notices.c.rearmed_us > to_us(since))
-        query = _ROWS.where(concerned).order_by(notices.c.id)
+        concerned = or_(notifications.c.rearmed_us.is_(None), notifications.c.rearmed_us > to_us(since))
+        query = _ROWS.where(concerned).order_by(notifications.c.id)
         if len(chosen) <= _NAMED:
             retired = machines.c.state == MachineState.RETIRED.value
-            query = query.where(or_(notices.c.machine_id.in_(list(chosen)), retired))
+            query = query.where(or_(notifications.c.machine_id.in_(list(chosen)), retired))
         return self._all(query)
 
     def write(self, changes: NotificationChanges, *, at: datetime, wall: datetime) -> int:
@@ -63,7 +63,7 @@ class NotificationStore:
             for number, end in changes.closed:
                 _close(connection, number, end, at=at, wall=wall)
             for chosen, values, table in (
-                (changes.rearmed, {"rearmed_us": to_us(at)}, notices),
+                (changes.rearmed, {"rearmed_us": to_us(at)}, notifications),
                 (changes.ended_acks, {"ended_us": to_us(at)}, acknowledgements),
             ):
                 for number in chosen:
@@ -75,9 +75,9 @@ class NotificationStore:
 
     def page(self, query: NotificationQuery) -> list[Notification]:
         """Return notices, newest first."""
-        statement: Select[Any] = _ROWS.order_by(notices.c.id.desc()).limit(query.limit)
+        statement: Select[Any] = _ROWS.order_by(notifications.c.id.desc()).limit(query.limit)
         if query.before is not None:
-            statement = statement.where(notices.c.id < query.before)
+            statement = statement.where(notifications.c.id < query.before)
         if query.site is not None:
             statement = statement.where(machines.c.site == query.site)
         if query.machine is not None:
@@ -85,7 +85,7 @@ class NotificationStore:
         if query.sites is not None:
             statement = statement.where(machines.c.site.in_(query.sites))
         if query.is_open is not None:
-            closed = notices.c.closed_us
+            closed = notifications.c.closed_us
             statement = statement.where(closed.is_(None) if query.is_open else closed.is_not(None))
         return self._all(statement)
 
@@ -96,10 +96,14 @@ class NotificationStore:
             machine, notice.code, notice.text, notice.severity, to_us(notice.as_of), to_us(notice.horizon_end),
             notice.probability, notice.threshold, notice.model_version, to_us(notice.opened_at),
         )  # fmt: skip
-        if absent(connection, [machine]) or not insert_rows(connection, notices, _COLUMNS, [row]):
+        if absent(connection, [machine]) or not insert_rows(connection, notifications, _COLUMNS, [row]):
             return 0
-        of_code = (notices.c.machine_id == machine, notices.c.code == notice.code, notices.c.closed_us.is_(None))
-        number = connection.execute(select(notices.c.id).where(*of_code)).scalar_one()
+        of_code = (
+            notifications.c.machine_id == machine,
+            notifications.c.code == notice.code,
+            notifications.c.closed_us.is_(None),
+        )
+        number = connection.execute(select(notifications.c.id).where(*of_code)).scalar_one()
         now = to_us(wall)
         for webhook in told:
             if webhook.wants(notice.machine, notice.severity):
@@ -135,9 +139,9 @@ def notification_from_row(row: Row[Any]) -> Notification:
 def _close(connection: Connection, number: int, end: NotificationEnd, *, at: datetime, wall: datetime) -> None:
     rearmed = None if end is NotificationEnd.CAME else to_us(at)
     values = {"closed_us": to_us(at), "ended": end.value, "rearmed_us": rearmed}
-    still = (notices.c.id == number, notices.c.closed_us.is_(None))
-    changed = connection.execute(update(notices).where(*still).values(**values))
+    still = (notifications.c.id == number, notifications.c.closed_us.is_(None))
+    changed = connection.execute(update(notifications).where(*still).values(**values))
     if changed.rowcount and end in _NO_LONGER_TOLD:
-        waiting = (deliveries.c.notice_id == number, deliveries.c.next_try_us.is_not(None))
-        given_up = {"next_try_us": None, "given_up_us": to_us(wall), "answer": _NO_LONGER_TOLD[end]}
+        waiting = (deliveries.c.notification_id == number, deliveries.c.next_attempt_us.is_not(None))
+        given_up = {"next_attempt_us": None, "abandoned_us": to_us(wall), "response": _NO_LONGER_TOLD[end]}
         connection.execute(update(deliveries).where(*waiting).values(**given_up))

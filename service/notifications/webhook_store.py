@@ -55,7 +55,7 @@ class WebhookStore:
     def switch(self, webhook: Webhook, *, enabled: bool, at: datetime, who: str, reason: str | None) -> Webhook:
         """Let a webhook be told or not; what still waited for one that is switched off will wait on."""
         with self.database.write() as connection:
-            values = {"enabled": enabled, "trouble": None if enabled else reason}
+            values = {"enabled": enabled, "error": None if enabled else reason}
             connection.execute(update(webhooks).where(webhooks.c.id == webhook.id).values(**values))
             action = "enable" if enabled else "disable"
             record(connection, at=at, who=who, action=action, subject=_subject(webhook.id), reason=reason)
@@ -86,7 +86,7 @@ def webhook_of(row: Row[Any]) -> Webhook:
         machine=row.machine,
         enabled=row.enabled,
         created_at=from_us(row.created_us),
-        error=row.trouble,
+        error=row.error,
     )
 
 

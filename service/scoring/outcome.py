@@ -33,7 +33,7 @@ class PendingForecast:
     as_of_us: int
     version: int
     probabilities: Matrix
-    events_came: int | None = None
+    events_occurred: int | None = None
     unobserved: bool = False
     revision_count: int = 0
 
@@ -49,7 +49,7 @@ class Outcome:
 
     as_of_us: int
     horizon_end_us: int
-    events_came: int
+    events_occurred: int
     unobserved: bool
     occurred: Flags
     persisted: Flags
@@ -114,4 +114,4 @@ def score(
 
 def _is_news(before: PendingForecast, events: int, *, unheard: bool) -> bool:
     """Say whether the horizon holds what it did not hold when the forecast was scored before."""
-    return before.events_came is not None and (before.events_came, before.unobserved) != (events, unheard)
+    return before.events_occurred is not None and (before.events_occurred, before.unobserved) != (events, unheard)

@@ -13,7 +13,7 @@ from sqlalchemy import Row, bindparam, select, text
 
 from service.database.dialect import insert_rows
 from service.database.engine import Database
-from service.database.tables import outcomes, version_measures
+from service.database.tables import outcomes, scoring_specs
 from service.machines.models import Machine
 from service.machines.score_invalidation_store import begin_scoring, was_invalidated
 from service.scoring.outcome import Outcome, PendingForecast, ScoredForecast, ScoringSpec
@@ -27,23 +27,23 @@ _COLUMNS = (
     "machine_id",
     "as_of_us",
     "horizon_end_us",
-    "events_came",
-    "unheard",
-    "marks",
+    "events_occurred",
+    "unobserved",
+    "label_flags",
     "base_rates",
     "scored_us",
-    "revised",
+    "revision_count",
     "stale",
 )
 _REPLACE = "(machine_id, as_of_us) DO UPDATE SET " + ", ".join(f"{c} = excluded.{c}" for c in _COLUMNS[3:])
 _UNMEASURED = text(
-    "SELECT DISTINCT version_id FROM promotions WHERE version_id NOT IN (SELECT version_id FROM version_measures)"
+    "SELECT DISTINCT version_id FROM promotions WHERE version_id NOT IN (SELECT version_id FROM scoring_specs)"
 )
 # Forecasts are scored in the order of their moments, so only those of one horizon before the last scored one can
 # have been passed over, because another version looked further ahead.
 _CLOSED = text(
     "SELECT f.as_of_us, f.version_id, f.probabilities FROM forecasts f"
-    " JOIN version_measures v ON v.version_id = f.version_id"
+    " JOIN scoring_specs v ON v.version_id = f.version_id"
     " WHERE f.machine_id = :machine AND f.as_of_us < :closed AND f.as_of_us + v.horizon_us <= :closed"
     " AND f.as_of_us > coalesce((SELECT max(as_of_us) FROM outcomes WHERE machine_id = :machine), :longest)"
     " - :longest AND NOT EXISTS"
@@ -52,14 +52,14 @@ _CLOSED = text(
 )
 # The inner query is answered by its index alone; in one piece, SQLite would read every outcome of the machine.
 _STALE = text(
-    "SELECT o.as_of_us, f.version_id, f.probabilities, o.events_came, o.unheard, o.revised FROM"
+    "SELECT o.as_of_us, f.version_id, f.probabilities, o.events_occurred, o.unobserved, o.revision_count FROM"
     " (SELECT as_of_us FROM outcomes WHERE machine_id = :machine AND stale = 1 ORDER BY as_of_us LIMIT :limit) s"
     " JOIN outcomes o ON o.machine_id = :machine AND o.as_of_us = s.as_of_us"
     " JOIN forecasts f ON f.machine_id = :machine AND f.as_of_us = s.as_of_us"
 )
 _SPAN = (
-    "SELECT f.version_id, o.as_of_us, f.status, o.unheard, o.revised, o.marks, o.base_rates, f.probabilities"
-    " FROM outcomes o JOIN forecasts f ON f.machine_id = o.machine_id AND f.as_of_us = o.as_of_us"
+    "SELECT f.version_id, o.as_of_us, f.status, o.unobserved, o.revision_count, o.label_flags, o.base_rates,"
+    " f.probabilities FROM outcomes o JOIN forecasts f ON f.machine_id = o.machine_id AND f.as_of_us = o.as_of_us"
     " WHERE o.machine_id = :machine AND o.as_of_us >= :since AND o.as_of_us < :until"
 )
 _PAGE = text(
@@ -69,7 +69,7 @@ _PAGE = text(
     " ORDER BY o.as_of_us DESC LIMIT :limit"
 )
 _MADE = text(
-    "SELECT count(*) FROM forecasts f JOIN version_measures v ON v.version_id = f.version_id"
+    "SELECT count(*) FROM forecasts f JOIN scoring_specs v ON v.version_id = f.version_id"
     " WHERE f.machine_id IN :machines AND f.as_of_us >= :since AND f.as_of_us < :until"
     " AND f.as_of_us + v.horizon_us <= :closed"
 ).bindparams(bindparam("machines", expanding=True))
@@ -94,7 +94,7 @@ class OutcomeStore:
         codes, thresholds = measure.codes.astype(_CODES), measure.thresholds.astype(_FLOAT32)
         row = (measure.version, measure.lookback_us, measure.horizon_us, codes.tobytes(), thresholds.tobytes())
         with self.database.write() as connection:
-            insert_rows(connection, version_measures, _MEASURES, [row])
+            insert_rows(connection, scoring_specs, _MEASURES, [row])
 
     def specs(self) -> dict[int, ScoringSpec]:
         """Return what is kept of every version."""
@@ -107,7 +107,7 @@ class OutcomeStore:
                     np.frombuffer(row.codes, dtype=_CODES).astype(np.int64),
                     np.frombuffer(row.thresholds, dtype=_FLOAT32),
                 )
-                for row in connection.execute(select(version_measures))
+                for row in connection.execute(select(scoring_specs))
             }
 
     def due(self, machine: Machine, *, closed: datetime, longest_us: int, limit: int) -> list[PendingForecast]:
@@ -125,9 +125,9 @@ class OutcomeStore:
                     row.as_of_us,
                     row.version_id,
                     _floats(row.probabilities),
-                    row.events_came,
-                    bool(row.unheard),
-                    row.revised,
+                    row.events_occurred,
+                    bool(row.unobserved),
+                    row.revision_count,
                 )
                 for row in again
             ]
@@ -146,7 +146,7 @@ class OutcomeStore:
                     machine.row_id,
                     one.as_of_us,
                     one.horizon_end_us,
-                    one.events_came,
+                    one.events_occurred,
                     one.unobserved,
                     _marks(one),
                     one.base_rate.astype(_FLOAT32).tobytes(),
@@ -219,16 +219,16 @@ def _sheet(measure: ScoringSpec, rows: list[tuple[Any, ...]]) -> ScoreTable:
 
 
 def _scored(row: Row[Any], measure: ScoringSpec) -> ScoredForecast:
-    marks = np.frombuffer(row.marks, dtype=np.uint8)
+    marks = np.frombuffer(row.label_flags, dtype=np.uint8)
     outcome = Outcome(
         row.as_of_us,
         row.horizon_end_us,
-        row.events_came,
-        bool(row.unheard),
+        row.events_occurred,
+        bool(row.unobserved),
         marks & _CAME != 0,
         marks & _PERSISTED != 0,
         marks & _ANNOUNCED != 0,
         _floats(row.base_rates),
-        row.revised,
+        row.revision_count,
     )
     return ScoredForecast(outcome, measure, row.status, _floats(row.probabilities), row.scored_us)

@@ -54,7 +54,7 @@ def fill(stores: Stores) -> None:
     ]
     stores.events.commit(EventWrite(at, quarantined=refused))
     day = 86_400_000_000
-    quiet = {"from_us": at - day, "until_us": at + day, "who": f"who {EVIL}", "reason": f"because {EVIL}"}
+    quiet = {"from_us": at - day, "until_us": at + day, "actor": f"who {EVIL}", "reason": f"because {EVIL}"}
     notice = {"code": 139, "text": TEXT, "severity": "high", "model_version": f"v {EVIL}", "opened_us": at}
     notice |= {"as_of_us": at, "horizon_end_us": at + day, "probability": 0.7, "threshold": 0.5}
     with stores.database.write() as connection:
@@ -69,25 +69,34 @@ def fill(stores: Stores) -> None:
             "skipped": 3,
             "last_skipped": f"row {EVIL}",
             "warning": f"warning {EVIL}",
-            "rival": f"rival {EVIL}",
+            "duplicate": f"rival {EVIL}",
         }
-        notes |= {"last_skipped_us": at, "warning_us": at, "rival_us": at, "state_us": at}
+        notes |= {"last_skipped_us": at, "warning_us": at, "duplicate_us": at, "state_us": at}
         connection.execute(update(tables.agents).values(agent=f"agent {EVIL}", **notes))
-        connection.execute(insert(tables.shelves).values(machine_id=filler.row_id, code=26, **quiet))
-        connection.execute(insert(tables.maintenance).values(site="padova", machine="failed", **quiet))
-        connection.execute(insert(tables.notices).values(machine_id=filler.row_id, **notice))
-        known = {"machine_id": filler.row_id, "code": 139, "notice_id": 1, "at_us": at}
-        connection.execute(insert(tables.acknowledgements).values(**known, who=f"who {EVIL}", note=f"note {EVIL}"))
+        connection.execute(insert(tables.shelved_alarms).values(machine_id=filler.row_id, code=26, **quiet))
+        connection.execute(insert(tables.maintenance_windows).values(site="padova", machine="failed", **quiet))
+        connection.execute(insert(tables.notifications).values(machine_id=filler.row_id, **notice))
+        known = {"machine_id": filler.row_id, "code": 139, "notification_id": 1, "at_us": at}
+        connection.execute(
+            insert(tables.acknowledgements).values(**known, actor=f"who {EVIL}", note=f"note {EVIL}")
+        )
         hook = {"secret": "s" * 32, "severity": "low", "enabled": False, "created_us": at}
         trouble = f"trouble {EVIL}"
-        connection.execute(insert(tables.webhooks).values(url="javascript:alert(4)//", trouble=trouble, **hook))
-        sent = {"notice_id": 1, "webhook_id": 1, "key": uuid4(), "created_us": at, "attempts": 1, "status": 500}
-        connection.execute(insert(tables.deliveries).values(**sent, answer=f"answer {EVIL}", given_up_us=at))
-        deed = {"at_us": at, "who": f"who {EVIL}", "action": f"action {EVIL}"}
-        deed |= {"subject": f"subject {EVIL}", "reason": f"why {EVIL}", "origin": f"origin {EVIL}"}
-        connection.execute(insert(tables.audit).values(**deed))
+        connection.execute(insert(tables.webhooks).values(url="javascript:alert(4)//", error=trouble, **hook))
+        sent = {
+            "notification_id": 1,
+            "webhook_id": 1,
+            "key": uuid4(),
+            "created_us": at,
+            "attempts": 1,
+            "status": 500,
+        }
+        connection.execute(insert(tables.deliveries).values(**sent, response=f"answer {EVIL}", abandoned_us=at))
+        deed = {"at_us": at, "actor": f"who {EVIL}", "action": f"action {EVIL}"}
+        deed |= {"subject": f"subject {EVIL}", "reason": f"why {EVIL}", "client_ip": f"origin {EVIL}"}
+        connection.execute(insert(tables.audit_log).values(**deed))
         key = {"name": f"key {EVIL}", "prefix": "0" * 12, "digest": "0" * 64, "role": "viewer", "created_us": at}
-        connection.execute(insert(tables.keys).values(**key, created_by=f"maker {EVIL}"))
+        connection.execute(insert(tables.api_keys).values(**key, created_by=f"maker {EVIL}"))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from sqlalchemy import func, inspect, select
 from alarmcast import InProcess
 from service.app.service import Service
 from service.app.stores import Stores
-from service.database.tables import audit, events
+from service.database.tables import audit_log, events
 from service.machines.api import write_cursor
 from service.machines.catalogue import CatalogueEntry
 from service.machines.events import Cursor
@@ -150,7 +150,7 @@ def test_words_that_may_be_said_are_kept_exactly_as_they_were_said(
     assert http.get("/v1/machines/padova/evil").json()["name"] == words.strip()
     assert http.post("/v1/machines/padova/evil/retire", json={"reason": words}).status_code == 200
     with stores.database.read() as connection:
-        assert words.strip() in connection.execute(select(audit.c.reason)).scalars().all()
+        assert words.strip() in connection.execute(select(audit_log.c.reason)).scalars().all()
 
 
 @pytest.mark.parametrize("words", ["a\r\nb", "a\nb", "\0", "\x1b[31mred"])

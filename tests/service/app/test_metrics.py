@@ -79,11 +79,11 @@ def test_events_are_told_apart_by_what_became_of_them(service: Service, filler: 
     told = Scrape(service)
     results = ("stored", "late", "flagged", "duplicate", "quarantined")
     assert [told("events_total", result=result) for result in results] == [2, 1, 1, 4, 2]
-    assert told("messages_set_aside_total", why="unregistered") == 1
-    assert (told("event_lag_seconds_count"), told("backfilled_events_total")) == (2, 1)
-    assert told("event_lag_seconds_bucket", le="30.0") == 1
-    assert told("event_lag_seconds_bucket", le="3600.0") == 2
-    assert told("event_lag_seconds_sum") == pytest.approx(2 + 40, abs=30)
+    assert told("messages_not_stored_total", reason="unregistered") == 1
+    assert (told("ingest_lag_seconds_count"), told("backfilled_events_total")) == (2, 1)
+    assert told("ingest_lag_seconds_bucket", le="30.0") == 1
+    assert told("ingest_lag_seconds_bucket", le="3600.0") == 2
+    assert told("ingest_lag_seconds_sum") == pytest.approx(2 + 40, abs=30)
     reasons = {name for name, _ in told.samples if name == "alarmcast_quarantined_total"}
     assert reasons
     assert sum(value for (name, _), value in told.samples.items() if name == "alarmcast_quarantined_total") == 2
@@ -99,12 +99,12 @@ def test_agents_machines_and_what_waits_with_them_are_counted(service: Service, 
     }
     stores.events.commit(EventWrite(to_us(NOW), agent_states=agents))
     told = Scrape(service)
-    presence = [told("agents", presence=word) for word in ("online", "stale", "offline", "never")]
-    assert presence == [2, 0, 1, 1]
-    assert (told("spooled_events"), told("spooled_events_most")) == (100, 90)
-    assert told("agent_skew_seconds") == pytest.approx(0.7)
+    statuses = [told("agents", status=word) for word in ("online", "stale", "offline", "never")]
+    assert statuses == [2, 0, 1, 1]
+    assert (told("spooled_events"), told("spooled_events_max")) == (100, 90)
+    assert told("agent_clock_skew_seconds") == pytest.approx(0.7)
     assert sum(told("machines", state=state) for state in ("registered", "collecting")) == 4
-    assert told("jobs", state="collecting") == 4
+    assert told("training_jobs", state="collecting") == 4
 
 
 def test_forecasts_and_the_model_that_makes_them_are_told(
@@ -125,21 +125,32 @@ def test_forecasts_and_the_model_that_makes_them_are_told(
 def test_without_a_model_none_is_named_and_nothing_is_ill(service: Service) -> None:
     told = Scrape(service)
     assert not told.has("model_info")
-    assert told("trouble", part="model") == 0
+    assert told("component_error", component="model") == 0
 
 
 def test_every_part_says_how_it_is_also_while_it_is_well(service: Service) -> None:
     told = Scrape(service)
-    parts = {dict(labels)["part"] for name, labels in told.samples if name == "alarmcast_trouble"}
+    parts = {dict(labels)["component"] for name, labels in told.samples if name == "alarmcast_component_error"}
     assert parts >= {"broker", "ingest", "forecasts", "learning", "database", "model", "deliveries"}
-    assert (told("trouble", part="database"), told("trouble", part="broker"), told("ready")) == (0, 1, 0)
+    assert (
+        told("component_error", component="database"),
+        told("component_error", component="broker"),
+        told("ready"),
+    ) == (0, 1, 0)
 
 
 def test_while_the_database_is_away_the_rest_is_told(service: Service, stores: Stores) -> None:
     stores.database.close()
     told = Scrape(service)
-    assert told("trouble", part="database") == 1
-    unknown = ("agents", "forecasts", "jobs", "database_size_bytes", "deliveries_waiting", "quarantine_items")
+    assert told("component_error", component="database") == 1
+    unknown = (
+        "agents",
+        "forecasts",
+        "training_jobs",
+        "database_size_bytes",
+        "webhook_deliveries_pending",
+        "quarantine_items",
+    )
     assert not any(told.has(name) for name in unknown)
     assert told("events_total", result="stored") == 0
     assert told("disk_free_bytes") > 0

@@ -30,14 +30,14 @@ def test_roles_are_read_and_a_wrong_one_is_told_in_a_sentence() -> None:
     found = load_settings(roles="worker, api", database_url=url).process_roles
     assert found == {ProcessRole.WORKER, ProcessRole.API}
     assert load_settings().process_roles == frozenset(ProcessRole)
-    with pytest.raises(InputRejected, match=r"'learner' is no role; write one or more of api, ingest, worker"):
+    with pytest.raises(InputRejected, match=r"'learner' is not a role; use one or more of api, ingest, worker"):
         load_settings(roles="learner", database_url=url)
 
 
 @pytest.mark.parametrize("url", [None, "sqlite:////var/lib/alarmcast/alarmcast.sqlite3"])
 def test_on_sqlite_one_process_does_it_all(url: str | None) -> None:
     assert load_settings(roles="ingest,api,worker", database_url=url)
-    with pytest.raises(InputRejected, match=r"on SQLite one process does it all.*alarmcast admin copy-database"):
+    with pytest.raises(InputRejected, match=r"SQLite needs all roles.*alarmcast admin copy-database"):
         load_settings(roles="ingest", database_url=url)
 
 
@@ -71,10 +71,10 @@ def test_who_does_not_answer_requests_answers_how_it_is_and_nothing_else(
 @pytest.mark.parametrize(
     ("roles", "parts"),
     [
-        ("api", {"forecasts", "housekeeping", "leases", "heartbeat", "change_bus", "database", "model"}),
+        ("api", {"forecasts", "maintenance", "leases", "heartbeat", "changes", "database", "model"}),
         (
             "ingest",
-            {"broker", "broker_thread", "ingest", "housekeeping", "leases", "heartbeat", "change_bus", "database"},
+            {"broker", "broker_thread", "ingest", "maintenance", "leases", "heartbeat", "changes", "database"},
         ),
     ],
 )

@@ -129,7 +129,7 @@ def test_of_a_key_only_what_finds_and_proves_it_is_kept(database: Database) -> N
     keys.touch(made.id, at=NOW + HOUR)
     assert keys.get(made.id).used_at == NOW + HOUR
     with database.read() as connection:
-        (row,) = connection.exec_driver_sql("SELECT * FROM keys")
+        (row,) = connection.exec_driver_sql("SELECT * FROM api_keys")
     assert token(KEY).secret not in str(row)
     keys.remove(made, at=NOW, who="admin", reason="lost")
     assert keys.all() == []
@@ -159,7 +159,7 @@ def test_the_book_is_read_in_pages_and_by_who(users: UserStore) -> None:
     assert {one.actor for one in book.page(AuditQuery(who="admin"))} == {"admin"}
 
 
-@pytest.mark.parametrize("deed", ["UPDATE audit SET who = 'nobody'", "DELETE FROM audit"])
+@pytest.mark.parametrize("deed", ["UPDATE audit_log SET actor = 'nobody'", "DELETE FROM audit_log"])
 def test_the_database_itself_refuses_to_rewrite_the_book(users: UserStore, deed: str) -> None:
     users.add(user(), who="admin")
     with pytest.raises(DBAPIError, match="only ever added to"), users.database.write() as connection:

@@ -21,7 +21,7 @@ from service.database.locks import WriterLock
 from service.database.tables import catalogue, epochs, events, machines, quarantine, weights
 from service.errors import Conflict, DatabaseInUse, InputRejected, ServiceError, Unavailable, WrongSchema
 from tests.conftest import free_port
-from tests.service.database.old_schemas import RELEASED, Past
+from tests.support import sample_database
 
 Rows = dict[str, set[tuple[Any, ...]]]
 NewPostgres = Callable[[], str]
@@ -61,8 +61,8 @@ def using(url: str) -> Iterator[Database]:
 
 def fill(database: Database, folder: Path) -> None:
     with database.write() as connection:
+        sample_database.fill(connection, folder / "weights")
         schema.migrate(connection)
-        RELEASED[schema.known_revisions()[-1]](Past(connection, folder / "weights"))
         connection.execute(insert(events), [event(seq) for seq in range(1000, 13_000)])
 
 
@@ -267,10 +267,11 @@ def refused(kind: type[ServiceError], words: str, source: str | Path, target: st
     return str(error.value)
 
 
-def test_an_older_schema_is_brought_up_by_its_own_service_first(tmp_path: Path) -> None:
-    with using(f"sqlite:///{tmp_path / DATABASE}") as database, database.write() as connection:
-        schema.migrate(connection, to="0005")
-    refused(WrongSchema, "alarmcast migrate", tmp_path, tmp_path / "new")
+def test_an_older_schema_is_brought_up_by_its_own_service_first(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "SCRIPTS", sample_database.next_schema(tmp_path))
+    refused(WrongSchema, "alarmcast migrate", filled, tmp_path / "new")
 
 
 def test_what_postgresql_cannot_keep_is_told_with_its_place(filled: Path, new_postgres: NewPostgres) -> None:

@@ -9,18 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from service.database import schema
 from service.database.backup import DATABASE
 from service.database.copy.endpoint import opened
 from service.database.copy.run import copy_store
 from service.database.engine import Database
 from service.errors import WrongSchema
 from tests.conftest import require
-from tests.service.database.old_schemas import RELEASED, Past
+from tests.support.sample_database import INITIAL, fill, next_schema
 from tests.system.conftest import clean_environment
 
 WRITES = "pwrite64,fsync,fdatasync,rename,unlink,ftruncate"
-UPGRADE = "import sys; from service.database.engine import Database; Database(sys.argv[1]).upgrade()"
+UPGRADE = """
+import sys
+from pathlib import Path
+from service.database.engine import Database
+Database(sys.argv[1]).upgrade(Path(sys.argv[2]))
+"""
 COPY = """
 import sys
 from service.database.copy.run import copy_store
@@ -55,14 +59,13 @@ def spread(total: int, points: int) -> list[int]:
 
 
 @pytest.fixture
-def past(tmp_path: Path) -> Path:
-    """A folder with a database of the oldest schema, and rows in it."""
-    folder = tmp_path / "past"
+def sample(tmp_path: Path) -> Path:
+    """A folder with a database of the initial schema and rows in it."""
+    folder = tmp_path / "sample"
     folder.mkdir()
     database = Database(f"sqlite:///{folder / DATABASE}")
     with database.write() as connection:
-        schema.migrate(connection, "0001")
-        RELEASED["0001"](Past(connection, folder / "weights"))
+        fill(connection, folder / "weights")
     database.close()
     return folder
 
@@ -76,34 +79,34 @@ def rows(file: Path) -> dict[str, int]:
 
 
 def test_a_migration_that_is_killed_at_any_write_leaves_one_of_the_two_schemas_and_every_row(
-    past: Path, tmp_path: Path
+    sample: Path, tmp_path: Path
 ) -> None:
-    work = tmp_path / "work"
-    url, before = f"sqlite:///{work / DATABASE}", rows(past / DATABASE)
-    shutil.copytree(past, work)
-    total = len(writes(tmp_path, UPGRADE, url))
+    work, scripts = tmp_path / "work", next_schema(tmp_path)
+    url, before = f"sqlite:///{work / DATABASE}", rows(sample / DATABASE)
+    shutil.copytree(sample, work)
+    total = len(writes(tmp_path, UPGRADE, url, scripts))
     newest, seen = rows(work / DATABASE), set()
     for number in spread(total, 6):
         shutil.rmtree(work)
-        shutil.copytree(past, work)
-        kill_at(tmp_path, number, UPGRADE, url)
+        shutil.copytree(sample, work)
+        kill_at(tmp_path, number, UPGRADE, url, scripts)
         database = Database(url)
-        found = database.schema()
+        found = database.schema(scripts)
         seen.add(found.found)
-        assert found.found in {"0001", found.wanted}
+        assert found.found in {INITIAL, found.wanted}
         assert rows(work / DATABASE) == before
-        database.upgrade()
+        database.upgrade(scripts)
         database.check(thorough=True)
-        assert database.schema().is_current
+        assert database.schema(scripts).is_current
         database.close()
         assert rows(work / DATABASE) == newest
-    assert "0001" in seen, "some were killed before the end"
+    assert INITIAL in seen, "some were killed before the end"
 
 
 def test_a_copy_that_is_killed_at_any_write_is_no_database_yet_and_is_whole_when_it_is_made_again(
-    past: Path, tmp_path: Path
+    sample: Path, tmp_path: Path
 ) -> None:
-    source, target = past, tmp_path / "copy"
+    source, target = sample, tmp_path / "copy"
     Database(f"sqlite:///{source / DATABASE}").upgrade()
     trace = writes(tmp_path, COPY, source, target)
     log = f"{target / DATABASE}-wal"

@@ -20,10 +20,10 @@ from service.database.tables import (
     epochs,
     events,
     gaps,
-    knocks,
     model_versions,
     promotions,
     quarantine,
+    unregistered_machines,
 )
 from service.database.weight_files import WeightsFolder
 from service.errors import Conflict, Unavailable
@@ -124,7 +124,7 @@ def test_ingesters_that_get_the_same_messages_in_any_order_store_each_event_once
 
     stored = at_once([partial(ingest, number) for number in range(4)])
     assert sum(stored) == count(database, events) == 6 * 300
-    assert (count(database, epochs), count(database, gaps), count(database, knocks)) == (6, 6, 9)
+    assert (count(database, epochs), count(database, gaps), count(database, unregistered_machines)) == (6, 6, 9)
     assert count(database, quarantine) <= 6 * 5
     assert all(MachineStore(database).agent(machine) for machine in machines)
 
@@ -145,7 +145,11 @@ def test_states_refusals_and_strangers_in_any_order_never_wait_in_a_circle(
             store.commit(EventWrite(to_us(NOW), unregistered=whole.unregistered))
 
     at_once([partial(ingest, number) for number in range(4)])
-    assert (count(database, agents), count(database, knocks), count(database, quarantine)) == (6, 9, 130 * 30)
+    assert (count(database, agents), count(database, unregistered_machines), count(database, quarantine)) == (
+        6,
+        9,
+        130 * 30,
+    )
 
 
 def test_of_two_bodies_that_come_at_once_in_different_months_one_is_stored(
@@ -168,7 +172,7 @@ def test_everybody_may_be_the_first_to_meet_an_epoch_a_month_and_a_stranger(
         stores = [EventStore(where) for where in (database, other) * 3]
         recorded = at_once([partial(store.commit, met) for store in stores])
         assert sum(one.stored for one in recorded) == 1
-    assert (count(database, epochs), count(database, knocks)) == (4, 4)
+    assert (count(database, epochs), count(database, unregistered_machines)) == (4, 4)
 
 
 def test_a_connection_that_is_lost_while_events_are_stored_stores_none_and_is_worth_another_try(

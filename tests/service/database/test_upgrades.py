@@ -1,7 +1,6 @@
-"""Upgrades: from every released schema with its data, on both databases; what cannot be upgraded is refused."""
+"""Upgrades from the initial schema keep all data on both databases; what cannot be upgraded is refused."""
 
 import logging
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -45,8 +44,8 @@ from service.notifications.suppression import SuppressionQuery
 from service.notifications.webhook_store import WebhookStore
 from service.scoring.store import OutcomeStore
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled
-from tests.service.database.old_schemas import RELEASED, Past
 from tests.service.database.schema_diff import differences
+from tests.support.sample_database import INITIAL, fill, next_schema
 from wire.enums import JobState, MachineState, Role
 from wire.identity import MachineId
 from wire.timestamps import to_us
@@ -68,11 +67,9 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     opened.close()
 
 
-def made(database: Database, revision: str, weights: Path) -> None:
-    """Fill an empty database as a release of long ago did."""
+def fill_database(database: Database, weights: Path) -> None:
     with database.write() as connection:
-        schema.migrate(connection, to=revision)
-        RELEASED[revision](Past(connection, weights))
+        fill(connection, weights)
 
 
 def test_the_scripts_are_named_in_the_order_in_which_they_follow_each_other() -> None:
@@ -82,33 +79,41 @@ def test_the_scripts_are_named_in_the_order_in_which_they_follow_each_other() ->
     assert list(schema.known_revisions()) == walked[::-1]
 
 
-def test_there_is_a_database_of_the_past_for_every_schema_there_has_been() -> None:
-    missing = [revision for revision in schema.known_revisions() if revision not in RELEASED]
-    assert missing == [], "add a builder to tests/service/database/old_schemas.py"
-
-
-@pytest.mark.parametrize("revision", list(RELEASED))
-def test_what_any_release_wrote_is_read_after_the_upgrade(empty: Database, revision: str, tmp_path: Path) -> None:
-    made(empty, revision, tmp_path / "weights")
+def test_a_database_of_the_initial_schema_is_read_after_the_upgrade_to_this_version(
+    empty: Database, tmp_path: Path
+) -> None:
+    fill_database(empty, tmp_path / "weights")
     empty.upgrade()
     with empty.read() as connection:
         assert differences(connection) == []
-    the_first_tables_are_read(empty, tmp_path / "weights")
-    events_lie_where_they_belong(empty)
-    if revision >= "0002":
-        enrolment_is_read(empty)
-    if revision >= "0003":
-        outcomes_are_read(empty)
-    if revision >= "0004":
-        notices_are_read(empty)
-    if revision >= "0005":
-        people_are_read(empty)
-    if revision >= "0006":
-        credentials_are_read(empty)
-    if revision >= "0012":
-        (agent,) = MachineStore(empty).agents().values()
-        assert (agent.skipped, agent.last_skipped and agent.last_skipped.text) == (3, "byte 7: wrong")
+    all_data_is_read(empty, tmp_path / "weights")
     work_goes_on(empty)
+
+
+def test_the_next_schema_is_applied_and_all_data_is_kept(empty: Database, tmp_path: Path) -> None:
+    fill_database(empty, tmp_path / "weights")
+    scripts = next_schema(tmp_path)
+    empty.upgrade(scripts)
+    assert empty.schema(scripts).is_current
+    with empty.read() as connection:
+        lines = connection.exec_driver_sql("SELECT machine, production_line FROM machines ORDER BY id").all()
+        ((kind, _, _, column),) = differences(connection)
+    assert list(map(tuple, lines)) == [("filler-1", "1"), ("filler-2", "2")]
+    assert (kind, column.name) == ("remove_column", "production_line"), "nothing else has changed"
+    all_data_is_read(empty, tmp_path / "weights")
+    work_goes_on(empty)
+
+
+def all_data_is_read(database: Database, weights: Path) -> None:
+    machines_and_forecasts_are_read(database, weights)
+    events_lie_where_they_belong(database)
+    enrolment_is_read(database)
+    outcomes_are_read(database)
+    notifications_are_read(database)
+    users_are_read(database)
+    credentials_are_read(database)
+    (agent,) = MachineStore(database).agents().values()
+    assert (agent.skipped, agent.last_skipped and agent.last_skipped.text) == (3, "byte 7: wrong")
 
 
 def events_lie_where_they_belong(database: Database) -> None:
@@ -118,7 +123,7 @@ def events_lie_where_they_belong(database: Database) -> None:
             assert dict(map(tuple, found)) == {"events_2026_11": 5, "events_flagged": 1}
 
 
-def people_are_read(database: Database) -> None:
+def users_are_read(database: Database) -> None:
     anna = UserStore(database).get("anna")
     assert (anna.role, anna.sites, anna.must_change) == (Role.OPERATOR, frozenset({"padova"}), False)
     session = SessionStore(database).find("0123456789ab")
@@ -133,7 +138,7 @@ def credentials_are_read(database: Database) -> None:
     assert (str(one.machine), one.generation) == ("padova/filler-1", 2)
 
 
-def the_first_tables_are_read(database: Database, weights: Path) -> None:
+def machines_and_forecasts_are_read(database: Database, weights: Path) -> None:
     machines, log = MachineStore(database), EventStore(database)
     filler, second = machines.all()
     assert (filler.id, filler.name, filler.time_zone) == (FILLER, "The filler-1", "Europe/Rome")
@@ -195,7 +200,7 @@ def outcomes_are_read(database: Database) -> None:
     assert np.allclose(scored.spec.thresholds, 0.5)
 
 
-def notices_are_read(database: Database) -> None:
+def notifications_are_read(database: Database) -> None:
     (notice,) = NotificationStore(database).page(NotificationQuery())
     assert (notice.machine, notice.code, notice.text, notice.closed_at) == (FILLER, 139, "Film torn", None)
     (shelf,) = ShelvingStore(database).active(NOW)
@@ -250,7 +255,7 @@ FAILING = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "9999"
+revision = "{revision}"
 down_revision = "{head}"
 
 
@@ -263,36 +268,34 @@ def upgrade():
 
 
 def test_a_migration_that_breaks_off_leaves_the_old_schema_and_its_data(empty: Database, tmp_path: Path) -> None:
-    made(empty, "0004", tmp_path / "weights")
+    fill_database(empty, tmp_path / "weights")
     empty.upgrade()
-    scripts = tmp_path / "migrations"
-    shutil.copytree(schema.SCRIPTS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
-    (scripts / "versions" / "9999_breaks_off.py").write_text(FAILING.format(head=schema.known_revisions()[-1]))
     with pytest.raises(Exception, match="no_such_column"):
-        empty.upgrade(scripts)
+        empty.upgrade(next_schema(tmp_path, FAILING))
     with empty.read() as connection:
         assert differences(connection) == []
     assert empty.schema().is_current
     assert MachineStore(empty).get(FILLER).name == "The filler-1"
-    the_first_tables_are_read(empty, tmp_path / "weights")
+    machines_and_forecasts_are_read(empty, tmp_path / "weights")
 
 
 @pytest.mark.parametrize("empty", ["sqlite"], indirect=True)
 def test_before_a_file_is_changed_one_copy_of_it_is_kept_and_the_log_says_where(
     empty: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made(empty, "0001", tmp_path / "weights")
+    fill_database(empty, tmp_path / "weights")
+    scripts = next_schema(tmp_path)
     (tmp_path / f"{DATABASE}.schema-0000").write_bytes(b"of an upgrade before")
     with caplog.at_level(logging.INFO, logger="service"):
-        empty.upgrade()
+        empty.upgrade(scripts)
     (kept,) = tmp_path.glob(f"{DATABASE}.schema-*")
-    assert kept.name == f"{DATABASE}.schema-0001"
+    assert kept.name == f"{DATABASE}.schema-{INITIAL}"
     assert str(kept) in caplog.text
     with closing(sqlite3.connect(kept)) as old:
-        assert old.execute("SELECT version_num FROM alembic_version").fetchone() == ("0001",)
+        assert old.execute("SELECT version_num FROM alembic_version").fetchone() == (INITIAL,)
         assert old.execute("SELECT count(*) FROM events").fetchone() == (6,)
     caplog.clear()
-    empty.upgrade()
+    empty.upgrade(scripts)
     assert caplog.text == "", "nothing is changed, so nothing is copied"
 
 
@@ -306,7 +309,7 @@ def test_a_new_database_is_not_copied(empty: Database, tmp_path: Path) -> None:
 def test_a_backup_of_a_newer_version_is_refused_before_it_replaces_anything(
     empty: Database, tmp_path: Path
 ) -> None:
-    made(empty, "0004", tmp_path / "weights")
+    fill_database(empty, tmp_path / "weights")
     with empty.write() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9000'")
     back_up(tmp_path, tmp_path / "backup")

@@ -145,7 +145,7 @@ def test_the_limits_of_codes_change_not_a_bit_of_an_ordinary_machine(
     with stores.database.write() as connection:
         connection.execute(delete(catalogue).where(catalogue.c.target.is_(False)))
     limited = learn(ZERO)
-    endless = {"learn_codes_per_machine": 10**9, "learn_codes_in_model": 10**9, "learn_code_days": 1}
+    endless = {"max_codes_per_machine": 10**9, "max_codes_per_model": 10**9, "min_code_days": 1}
     free = learn(ZERO, small.model_copy(update=endless))
     assert limited.report["codes"]["inputs"] > limited.report["codes"]["targets"], "there are codes beside targets"
     assert limited.weights == free.weights
@@ -157,7 +157,7 @@ def test_the_limits_of_codes_change_not_a_bit_of_an_ordinary_machine(
 def test_a_machine_that_raises_garbage_codes_is_learned_without_most_of_them(
     small: Settings, stores: Stores, learn: Learn
 ) -> None:
-    limits = {"learn_codes_per_machine": 30, "learn_codes_in_model": 40}
+    limits = {"max_codes_per_machine": 30, "max_codes_per_model": 40}
     limited = small.model_copy(update=limits)
     commit(stores, learn(ZERO, limited))
     ordinary = learn(ONE, limited)
@@ -184,7 +184,7 @@ def test_a_machine_that_raises_garbage_codes_is_learned_without_most_of_them(
 def test_what_is_too_large_to_be_stored_is_refused_before_it_is_read(tmp_path: Path) -> None:
     with (tmp_path / RESULT_FILE).open("wb") as file:
         file.truncate(MOST_BYTES + 1)
-    with pytest.raises(TrainingFailed, match=r"512 MB are allowed\. Lower ALARMCAST_LEARN_CODES_PER_MACHINE"):
+    with pytest.raises(TrainingFailed, match=r"512 MB are allowed\. Lower ALARMCAST_MAX_CODES_PER_MACHINE"):
         read(tmp_path / RESULT_FILE)
 
 

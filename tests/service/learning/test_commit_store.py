@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from forecasting.vocabulary import Columns
 from service.auth.audit_store import AuditStore
 from service.database.engine import Database
-from service.database.tables import exams, marks, memories, model_versions, samples, tasks
+from service.database.tables import evaluation_results, holdout_sets, memories, model_versions, samples, tasks
 from service.database.weight_files import WeightsFolder
 from service.errors import ChampionChanged, Conflict, LeaseLost, TrainingFailed
 from service.forecasts.version_store import VersionStore
@@ -37,7 +37,7 @@ AT = datetime(2026, 11, 16, tzinfo=UTC)
 LEASE = timedelta(seconds=30)
 TARGETS = (139, 26)
 FORGOT = Sentence(f"{MACHINE}: it forgot.", "4711/17")
-TABLES = (model_versions, tasks, memories, samples, exams, marks)
+TABLES = (model_versions, tasks, memories, samples, holdout_sets, evaluation_results)
 
 
 def windows(seed: int, count: int = 12) -> WindowSet:
@@ -172,11 +172,13 @@ def test_what_was_learned_can_be_read_back(bench: Bench) -> None:
 
 
 def test_a_versions_figures_are_means_over_the_newest_exams(bench: Bench) -> None:
-    exams = HoldoutStore(bench.database)
-    assert exams.means(1) == {}
+    holdout_sets = HoldoutStore(bench.database)
+    assert holdout_sets.means(1) == {}
     bench.learn(A, seed=1)
     bench.learn(B, seed=2)
-    assert exams.means(2) == pytest.approx({"average_precision": 0.52, "brier_skill": 0.1}), "no F1 was given"
+    assert holdout_sets.means(2) == pytest.approx({"average_precision": 0.52, "brier_skill": 0.1}), (
+        "no F1 was given"
+    )
 
 
 def test_a_sample_is_stored_once_however_many_versions_remember_it(bench: Bench) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from service.database.engine import Database
 from service.database.event_row import FROM_THE_FUTURE, IN_TIME, EventRow
-from service.database.tables import agents, epochs, events, excess, forecasts, gaps, machines, quarantine
+from service.database.tables import agents, epochs, events, forecasts, gaps, limit_counts, machines, quarantine
 from service.errors import Conflict, Gone
 from service.forecasts.store import ForecastStore
 from service.forecasts.version import StoredForecast
@@ -66,7 +66,7 @@ def left(database: Database, machine: Machine) -> dict[str, int]:
             table.name: connection.execute(
                 select(func.count()).select_from(table).where(table.c.machine_id == machine.row_id)
             ).scalar_one()
-            for table in (events, gaps, quarantine, agents, epochs, excess, forecasts)
+            for table in (events, gaps, quarantine, agents, epochs, limit_counts, forecasts)
         }
     return {name: count for name, count in counts.items() if count}
 

@@ -57,12 +57,12 @@ def fill_forecasts(database: Database, folder: Path, *, days: int, a_day: int = 
             "machine_id": row,
             "as_of_us": to_us(at),
             "horizon_end_us": to_us(at),
-            "events_came": 1,
-            "unheard": False,
-            "marks": bytes(codes),
+            "events_occurred": 1,
+            "unobserved": False,
+            "label_flags": bytes(codes),
             "base_rates": said.tobytes(),
             "scored_us": to_us(NOW),
-            "revised": 0,
+            "revision_count": 0,
             "stale": 0,
         }
         for at in moments

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from service.database.engine import Database
-from service.database.tables import turns
+from service.database.tables import leases
 from service.messaging.bus import ChangeBus
 from service.messaging.cluster import PostgresCluster
 from service.messaging.process import HealthReport, Lease, ProcessInfo
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 
 def held_until(database: Database) -> int:
     with database.read() as connection:
-        return connection.execute(select(turns.c.until_us)).scalar() or 0
+        return connection.execute(select(leases.c.expires_us)).scalar() or 0
 
 
 def test_a_turn_is_kept_while_a_report_waits_for_a_part_that_does_not_answer(database: Database) -> None:

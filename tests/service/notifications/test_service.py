@@ -247,14 +247,14 @@ def test_a_notice_and_its_deliveries_are_written_together(bench: Bench, stores: 
 
 def test_trouble_with_the_store_loses_no_forecast(bench: Bench, stores: Stores) -> None:
     with stores.database.write() as connection:
-        connection.exec_driver_sql("ALTER TABLE notices RENAME TO elsewhere")
+        connection.exec_driver_sql("ALTER TABLE notifications RENAME TO elsewhere")
     with pytest.raises(Unavailable):
         bench.say({139: 0.9})
     lookout = NotificationThread(bench.notify, pulse=0.01)
     lookout.start()
     wait_until(lambda: lookout.complaint, "it complains")
     with stores.database.write() as connection:
-        connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO notices")
+        connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO notifications")
     wait_until(lambda: bench.notify.opened == 1 and lookout.complaint is None, "it has recovered")
     lookout.stop()
 

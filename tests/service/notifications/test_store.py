@@ -11,7 +11,13 @@ from sqlalchemy import func, select
 
 from service.auth.audit_store import AuditStore
 from service.database.engine import Database
-from service.database.tables import acknowledgements, deliveries, maintenance, notices, shelves
+from service.database.tables import (
+    acknowledgements,
+    deliveries,
+    maintenance_windows,
+    notifications,
+    shelved_alarms,
+)
 from service.errors import Conflict, NotFound
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.models import Machine
@@ -86,7 +92,7 @@ def test_there_are_never_two_open_notices_of_one_alarm_however_many_open_them(
 
     with ThreadPoolExecutor(4) as hands:
         assert sum(hands.map(open_it, range(4))) == 1
-    assert (count(database, notices), count(database, deliveries)) == (1, 1)
+    assert (count(database, notifications), count(database, deliveries)) == (1, 1)
 
 
 def test_notices_are_live_while_open_unarmed_or_lately_rearmed(store: NotificationStore, filler: Machine) -> None:
@@ -324,13 +330,10 @@ def test_what_is_over_for_long_is_forgotten_and_what_stands_is_not(
     store.write(NotificationChanges(ended_acks=[ended.id]), at=NOW, wall=NOW)
     kept = Retention(RetentionStore(database), keep=400 * DAY, keep_quarantined=90 * DAY)
     kept.apply(NOW + 399 * DAY)
-    assert [count(database, one) for one in (notices, deliveries, shelves, maintenance, acknowledgements)] == [
-        2, 2, 2, 1, 2,
-    ]  # fmt: skip
+    tables = (notifications, deliveries, shelved_alarms, maintenance_windows, acknowledgements)
+    assert [count(database, table) for table in tables] == [2, 2, 2, 1, 2]
     kept.apply(NOW + 401 * DAY)
-    assert [count(database, one) for one in (notices, deliveries, shelves, maintenance, acknowledgements)] == [
-        1, 1, 1, 0, 1,
-    ]  # fmt: skip
+    assert [count(database, table) for table in tables] == [1, 1, 1, 0, 1]
 
 
 def test_an_erased_machine_leaves_no_notice_behind(
@@ -341,4 +344,5 @@ def test_an_erased_machine_leaves_no_notice_behind(
     AcknowledgementStore(database).add(filler, 139, at=NOW, who="a", note=None)
     ShelvingStore(database).add(filler, 1, at=NOW, until=NOW + HOUR, who="a", reason="x")
     EnrolmentStore(database).erase(filler, who="a", at=NOW, plant_at=NOW, reason="asked")
-    assert [count(database, one) for one in (notices, deliveries, shelves, acknowledgements)] == [0, 0, 0, 0]
+    tables = (notifications, deliveries, shelved_alarms, acknowledgements)
+    assert [count(database, table) for table in tables] == [0, 0, 0, 0]

@@ -271,7 +271,7 @@ def outcomes(bench: Bench, machine: Machine) -> list[tuple[object, ...]]:
     return [
         (
             one.outcome.as_of_us - to_us(AT),
-            one.outcome.events_came,
+            one.outcome.events_occurred,
             one.outcome.unobserved,
             one.outcome.occurred.tolist(),
             one.outcome.persisted.tolist(),

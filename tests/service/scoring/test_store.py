@@ -45,7 +45,7 @@ def test_a_scored_forecast_is_read_back_as_it_was_written(bench: Bench, filler: 
     bench.score(CLOSED + GRACE)
     (one,) = bench.outcomes.page(filler, AT, AT + HOUR, limit=9)
     assert (one.outcome.as_of_us, one.outcome.horizon_end_us) == (to_us(AT), to_us(CLOSED))
-    assert (one.outcome.events_came, one.status, one.scored_us) == (2, "stale", to_us(CLOSED + GRACE))
+    assert (one.outcome.events_occurred, one.status, one.scored_us) == (2, "stale", to_us(CLOSED + GRACE))
     assert one.probabilities.tolist() == [0.75, 0.25]
     (sheet,) = bench.outcomes.score_tables(filler, AT, AT + HOUR)
     assert (sheet.came.tolist(), sheet.announced.tolist()) == ([[False, True]], [[True, False]])
