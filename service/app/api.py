@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from types import ModuleType
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi_offline import FastAPIOffline
@@ -93,7 +93,7 @@ def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ..
         generate_unique_id_function=lambda route: route.name,  # an operation is called as its function is
     )
     problems.install(app)
-    routers = [_router(noun, parts) for noun in nouns]
+    routers = [router for noun in nouns for router in _routers(noun, parts)]
     if nouns is not NOUNS:
         door = replace(door, table=restrict(app, routers, door.table))
     check_permissions_complete(app, routers, door.table)
@@ -113,14 +113,14 @@ def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ..
     return app
 
 
-def _router(noun: ModuleType, parts: AppServices) -> APIRouter:
+def _routers(noun: ModuleType, parts: AppServices) -> list[APIRouter]:
     if noun is machines:
-        return machines.router(parts.machines, parts.log, parts.catalogue, parts.silence)
+        return machines.routers(parts.machines, parts.log, parts.catalogue, parts.silence)
     if noun is forecasts:
-        return forecasts.router(parts.machines, parts.desk, parts.newest, parts.explanations, parts.fleet)
+        return forecasts.routers(parts.machines, parts.desk, parts.newest, parts.explanations, parts.fleet)
     if noun is stream:
         sources = stream.StreamSources(parts.streams, parts.machines, parts.newest, parts.catalogue)
-        return stream.router(sources)
+        return [stream.router(sources)]
     if noun is quarantine:
-        return quarantine.router(parts.quarantine, parts.replay, parts.audit)
-    return cast("APIRouter", noun.router(parts))
+        return [quarantine.router(parts.quarantine, parts.replay, parts.audit)]
+    return [noun.router(parts)]

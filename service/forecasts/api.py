@@ -29,19 +29,19 @@ from wire.timestamps import UtcDatetime
 _JSON = "application/json"
 
 
-def router(
+def routers(
     machines: SiteFilteredMachines,
     service: ForecastService,
     cache: ForecastCache,
     explanations: ExplanationService,
     fleet: FleetService,
-) -> APIRouter:
+) -> list[APIRouter]:
     """Return all routes of this feature but the stream."""
-    routes = APIRouter()
-    routes.include_router(_forecast_routes(machines, service, cache))
-    routes.include_router(_explanation_routes(explanations))
-    routes.include_router(_fleet_routes(fleet))
-    return routes
+    return [
+        _forecast_routes(machines, service, cache),
+        _explanation_routes(explanations),
+        _fleet_routes(fleet),
+    ]
 
 
 def _forecast_routes(machines: SiteFilteredMachines, service: ForecastService, cache: ForecastCache) -> APIRouter:

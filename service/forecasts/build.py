@@ -36,7 +36,7 @@ class ForecastSources:
 
 
 @dataclass(frozen=True)
-class Forecasts:
+class ForecastServices:
     """The services and the thread of forecasts."""
 
     service: ForecastService
@@ -55,7 +55,7 @@ def build(
     bus: ChangeBus,
     mqtt: MqttClient,
     is_leader: Callable[[], bool],
-) -> Forecasts:
+) -> ForecastServices:
     """Build the services; their caches are invalidated from the bus."""
     service = ForecastService(
         machines=sources.machines,
@@ -83,7 +83,7 @@ def build(
     _subscribe(bus, service, cache)
     streams = StreamHub(bus, max_streams=settings.stream_limit, max_per_owner=settings.streams_per_user)
     explanations = ExplanationService(service, cache)
-    return Forecasts(service, cache, explanations, publisher, ForecastThread(scheduler), streams)
+    return ForecastServices(service, cache, explanations, publisher, ForecastThread(scheduler), streams)
 
 
 def _subscribe(bus: ChangeBus, service: ForecastService, cache: ForecastCache) -> None:

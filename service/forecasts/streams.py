@@ -15,7 +15,7 @@ from service.errors import TooMany, Unavailable
 from service.forecasts.cache import ForecastMade
 from service.http.principal import Sites, current_sites, current_user
 from service.messaging.bus import AlarmEvent, AlarmsRaised, ChangeBus, StreamsClosed
-from service.messaging.concurrency_limit import Full, Places
+from service.messaging.concurrency_limit import ConcurrencyLimit, LimitReached
 from wire.enums import StreamKind
 from wire.identity import MachineId
 
@@ -101,7 +101,7 @@ class StreamHub:
     ) -> None:
         self._bus, self._max_streams, self._max_queued = bus, max_streams, max_queued
         self._max_per_owner = max_streams if max_per_owner is None else max_per_owner
-        self._places = Places()
+        self._places = ConcurrencyLimit()
         self._lock = Lock()
         self._subscriptions: tuple[Subscription, ...] = ()
         self._leave_bus: list[Callable[[], None]] = []
@@ -187,7 +187,7 @@ class StreamHub:
     def _take_place(self, limits: dict[str, int]) -> None:
         try:
             self._places.take(limits)
-        except Full as full:
+        except LimitReached as full:
             if full.name == _ALL:
                 raise Unavailable(
                     f"{full.most} streams are open already; close some, or raise ALARMCAST_STREAM_LIMIT."

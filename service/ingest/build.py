@@ -18,7 +18,7 @@ from wire.enums import ProcessRole
 
 
 @dataclass(frozen=True)
-class Ingest:
+class IngestServices:
     """The ingester, the MQTT client it acks over, and the statistics of the broker."""
 
     ingester: Ingester
@@ -35,7 +35,7 @@ def build(
     bus: ChangeBus,
     broker: BrokerAddress,
     process_name: str,
-) -> Ingest:
+) -> IngestServices:
     """Build the ingest; the MQTT client follows the lease for agent states."""
     ingester = Ingester(
         registry=machines,
@@ -58,7 +58,7 @@ def build(
         hearing=mode,
     )
     bus.subscribe(LeaseChanged, mqtt.on_lease_changed)
-    return Ingest(ingester, mqtt, stats)
+    return IngestServices(ingester, mqtt, stats)
 
 
 def time_policy(settings: Settings) -> TimePolicy:

@@ -25,16 +25,16 @@ from wire.timestamps import EARLIEST, LATEST, UtcDatetime
 _MOST = Cursor(at_us=WORD, code=HALF_WORD, epoch_id=HALF_WORD, seq=WORD)
 
 
-def router(
+def routers(
     machines: SiteFilteredMachines, events: EventStore, catalogue: CatalogueStore, silence: SiteFilteredSilence
-) -> APIRouter:
+) -> list[APIRouter]:
     """Return all routes of this feature."""
-    routes = APIRouter()
-    routes.include_router(_machine_routes(machines, events, catalogue))
-    routes.include_router(_gap_routes(machines, events))
-    routes.include_router(_silence_routes(silence))
-    routes.include_router(_catalogue_routes(catalogue))
-    return routes
+    return [
+        _machine_routes(machines, events, catalogue),
+        _gap_routes(machines, events),
+        _silence_routes(silence),
+        _catalogue_routes(catalogue),
+    ]
 
 
 def _machine_routes(machines: SiteFilteredMachines, events: EventStore, catalogue: CatalogueStore) -> APIRouter:

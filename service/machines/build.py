@@ -15,7 +15,7 @@ from service.settings import Settings
 
 
 @dataclass(frozen=True)
-class Machines:
+class MachineServices:
     """The registry as ingest uses it, silence detection, the quarantine and retention."""
 
     cache: MachineCache
@@ -27,7 +27,7 @@ class Machines:
 
 def build(
     settings: Settings, database: Database, *, machines: MachineStore, events: EventStore, bus: ChangeBus
-) -> Machines:
+) -> MachineServices:
     """Build the services; silence detection subscribes to stored events."""
     silence = SilenceDetector(machines, events)
     silence.subscribe_to(bus)
@@ -39,4 +39,4 @@ def build(
         most_bytes=None if settings.retention_gb is None else int(settings.retention_gb * 1e9),
     )
     clock_check = ClockCheck(store, keep, settings.retention_confirmed_until)
-    return Machines(MachineCache(machines), silence, QuarantineStore(database), retention, clock_check)
+    return MachineServices(MachineCache(machines), silence, QuarantineStore(database), retention, clock_check)

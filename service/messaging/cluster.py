@@ -64,7 +64,7 @@ class PostgresCluster(SingleProcess):
         self._registry = ProcessRegistry(database)
         self._lease_keeper = LeaseKeeper(process, leases, leases=LeaseStore(database), bus=bus)
         self._heartbeat = Heartbeat(
-            process, processes=self._registry, report=lambda: report(self._lease_keeper.held)
+            process, registry=self._registry, report=lambda: report(self._lease_keeper.held)
         )
         self._bridge = PgBridge(bus, database, process.name)
         bus.subscribe(LeaseChanged, lambda _event: self._heartbeat.trigger())

@@ -1,7 +1,4 @@
-"""Whose turn it is: held for a while by one process, taken over by another once that while is over.
-
-The while is measured by the database's clock alone, so hosts need not agree on the time.
-"""
+"""Leases and the process registry. Leases expire by the clock of the database, so hosts need not agree."""
 
 import json
 from collections.abc import Iterable
@@ -17,8 +14,8 @@ from service.messaging.process import HealthReport, Lease, Process, ProcessInfo
 from wire.enums import ProcessRole
 from wire.timestamps import from_us, to_us
 
-_HOLD = (
-    "INSERT INTO leases (name, owner, expires_us) VALUES (:name, :owner, {now} + :lease_us)"
+_ACQUIRE = (
+    "INSERT INTO leases (name, owner, expires_us) VALUES (:name, :owner, {now} + :ttl_us)"
     " ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires_us = excluded.expires_us"
     " WHERE leases.owner = excluded.owner OR leases.expires_us < {now}"
 )
@@ -26,59 +23,58 @@ _HOLD = (
 
 @dataclass(frozen=True)
 class LeaseStore:
-    """Gives turns to one process at a time."""
+    """Each lease is held by at most one process."""
 
     database: Database
 
-    def acquire(self, wanted: Iterable[Lease], owner: str, lease: timedelta) -> set[Lease]:
-        """Take or keep every turn that is free or already the owner's; return those that are now the owner's."""
+    def acquire(self, wanted: Iterable[Lease], owner: str, ttl: timedelta) -> set[Lease]:
+        """Acquire or renew every lease that is free or the owner's; return those that are now the owner's."""
         held = set()
         with self.database.write() as connection:
-            for turn in sorted(wanted):
-                values = {"name": turn.value, "owner": owner, "lease_us": lease // timedelta(microseconds=1)}
-                if connection.execute(_hold(connection), values).rowcount:
-                    held.add(turn)
+            for lease in sorted(wanted):
+                values = {"name": lease.value, "owner": owner, "ttl_us": ttl // timedelta(microseconds=1)}
+                if connection.execute(_acquire(connection), values).rowcount:
+                    held.add(lease)
         return held
 
     def release(self, owner: str) -> None:
-        """Give back every turn that is the owner's, so that another need not wait."""
+        """Release every lease of the owner, so that another process need not wait."""
         with self.database.write() as connection:
             connection.execute(delete(leases).where(leases.c.owner == owner))
 
 
-def _hold(connection: Connection) -> TextClause:
-    return text(_HOLD.format(now=NOW_US[connection.dialect.name]))
+def _acquire(connection: Connection) -> TextClause:
+    return text(_ACQUIRE.format(now=NOW_US[connection.dialect.name]))
 
 
-_FORGET_AFTER = timedelta(hours=1)
+_DELETE_AFTER = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class ProcessRegistry:
-    """The roll of processes."""
+    """Heartbeats of processes."""
 
     database: Database
 
-    def report(self, member: ProcessInfo, report: HealthReport) -> None:
-        """Write down that a process is there, and how it is; forget those that left long ago."""
+    def report(self, process: ProcessInfo, report: HealthReport) -> None:
+        """Store a heartbeat; delete processes that stopped long ago."""
         with self.database.write() as connection:
             row = {
-                "name": member.name,
-                "roles": ",".join(sorted(member.roles)),
-                "since_us": to_us(member.since),
+                "name": process.name,
+                "roles": ",".join(sorted(process.roles)),
+                "since_us": to_us(process.since),
                 "last_seen_us": now_us(connection),
                 "report": json.dumps(asdict(report)),
             }
             connection.execute(upsert(connection, processes, row, keys=["name"]))
-            connection.execute(delete(processes).where(processes.c.last_seen_us < _ago(connection, _FORGET_AFTER)))
+            connection.execute(delete(processes).where(processes.c.last_seen_us < _ago(connection, _DELETE_AFTER)))
 
     def remove(self, name: str) -> None:
-        """Strike a process off, because it ends."""
         with self.database.write() as connection:
             connection.execute(delete(processes).where(processes.c.name == name))
 
     def recent(self, within: timedelta) -> list[Process]:
-        """Return the processes that were seen within a while until now, by name."""
+        """Return the processes with a heartbeat within a time span, by name."""
         query = select(processes).order_by(processes.c.name)
         with self.database.read() as connection:
             rows = connection.execute(query.where(processes.c.last_seen_us >= _ago(connection, within))).all()
@@ -99,5 +95,5 @@ def _ago(connection: Connection, span: timedelta) -> int:
 
 
 def _report(body: str) -> HealthReport:
-    told = json.loads(body)
-    return HealthReport(**told | {"leases": tuple(told["leases"])})
+    fields = json.loads(body)
+    return HealthReport(**fields | {"leases": tuple(fields["leases"])})
