@@ -43,7 +43,7 @@ class ForecastExplanation:
     as_of: datetime
     model_version: str
     hindsight: bool
-    baseline_moments: int
+    baseline_samples: int
     reading: str
     explanations: list[AlarmExplanation]
 
@@ -86,7 +86,7 @@ class ExplanationService:
             as_of=at,
             model_version=then.serving.version.name,
             hindsight=then.hindsight,
-            baseline_moments=len(why.moments),
+            baseline_samples=len(why.moments),
             reading=_READING.format(usual=_USUAL if why.moments else _NO_PAST),
             explanations=[_reason(model, why, row, columns[row], parts, witness) for row in rows],
         )
