@@ -8,12 +8,12 @@ import httpx
 
 from alarmcast.endpoint import Resource, TransportT
 from alarmcast.resources.acknowledgements import Acknowledgements
+from alarmcast.resources.alarm_metrics import AlarmMetrics
 from alarmcast.resources.audit import Audit
 from alarmcast.resources.catalogue import Catalogue
 from alarmcast.resources.credentials import Credentials
 from alarmcast.resources.enrolment import Enrolment
 from alarmcast.resources.exports import Exports
-from alarmcast.resources.figures import Figures
 from alarmcast.resources.fleet import Fleet
 from alarmcast.resources.forecasts import Forecasts
 from alarmcast.resources.health import Health
@@ -23,7 +23,7 @@ from alarmcast.resources.machines import Machines
 from alarmcast.resources.maintenance import Maintenance
 from alarmcast.resources.memory import Memory
 from alarmcast.resources.models import Models
-from alarmcast.resources.notices import Notices
+from alarmcast.resources.notifications import Notifications
 from alarmcast.resources.quarantine import Quarantine
 from alarmcast.resources.scores import Scores
 from alarmcast.resources.session import Session
@@ -51,7 +51,7 @@ class Api(Resource[TransportT], Generic[TransportT]):
         self.forecasts = Forecasts(sender)
         self.stream = Stream(sender)
         self.scores = Scores(sender)
-        self.figures = Figures(sender)
+        self.alarm_metrics = AlarmMetrics(sender)
         self.timelines = Timelines(sender)
         self.exports = Exports(sender)
         self.jobs = Jobs(sender)
@@ -59,7 +59,7 @@ class Api(Resource[TransportT], Generic[TransportT]):
         self.memory = Memory(sender)
         self.catalogue = Catalogue(sender)
         self.quarantine = Quarantine(sender)
-        self.notices = Notices(sender)
+        self.notifications = Notifications(sender)
         self.acknowledgements = Acknowledgements(sender)
         self.shelves = Shelves(sender)
         self.maintenance = Maintenance(sender)

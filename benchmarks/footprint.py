@@ -59,7 +59,7 @@ def footprint(database_url: str | None = None) -> Footprint:
             scoring = ScoringService(
                 stores.machines, stores.events, stores.versions, stores.outcomes, clock, timedelta(minutes=5)
             )
-            for _scored in scoring.all_due():
+            for _scored in scoring.score_all_due():
                 pass
             sizes = [_bytes_a_row(stores.database, table) for table in _TABLES]
     return Footprint(*sizes)

@@ -18,7 +18,9 @@ import pytest
 from service.database.engine import Database
 from tests.support.databases import new_postgresql, new_sqlite
 
+WAIT_FACTOR = float(os.environ.get("WAIT_FACTOR", "1"))  # more on a machine that does much else
 _SHARED_BY_A_FOLDER = ("page", "deploy")  # a stage with a browser, and images that were built
+_LONGEST_FIRST = ("page", "deploy", "system", "faults")  # so that no long group is left for the end
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
@@ -28,6 +30,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
         group = folder if folder in _SHARED_BY_A_FOLDER else str(item.path)
         item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: _place(item.path))
+
+
+def _place(path: Path) -> int:
+    folder = path.relative_to(Path(__file__).parent).parts[0]
+    return _LONGEST_FIRST.index(folder) if folder in _LONGEST_FIRST else len(_LONGEST_FIRST)
 
 
 def require(found: object, what: str) -> None:
@@ -48,7 +56,7 @@ def free_port() -> int:
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float = 30) -> None:
     """Poll until something holds; the time is a bound on waiting for a failure, never a hope."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds * WAIT_FACTOR
     while not condition():
         if time.monotonic() > deadline:
             pytest.fail(f"waited {seconds} s in vain until {what}")

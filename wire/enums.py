@@ -121,20 +121,20 @@ class Severity(StrEnum):
 
 
 class NotificationEnd(StrEnum):
-    """Why a notice is closed."""
+    """Why a notification was closed."""
 
-    CAME = "came"  # the alarm was raised
-    FELL = "fell"  # its probability fell clearly below its threshold
-    SHELVED = "shelved"  # somebody shelved the alarm on this machine
-    MAINTENANCE = "maintenance"  # a maintenance window began
-    LAPSED = "lapsed"  # its horizon passed while the machine could not be heard
+    OCCURRED = "occurred"  # the alarm was raised
+    CLEARED = "cleared"  # its probability dropped clearly below its threshold
+    SHELVED = "shelved"  # the alarm was shelved on this machine
+    MAINTENANCE = "maintenance"  # a maintenance window started
+    EXPIRED = "expired"  # its horizon passed while the machine was offline
     WITHDRAWN = "withdrawn"  # the alarm or the machine is no longer forecast
 
 
 class DeliveryState(StrEnum):
-    """How far a delivery to a webhook is."""
+    """State of a delivery to a webhook."""
 
-    WAITING = "waiting"  # it is tried, or will be tried again
+    WAITING = "waiting"  # in progress, or will be retried
     DELIVERED = "delivered"
     GIVEN_UP = "given_up"  # its answer says why
 

@@ -1,4 +1,4 @@
-"""Acknowledgements: somebody knows of a likely or raised alarm."""
+"""Acknowledgements of likely or raised alarms."""
 
 from alarmcast.endpoint import Resource, TransportT, operation
 from alarmcast.requests import MachineName, RequestSpec, path_params
@@ -12,12 +12,12 @@ class Acknowledgements(Resource[TransportT]):
     def list_for(
         self, machine: MachineName, *, limit: int = 100, cursor: int | None = None, active: bool = False
     ) -> RequestSpec:
-        """Return who has acknowledged which alarms of a machine, newest first."""
+        """Return the acknowledgements of a machine, newest first."""
         return RequestSpec(at=path_params(machine), params={"limit": limit, "cursor": cursor, "active": active})
 
     @operation("POST /v1/machines/{site}/{machine}/acknowledgements", AcknowledgementView)
     def acknowledge(
         self, machine: MachineName, code: int, *, note: str | None = None, by: str | None = None
     ) -> RequestSpec:
-        """Say that an alarm is known."""
+        """Acknowledge an alarm."""
         return RequestSpec(at=path_params(machine), body=AcknowledgementCreate(code=code, note=note, by=by))

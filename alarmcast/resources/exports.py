@@ -1,10 +1,10 @@
-"""Exports: CSV for spreadsheets and reports, piece by piece as it is made."""
+"""Exports: CSV for spreadsheets and reports, streamed."""
 
 from datetime import datetime
 
 from alarmcast.endpoint import Resource, TransportT, download
 from alarmcast.requests import RequestSpec
-from alarmcast.resources.figures import figures_asked
+from alarmcast.resources.alarm_metrics import alarm_metrics_request
 
 
 class Exports(Resource[TransportT]):
@@ -20,12 +20,12 @@ class Exports(Resource[TransportT]):
         until: datetime | None = None,
         code: int | None = None,
     ) -> RequestSpec:
-        """Yield every stored alarm, machine by machine and in time order, flagged ones too."""
+        """Yield every stored alarm by machine and time, including flagged ones."""
         span = {"since": since, "until": until}
         return RequestSpec(params={"site": site, "machine": machine, **span, "code": code})
 
-    top = download("/v1/figures/top.csv")(figures_asked)
-    lines = download("/v1/figures/lines.csv")(figures_asked)
-    floods = download("/v1/figures/floods.csv")(figures_asked)
-    chatter = download("/v1/figures/chatter.csv")(figures_asked)
-    standing = download("/v1/figures/standing.csv")(figures_asked)
+    top = download("/v1/alarm-metrics/top.csv")(alarm_metrics_request)
+    rows = download("/v1/alarm-metrics/rows.csv")(alarm_metrics_request)
+    floods = download("/v1/alarm-metrics/floods.csv")(alarm_metrics_request)
+    chatter = download("/v1/alarm-metrics/chatter.csv")(alarm_metrics_request)
+    standing = download("/v1/alarm-metrics/standing.csv")(alarm_metrics_request)

@@ -1,4 +1,4 @@
-"""Maintenance windows: times in which nothing is told of a machine or a site."""
+"""Maintenance windows: times without notifications for a machine or a site."""
 
 from datetime import datetime
 
@@ -20,9 +20,9 @@ class Maintenance(Resource[TransportT]):
         cursor: int | None = None,
         active: bool = False,
     ) -> RequestSpec:
-        """Return windows past, present and planned, newest first, one page of them."""
-        narrowed = {"site": site, "machine": machine, "active": active}
-        return RequestSpec(params={"limit": limit, "cursor": cursor, **narrowed})
+        """Return one page of past, current and scheduled windows, newest first."""
+        filters = {"site": site, "machine": machine, "active": active}
+        return RequestSpec(params={"limit": limit, "cursor": cursor, **filters})
 
     windows = pages(page, lambda page: page.windows)
 
@@ -37,11 +37,11 @@ class Maintenance(Resource[TransportT]):
         since: datetime | None = None,
         by: str | None = None,
     ) -> RequestSpec:
-        """Tell nothing of a machine, or of a whole site, from now or ``since`` on, until an end in plant time."""
-        wish = MaintenanceCreate(site=site, machine=machine, start=since, until=until, reason=reason, by=by)
-        return RequestSpec(body=wish)
+        """Suppress notifications of a machine or a whole site from ``since`` (default now) until a plant time."""
+        body = MaintenanceCreate(site=site, machine=machine, start=since, until=until, reason=reason, by=by)
+        return RequestSpec(body=body)
 
     @operation("DELETE /v1/maintenance/{number}", MaintenanceView)
     def cancel(self, number: int, *, reason: str | None = None) -> RequestSpec:
-        """End a window before its time, begun or not."""
+        """Cancel a window that has not ended, started or not."""
         return RequestSpec(at={"number": number}, params={"reason": reason})

@@ -1,4 +1,4 @@
-"""Scores: whether forecasts came true."""
+"""Scores: accuracy of served forecasts."""
 
 from datetime import datetime
 
@@ -23,7 +23,7 @@ class Scores(Resource[TransportT]):
         by: Grouping = Grouping.MACHINE,
         status: ForecastStatus | None = None,
     ) -> RequestSpec:
-        """Return how good the forecasts that were served have been, beside persistence and the base rate."""
+        """Return the accuracy of served forecasts, with the persistence and base-rate baselines."""
         when = {"since": since, "until": until}
         return RequestSpec(params={"site": site, "machine": machine, **when, "by": by, "status": status})
 
@@ -39,8 +39,8 @@ class Scores(Resource[TransportT]):
         code: int | None = None,
         rejections: bool = True,
     ) -> RequestSpec:
-        """Return a machine's forecasts beside what happened, newest first, one page of them."""
-        narrowed = {"since": since, "until": until, "code": code, "rejections": rejections}
-        return RequestSpec(at=path_params(machine), params={"limit": limit, "cursor": cursor, **narrowed})
+        """Return one page of scored forecasts of a machine, newest first."""
+        filters = {"since": since, "until": until, "code": code, "rejections": rejections}
+        return RequestSpec(at=path_params(machine), params={"limit": limit, "cursor": cursor, **filters})
 
-    of = pages(page, lambda page: page.forecasts)
+    all = pages(page, lambda page: page.forecasts)

@@ -1,4 +1,4 @@
-"""Shelves: alarms that nobody wants to hear of for a while."""
+"""Shelved alarms: alarms without notifications for a limited time."""
 
 from datetime import datetime
 
@@ -12,14 +12,14 @@ class Shelves(Resource[TransportT]):
 
     @operation("GET /v1/shelves", ShelvedAlarmPage)
     def list_all(self, *, limit: int = 100, cursor: int | None = None, active: bool = True) -> RequestSpec:
-        """Return what is shelved anywhere, newest first; with ``active=False`` what was, too."""
+        """Return the shelved alarms of all machines, newest first; ``active=False`` includes expired ones."""
         return RequestSpec(params={"limit": limit, "cursor": cursor, "active": active})
 
     @operation("GET /v1/machines/{site}/{machine}/shelves", ShelvedAlarmPage)
     def list_for(
         self, machine: MachineName, *, limit: int = 100, cursor: int | None = None, active: bool = True
     ) -> RequestSpec:
-        """Return what is shelved on a machine, newest first; with ``active=False`` what was, too."""
+        """Return the shelved alarms of a machine, newest first; ``active=False`` includes expired ones."""
         return RequestSpec(at=path_params(machine), params={"limit": limit, "cursor": cursor, "active": active})
 
     @operation("POST /v1/machines/{site}/{machine}/shelves", ShelvedAlarmView)
@@ -33,11 +33,11 @@ class Shelves(Resource[TransportT]):
         until: datetime | None = None,
         by: str | None = None,
     ) -> RequestSpec:
-        """Keep an alarm of a machine quiet for so many minutes, or until an end in plant time."""
-        wish = ShelveRequest(code=code, minutes=minutes, until=until, reason=reason, by=by)
-        return RequestSpec(at=path_params(machine), body=wish)
+        """Shelve an alarm of a machine for some minutes, or until a plant time."""
+        body = ShelveRequest(code=code, minutes=minutes, until=until, reason=reason, by=by)
+        return RequestSpec(at=path_params(machine), body=body)
 
     @operation("DELETE /v1/machines/{site}/{machine}/shelves/{number}", ShelvedAlarmView)
     def unshelve(self, machine: MachineName, number: int, *, reason: str | None = None) -> RequestSpec:
-        """End a shelf before its time."""
+        """Unshelve an alarm before its end."""
         return RequestSpec(at={**path_params(machine), "number": number}, params={"reason": reason})

@@ -1,4 +1,4 @@
-"""Timelines: what a machine raised, with floods, chatter and gaps marked."""
+"""Timelines: alarms of a machine with floods, chattering periods and gaps."""
 
 from datetime import datetime
 
@@ -14,5 +14,5 @@ class Timelines(Resource[TransportT]):
     def get(
         self, machine: MachineName, *, since: datetime | None = None, until: datetime | None = None
     ) -> RequestSpec:
-        """Return everything the machine raised in ``[since, until)``, the last 28 hours unless given."""
+        """Return the alarms of a machine in ``[since, until)``, by default the last 28 hours."""
         return RequestSpec(at=path_params(machine), params={"since": since, "until": until})

@@ -1,4 +1,4 @@
-"""Webhooks: who is told of notices over HTTP."""
+"""Webhooks: HTTP receivers of notifications."""
 
 from alarmcast.endpoint import Resource, TransportT, operation
 from alarmcast.requests import RequestSpec
@@ -29,21 +29,21 @@ class Webhooks(Resource[TransportT]):
         machine: str | None = None,
         reason: str | None = None,
     ) -> RequestSpec:
-        """Tell an address of every notice from now on; the answer's secret is shown this once."""
-        wish = WebhookCreate(url=url, severity=severity, site=site, machine=machine, reason=reason)
-        return RequestSpec(body=wish)
+        """Send new notifications to a URL; the secret is returned only once."""
+        body = WebhookCreate(url=url, severity=severity, site=site, machine=machine, reason=reason)
+        return RequestSpec(body=body)
 
     @operation("PATCH /v1/webhooks/{number}", WebhookView)
     def switch(self, number: int, *, enabled: bool, reason: str) -> RequestSpec:
-        """Switch a webhook on or off."""
+        """Enable or disable a webhook."""
         return RequestSpec(at={"number": number}, body=WebhookSwitch(enabled=enabled, reason=reason))
 
     @operation("POST /v1/webhooks/{number}/test", WebhookAnswer)
     def test(self, number: int) -> RequestSpec:
-        """Send a signed test to a webhook now and return what its receiver said."""
+        """Send a signed test message and return the response of the receiver."""
         return RequestSpec(at={"number": number})
 
     @operation("DELETE /v1/webhooks/{number}", type(None))
     def remove(self, number: int, *, reason: str) -> RequestSpec:
-        """Forget a webhook, its secret and its deliveries."""
+        """Delete a webhook, its secret and its deliveries."""
         return RequestSpec(at={"number": number}, params={"reason": reason})

@@ -1,25 +1,24 @@
-"""CSV for spreadsheets and reports: every alarm as a stream, and the tables of figures."""
+"""Routes of CSV exports: stored alarms and the tables of alarm metrics."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel
 
 from service.alarm_metrics.api import (
-    Asked,
-    OfMachine,
-    OfSite,
+    MachineFilter,
+    MetricsQuery,
+    SiteFilter,
     chatter_view,
     flood_view,
-    line_view,
+    row_view,
     standing_view,
     top_view,
 )
-from service.alarm_metrics.csv_export import ALARM_COLUMNS, ExportQuery, csv_chunks
-from service.alarm_metrics.service import AlarmMetrics, AlarmMetricsQuery
+from service.alarm_metrics.csv_export import ALARM_COLUMNS, AlarmExport, ExportQuery, csv_chunks
+from service.alarm_metrics.service import AlarmMetrics, AlarmMetricsQuery, AlarmMetricsService
 from service.http.problems import responses
 from wire.rest.alarm_metrics import (
     AlarmMetricsRow,
@@ -31,11 +30,7 @@ from wire.rest.alarm_metrics import (
 )
 from wire.timestamps import UtcDatetime
 
-if TYPE_CHECKING:
-    from service.app.api_services import AppServices
-
-_FIGURES = tuple(AlarmMetricsView.model_fields)
-_KEYS = tuple(name for name in AlarmMetricsRow.model_fields if name != "metrics")
+_ROW = (*(name for name in AlarmMetricsRow.model_fields if name != "metrics"), *AlarmMetricsView.model_fields)
 _TOP = tuple(TopCodeView.model_fields)
 _FLOODS = tuple(FloodView.model_fields)
 _CHATTER = tuple(ChatterView.model_fields)
@@ -43,97 +38,100 @@ _STANDING = tuple(StandingAlarmView.model_fields)
 
 
 class CsvResponse(StreamingResponse):
-    """CSV after RFC 4180, in UTF-8, sent as it is made."""
+    """CSV (RFC 4180) in UTF-8, streamed."""
 
     media_type = "text/csv"
 
 
-def router(parts: "AppServices") -> APIRouter:
+def router(metrics: AlarmMetricsService, export: AlarmExport) -> APIRouter:
     """Return the routes of exports."""
     routes = APIRouter(prefix="/v1", tags=["exports"], default_response_class=CsvResponse)
+    entries = export.catalogue.entries
 
     @routes.get("/alarms.csv", responses=_documented(ALARM_COLUMNS))
     def export_alarms(
-        site: OfSite = None,
-        machine: OfMachine = None,
-        since: Annotated[UtcDatetime | None, Query(description="Not before this moment.")] = None,
-        until: Annotated[UtcDatetime | None, Query(description="Before this moment.")] = None,
-        code: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Of this code only.")] = None,
+        site: SiteFilter = None,
+        machine: MachineFilter = None,
+        since: Annotated[UtcDatetime | None, Query(description="Start (inclusive).")] = None,
+        until: Annotated[UtcDatetime | None, Query(description="End (exclusive).")] = None,
+        code: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Only of this code.")] = None,
     ) -> CsvResponse:
-        """Every stored alarm, machine by machine and in time order, flagged ones too.
+        """Export every stored alarm by machine and time, including flagged ones.
 
-        `at` is UTC, `plant_time` the same moment by the plant's clock. A text that a spreadsheet would take for
-        a formula has an apostrophe before it.
+        `at` is UTC, `plant_time` the same moment in plant time. An apostrophe is put before a text that a
+        spreadsheet would read as a formula.
         """
-        rows = parts.export.rows(ExportQuery(site, machine, since, until, code))
-        return _csv(ALARM_COLUMNS, rows, "alarms", site, machine, _day(since), _day(until))
+        rows = export.rows(ExportQuery(site, machine, since, until, code))
+        return _csv(ALARM_COLUMNS, rows, "alarms", site, machine, _minute(since), _minute(until))
 
-    @routes.get("/figures/top.csv", responses=_documented(_TOP))
-    def export_top_alarms(query: Asked) -> CsvResponse:
-        """Every code of the span with its share, the commonest first; `by` changes nothing."""
-        found, entries = parts.figures.compute(query), parts.catalogue.entries()
-        rows = (top_view(one, entries).model_dump(mode="json").values() for one in found.codes)
-        span = (_day(found.since), _day(found.until))
-        return _csv(_TOP, rows, "top-alarms", query.site, query.machine, query.shift, *span)
+    @routes.get("/alarm-metrics/top.csv", responses=_documented(_TOP))
+    def export_top_alarms(query: MetricsQuery) -> CsvResponse:
+        """Export every code with its share, most frequent first; `by` is ignored."""
+        result, catalogue = metrics.compute(query), entries()
+        rows = (top_view(code, catalogue).model_dump(mode="json").values() for code in result.codes)
+        return _metrics_csv(_TOP, rows, "top-alarms", query, result)
 
-    @routes.get("/figures/lines.csv", responses=_documented((*_KEYS, *_FIGURES)))
-    def export_figures(query: Asked) -> CsvResponse:
-        """The lines of the figures, all of them."""
-        found, entries = parts.figures.compute(query), parts.catalogue.entries()
-        rows = (_flat(line_view(key, tally, entries)) for key, tally in found.lines)
-        span = (_day(found.since), _day(found.until))
-        name = f"figures-by-{query.by.value}"
-        return _csv((*_KEYS, *_FIGURES), rows, name, query.site, query.machine, query.shift, *span)
+    @routes.get("/alarm-metrics/rows.csv", responses=_documented(_ROW))
+    def export_alarm_metrics(query: MetricsQuery) -> CsvResponse:
+        """Export all rows of the alarm metrics."""
+        result, catalogue = metrics.compute(query), entries()
+        rows = (_flat(row_view(key, counts, catalogue)) for key, counts in result.rows)
+        return _metrics_csv(_ROW, rows, f"alarm-metrics-by-{query.by.value}", query, result)
 
-    @routes.get("/figures/floods.csv", responses=_documented(_FLOODS))
-    def floods_csv(query: Asked) -> CsvResponse:
-        """Every flood of the span, newest first; `by` changes nothing."""
-        found, entries = parts.figures.compute(query), parts.catalogue.entries()
-        return _findings("floods", (flood_view(one, entries) for one in found.floods), _FLOODS, query, found)
+    @routes.get("/alarm-metrics/floods.csv", responses=_documented(_FLOODS))
+    def export_floods(query: MetricsQuery) -> CsvResponse:
+        """Export every flood, newest first; `by` is ignored."""
+        result, catalogue = metrics.compute(query), entries()
+        rows = (flood_view(flood, catalogue).model_dump(mode="json").values() for flood in result.floods)
+        return _metrics_csv(_FLOODS, rows, "floods", query, result)
 
-    @routes.get("/figures/chatter.csv", responses=_documented(_CHATTER))
-    def chatter_csv(query: Asked) -> CsvResponse:
-        """Every chattering code of the span, most alarms first; `by` changes nothing."""
-        found, entries = parts.figures.compute(query), parts.catalogue.entries()
-        return _findings("chatter", (chatter_view(one, entries) for one in found.chatter), _CHATTER, query, found)
+    @routes.get("/alarm-metrics/chatter.csv", responses=_documented(_CHATTER))
+    def export_chatter(query: MetricsQuery) -> CsvResponse:
+        """Export every chattering code, most alarms first; `by` is ignored."""
+        result, catalogue = metrics.compute(query), entries()
+        rows = (chatter_view(chatter, catalogue).model_dump(mode="json").values() for chatter in result.chatter)
+        return _metrics_csv(_CHATTER, rows, "chatter", query, result)
 
-    @routes.get("/figures/standing.csv", responses=_documented(_STANDING))
-    def standing_csv(query: Asked) -> CsvResponse:
-        """Every standing alarm of the span, the longest first; `by` changes nothing."""
-        found, entries = parts.figures.compute(query), parts.catalogue.entries()
-        rows = (standing_view(one, entries) for one in found.standing)
-        return _findings("standing", rows, _STANDING, query, found)
+    @routes.get("/alarm-metrics/standing.csv", responses=_documented(_STANDING))
+    def export_standing(query: MetricsQuery) -> CsvResponse:
+        """Export every standing alarm, longest first; `by` is ignored."""
+        result, catalogue = metrics.compute(query), entries()
+        rows = (standing_view(alarm, catalogue).model_dump(mode="json").values() for alarm in result.standing)
+        return _metrics_csv(_STANDING, rows, "standing", query, result)
 
     return routes
 
 
-def _findings(
-    name: str, views: Iterable[BaseModel], columns: tuple[str, ...], query: AlarmMetricsQuery, found: AlarmMetrics
+def _metrics_csv(
+    columns: tuple[str, ...],
+    rows: Iterable[Iterable[object]],
+    name: str,
+    query: AlarmMetricsQuery,
+    result: AlarmMetrics,
 ) -> CsvResponse:
-    rows = (view.model_dump(mode="json").values() for view in views)
-    return _csv(columns, rows, name, query.site, query.machine, query.shift, _day(found.since), _day(found.until))
+    span = (_minute(result.since), _minute(result.until))
+    return _csv(columns, rows, name, query.site, query.machine, query.shift, *span)
 
 
 def _documented(columns: Iterable[str]) -> dict[int | str, dict[str, Any]]:
     head = ",".join(columns)
     table = {"schema": {"type": "string"}, "example": f"{head}\r\n"}
-    return {200: {"description": f"CSV with the columns {head}.", "content": {"text/csv": table}}} | responses(
-        404, 422
-    )
+    ok = {200: {"description": f"CSV with the columns {head}.", "content": {"text/csv": table}}}
+    return ok | responses(404, 422)
 
 
 def _csv(columns: tuple[str, ...], rows: Iterable[Iterable[object]], *name: str | None) -> CsvResponse:
-    """Return a download; of its name the parts that are given, all of them letters, digits, '-' and '_'."""
+    """Return a download; its file name joins the given parts: letters, digits, '-' and '_' only."""
     file = "_".join(part for part in name if part) + ".csv"
     headers = {"Content-Disposition": f'attachment; filename="{file}"'}
     return CsvResponse(csv_chunks(columns, rows), headers=headers)
 
 
-def _flat(line: AlarmMetricsRow) -> list[object]:
-    told = line.model_dump(mode="json")
-    figures = told.pop("metrics")
-    return [*told.values(), *figures.values()]
+def _flat(row: AlarmMetricsRow) -> list[object]:
+    fields = row.model_dump(mode="json")
+    counts = fields.pop("metrics")
+    return [*fields.values(), *counts.values()]
 
 
-def _day(at: datetime | None) -> str | None:
+def _minute(at: datetime | None) -> str | None:
     return None if at is None else f"{at.astimezone(UTC):%Y%m%dT%H%MZ}"

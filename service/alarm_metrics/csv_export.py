@@ -1,4 +1,4 @@
-"""Stored alarms to lines of CSV, one after the other; a spreadsheet may open them without harm."""
+"""Export stored alarms as CSV, safe to open in a spreadsheet."""
 
 import csv
 import io
@@ -16,32 +16,32 @@ from service.machines.models import Machine, MachineReader, chosen_machines
 from wire.timestamps import EARLIEST, LATEST, isoformat
 
 ALARM_COLUMNS = ("site", "machine", "at", "plant_time", "code", "text", "severity", "received_at", "flag")
-_LINES_A_CHUNK = 500
-# What a spreadsheet would take for a formula, and what it skips before looking for one.
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_ROWS_PER_CHUNK = 500
+# Text that starts with one of these may be read as a formula.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def harmless(text: str) -> str:
-    """Return words that a spreadsheet shows as they are: an apostrophe goes before what would be a formula."""
-    return f"'{text}" if text.startswith(_FORMULAS) else text
+def escape_formula(text: str) -> str:
+    """Return the text with an apostrophe before it if a spreadsheet would read it as a formula."""
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
 def csv_chunks(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
-    """Yield CSV after RFC 4180, head first, some hundred lines at a time; words are made harmless."""
-    lines = iter(rows)
+    """Yield CSV (RFC 4180) with a header, some hundred rows at a time; formulas are escaped."""
+    remaining = iter(rows)
     chunk: list[Iterable[object]] = [columns]
     while chunk:
-        written = io.StringIO()
-        writer = csv.writer(written)
+        buffer = io.StringIO()
+        writer = csv.writer(buffer)
         for row in chunk:
-            writer.writerow([harmless(cell) if isinstance(cell, str) else cell for cell in row])
-        yield written.getvalue()
-        chunk = list(islice(lines, _LINES_A_CHUNK))
+            writer.writerow([escape_formula(cell) if isinstance(cell, str) else cell for cell in row])
+        yield buffer.getvalue()
+        chunk = list(islice(remaining, _ROWS_PER_CHUNK))
 
 
 @dataclass(frozen=True)
 class ExportQuery:
-    """Which alarms are wanted; all there are unless told otherwise."""
+    """Filter of an export; all alarms by default."""
 
     site: str | None = None
     machine: str | None = None
@@ -52,14 +52,14 @@ class ExportQuery:
 
 @dataclass(frozen=True)
 class AlarmExport:
-    """Reads a page at a time, so an export of years needs as little memory as one of an hour."""
+    """Reads a page at a time, so that memory does not grow with the span."""
 
     machines: MachineReader
     alarms: AlarmExports
     catalogue: CatalogueStore
 
     def rows(self, query: ExportQuery) -> Iterator[tuple[object, ...]]:
-        """Return the rows of an export, machine by machine; a wrong question is refused before the first."""
+        """Return the rows by machine and time; raise :class:`InputRejected` before the first row."""
         since, until = query.since or EARLIEST, query.until or LATEST
         if since >= until:
             raise InputRejected("since must be before until.")

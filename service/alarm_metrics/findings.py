@@ -1,20 +1,20 @@
-"""What stands out in a machine's alarms, one by one: its floods, its chattering codes, its standing alarms."""
+"""Findings of a machine: floods, chattering codes, standing alarms."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
+from service.alarm_metrics.chatter import CodeRun
 from service.alarm_metrics.flood import Flood
 from service.alarm_metrics.models import MachineAlarms, alarms_per_day
-from service.alarm_metrics.standing import StandingAlarm
 from service.alarm_metrics.time_bins import TimeBins
 from wire.identity import MachineId
 
 
 @dataclass(frozen=True)
 class MachineFlood:
-    """A machine's flood; ``over`` is false while it lasts beyond what is known."""
+    """A flood of a machine; ``over`` is false if it continues after the span."""
 
     machine: MachineId
     flood: Flood
@@ -23,7 +23,7 @@ class MachineFlood:
 
 @dataclass(frozen=True)
 class MachineChatter:
-    """A machine's code that chatters."""
+    """A chattering code of a machine."""
 
     machine: MachineId
     code: int
@@ -34,15 +34,15 @@ class MachineChatter:
 
 @dataclass(frozen=True)
 class MachineStanding:
-    """A machine's standing alarm."""
+    """A standing alarm of a machine."""
 
     machine: MachineId
-    run: StandingAlarm
+    run: CodeRun
 
 
 @dataclass(frozen=True)
 class CodeCount:
-    """How often a code came, which share of all alarms that is, and from how many machines."""
+    """The alarms of a code, their share of all alarms, and the number of machines that raised it."""
 
     code: int
     alarms: int
@@ -52,51 +52,48 @@ class CodeCount:
 
 @dataclass(frozen=True)
 class Bucket:
-    """The alarms of a stretch of time, and how long machines were watched in it."""
+    """The alarms of a time bin, and the monitored time of all machines in it."""
 
     start: datetime
     end: datetime
     alarms: int
-    watched_us: int
+    monitored_us: int
 
     @property
-    def alarms_a_day(self) -> float | None:
-        """Alarms a day and machine, or None where too little was watched."""
-        return alarms_per_day(self.alarms, self.watched_us)
+    def alarms_per_day(self) -> float | None:
+        return alarms_per_day(self.alarms, self.monitored_us)
 
 
-def floods_found(
-    machine: MachineId, seen: MachineAlarms, slices: TimeBins, known_until_us: int
-) -> list[MachineFlood]:
-    """Return the floods that touch the slices."""
+def machine_floods(machine: MachineId, alarms: MachineAlarms, bins: TimeBins, until_us: int) -> list[MachineFlood]:
+    """Return the floods that overlap the bins."""
     return [
-        MachineFlood(machine, flood, flood.end_us <= known_until_us)
-        for flood in seen.floods
-        if len(slices.clipped(flood.start_us, flood.end_us).starts)
+        MachineFlood(machine, flood, flood.end_us <= until_us)
+        for flood in alarms.floods
+        if len(bins.clipped(flood.start_us, flood.end_us).starts)
     ]
 
 
-def chatter_found(machine: MachineId, seen: MachineAlarms, slices: TimeBins) -> list[MachineChatter]:
-    """Return the codes that chatter in the slices, with the bursts of which an end lies in them."""
-    loud = seen.chatters & (slices.bin_index(seen.series.times) >= 0)
-    times, codes = seen.series.times[loud], seen.series.codes[loud]
+def machine_chatter(machine: MachineId, alarms: MachineAlarms, bins: TimeBins) -> list[MachineChatter]:
+    """Return the codes that chatter in the bins, with the number of bursts that start or end in them."""
+    chatters = alarms.chatters & (bins.bin_index(alarms.series.times) >= 0)
+    times, codes = alarms.series.times[chatters], alarms.series.codes[chatters]
     if not len(times):
         return []
-    edges = np.array([(one.first_us, one.last_us, one.code) for one in seen.bursts], dtype=np.int64)
-    touching = (slices.bin_index(edges[:, 0]) >= 0) | (slices.bin_index(edges[:, 1]) >= 0)
-    of_bursts = edges[touching, 2]
-    found = []
+    edges = np.array([(burst.first_us, burst.last_us, burst.code) for burst in alarms.bursts], dtype=np.int64)
+    overlaps = (bins.bin_index(edges[:, 0]) >= 0) | (bins.bin_index(edges[:, 1]) >= 0)
+    burst_codes = edges[overlaps, 2]
+    chattering = []
     for code in np.unique(codes).tolist():
-        own = times[codes == code]
-        count = max(1, int((of_bursts == code).sum()))
-        found.append(MachineChatter(machine, code, count, len(own), int(own[-1])))
-    return found
+        code_times = times[codes == code]
+        bursts = max(1, int((burst_codes == code).sum()))
+        chattering.append(MachineChatter(machine, code, bursts, len(code_times), int(code_times[-1])))
+    return chattering
 
 
-def standing_found(machine: MachineId, seen: MachineAlarms, slices: TimeBins) -> list[MachineStanding]:
-    """Return the standing alarms that were raised in the slices."""
+def machine_standing(machine: MachineId, alarms: MachineAlarms, bins: TimeBins) -> list[MachineStanding]:
+    """Return the standing alarms that were raised in the bins."""
     return [
         MachineStanding(machine, run)
-        for run in seen.standing
-        if (slices.bin_index(seen.moments_of(run)) >= 0).any()
+        for run in alarms.standing
+        if (bins.bin_index(alarms.times_of(run)) >= 0).any()
     ]

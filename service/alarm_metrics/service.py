@@ -1,7 +1,7 @@
-"""Stored alarms to the figures of alarm management: rate and band, top codes, floods, chatter, standing alarms."""
+"""Compute alarm metrics: rate and band, top codes, floods, chattering and standing alarms."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from threading import BoundedSemaphore
@@ -10,19 +10,25 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from forecasting.series import AlarmSeries
-from service.alarm_metrics.exclusions import ExcludedSpan, exclude
+from service.alarm_metrics.chatter import LEAD
 from service.alarm_metrics.findings import (
     Bucket,
     CodeCount,
     MachineChatter,
     MachineFlood,
     MachineStanding,
-    chatter_found,
-    floods_found,
-    standing_found,
+    machine_chatter,
+    machine_floods,
+    machine_standing,
 )
-from service.alarm_metrics.models import AlarmCounts, MachineAlarms, count_by_code, count_by_slice
-from service.alarm_metrics.standing import LEAD
+from service.alarm_metrics.models import (
+    AlarmCounts,
+    ExcludedSpan,
+    MachineAlarms,
+    count_by_code,
+    count_by_group,
+    exclude,
+)
 from service.alarm_metrics.time_bins import TimeBins, by_daily_times, by_days, by_hours
 from service.errors import InputRejected, Unavailable
 from service.machines.event_store import EventStore
@@ -34,16 +40,16 @@ from wire.zones import common_zone
 
 DEFAULT_SPAN = timedelta(days=7)
 MAX_SPAN = timedelta(days=92)
-HOURS_UP_TO = timedelta(days=7)
-MOST_READ = 1_000_000  # alarms of one machine
-PATIENCE = 5.0  # seconds that a request waits while others are computed
-_AT_ONCE = 2
+MAX_HOURLY_SPAN = timedelta(days=7)  # daily buckets for longer spans
+MAX_READ = 1_000_000  # alarms of one machine
+QUEUE_TIMEOUT_S = 5.0  # time that a request waits while others are computed
+_MAX_CONCURRENT = 2
 _HOURS = [time(hour) for hour in range(24)]
 
 
 @dataclass(frozen=True)
 class AlarmMetricsQuery:
-    """Which alarms figures are about; all machines and the last seven plant days unless told otherwise."""
+    """Filter and grouping; by default all machines and the last seven days."""
 
     by: AlarmMetricsGrouping = AlarmMetricsGrouping.MACHINE
     site: str | None = None
@@ -55,7 +61,7 @@ class AlarmMetricsQuery:
 
 @dataclass(frozen=True)
 class GroupKey:
-    """What a line is about; of these the one that it is by, with a machine its site too."""
+    """Key of a row: the field that rows are grouped by, with a machine also its site."""
 
     site: str | None = None
     machine: str | None = None
@@ -67,17 +73,18 @@ class GroupKey:
 
 @dataclass(frozen=True)
 class AlarmMetrics:
-    """The figures of a span: the worst lines, the commonest codes, the newest floods first.
+    """The metrics of a span.
 
-    ``truncated`` is how many machines had so many alarms that only the newest of them were counted.
+    ``excluded`` counts alarms that were shelved, ``truncated`` the machines with so many alarms that only the
+    newest were read.
     """
 
     since: datetime
     until: datetime
     machines: int
-    left_out: int
+    excluded: int
     total: AlarmCounts
-    lines: list[tuple[GroupKey, AlarmCounts]]
+    rows: list[tuple[GroupKey, AlarmCounts]]
     codes: list[CodeCount]
     floods: list[MachineFlood]
     chatter: list[MachineChatter]
@@ -89,90 +96,89 @@ class AlarmMetrics:
 
 
 def nothing_excluded(_since: datetime, _until: datetime) -> Collection[ExcludedSpan]:
-    """Leave nothing out."""
+    """Return no spans."""
     return ()
 
 
 @dataclass(frozen=True)
 class AlarmMetricsService:
-    """Reads a machine at a time, so that a long span of a large fleet needs little memory.
-
-    ``left_out`` names the codes that were shelved somewhere in a span; their alarms are taken out of every figure.
-    """
+    """Reads one machine at a time, so that a long span of a large fleet needs little memory."""
 
     machines: MachineReader
-    log: EventStore
+    events: EventStore
     clock: PlantClock
     shifts: Mapping[str, time]
-    left_out: Callable[[datetime, datetime], Collection[ExcludedSpan]] = nothing_excluded
-    most_read: int = MOST_READ
-    patience: float = PATIENCE
-    room: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_AT_ONCE))
+    excluded_spans: Callable[[datetime, datetime], Collection[ExcludedSpan]] = nothing_excluded
+    max_read: int = MAX_READ
+    queue_timeout: float = QUEUE_TIMEOUT_S
+    slots: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_MAX_CONCURRENT))
 
     def compute(self, query: AlarmMetricsQuery) -> AlarmMetrics:
-        """Return the figures that a query asks for; few are computed at a time: they may take much memory."""
-        if not self.room.acquire(timeout=self.patience):
-            raise Unavailable("Figures are being computed for others; ask again, or for a shorter span.")
+        """Return the metrics of a query; only two are computed at a time, because they may need much memory."""
+        if not self.slots.acquire(timeout=self.queue_timeout):
+            raise Unavailable("Too many alarm metrics are being computed. Retry, or choose a shorter time span.")
         try:
-            return self._figures(query)
+            return self._compute(query)
         finally:
-            self.room.release()
+            self.slots.release()
 
-    def _figures(self, query: AlarmMetricsQuery) -> AlarmMetrics:
+    def _compute(self, query: AlarmMetricsQuery) -> AlarmMetrics:
         since, until = chosen_span(
             query.since, query.until, now=self.clock.now(), usual=DEFAULT_SPAN, longest=MAX_SPAN
         )
-        ruler = _Grouping(query, since, until, self.shifts)
+        grouping = _Grouping(query, since, until, self.shifts)
         machines = chosen_machines(self.machines, query.site, query.machine)
-        sums = _Accumulator(ruler, common_zone(machine.time_zone for machine in machines))
+        totals = _Accumulator(grouping, common_zone(machine.time_zone for machine in machines))
         agents = self.machines.agents()
         lead = max(since - LEAD, EARLIEST)
-        shelved = self.left_out(lead, until)
+        excluded_spans = self.excluded_spans(lead, until)
         for machine in machines:
-            series = self.log.newest(machine, lead, until, self.most_read + 1)
-            if len(series) > self.most_read:
+            series = self.events.newest(machine, lead, until, self.max_read + 1)
+            if len(series) > self.max_read:
                 series = AlarmSeries(series.times[1:], series.codes[1:])
-                sums.truncated += 1
-            kept = exclude(series, machine.id, shelved)
-            slices = ruler.slices(machine)
-            if kept is not series:
-                sums.left_out += _inside(slices, MachineAlarms(series)) - _inside(slices, MachineAlarms(kept))
-            sums.take(machine, MachineAlarms(kept), slices, self._monitored_span(machine, agents.get(machine.id)))
-        return sums.figures(len(machines))
+                totals.truncated += 1
+            counted = exclude(series, machine.id, excluded_spans)
+            bins = grouping.bins(machine)
+            if counted is not series:
+                totals.excluded += int((bins.bin_index(series.times) >= 0).sum())
+                totals.excluded -= int((bins.bin_index(counted.times) >= 0).sum())
+            monitored = self._monitored_span(machine, agents.get(machine.id))
+            totals.add(machine, MachineAlarms(counted), bins, monitored)
+        return totals.result(len(machines))
 
     def _monitored_span(self, machine: Machine, agent: Agent | None) -> tuple[int, int]:
-        """Return from when to when a machine was heard, by its alarms or its agent's signs of life.
+        """Return the span between the first and the last sign of a machine: alarms or agent messages.
 
-        Before and after nobody knows what it raised, and a rate over that time would be too low.
+        Outside of it alarms are unknown, and a rate over that time would be too low.
         """
-        first, last = self.log.first_at(machine), self.log.last_at(machine)
-        heard = [at for at in (first, last) if at is not None]
+        first, last = self.events.first_at(machine), self.events.last_at(machine)
+        seen = [at for at in (first, last) if at is not None]
         if agent is not None:
-            heard += [agent.since or agent.last_seen_at, agent.last_seen_at]
-        return (to_us(min(heard)), to_us(max(heard))) if heard else (0, 0)
+            seen += [agent.since or agent.last_seen_at, agent.last_seen_at]
+        return (to_us(min(seen)), to_us(max(seen))) if seen else (0, 0)
 
 
 class _Grouping:
-    """Cuts the span into slices for each machine, by the clock on its own wall; cut once for each time zone."""
+    """Splits the span into time bins in the time zone of each machine; cached by time zone."""
 
     def __init__(
         self, query: AlarmMetricsQuery, since: datetime, until: datetime, shifts: Mapping[str, time]
     ) -> None:
         if query.shift is not None and query.shift not in shifts:
-            raise InputRejected(f"There is no shift {query.shift!r}; there are {', '.join(shifts)}.")
+            raise InputRejected(f"Shift {query.shift!r} does not exist; the shifts are {', '.join(shifts)}.")
         self.by, self.since, self.until = query.by, since, until
         self._shift, self._shifts = query.shift, shifts
         self._names = list(shifts)
-        self._cut: dict[str, TimeBins] = {}
+        self._bins: dict[str, TimeBins] = {}
 
-    def slices(self, machine: Machine) -> TimeBins:
-        """Return the slices that count, a group for each line that a machine can have in time."""
-        if machine.time_zone not in self._cut:
-            self._cut[machine.time_zone] = self._slices(ZoneInfo(machine.time_zone))
-        return self._cut[machine.time_zone]
+    def bins(self, machine: Machine) -> TimeBins:
+        """Return the bins that are counted, one group per row."""
+        if machine.time_zone not in self._bins:
+            self._bins[machine.time_zone] = self._split(ZoneInfo(machine.time_zone))
+        return self._bins[machine.time_zone]
 
     def key(self, machine: Machine, group: int) -> GroupKey:
-        """Return the line that a machine's group belongs to."""
+        """Return the key of the row that a group of a machine belongs to."""
         match self.by:
             case AlarmMetricsGrouping.SITE:
                 return GroupKey(site=machine.id.site)
@@ -187,111 +193,109 @@ class _Grouping:
             case AlarmMetricsGrouping.CODE:
                 return GroupKey(code=group)
 
-    def worst_first(self, line: tuple[GroupKey, AlarmCounts]) -> tuple[object, ...]:
-        """Order lines: in time where they are of time, otherwise the most alarms first."""
-        key, tally = line
+    def sort_key(self, row: tuple[GroupKey, AlarmCounts]) -> tuple[object, ...]:
+        """Return the sort key of a row: by time if grouped by time, otherwise most alarms first."""
+        key, counts = row
         if key.shift is not None:
             return (self._names.index(key.shift),)
         if key.day is not None or key.hour is not None:
             return (key.day or date.min, key.hour or 0)
-        return (-tally.alarms, key.site or "", key.machine or "", key.code or 0)
+        return (-counts.alarms, key.site or "", key.machine or "", key.code or 0)
 
-    def _slices(self, zone: ZoneInfo) -> TimeBins:
+    def _split(self, zone: ZoneInfo) -> TimeBins:
         span = (self.since, self.until)
         shifts = by_daily_times(*span, zone, list(self._shifts.values()))
         if self.by is AlarmMetricsGrouping.SHIFT:
-            cut = shifts
+            bins = shifts
         elif self.by is AlarmMetricsGrouping.DAY:
-            cut = by_days(*span, zone)
+            bins = by_days(*span, zone)
         elif self.by is AlarmMetricsGrouping.HOUR:
-            cut = by_daily_times(*span, zone, _HOURS)
+            bins = by_daily_times(*span, zone, _HOURS)
         else:
-            cut = TimeBins.whole(to_us(self.since), to_us(self.until))
-        return cut if self._shift is None else cut.within(shifts.for_group(self._names.index(self._shift)))
+            bins = TimeBins.whole(to_us(self.since), to_us(self.until))
+        return bins if self._shift is None else bins.within(shifts.for_group(self._names.index(self._shift)))
 
 
 class _Accumulator:
-    """What grows machine by machine."""
+    """Sums up the metrics of machines."""
 
-    def __init__(self, ruler: _Grouping, zone: str) -> None:
-        span = (ruler.since, ruler.until)
-        short = ruler.until - ruler.since <= HOURS_UP_TO
-        self._ruler, self._zone = ruler, zone
+    def __init__(self, grouping: _Grouping, zone: str) -> None:
+        span = (grouping.since, grouping.until)
+        short = grouping.until - grouping.since <= MAX_HOURLY_SPAN
+        self._grouping, self._zone = grouping, zone
         self._length = BucketLength.HOUR if short else BucketLength.DAY
-        cut = by_hours(*span, ZoneInfo(zone)) if short else by_days(*span, ZoneInfo(zone))
-        self._buckets = TimeBins(cut.starts, cut.ends, np.arange(len(cut.starts)))
-        self._bucket_alarms = np.zeros(len(cut.starts), dtype=np.int64)
-        self._bucket_time = np.zeros(len(cut.starts), dtype=np.int64)
+        bins = by_hours(*span, ZoneInfo(zone)) if short else by_days(*span, ZoneInfo(zone))
+        self._buckets = TimeBins(bins.starts, bins.ends, np.arange(len(bins.starts)))
+        self._bucket_alarms = np.zeros(len(bins.starts), dtype=np.int64)
+        self._bucket_monitored = np.zeros(len(bins.starts), dtype=np.int64)
         self._total = AlarmCounts()
-        self._lines: dict[GroupKey, AlarmCounts] = {}
+        self._rows: dict[GroupKey, AlarmCounts] = {}
         self._codes: Counter[int] = Counter()
-        self._raisers: Counter[int] = Counter()
+        self._code_machines: Counter[int] = Counter()
         self._floods: list[MachineFlood] = []
         self._chatter: list[MachineChatter] = []
         self._standing: list[MachineStanding] = []
-        self.left_out = self.truncated = 0
+        self.excluded = self.truncated = 0
 
-    def take(self, machine: Machine, seen: MachineAlarms, slices: TimeBins, watched: tuple[int, int]) -> None:
+    def add(self, machine: Machine, alarms: MachineAlarms, bins: TimeBins, monitored: tuple[int, int]) -> None:
         """Add a machine."""
-        whole = next((one for _, one in count_by_slice(seen, slices.ungrouped(), watched)), AlarmCounts())
-        self._total += whole
-        for key, tally in self._of_lines(machine, seen, slices, watched, whole):
-            self._lines[key] = self._lines[key] + tally if key in self._lines else tally
-        inside = slices.bin_index(seen.series.times) >= 0
-        codes, counts = np.unique(seen.series.codes[inside], return_counts=True)
+        groups = count_by_group(alarms, bins.ungrouped(), monitored)
+        total = next((counts for _, counts in groups), AlarmCounts())
+        self._total += total
+        for group, row_counts in self._groups(alarms, bins, monitored, total):
+            key = self._grouping.key(machine, group)
+            self._rows[key] = self._rows[key] + row_counts if key in self._rows else row_counts
+        series = alarms.series
+        inside = bins.bin_index(series.times) >= 0
+        codes, counts = np.unique(series.codes[inside], return_counts=True)
         self._codes.update(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
-        self._raisers.update(codes.tolist())
-        places = self._buckets.bin_index(seen.series.times[inside])
-        self._bucket_alarms += np.bincount(places, minlength=len(self._bucket_alarms))
-        heard = self._buckets.within(slices.clipped(*watched))
-        np.add.at(self._bucket_time, heard.groups, heard.ends - heard.starts)
-        self._floods += floods_found(machine.id, seen, slices, to_us(self._ruler.until))
-        self._chatter += chatter_found(machine.id, seen, slices)
-        self._standing += standing_found(machine.id, seen, slices)
+        self._code_machines.update(codes.tolist())
+        index = self._buckets.bin_index(series.times[inside])
+        self._bucket_alarms += np.bincount(index, minlength=len(self._bucket_alarms))
+        parts = self._buckets.within(bins.clipped(*monitored))
+        np.add.at(self._bucket_monitored, parts.groups, parts.ends - parts.starts)
+        self._floods += machine_floods(machine.id, alarms, bins, to_us(self._grouping.until))
+        self._chatter += machine_chatter(machine.id, alarms, bins)
+        self._standing += machine_standing(machine.id, alarms, bins)
 
-    def figures(self, machines: int) -> AlarmMetrics:
-        """Return all that was added, in the order in which it is shown."""
-        lines = self._lines.items()
-        if self._ruler.by is AlarmMetricsGrouping.CODE:  # a code's rate is over the time of all machines
-            whole = self._total.monitored_us
-            lines = {key: replace(tally, monitored_us=whole) for key, tally in lines}.items()
+    def result(self, machines: int) -> AlarmMetrics:
+        """Return the metrics of all machines that were added, sorted."""
+        rows = list(self._rows.items())
+        if self._grouping.by is AlarmMetricsGrouping.CODE:  # the rate of a code is over the time of all machines
+            rows = [(key, replace(counts, monitored_us=self._total.monitored_us)) for key, counts in rows]
         edges = zip(self._buckets.starts.tolist(), self._buckets.ends.tolist(), strict=True)
-        counted = zip(self._bucket_alarms.tolist(), self._bucket_time.tolist(), strict=True)
+        counted = zip(self._bucket_alarms.tolist(), self._bucket_monitored.tolist(), strict=True)
         return AlarmMetrics(
-            since=self._ruler.since,
-            until=self._ruler.until,
+            since=self._grouping.since,
+            until=self._grouping.until,
             machines=machines,
-            left_out=self.left_out,
+            excluded=self.excluded,
             total=self._total,
-            lines=sorted(lines, key=self._ruler.worst_first),
+            rows=sorted(rows, key=self._grouping.sort_key),
             codes=[
-                CodeCount(code, alarms, alarms / self._total.alarms, self._raisers[code])
-                for code, alarms in sorted(self._codes.items(), key=lambda one: (-one[1], one[0]))
+                CodeCount(code, alarms, alarms / self._total.alarms, self._code_machines[code])
+                for code, alarms in sorted(self._codes.items(), key=lambda item: (-item[1], item[0]))
             ],
-            floods=sorted(self._floods, key=lambda one: (-one.flood.start_us, one.machine)),
-            chatter=sorted(self._chatter, key=lambda one: (-one.alarms, one.machine, one.code)),
+            floods=sorted(self._floods, key=lambda flood: (-flood.flood.start_us, flood.machine)),
+            chatter=sorted(self._chatter, key=lambda chatter: (-chatter.alarms, chatter.machine, chatter.code)),
             standing=sorted(
-                self._standing, key=lambda one: (one.run.first_us - one.run.last_us, one.machine, one.run.code)
+                self._standing,
+                key=lambda alarm: (alarm.run.first_us - alarm.run.last_us, alarm.machine, alarm.run.code),
             ),
             bucket=self._length,
             time_zone=self._zone,
             rate=[
-                Bucket(from_us(start), from_us(end), alarms, watched)
-                for (start, end), (alarms, watched) in zip(edges, counted, strict=True)
+                Bucket(from_us(start), from_us(end), alarms, monitored_us)
+                for (start, end), (alarms, monitored_us) in zip(edges, counted, strict=True)
             ],
             truncated=self.truncated,
         )
 
-    def _of_lines(
-        self, machine: Machine, seen: MachineAlarms, slices: TimeBins, watched: tuple[int, int], whole: AlarmCounts
-    ) -> Iterator[tuple[GroupKey, AlarmCounts]]:
-        if self._ruler.by in (AlarmMetricsGrouping.SITE, AlarmMetricsGrouping.MACHINE):
-            yield self._ruler.key(machine, 0), whole
-            return
-        of_code = self._ruler.by is AlarmMetricsGrouping.CODE
-        for group, tally in count_by_code(seen, slices) if of_code else count_by_slice(seen, slices, watched):
-            yield self._ruler.key(machine, group), tally
-
-
-def _inside(slices: TimeBins, seen: MachineAlarms) -> int:
-    return int((slices.bin_index(seen.series.times) >= 0).sum())
+    def _groups(
+        self, alarms: MachineAlarms, bins: TimeBins, monitored: tuple[int, int], total: AlarmCounts
+    ) -> Iterable[tuple[int, AlarmCounts]]:
+        if self._grouping.by in (AlarmMetricsGrouping.SITE, AlarmMetricsGrouping.MACHINE):
+            return [(0, total)]
+        if self._grouping.by is AlarmMetricsGrouping.CODE:
+            return count_by_code(alarms, bins)
+        return count_by_group(alarms, bins, monitored)

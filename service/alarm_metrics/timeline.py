@@ -1,13 +1,12 @@
-"""One machine's span as a chart draws it: its alarms, and what they make together."""
+"""Timeline of one machine: alarms with floods, chattering periods, standing alarms and gaps."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from forecasting.series import AlarmSeries
-from service.alarm_metrics.chatter import Burst
-from service.alarm_metrics.findings import MachineFlood, floods_found, standing_found
+from service.alarm_metrics.chatter import LEAD, CodeRun
+from service.alarm_metrics.findings import MachineFlood, MachineStanding, machine_floods, machine_standing
 from service.alarm_metrics.models import MachineAlarms
-from service.alarm_metrics.standing import LEAD, StandingAlarm
 from service.alarm_metrics.time_bins import TimeBins
 from service.machines.event_store import EventStore
 from service.machines.events import ExactGaps
@@ -18,16 +17,13 @@ from wire.timestamps import EARLIEST, to_us
 
 DEFAULT_SPAN = timedelta(hours=28)
 MAX_SPAN = timedelta(days=31)
-MOST_ALARMS, MOST_MARKS = 5000, 1000
-MOST_READ = 100_000  # alarms that floods, bursts and standing alarms are looked for in
+MAX_ALARMS, MAX_MARKS = 5000, 1000
+MAX_READ = 100_000  # alarms in which floods, bursts and standing alarms are searched
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """Everything in time order; where there was too much, ``truncated``, the newest of it. ``count`` is of all.
-
-    Shelved alarms are in it: they came.
-    """
+    """Lists in time order, if ``truncated`` only the newest; ``count`` counts all alarms, also shelved ones."""
 
     machine: Machine
     agent: Agent | None
@@ -37,45 +33,43 @@ class Timeline:
     alarms: AlarmSeries
     truncated: bool
     floods: list[MachineFlood]
-    bursts: list[Burst]
-    standing: list[StandingAlarm]
+    bursts: list[CodeRun]
+    standing: list[MachineStanding]
     gaps: ExactGaps
 
 
 @dataclass(frozen=True)
 class TimelineService:
-    """Draws timelines."""
+    """Reads timelines."""
 
     machines: MachineReader
-    log: EventStore
+    events: EventStore
     clock: PlantClock
-    most_read: int = MOST_READ
+    max_read: int = MAX_READ
 
     def timeline(self, machine: MachineId, since: datetime | None, until: datetime | None) -> Timeline:
-        """Return a machine's timeline, of the last 28 hours unless told otherwise."""
-        known = self.machines.get(machine)
+        """Return a machine's timeline, by default of the last 28 hours."""
+        enrolled = self.machines.get(machine)
         start, end = chosen_span(since, until, now=self.clock.now(), usual=DEFAULT_SPAN, longest=MAX_SPAN)
-        series = self.log.newest(known, max(start - LEAD, EARLIEST), end, self.most_read + 1)
-        too_many = len(series) > self.most_read
+        series = self.events.newest(enrolled, max(start - LEAD, EARLIEST), end, self.max_read + 1)
+        too_many = len(series) > self.max_read
         if too_many:
             series = AlarmSeries(series.times[1:], series.codes[1:])
-        seen, span = MachineAlarms(series), TimeBins.whole(to_us(start), to_us(end))
+        alarms, span = MachineAlarms(series), TimeBins.whole(to_us(start), to_us(end))
         inside = series.between(start, end)
-        bursts = [one for one in seen.bursts if one.last_us >= to_us(start)]
-        floods = floods_found(machine, seen, span, to_us(end))
-        gaps = self.log.newest_gaps(known, start, end, MOST_MARKS + 1)
+        bursts = [burst for burst in alarms.bursts if burst.last_us >= to_us(start)]
+        floods = machine_floods(machine, alarms, span, to_us(end))
+        gaps = self.events.newest_gaps(enrolled, start, end, MAX_MARKS + 1)
         return Timeline(
-            machine=known,
-            agent=self.machines.agent(known),
+            machine=enrolled,
+            agent=self.machines.agent(enrolled),
             since=start,
             until=end,
-            count=self.log.count(known, start, end) if too_many else len(inside),
-            alarms=AlarmSeries(inside.times[-MOST_ALARMS:], inside.codes[-MOST_ALARMS:]),
-            truncated=too_many
-            or len(inside) > MOST_ALARMS
-            or max(len(bursts), len(floods), len(gaps)) > MOST_MARKS,
-            floods=floods[-MOST_MARKS:],
-            bursts=bursts[-MOST_MARKS:],
-            standing=[one.run for one in standing_found(machine, seen, span)],
-            gaps=gaps[-MOST_MARKS:],
+            count=self.events.count(enrolled, start, end) if too_many else len(inside),
+            alarms=AlarmSeries(inside.times[-MAX_ALARMS:], inside.codes[-MAX_ALARMS:]),
+            truncated=too_many or len(inside) > MAX_ALARMS or max(len(bursts), len(floods), len(gaps)) > MAX_MARKS,
+            floods=floods[-MAX_MARKS:],
+            bursts=bursts[-MAX_MARKS:],
+            standing=machine_standing(machine, alarms, span),
+            gaps=gaps[-MAX_MARKS:],
         )

@@ -1,23 +1,18 @@
 """The FastAPI app: routers by noun, one error format."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from types import ModuleType
 from typing import Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from service import __version__
-from service.alarm_metrics import api as figures
-from service.alarm_metrics import csv_api as exports
-from service.alarm_metrics import timeline_api as timelines
+from service.alarm_metrics.build import build_routers as alarm_metrics_routers
 from service.app import health_api as health
 from service.app import metrics_api as metrics
 from service.app.api_services import AppServices
-from service.auth import audit_api as audit
-from service.auth import keys_api as keys
-from service.auth import session_api as session
-from service.auth import users_api as users
+from service.auth import api as auth
 from service.auth.middleware import (
     AuthConfig,
     AuthMiddleware,
@@ -32,45 +27,23 @@ from service.http import problems
 from service.http.permissions import document_rules
 from service.http.query_check import known_parameters
 from service.ingest import quarantine_api as quarantine
-from service.learning import enrolment_api as enrolment
-from service.learning import jobs_api as jobs
-from service.learning import memory_api as memory
-from service.learning import versions_api as models
-from service.machines import api as machines
-from service.notifications import acknowledgement_api as acknowledgements
-from service.notifications import api as notices
-from service.notifications import maintenance_api as maintenance
-from service.notifications import shelving_api as shelves
-from service.notifications import webhook_api as webhooks
-from service.scoring import api as scores
+from service.learning.build import learning_routers
+from service.machines import api as machines_api
 
-NOUNS: Final[tuple[ModuleType, ...]] = (
-    machines,
-    enrolment,
-    credentials,
-    jobs,
-    models,
-    memory,
-    forecasts,
-    stream,
-    scores,
-    figures,
-    timelines,
-    exports,
-    quarantine,
-    notices,
-    acknowledgements,
-    shelves,
-    maintenance,
-    webhooks,
-    session,
-    users,
-    keys,
-    audit,
-    health,
-    metrics,
+RouterFactory = Callable[[AppServices], APIRouter]
+NOUNS: Final[tuple[RouterFactory, ...]] = (
+    lambda services: credentials.router(services.credentials),
+    lambda services: auth.session_router(services.sign_in),
+    lambda services: auth.users_router(services.people),
+    lambda services: auth.keys_router(services.people),
+    lambda services: auth.audit_router(services.audit),
+    health.router,
+    metrics.router,
 )
-VITALS: Final = (health, metrics)  # all that a process answers which only takes alarms, or learns
+VITALS: Final[tuple[RouterFactory, ...]] = (
+    health.router,
+    metrics.router,
+)  # of processes without the API
 _DESCRIPTION = """
 Which alarms will come in the next hours, for every machine of the fleet.
 
@@ -81,8 +54,31 @@ Every answer has an `X-Request-Id`, which the service's log names too; send one 
 """
 
 
-def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ...] = NOUNS) -> FastAPI:
-    """Build the app on the parts it is given, with a guard at its door."""
+def _feature_routers(parts: AppServices) -> list[APIRouter]:
+    """Return the routes of the features that build themselves."""
+    machines, catalogue = parts.machines, parts.catalogue
+    stream_sources = stream.StreamSources(parts.streams, machines, parts.newest, catalogue)
+    return [
+        *machines_api.routers(machines, parts.log, catalogue, parts.silence),
+        *forecasts.routers(machines, parts.desk, parts.newest, parts.explanations, parts.fleet),
+        stream.router(stream_sources),
+        quarantine.router(parts.quarantine, parts.replay, parts.audit),
+        parts.scoring.router(machines, catalogue),
+        *alarm_metrics_routers(
+            parts.settings,
+            machines=machines,
+            events=parts.log,
+            catalogue=catalogue,
+            clock=parts.clock,
+            excluded_spans=parts.notifications.suppression.excluded_spans,
+            silent_machines=parts.silence.current,
+        ),
+        *parts.notifications.routers(machines, catalogue, parts.audit),
+    ]
+
+
+def create_app(parts: AppServices, config: AuthConfig, nouns: tuple[RouterFactory, ...] = NOUNS) -> FastAPI:
+    """Build the app with its routes and middleware."""
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
     app = FastAPIOffline(
         title="Alarmcast",
@@ -93,34 +89,23 @@ def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ..
         generate_unique_id_function=lambda route: route.name,  # an operation is called as its function is
     )
     problems.install(app)
-    routers = [router for noun in nouns for router in _routers(noun, parts)]
+    routers = [router(parts) for router in nouns]
+    if nouns is NOUNS:
+        routers += [*learning_routers(parts.learning), *_feature_routers(parts)]
     if nouns is not NOUNS:
-        door = replace(door, table=restrict(app, routers, door.table))
-    check_permissions_complete(app, routers, door.table)
+        config = replace(config, table=restrict(app, routers, config.table))
+    check_permissions_complete(app, routers, config.table)
     for router in routers:
         app.include_router(router)
-    if forecasts in nouns:
+    if nouns is NOUNS:
         routes = (route for router in routers for route in router.routes)
         asked = next(route for route in routes if getattr(route, "path", None) == forecasts.PATH)
         app.add_middleware(forecasts.ForecastFastPath, newest=parts.newest, route=asked)
-    app.add_middleware(AuthMiddleware, door=door)
+    app.add_middleware(AuthMiddleware, config=config)
     documented = app.openapi
 
     def openapi() -> dict[str, Any]:
-        return document_rules(problems.document(documented()), door.table)
+        return document_rules(problems.document(documented()), config.table)
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend its document
     return app
-
-
-def _routers(noun: ModuleType, parts: AppServices) -> list[APIRouter]:
-    if noun is machines:
-        return machines.routers(parts.machines, parts.log, parts.catalogue, parts.silence)
-    if noun is forecasts:
-        return forecasts.routers(parts.machines, parts.desk, parts.newest, parts.explanations, parts.fleet)
-    if noun is stream:
-        sources = stream.StreamSources(parts.streams, parts.machines, parts.newest, parts.catalogue)
-        return [stream.router(sources)]
-    if noun is quarantine:
-        return [quarantine.router(parts.quarantine, parts.replay, parts.audit)]
-    return [noun.router(parts)]

@@ -12,8 +12,8 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from service import __version__
-from service.app.backup_age import BackupWatch
 from service.app.stores import Stores
+from service.app.warnings import BackupWatch
 from service.errors import NoChampion, Unavailable
 from service.forecasts.cache import ForecastCache
 from service.forecasts.champion import ChampionCache
@@ -24,8 +24,7 @@ from service.http.histogram import Counted
 from service.http.request_metrics import HttpMetrics
 from service.ingest.thread import Ingester
 from service.machines.silence import SilenceDetector
-from service.notifications.delivery_store import DeliveryStore
-from service.notifications.webhook_store import WebhookStore
+from service.notifications.store import DeliveryStore, WebhookStore
 from service.settings import Settings
 from wire.clock import PlantClock
 from wire.enums import JobState, MachineState
@@ -211,7 +210,7 @@ class Metrics(Collector):
         yield _gauge("training_jobs", "Training jobs by state.", states, "state")
 
     def _notifications(self, counts: Mapping[str, int]) -> Iterator[Metric]:
-        yield _counter("notifications_opened", "Notifications opened.", counts["notices_opened"])
+        yield _counter("notifications_opened", "Notifications opened.", counts["notifications_opened"])
         yield _counter("webhook_deliveries", "Webhook delivery attempts.", self.attempts(), "result")
         waiting = _or_none(DeliveryStore(self.stores.database).backlog)
         number, age = (None, None) if waiting is None else (waiting.number, self._age(waiting.since))
@@ -228,7 +227,7 @@ class Metrics(Collector):
         free, total = (condition.disk.free_bytes, condition.disk.total_bytes) if condition.disk else (None, None)
         yield _gauge("disk_free_bytes", "Free space on the disk of the data folder.", free)
         yield _gauge("disk_size_bytes", "Size of the disk of the data folder.", total)
-        yield _counter("events_deleted", "Events deleted by retention.", counts["events_forgotten"])
+        yield _counter("events_deleted", "Events deleted by retention.", counts["events_deleted"])
         yield from self._backups()
 
     def _backups(self) -> Iterator[Metric]:

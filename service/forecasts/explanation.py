@@ -26,12 +26,12 @@ from wire.enums import PartKind
 from wire.identity import MachineId
 
 _READING: Final = (
-    "Each part moves the log-odds of the alarm away from {usual}: above nought towards the alarm, below nought "
-    "away from it, 0.7 doubles its odds and -0.7 halves them, all parts sum to the whole difference, and each "
-    "says what the model went by, not what causes the alarm."
+    "Each factor changes the log-odds of the alarm from {usual}. Positive values increase the probability, "
+    "negative values decrease it; 0.7 doubles the odds, -0.7 halves them. All factors sum to the difference. "
+    "They show what the model used, not what causes the alarm."
 )
-_USUAL: Final = "what is usual for this machine, the mean over its last 28 days"
-_NO_PAST: Final = "what the model says of a machine that was never heard, because this one has hardly a past yet"
+_USUAL: Final = "the baseline of this machine, the mean over its last 28 days"
+_NO_PAST: Final = "the forecast for a machine without data, because this one has too little history"
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class ExplanationRenderer:
     def render(self, pull: Contribution) -> RenderedContribution:
         """Put words and figures to a pull."""
         if pull.kind is PartKind.OTHERS:
-            together = "One smaller part." if pull.number == 1 else f"{pull.number} smaller parts together."
+            together = f"{plural(pull.number, 'other factor')}."
             return RenderedContribution(pull.kind, None, "Everything else", pull.contribution, together)
         series = self.record.series if pull.code is None else self._of(pull.code)
         seen = len(input_window(series, self.at, self.spec))
@@ -106,8 +106,8 @@ class ExplanationRenderer:
 
     def _presence(self, code: int, seen: int, last: datetime | None) -> str:
         if not seen or last is None:
-            return f"did not come in the last {duration(self.spec.lookback)}, as it usually does"
-        told = f"came {times(seen)}, last {ago(self.at - last)}"
+            return f"did not occur in the last {duration(self.spec.lookback)}, unlike usual"
+        told = f"occurred {times(seen)}, last {ago(self.at - last)}"
         if not self.usual:
             return told
         now, usually = self.shares[code]
@@ -115,24 +115,24 @@ class ExplanationRenderer:
 
     def _recency(self, last: datetime | None) -> str:
         if last is None or last < self.at - self.reach:
-            return f"itself has not come in the last {duration(self.reach)}"
-        return f"itself last came {ago(self.at - last)}"
+            return f"has not occurred in the last {duration(self.reach)}"
+        return f"last occurred {ago(self.at - last)}"
 
     def _habit(self, series: AlarmSeries) -> str:
         starts = [self.at - timedelta(days=day) for day in range(1, _DAYS + 1)]
         heard = [start for start in starts if start >= self.record.since]
         if not heard:
-            return "itself has not been watched for a day yet"
+            return "has been observed for less than a day"
         # Only what lies before this moment: a horizon longer than a day would reach beyond it.
         held = sum(len(series.between(start, min(start + self.spec.horizon, self.at))) > 0 for start in heard)
         ahead = duration(self.spec.horizon)
-        return f"itself came in the same {ahead} on {held} of the last {plural(len(heard), 'day')}"
+        return f"occurred in this period of {ahead} on {held} of the last {plural(len(heard), 'day')}"
 
     def _condition(self, seen: int, last: datetime | None) -> str:
         told = f"The machine raised {plural(seen, 'alarm')} in the last {duration(self.spec.lookback)}"
         if self.usual:
             told += f", usually {self._usually_seen}"
-        return told + (f"; the last came {ago(self.at - last)}." if last else ".")
+        return told + (f"; last {ago(self.at - last)}." if last else ".")
 
     @cached_property
     def _usually_seen(self) -> int:

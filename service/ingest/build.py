@@ -8,13 +8,14 @@ from service.ingest.service import TimePolicy
 from service.ingest.thread import Ingester
 from service.machines.event_store import EventStore
 from service.machines.store import MachineCache
-from service.messaging.broker_config import BrokerAddress
+from service.messaging.broker_connection import broker_config
 from service.messaging.broker_stats import BrokerStats
 from service.messaging.bus import ChangeBus, LeaseChanged
 from service.messaging.mqtt_client import MqttClient, SubscriptionMode
-from service.settings import MqttVersion, Settings
+from service.settings import Settings
 from wire.clock import PlantClock
 from wire.enums import ProcessRole
+from wire.mqtt import MqttVersion
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,6 @@ def build(
     events: EventStore,
     clock: PlantClock,
     bus: ChangeBus,
-    broker: BrokerAddress,
     process_name: str,
 ) -> IngestServices:
     """Build the ingest; the MQTT client follows the lease for agent states."""
@@ -50,7 +50,7 @@ def build(
     mode = _subscription_mode(settings, several_processes=not events.database.is_sqlite)
     name, stats = settings.broker_client_id, BrokerStats(queue_alarm=settings.broker_queue_warning)
     mqtt = MqttClient(
-        broker,
+        broker_config(settings),
         client_id=name if mode is SubscriptionMode.EXCLUSIVE else f"{name}/{process_name}",
         receive_maximum=settings.ingest_receive_maximum,
         deliver=ingester.on_message,

@@ -1,66 +1,147 @@
-"""Notices: which likely alarms were news, who knows, and how they were told."""
+"""Routes of notifications and webhooks."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
-from service.http.pagination import Limit, LongCursorQuery, paginate
+from service.auth.audit_store import AuditStore
+from service.http.pagination import Limit, LongCursorQuery, Number, paginate
 from service.http.problems import responses
-from service.notifications.models import NotificationQuery
-from service.notifications.notification_list import NotificationRow
-from service.notifications.webhook import WebhookDelivery, in_words
-from service.notifications.webhook_service import payload
+from service.http.request import actor
+from service.notifications.models import Notification, NotificationQuery
+from service.notifications.store import DeliveryStore, NotificationStore
+from service.notifications.suppression_store import AcknowledgementStore
+from service.notifications.webhook import Webhook, WebhookDelivery, status_text
+from service.notifications.webhook_service import WebhookService, payload
 from wire.identity import ID_PATTERN
 from wire.rest.notifications import AcknowledgementSummary, DeliveryView, NotificationPage, NotificationView
+from wire.rest.texts import PrintableText
+from wire.rest.webhooks import NewWebhook, WebhookAnswer, WebhookCreate, WebhookList, WebhookSwitch, WebhookView
 
-if TYPE_CHECKING:
-    from service.app.api_services import AppServices
 
+def router(
+    *,
+    notifications: NotificationStore,
+    acknowledgements: AcknowledgementStore,
+    deliveries: DeliveryStore,
+    webhooks: WebhookService,
+    audit: AuditStore,
+) -> APIRouter:
+    """Return the routes of notifications and webhooks."""
+    routes = APIRouter(prefix="/v1", tags=["notifications"])
 
-def router(parts: "AppServices") -> APIRouter:
-    """Return the route of notices."""
-    routes = APIRouter(prefix="/v1/notices", tags=["notices"])
-
-    @routes.get("", responses=responses(422))
-    def list_notices(
+    @routes.get("/notifications", responses=responses(422))
+    def list_notifications(
         *,
         site: Annotated[str | None, Query(pattern=ID_PATTERN, description="Only of this site.")] = None,
         machine: Annotated[str | None, Query(pattern=ID_PATTERN, description="Only of machines so named.")] = None,
         is_open: Annotated[
-            bool | None, Query(alias="open", description="Only those that stand, or only those that do not.")
+            bool | None, Query(alias="open", description="Only open notifications, or only closed ones.")
         ] = None,
         limit: Limit = 100,
         cursor: LongCursorQuery = None,
     ) -> NotificationPage:
-        """Notices with their acknowledgement and deliveries, newest first, a page at a time."""
-        found = parts.notices.page(NotificationQuery(limit + 1, cursor, site, machine, is_open))
-        shown, following = paginate(found, limit, lambda one: one.notice.id)
-        return NotificationPage(notifications=[_view(one) for one in shown], next=following)
+        """List notifications with their acknowledgement and deliveries, newest first."""
+        rows = notifications.page(NotificationQuery(limit + 1, cursor, site, machine, is_open))
+        page, following = paginate(rows, limit, lambda notification: notification.id)
+        ids = [notification.id for notification in page]
+        first_acks, sent = acknowledgements.for_notifications(ids), deliveries.for_notifications(ids)
+        views = []
+        for notification in page:
+            ack = first_acks.get(notification.id)
+            summary = AcknowledgementSummary(at=ack.at, actor=ack.actor, note=ack.note) if ack else None
+            views.append(_notification(notification, summary, sent.get(notification.id, [])))
+        return NotificationPage(notifications=views, next=following)
+
+    @routes.get("/webhooks")
+    def list_webhooks() -> WebhookList:
+        """List all webhooks, oldest first, without secrets."""
+        return WebhookList(webhooks=[_webhook(webhook) for webhook in webhooks.webhooks.all()])
+
+    @routes.post("/webhooks", status_code=201, responses=responses(404, 422))
+    def add_webhook(body: WebhookCreate, request: Request) -> NewWebhook:
+        """Send every new notification to a URL; the secret in the response is shown only once.
+
+        Each delivery is a POST with the headers `Alarmcast-Delivery` (the same at every attempt: drop duplicates)
+        and `Alarmcast-Signature: t=<unix time>,v1=<hex>`, the HMAC-SHA256 under the secret of the time, a dot
+        and the bytes of the body. Anything but a 2xx within five seconds is retried for a day; 410 disables it.
+        """
+        webhook = webhooks.add(
+            body.url,
+            severity=body.severity,
+            site=body.site,
+            machine=body.machine,
+            who=actor(request),
+            reason=body.reason,
+        )
+        return NewWebhook(**_webhook(webhook).model_dump(), secret=webhook.secret)
+
+    @routes.get("/webhooks/{number}", responses=responses(404, 422))
+    def get_webhook(number: Number) -> WebhookView:
+        """Return one webhook, without its secret."""
+        return _webhook(webhooks.webhooks.get(number))
+
+    @routes.patch("/webhooks/{number}", responses=responses(404, 422))
+    def switch_webhook(number: Number, body: WebhookSwitch, request: Request) -> WebhookView:
+        """Enable or disable a webhook."""
+        return _webhook(webhooks.switch(number, enabled=body.enabled, who=actor(request), reason=body.reason))
+
+    @routes.delete("/webhooks/{number}", status_code=204, responses=responses(404, 422))
+    def remove_webhook(
+        number: Number,
+        request: Request,
+        reason: Annotated[PrintableText, Query(max_length=1000, description="Recorded in the audit log.")],
+    ) -> None:
+        """Delete a webhook, its secret and its deliveries."""
+        webhooks.remove(number, who=actor(request), reason=reason)
+
+    @routes.post("/webhooks/{number}/test", responses=responses(404, 422))
+    def test_webhook(number: Number, request: Request) -> WebhookAnswer:
+        """Send a signed test message to a webhook once and return the receiver's status."""
+        subject = f"webhook {webhooks.webhooks.get(number).id}"
+        audit.write(at=webhooks.clock.now(), who=actor(request), action="test", subject=subject, reason=None)
+        result = webhooks.test(number)
+        return WebhookAnswer(
+            delivered=result.ok, status=result.status, answer=result.text, seconds=round(result.seconds, 3)
+        )
 
     return routes
 
 
-def _view(told: NotificationRow) -> NotificationView:
-    notice, known = told.notice, told.known
+def _notification(
+    notification: Notification, acknowledged: AcknowledgementSummary | None, deliveries: list[WebhookDelivery]
+) -> NotificationView:
     return NotificationView(
-        **payload(notice).model_dump(),
-        open=notice.is_open,
-        closed_at=notice.closed_at,
-        ended=notice.ended,
-        acknowledged=AcknowledgementSummary(at=known.at, actor=known.actor, note=known.note) if known else None,
-        deliveries=[_delivery(one) for one in told.deliveries],
+        **payload(notification).model_dump(),
+        open=notification.is_open,
+        closed_at=notification.closed_at,
+        ended=notification.ended,
+        acknowledged=acknowledged,
+        deliveries=[
+            DeliveryView(
+                webhook=delivery.webhook,
+                key=str(delivery.key),
+                state=delivery.state,
+                attempts=delivery.attempts,
+                next_try=delivery.next_try,
+                status=delivery.status,
+                answer=None if delivery.answer is None else status_text(delivery.status, delivery.answer),
+                delivered_at=delivery.delivered_at,
+                given_up_at=delivery.given_up_at,
+            )
+            for delivery in deliveries
+        ],
     )
 
 
-def _delivery(one: WebhookDelivery) -> DeliveryView:
-    return DeliveryView(
-        webhook=one.webhook,
-        key=str(one.key),
-        state=one.state,
-        attempts=one.attempts,
-        next_try=one.next_try,
-        status=one.status,
-        answer=None if one.answer is None else in_words(one.status, one.answer),
-        delivered_at=one.delivered_at,
-        given_up_at=one.given_up_at,
+def _webhook(webhook: Webhook) -> WebhookView:
+    return WebhookView(
+        id=webhook.id,
+        url=webhook.url,
+        severity=webhook.severity,
+        site=webhook.site,
+        machine=webhook.machine,
+        enabled=webhook.enabled,
+        error=webhook.error,
+        created_at=webhook.created_at,
     )

@@ -1,32 +1,31 @@
-"""When a likely alarm is news: told once as it appears, and not again before it has clearly gone."""
+"""Notification rules: open once when an alarm becomes likely, close with hysteresis; suppression values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from service.http.principal import Sites
 from wire.enums import NotificationEnd
 from wire.forecasts import LikelyAlarm
 from wire.identity import MachineId
 
-# People asked for silence; when it is over, an alarm that is still likely is news again, at once.
+# After a suppression there is no cooldown: an alarm that is still likely opens a notification at once.
 _SUPPRESSED = (NotificationEnd.SHELVED, NotificationEnd.MAINTENANCE)
 
 
 @dataclass(frozen=True)
 class HysteresisPolicy:
-    """How reluctant notices are: they end below ``release`` times the threshold, and rest ``quiet`` after that."""
+    """Close below ``release`` times the threshold; open no other for ``cooldown`` after that."""
 
     release: float = 0.8
-    quiet: timedelta = timedelta(hours=1)
+    cooldown: timedelta = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class Notification:
-    """A likely alarm that was news, as its first forecast said; times are plant time.
+    """A likely alarm with the values of the forecast that opened it; times are plant time.
 
-    ``rearmed_at`` is when it was closed, or, if its alarm ``came``, since when that is no longer likely.
+    ``rearmed_at`` is when it was closed or, if the alarm occurred, when its probability dropped after that.
     """
 
     id: int
@@ -46,29 +45,23 @@ class Notification:
 
     @property
     def is_open(self) -> bool:
-        """Whether it still stands."""
         return self.closed_at is None
 
 
 @dataclass(frozen=True)
 class NotificationQuery:
-    """Which notices are asked for, newest first."""
+    """Filter of a page of notifications, newest first."""
 
     limit: int = 100
     before: int | None = None
     site: str | None = None
     machine: str | None = None
     is_open: bool | None = None
-    sites: Sites = None  # only of these; of every site unless given
 
 
 @dataclass
 class NotificationChanges:
-    """What one look at the forecasts makes of notices.
-
-    A new notice, beside the row of its machine, has no number yet; the others are told by their numbers.
-    ``rearmed`` are those closed before, and ``calmed`` the acknowledgements that have ended.
-    """
+    """The changes of one evaluation; an opened notification comes with its machine's row id and has no id yet."""
 
     opened: list[tuple[int, Notification]] = field(default_factory=list)
     closed: list[tuple[int, NotificationEnd]] = field(default_factory=list)
@@ -76,9 +69,9 @@ class NotificationChanges:
     ended_acks: list[int] = field(default_factory=list)
 
     def chunks(self, size: int) -> Iterator["NotificationChanges"]:
-        """Yield them a few at a time; none depends on another."""
-        longest = max(len(self.opened), len(self.closed), len(self.rearmed), len(self.ended_acks))
-        for start in range(0, longest, size):
+        """Yield the changes in parts of at most ``size`` of each kind; the parts are independent."""
+        count = max(len(self.opened), len(self.closed), len(self.rearmed), len(self.ended_acks))
+        for start in range(0, count, size):
             part = slice(start, start + size)
             yield NotificationChanges(
                 self.opened[part], self.closed[part], self.rearmed[part], self.ended_acks[part]
@@ -86,9 +79,9 @@ class NotificationChanges:
 
 
 class Observation(NamedTuple):
-    """What is known of one code of one machine at a moment.
+    """The state of one code of a machine at a moment.
 
-    ``alarm`` is None where the code is not forecast any more; ``trusted`` says whether its forecast is ``ok``.
+    ``alarm`` is None if the code is no longer forecast; ``trusted`` is whether the forecast's status is ``ok``.
     """
 
     at: datetime
@@ -100,59 +93,131 @@ class Observation(NamedTuple):
 
 
 class NotificationTransition(NamedTuple):
-    """What is to be done: open a notice, close the open one, or let there be another after the one closed."""
+    """Open a notification, close the open one, or rearm the closed one."""
 
     opens: bool = False
     closes: NotificationEnd | None = None
     rearms: bool = False
 
 
-NOTHING = NotificationTransition()
+NO_TRANSITION = NotificationTransition()
 
 
 def next_transition(
-    sight: Observation, last: Notification | None, habits: HysteresisPolicy
+    observation: Observation, last: Notification | None, policy: HysteresisPolicy
 ) -> NotificationTransition:
-    """Say what becomes of a code's last notice, or whether there must be a new one.
+    """Return the transition of a code, given its last notification.
 
-    Between ``release * threshold`` and ``threshold`` nothing ever happens, so a probability that wobbles there
-    is told once. A forecast that is not to be trusted opens and ends nothing before its horizon has passed.
+    Between ``release * threshold`` and ``threshold`` nothing changes, so a probability that oscillates there
+    notifies once. An untrusted forecast opens nothing, and closes nothing before the horizon has passed.
     """
     if last is not None and last.is_open:
-        return NotificationTransition(closes=_end(sight, last, habits))
+        return NotificationTransition(closes=_end(observation, last, policy))
     if last is not None and last.rearmed_at is None:
-        return NotificationTransition(rearms=is_cleared(sight, habits))
-    if sight.suppression is not None or sight.acknowledged or _in_cooldown(last, sight.at, habits):
-        return NOTHING
-    return NotificationTransition(opens=sight.trusted and sight.alarm is not None and sight.alarm.expected)
+        return NotificationTransition(rearms=is_cleared(observation, policy))
+    if (
+        observation.suppression is not None
+        or observation.acknowledged
+        or _in_cooldown(last, observation.at, policy)
+    ):
+        return NO_TRANSITION
+    likely = observation.alarm is not None and observation.alarm.expected
+    return NotificationTransition(opens=observation.trusted and likely)
 
 
-def is_cleared(sight: Observation, habits: HysteresisPolicy) -> bool:
-    """Say whether an alarm is clearly no longer likely, by a forecast that can be trusted."""
-    if sight.alarm is None:
+def is_cleared(observation: Observation, policy: HysteresisPolicy) -> bool:
+    """Return whether a trusted forecast puts the probability clearly below the threshold."""
+    if observation.alarm is None:
         return True
-    return sight.trusted and sight.alarm.probability < habits.release * sight.alarm.threshold
+    return observation.trusted and observation.alarm.probability < policy.release * observation.alarm.threshold
 
 
-def _end(sight: Observation, last: Notification, habits: HysteresisPolicy) -> NotificationEnd | None:
-    if sight.occurred:
-        return NotificationEnd.CAME
-    if sight.suppression is not None:
-        return sight.suppression
-    if sight.alarm is None:
+def _end(observation: Observation, last: Notification, policy: HysteresisPolicy) -> NotificationEnd | None:
+    if observation.occurred:
+        return NotificationEnd.OCCURRED
+    if observation.suppression is not None:
+        return observation.suppression
+    if observation.alarm is None:
         return NotificationEnd.WITHDRAWN
-    if not sight.trusted:
-        return NotificationEnd.LAPSED if sight.at >= last.horizon_end else None
-    return NotificationEnd.FELL if is_cleared(sight, habits) else None
+    if not observation.trusted:
+        return NotificationEnd.EXPIRED if observation.at >= last.horizon_end else None
+    return NotificationEnd.CLEARED if is_cleared(observation, policy) else None
 
 
-def _in_cooldown(last: Notification | None, at: datetime, habits: HysteresisPolicy) -> bool:
+def _in_cooldown(last: Notification | None, at: datetime, policy: HysteresisPolicy) -> bool:
     if last is None or last.rearmed_at is None or last.ended in _SUPPRESSED:
         return False
-    return at < last.rearmed_at + habits.quiet
+    return at < last.rearmed_at + policy.cooldown
 
 
-class NotificationReader(Protocol):
-    """Likely alarms that were news."""
+@dataclass(frozen=True)
+class ShelvedAlarm:
+    """An alarm of one machine without notifications in ``[start, end)``, plant time."""
 
-    def page(self, query: NotificationQuery) -> list[Notification]: ...
+    id: int
+    machine: MachineId
+    code: int
+    start: datetime
+    until: datetime
+    actor: str
+    reason: str
+    unshelved_at: datetime | None = None
+
+    @property
+    def end(self) -> datetime:
+        return self.until if self.unshelved_at is None else min(self.until, self.unshelved_at)
+
+    def is_active(self, at: datetime) -> bool:
+        return self.start <= at < self.end
+
+
+@dataclass(frozen=True)
+class MaintenanceWindow:
+    """A time without notifications of a machine, or of a whole site if ``machine`` is None."""
+
+    id: int
+    site: str
+    machine: str | None
+    start: datetime
+    until: datetime
+    actor: str
+    reason: str
+    cancelled_at: datetime | None = None
+
+    @property
+    def end(self) -> datetime:
+        """The end; equal to the start if the window was cancelled before it started."""
+        if self.cancelled_at is None:
+            return self.until
+        return max(self.start, min(self.until, self.cancelled_at))
+
+    def is_active(self, at: datetime) -> bool:
+        return self.start <= at < self.end
+
+    def covers(self, machine: MachineId, at: datetime) -> bool:
+        return self.site == machine.site and self.machine in {None, machine.machine} and self.is_active(at)
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """A likely or raised alarm that a user acknowledged; it ends when the alarm is no longer likely."""
+
+    id: int
+    machine: MachineId
+    code: int
+    at: datetime
+    actor: str
+    note: str | None
+    notification: int | None = None  # the one that was open
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class SuppressionQuery:
+    """Filter of a page, newest first; with ``active_at`` only what is active at that moment."""
+
+    limit: int = 100
+    before: int | None = None
+    site: str | None = None
+    machine: str | None = None
+    active_at: datetime | None = None

@@ -1,4 +1,4 @@
-"""Newest forecasts to notices: what is news is opened with its deliveries, what has gone is closed."""
+"""Evaluate new forecasts: open, close and rearm notifications."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -11,58 +11,51 @@ from service.machines.event_store import EventStore
 from service.machines.models import Machine
 from service.machines.store import MachineStore
 from service.messaging.bus import ChangeBus, SuppressionChanged
-from service.notifications.acknowledgement_store import AcknowledgementStore
-from service.notifications.maintenance_store import MaintenanceStore
 from service.notifications.models import (
     HysteresisPolicy,
+    MaintenanceWindow,
     Notification,
     NotificationChanges,
     Observation,
     is_cleared,
     next_transition,
 )
-from service.notifications.shelving_store import ShelvingStore
 from service.notifications.store import NotificationStore
-from service.notifications.suppression import MaintenanceWindow
+from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
 from wire.clock import PlantClock
 from wire.enums import NotificationEnd
 from wire.forecasts import Forecast, ForecastStatus
 from wire.identity import MachineId
 from wire.timestamps import to_us
 
-_PIECE = 50  # changes in one transaction, so that ingest never waits long behind them
-_AHEAD = timedelta(hours=1)  # a machine's clock may run a little fast
+_CHUNK = 50  # changes in one transaction, so that ingest never waits long
+_CLOCK_TOLERANCE = timedelta(hours=1)  # a machine's clock may be ahead
 
 
 @dataclass(frozen=True)
 class NotificationContext:
-    """What decides about notices beside the forecasts, read once for all machines of a look."""
+    """What an evaluation needs beside the forecasts, read once for all machines."""
 
     at: datetime
-    notices: dict[MachineId, dict[int, Notification]]  # each code's last
+    last: dict[MachineId, dict[int, Notification]]  # the last notification by code
     shelved: dict[MachineId, set[int]]
     windows: list[MaintenanceWindow]
-    acknowledged: dict[MachineId, dict[int, list[int]]]  # by code, the numbers of those that hold
+    acknowledged: dict[MachineId, dict[int, list[int]]]  # ids of active acknowledgements by code
 
     def suppression(self, machine: MachineId, code: int) -> NotificationEnd | None:
-        """Say what keeps a code of a machine quiet, if anything does."""
         if code in self.shelved.get(machine, ()):
             return NotificationEnd.SHELVED
         covered = any(window.covers(machine, self.at) for window in self.windows)
         return NotificationEnd.MAINTENANCE if covered else None
 
-    def machines(self) -> set[MachineId]:
-        """Return the machines that have something to lose."""
-        return set(self.notices) | set(self.acknowledged)
-
 
 @dataclass
 class NotificationService:
-    """Told of forecasts as they are announced; looks at them, and asks the store, when its thread has time."""
+    """Collects published forecasts; ``run_once``, called by a thread, evaluates them."""
 
     machines: MachineStore
-    log: EventStore
-    notices: NotificationStore
+    events: EventStore
+    notifications: NotificationStore
     shelves: ShelvingStore
     windows: MaintenanceStore
     acknowledgements: AcknowledgementStore
@@ -70,7 +63,7 @@ class NotificationService:
     wall: Callable[[], datetime]
     policy: HysteresisPolicy
     opened: int = 0
-    pending: Event = field(default_factory=Event)  # set while there is something to look at
+    pending: Event = field(default_factory=Event)  # set while there are forecasts to evaluate
     _lock: Lock = field(default_factory=Lock)
     _waiting: dict[MachineId, Forecast] = field(default_factory=dict)
     _last: dict[MachineId, Forecast] = field(default_factory=dict)
@@ -81,23 +74,23 @@ class NotificationService:
         bus.subscribe(ForecastMade, lambda event: self.on_forecast(event.newest) if event.leads else None)
 
     def on_forecast(self, newest: CachedForecast) -> None:
-        """Take a forecast that was just announced; never blocks, never asks the store."""
+        """Queue a published forecast; never blocks, never queries the database."""
         with self._lock:
             self._waiting[newest.machine] = newest.forecast
             self.pending.set()
 
     def reevaluate(self, site: str, machine: str | None) -> None:
-        """Look once more at the last forecast of a machine or a site, because what keeps it quiet has changed."""
+        """Queue the last forecasts of a machine or a whole site after a change of suppression."""
         with self._lock:
-            for one, forecast in self._last.items():
-                if one.site == site and machine in {None, one.machine}:
-                    self._waiting.setdefault(one, forecast)
+            for machine_id, forecast in self._last.items():
+                if machine_id.site == site and machine in {None, machine_id.machine}:
+                    self._waiting.setdefault(machine_id, forecast)
             self.pending.set()
 
     def run_once(self, pause: Callable[[], object] = lambda: None) -> int:
-        """Judge what waits and write what comes of it; return how many notices were opened.
+        """Evaluate queued forecasts and write the changes; return how many notifications were opened.
 
-        ``pause`` is called between two pieces. A notice and its deliveries are always of one piece.
+        ``pause`` is called between two transactions. A notification and its deliveries share one transaction.
         """
         with self._lock:
             waiting, self._waiting = self._waiting, {}
@@ -106,12 +99,12 @@ class NotificationService:
         opened = 0
         try:
             changes, now = self._evaluate(waiting)
-            for number, piece in enumerate(changes.chunks(_PIECE)):
-                if number:
+            for index, chunk in enumerate(changes.chunks(_CHUNK)):
+                if index:
                     pause()
-                opened += self.notices.write(piece, at=now, wall=self.wall())
+                opened += self.notifications.write(chunk, at=now, wall=self.wall())
         except Exception:
-            with self._lock:  # they are still to be judged when the trouble is over
+            with self._lock:  # evaluate them again at the next run
                 self._waiting = waiting | self._waiting
                 self.pending.set()
             raise
@@ -121,55 +114,60 @@ class NotificationService:
 
     def _evaluate(self, waiting: dict[MachineId, Forecast]) -> tuple[NotificationChanges, datetime]:
         fleet = {machine.id: machine for machine in self.machines.all()}
-        around = self._context([fleet[machine].row_id for machine in waiting if machine in fleet])
+        context = self._context([fleet[machine].row_id for machine in waiting if machine in fleet])
         changes = NotificationChanges()
-        for gone in around.machines() - set(fleet):
-            self._one(None, None, gone, around, changes)
+        for retired in (set(context.last) | set(context.acknowledged)) - set(fleet):
+            self._evaluate_machine(None, None, retired, context, changes)
         for machine, forecast in waiting.items():
             if machine in fleet:
-                self._one(fleet[machine], forecast, machine, around, changes)
+                self._evaluate_machine(fleet[machine], forecast, machine, context, changes)
         with self._lock:
-            self._last = {one: kept for one, kept in self._last.items() if one in fleet}
-        return changes, around.at
+            self._last = {machine: forecast for machine, forecast in self._last.items() if machine in fleet}
+        return changes, context.at
 
-    def _context(self, rows: list[int]) -> NotificationContext:
+    def _context(self, machine_ids: list[int]) -> NotificationContext:
         now = self.clock.now()
-        around = NotificationContext(
+        context = NotificationContext(
             now, defaultdict(dict), defaultdict(set), self.windows.active(now), defaultdict(dict)
         )
-        for notice in self.notices.current(rows, now - self.policy.quiet):  # oldest first, so the last one stays
-            around.notices[notice.machine][notice.code] = notice
-        for shelf in self.shelves.active(now):
-            around.shelved[shelf.machine].add(shelf.code)
-        for known in self.acknowledgements.active():
-            around.acknowledged[known.machine].setdefault(known.code, []).append(known.id)
-        return around
+        # In order of id, so that the last notification of a code wins.
+        for notification in self.notifications.current(machine_ids, now - self.policy.cooldown):
+            context.last[notification.machine][notification.code] = notification
+        for shelved in self.shelves.active(now):
+            context.shelved[shelved.machine].add(shelved.code)
+        for ack in self.acknowledgements.active():
+            context.acknowledged[ack.machine].setdefault(ack.code, []).append(ack.id)
+        return context
 
-    def _one(
+    def _evaluate_machine(
         self,
         machine: Machine | None,
         forecast: Forecast | None,
-        name: MachineId,
-        around: NotificationContext,
+        machine_id: MachineId,
+        context: NotificationContext,
         changes: NotificationChanges,
     ) -> None:
-        """Judge every code of a machine that is expected, or that anything is known of."""
+        """Evaluate every code that is expected, has a notification or is acknowledged; None if retired."""
         alarms = {alarm.code: alarm for alarm in forecast.alarms} if forecast else {}
-        lasts, known = around.notices.get(name, {}), around.acknowledged.get(name, {})
-        came = self._came(machine, forecast, lasts.values(), around.at) if machine and forecast else set()
+        last_by_code, acks = context.last.get(machine_id, {}), context.acknowledged.get(machine_id, {})
+        occurred: set[int] = set()
+        if machine and forecast:
+            occurred = self._occurred(machine, forecast, last_by_code.values(), context.at)
         trusted = forecast is not None and forecast.status is ForecastStatus.OK
         expected = {code for code, alarm in alarms.items() if alarm.expected}
-        for code in sorted(expected | set(lasts) | set(known)):
-            last, alarm = lasts.get(code), alarms.get(code)
-            hush = around.suppression(name, code)
-            sight = Observation(around.at, alarm, trusted, code in came, hush, acknowledged=code in known)
-            if is_cleared(sight, self.policy):
-                changes.ended_acks += known.get(code, [])
-            verdict = next_transition(sight, last, self.policy)
-            if verdict.opens and machine and forecast and alarm:
-                news = Notification(
+        for code in sorted(expected | set(last_by_code) | set(acks)):
+            last, alarm = last_by_code.get(code), alarms.get(code)
+            suppression = context.suppression(machine_id, code)
+            observation = Observation(
+                context.at, alarm, trusted, code in occurred, suppression, acknowledged=code in acks
+            )
+            if is_cleared(observation, self.policy):
+                changes.ended_acks += acks.get(code, [])
+            transition = next_transition(observation, last, self.policy)
+            if transition.opens and machine and forecast and alarm:
+                notification = Notification(
                     id=0,
-                    machine=name,
+                    machine=machine_id,
                     code=code,
                     text=alarm.text,
                     severity=alarm.severity,
@@ -178,24 +176,26 @@ class NotificationService:
                     probability=alarm.probability,
                     threshold=alarm.threshold,
                     model_version=forecast.model_version,
-                    opened_at=around.at,
+                    opened_at=context.at,
                 )
-                changes.opened.append((machine.row_id, news))
-            if last and verdict.closes:
-                changes.closed.append((last.id, verdict.closes))
-            if last and verdict.rearms:
+                changes.opened.append((machine.row_id, notification))
+            if last and transition.closes:
+                changes.closed.append((last.id, transition.closes))
+            if last and transition.rearms:
                 changes.rearmed.append(last.id)
 
-    def _came(
-        self, machine: Machine, forecast: Forecast, lasts: Iterable[Notification], now: datetime
+    def _occurred(
+        self, machine: Machine, forecast: Forecast, notifications: Iterable[Notification], now: datetime
     ) -> set[int]:
-        """Return the codes of open notices that were raised since the forecast that opened them."""
-        standing = [notice for notice in lasts if notice.is_open]
-        if not standing:
+        """Return the codes of open notifications that were raised since the forecast that opened them."""
+        still_open = [notification for notification in notifications if notification.is_open]
+        if not still_open:
             return set()
-        since = max(min(notice.as_of for notice in standing), forecast.window_start)
-        series = self.log.series(machine, since, now + _AHEAD)
-        latest = dict(
-            zip(series.codes.tolist(), series.times.tolist(), strict=True)
-        )  # in time order: the last stays
-        return {one.code for one in standing if latest.get(one.code, -1) >= to_us(one.as_of)}
+        since = max(min(notification.as_of for notification in still_open), forecast.window_start)
+        series = self.events.series(machine, since, now + _CLOCK_TOLERANCE)
+        latest = dict(zip(series.codes.tolist(), series.times.tolist(), strict=True))  # the last of each code wins
+        return {
+            notification.code
+            for notification in still_open
+            if latest.get(notification.code, -1) >= to_us(notification.as_of)
+        }

@@ -1,109 +1,99 @@
-"""What keeps an alarm from being told: shelves, maintenance windows, acknowledgements. None touches a feature."""
+"""Suppress notifications: shelve, acknowledge, schedule maintenance. Forecasts and learning are not affected."""
 
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
-from service.http.principal import Sites
-from service.machines.models import Machine
+from service.alarm_metrics.models import ExcludedSpan
+from service.errors import InputRejected, NotFound
+from service.machines.models import MachineReader
+from service.messaging.bus import ChangeBus, SuppressionChanged
+from service.notifications.models import Acknowledgement, MaintenanceWindow, ShelvedAlarm
+from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
+from wire.clock import PlantClock
 from wire.identity import MachineId
+from wire.timestamps import to_us
+
+
+def require_site_or_machine(machines: MachineReader, site: str, machine: str | None) -> None:
+    """Raise :class:`NotFound` unless the machine, or with None any machine of the site, is enrolled."""
+    if machine is not None:
+        machines.get(MachineId(site, machine))
+    elif not any(enrolled.id.site == site for enrolled in machines.all()):
+        raise NotFound(f"No machine is enrolled at {site}.")
 
 
 @dataclass(frozen=True)
-class ShelvedAlarm:
-    """An alarm of one machine that somebody does not want to hear of for a while, in plant time."""
+class SuppressionService:
+    """Publishes ``SuppressionChanged`` after every change."""
 
-    id: int
-    machine: MachineId
-    code: int
-    start: datetime
-    until: datetime
-    actor: str
-    reason: str
-    unshelved_at: datetime | None = None
+    machines: MachineReader
+    shelves: ShelvingStore
+    windows: MaintenanceStore
+    acknowledgements: AcknowledgementStore
+    clock: PlantClock
+    max_shelving: timedelta
+    bus: ChangeBus = field(default_factory=ChangeBus)
 
-    @property
-    def end(self) -> datetime:
-        """When it ended or will end."""
-        return self.until if self.unshelved_at is None else min(self.until, self.unshelved_at)
+    def shelve(
+        self, machine: MachineId, code: int, *, until: datetime | timedelta, who: str, reason: str
+    ) -> ShelvedAlarm:
+        """Shelve an alarm from now on until a moment, or for a duration, in plant time."""
+        enrolled = self.machines.get(machine)
+        enrolled.require_active()
+        now = self.clock.now()
+        end = until if isinstance(until, datetime) else now + until
+        if end <= now:
+            raise InputRejected(f"{end.isoformat()} has passed. Choose an end after {now.isoformat()}.")
+        if end - now > self.max_shelving:
+            hours = self.max_shelving / timedelta(hours=1)
+            raise InputRejected(f"An alarm can be shelved for at most {hours:g} hours.")
+        shelved = self.shelves.add(enrolled, code, at=now, until=end, who=who, reason=reason)
+        self.bus.publish(SuppressionChanged(*machine))
+        return shelved
 
-    def is_active(self, at: datetime) -> bool:
-        """Say whether the alarm is shelved at a moment; half-open, like every span here."""
-        return self.start <= at < self.end
+    def unshelve(self, machine: MachineId, shelf_id: int, *, who: str, reason: str | None) -> ShelvedAlarm:
+        """Unshelve an alarm of a machine."""
+        self.machines.get(machine)
+        shelved = self.shelves.get(shelf_id)
+        if shelved.machine != machine:
+            raise NotFound(f"{machine} has no shelved alarm {shelf_id}.")
+        unshelved = self.shelves.unshelve(shelved, at=self.clock.now(), who=who, reason=reason)
+        self.bus.publish(SuppressionChanged(*machine))
+        return unshelved
 
+    def shelved(self) -> dict[MachineId, set[int]]:
+        """Return the codes that are shelved now, by machine."""
+        codes: dict[MachineId, set[int]] = {}
+        for shelved in self.shelves.active(self.clock.now()):
+            codes.setdefault(shelved.machine, set()).add(shelved.code)
+        return codes
 
-@dataclass(frozen=True)
-class MaintenanceWindow:
-    """A time in which nothing is told of a machine, or of a whole site, because people work on it."""
+    def excluded_spans(self, start: datetime, end: datetime) -> list[ExcludedSpan]:
+        """Return the spans in ``[start, end)`` in which shelved alarms are excluded from alarm metrics."""
+        return [
+            ExcludedSpan(shelved.machine, shelved.code, to_us(shelved.start), to_us(shelved.end))
+            for shelved in self.shelves.between(start, end)
+        ]
 
-    id: int
-    site: str
-    machine: str | None
-    start: datetime
-    until: datetime
-    actor: str
-    reason: str
-    cancelled_at: datetime | None = None
+    def acknowledge(self, machine: MachineId, code: int, *, who: str, note: str | None) -> Acknowledgement:
+        """Acknowledge an alarm: no new notification while it stays likely."""
+        enrolled = self.machines.get(machine)
+        enrolled.require_active()
+        return self.acknowledgements.add(enrolled, code, at=self.clock.now(), who=who, note=note)
 
-    @property
-    def end(self) -> datetime:
-        """When it ended or will end; a window that was cancelled before it began ends where it began."""
-        if self.cancelled_at is None:
-            return self.until
-        return max(self.start, min(self.until, self.cancelled_at))
+    def schedule_maintenance(self, window: MaintenanceWindow) -> MaintenanceWindow:
+        """Store a window; a start in the past becomes now."""
+        require_site_or_machine(self.machines, window.site, window.machine)
+        now = self.clock.now()
+        scheduled = replace(window, start=max(window.start, now))
+        if scheduled.until <= scheduled.start:
+            raise InputRejected("The window would end before it starts. Choose a later end.")
+        stored = self.windows.add(scheduled, at=now)
+        self.bus.publish(SuppressionChanged(window.site, window.machine))
+        return stored
 
-    def covers(self, machine: MachineId, at: datetime) -> bool:
-        """Say whether a machine is in this window at a moment."""
-        concerns = self.site == machine.site and self.machine in {None, machine.machine}
-        return concerns and self.start <= at < self.end
-
-
-@dataclass(frozen=True)
-class Acknowledgement:
-    """Somebody knows of a likely or raised alarm; it holds until the alarm is no longer likely."""
-
-    id: int
-    machine: MachineId
-    code: int
-    at: datetime
-    actor: str
-    note: str | None
-    notice: int | None = None  # the one that was open
-    ended_at: datetime | None = None
-
-
-@dataclass(frozen=True)
-class SuppressionQuery:
-    """Which of them are asked for, newest first; with ``holding_at`` only those that hold at that moment."""
-
-    limit: int = 100
-    before: int | None = None
-    site: str | None = None
-    machine: str | None = None
-    active_at: datetime | None = None
-    sites: Sites = None  # only of these; of every site unless given
-
-
-class Shelving(Protocol):
-    """Alarms that nobody wants to hear of for a while."""
-
-    def add(
-        self, machine: Machine, code: int, *, at: datetime, until: datetime, who: str, reason: str
-    ) -> ShelvedAlarm: ...
-    def get(self, number: int) -> ShelvedAlarm: ...
-    def unshelve(self, shelf: ShelvedAlarm, *, at: datetime, who: str, reason: str | None) -> ShelvedAlarm: ...
-    def page(self, query: SuppressionQuery) -> list[ShelvedAlarm]: ...
-    def active(self, at: datetime) -> list[ShelvedAlarm]: ...
-    def between(self, start: datetime, end: datetime) -> list[ShelvedAlarm]: ...
-
-
-class MaintenancePlan(Protocol):
-    """When people work on machines."""
-
-    def add(self, window: MaintenanceWindow, *, at: datetime) -> MaintenanceWindow: ...
-    def get(self, number: int) -> MaintenanceWindow: ...
-    def cancel(
-        self, window: MaintenanceWindow, *, at: datetime, who: str, reason: str | None
-    ) -> MaintenanceWindow: ...
-    def page(self, query: SuppressionQuery) -> list[MaintenanceWindow]: ...
-    def active(self, at: datetime) -> list[MaintenanceWindow]: ...
+    def cancel_maintenance(self, window_id: int, *, who: str, reason: str | None) -> MaintenanceWindow:
+        """End a window before its time, started or not."""
+        ended = self.windows.cancel(self.windows.get(window_id), at=self.clock.now(), who=who, reason=reason)
+        self.bus.publish(SuppressionChanged(ended.site, ended.machine))
+        return ended

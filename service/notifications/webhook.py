@@ -1,26 +1,33 @@
-"""Who is told of notices over HTTP, which ones, and how patiently."""
+"""Webhooks: filter, retry schedule, and the addresses that may be sent to."""
 
+import socket
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Final, NamedTuple, Protocol
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from service.errors import InputRejected
 from service.notifications.models import Notification
-from service.notifications.webhook_addresses import Receivers, literal
 from wire.enums import DeliveryState, Severity
 from wire.identity import MachineId
 
-_FIRST, _LONGEST, _PATIENCE = timedelta(seconds=5), timedelta(hours=2), timedelta(hours=24)
-_RANK: Final = {word.value: rank for rank, word in enumerate(Severity)}
+_FIRST_RETRY, _MAX_RETRY, _RETRY_FOR = timedelta(seconds=5), timedelta(hours=2), timedelta(hours=24)
+_RANK: Final = {severity.value: rank for rank, severity in enumerate(Severity)}
 _MAX_PORT = 65535
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+_NAT64 = ip_network("64:ff9b::/96")
+_THIS_HOST = ip_network("0.0.0.0/8")
+_IPV4_BITS = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
 class Webhook:
-    """An address that is told; ``trouble`` says why it is switched off, if we did that."""
+    """An HTTP receiver of notifications; ``error`` says why it is disabled."""
 
     id: int
     url: str
@@ -32,14 +39,14 @@ class Webhook:
     created_at: datetime
     error: str | None = None
 
-    def wants(self, machine: MachineId, severity: str) -> bool:
-        """Say whether notices of this machine and severity go there."""
-        here = self.site in {None, machine.site} and self.machine in {None, machine.machine}
-        return self.enabled and here and _RANK.get(severity, 0) >= _RANK[self.severity]
+    def accepts(self, machine: MachineId, severity: str) -> bool:
+        """Return whether notifications of this machine and severity are sent to it."""
+        in_scope = self.site in {None, machine.site} and self.machine in {None, machine.machine}
+        return self.enabled and in_scope and _RANK.get(severity, 0) >= _RANK[self.severity]
 
 
 class DeliveryBacklog(NamedTuple):
-    """How many deliveries are still to be made, and when the oldest of them came up."""
+    """How many deliveries are waiting, and since when the oldest."""
 
     number: int
     since: datetime | None
@@ -47,15 +54,15 @@ class DeliveryBacklog(NamedTuple):
 
 @dataclass(frozen=True)
 class WebhookDelivery:
-    """One notice on its way to one webhook; its times are wall time, because receivers live in it.
+    """One notification on its way to one webhook; times are wall time.
 
-    ``key`` goes along with every try, so that a receiver can take it once.
+    ``key`` is sent with every attempt, so that a receiver can drop duplicates.
     """
 
     id: int
     key: UUID
     webhook: int
-    notice: int
+    notification: int
     created_at: datetime
     attempts: int = 0
     next_try: datetime | None = None
@@ -66,24 +73,23 @@ class WebhookDelivery:
 
     @property
     def state(self) -> DeliveryState:
-        """How far it is."""
         if self.delivered_at is not None:
             return DeliveryState.DELIVERED
         return DeliveryState.WAITING if self.given_up_at is None else DeliveryState.GIVEN_UP
 
 
 class DeliveryJob(NamedTuple):
-    """All that is needed to deliver."""
+    """A claimed delivery with its webhook and notification."""
 
     delivery: WebhookDelivery
     webhook: Webhook
-    notice: Notification
+    notification: Notification
 
 
 class DeliveryResult(NamedTuple):
-    """What a receiver said: a status, or none and why there was none.
+    """The HTTP status of an attempt, or None and the error.
 
-    Of what it wrote nothing is kept: it may be a secret of its network, and whoever asks may be of one site only.
+    The response body is never kept: it may hold secrets of the receiver's network.
     """
 
     status: int | None
@@ -92,19 +98,18 @@ class DeliveryResult(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether the receiver took it; a redirect is not followed, so it has not."""
+        """Whether the status is 2xx; redirects are not followed."""
         return self.status is not None and HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
     @property
     def gone(self) -> bool:
-        """Whether the receiver wants nothing any more."""
         return self.status == HTTPStatus.GONE
 
 
-def in_words(status: int | None, text: str | None) -> str:
-    """Return what became of an attempt, in words that are not the receiver's."""
+def status_text(status: int | None, error: str | None) -> str:
+    """Return the standard phrase of a status that is not 2xx; without a status the error."""
     if status is None:
-        return text or ""
+        return error or ""
     try:
         return "" if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES else HTTPStatus(status).phrase
     except ValueError:
@@ -112,53 +117,87 @@ def in_words(status: int | None, text: str | None) -> str:
 
 
 def backoff(attempts: int, chance: float) -> timedelta:
-    """Return how long to wait after that many failed attempts; ``chance`` in [0, 1) spreads it by a half.
+    """Return the delay after a number of failed attempts: doubled from 5 s to 2 h.
 
-    Doubles from five seconds to two hours, so that a receiver that comes back is not met by all at once.
+    ``chance`` in [0, 1) adds jitter, so that not all deliveries hit a recovered receiver at once.
     """
-    doubled: timedelta = min(_FIRST * 2 ** min(max(attempts - 1, 0), 30), _LONGEST)
-    return doubled * (0.75 + 0.5 * chance)
+    delay: timedelta = min(_FIRST_RETRY * 2 ** min(max(attempts - 1, 0), 30), _MAX_RETRY)
+    return delay * (0.75 + 0.5 * chance)
 
 
 def next_try(delivery: WebhookDelivery, *, now: datetime, chance: float) -> datetime | None:
-    """Return when a delivery that just failed is tried again, or None if a day was enough."""
-    then = now + backoff(delivery.attempts, chance)
-    return then if then <= delivery.created_at + _PATIENCE else None
+    """Return the time of the next attempt after a failure, or None after a day of attempts."""
+    at = now + backoff(delivery.attempts, chance)
+    return at if at <= delivery.created_at + _RETRY_FOR else None
 
 
-def checked_url(url: str, receivers: Receivers) -> str:
-    """Return an address that may be told, or say what is wrong with it.
+@dataclass(frozen=True)
+class AllowedAddresses:
+    """Every public address, and those in ``networks``; never a link-local, multicast or unspecified one."""
 
-    A host's name is looked up, and its addresses checked, whenever something is sent.
+    networks: tuple[Network, ...] = ()
+
+    def check(self, address: Address) -> None:
+        """Raise :class:`InputRejected` for an address that is not allowed."""
+        inner = embedded_ipv4(address)
+        for candidate in (address, inner):
+            if (
+                candidate.is_link_local
+                or candidate.is_multicast
+                or candidate.is_unspecified
+                or candidate in _THIS_HOST
+            ):
+                raise InputRejected(f"{address} is not a valid receiver address. Name the host of the receiver.")
+        if not inner.is_global and not any(inner in network for network in self.networks):
+            raise InputRejected(
+                f"{address} is not a public address. To allow webhooks to it, add its network to "
+                "ALARMCAST_WEBHOOK_NETWORKS, for example 192.168.10.0/24."
+            )
+
+
+def embedded_ipv4(address: Address) -> Address:
+    """Return the IPv4 address embedded in an IPv6 address, or the address itself."""
+    if not isinstance(address, IPv6Address):
+        return address
+    inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+    if inner is None and (address in _NAT64 or 1 < int(address) <= _IPV4_BITS):
+        inner = IPv4Address(int(address) & _IPV4_BITS)
+    return inner or address
+
+
+def parse_address(host: str) -> Address | None:
+    """Return the address that a host is written as, also in decimal or hexadecimal form; None for a name."""
+    try:
+        return ip_address(host.partition("%")[0])
+    except ValueError:
+        pass
+    try:
+        return IPv4Address(socket.inet_aton(host))  # the system reads 0x7f.1 and 2130706433 like this
+    except (OSError, UnicodeError):
+        return None
+
+
+def check_url(url: str, allowed: AllowedAddresses) -> str:
+    """Return the URL if it may be used, or raise :class:`InputRejected`.
+
+    Host names are resolved, and their addresses checked, at every delivery.
     """
     try:
         parts = urlsplit(url)
-        number = parts.port
+        port = parts.port
     except ValueError:
-        raise InputRejected("The webhook's address cannot be read; write it as https://host/path.") from None
+        raise InputRejected("The webhook URL is not valid. Use the form https://host/path.") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InputRejected("A webhook's address must begin with http:// or https:// and name a host.")
-    if number is not None and not 0 < number <= _MAX_PORT:
-        raise InputRejected("The webhook's address has a port that does not exist.")
+        raise InputRejected("The webhook URL must start with http:// or https:// and name a host.")
+    if port is not None and not 0 < port <= _MAX_PORT:
+        raise InputRejected("The webhook URL has an invalid port.")
     if parts.username is not None or parts.password is not None:
-        raise InputRejected("Leave user and password out of the webhook's address; deliveries are signed instead.")
+        raise InputRejected("Remove user and password from the webhook URL; deliveries are signed instead.")
     if parts.fragment:
-        raise InputRejected("Leave out what follows the # of the webhook's address; it is never sent.")
-    if any(one.isspace() or not one.isprintable() for one in url):
-        raise InputRejected("The webhook's address has a space in it; leave it out, or write it as %20.")
-    address = literal(parts.hostname)
+        raise InputRejected("Remove the fragment (after #) from the webhook URL; it is never sent.")
+    if any(char.isspace() or not char.isprintable() for char in url):
+        raise InputRejected("The webhook URL contains a space. Remove it or write it as %20.")
+    address = parse_address(parts.hostname)
     if address is not None:
-        receivers.insist_on(address)
+        allowed.check(address)
     return url
-
-
-class WebhookRegistry(Protocol):
-    """Who is told of notices."""
-
-    def add(self, webhook: Webhook, *, who: str, reason: str | None) -> Webhook: ...
-    def all(self) -> list[Webhook]: ...
-    def get(self, number: int) -> Webhook: ...
-    def switch(
-        self, webhook: Webhook, *, enabled: bool, at: datetime, who: str, reason: str | None
-    ) -> Webhook: ...
-    def remove(self, webhook: Webhook, *, at: datetime, who: str, reason: str | None) -> None: ...

@@ -1,7 +1,7 @@
-"""One HTTP request to a receiver of notices: signed, short of patience, and led nowhere else.
+"""Send one signed HTTP request to a webhook.
 
-A name is looked up here, its addresses are checked, and one of those is connected to: so no name can lead to an
-address that is not allowed, nor change its meaning between the check and the connection.
+The host name is resolved here and the checked address is connected to, so that a name cannot lead to an address
+that is not allowed, nor resolve differently between check and connection.
 """
 
 import asyncio
@@ -16,52 +16,51 @@ from ipaddress import ip_address
 import httpx
 
 from service.errors import InputRejected
-from service.notifications.webhook import DeliveryResult, in_words
-from service.notifications.webhook_addresses import Address, Receivers
+from service.notifications.webhook import Address, AllowedAddresses, DeliveryResult, status_text
 from wire.signature import DELIVERY, SIGNATURE, sign
 
-_SECONDS = 5.0
-_ENOUGH = 200  # characters of a reason that are kept
-_MOST_ADDRESSES = 4  # of one name that are tried
+_TIMEOUT_S = 5.0
+_MAX_ERROR_CHARS = 200
+_MAX_ADDRESSES = 4  # of one host name that are tried
 
 
 class WebhookClient:
-    """Follows no redirects, reads no proxy settings, keeps no cookies, takes only the status of an answer."""
+    """Follows no redirects, uses no proxy settings or cookies, reads only the status of a response."""
 
     def __init__(
         self,
         *,
-        seconds: float = _SECONDS,
+        timeout: float = _TIMEOUT_S,
         wall: Callable[[], float] = time.time,
         agent: str,
-        receivers: Receivers,
-        authorities: ssl.SSLContext | None = None,
+        allowed: AllowedAddresses,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._seconds, self._wall = seconds, wall
+        self._timeout, self._wall = timeout, wall
         self._headers = {"Content-Type": "application/json", "User-Agent": agent}
-        self.receivers, self._given = receivers, authorities
+        self.allowed, self._given_tls = allowed, tls
 
     def send(self, url: str, secret: str, key: str, body: bytes) -> DeliveryResult:
-        """Return what the receiver said; that it could not be reached is an answer too."""
+        """Return the result of one attempt; a connection error is a result without status."""
         signed = {SIGNATURE: sign(secret, body, int(self._wall())), DELIVERY: key}
         started = time.monotonic()
         try:
-            # A loop of its own: only there can one deadline hold for all, however slowly the bytes drip.
+            # In an event loop one timeout covers the whole exchange, however slowly bytes arrive.
             status = asyncio.run(self._post(httpx.URL(url), body, self._headers | signed))
-            return DeliveryResult(status, in_words(status, None), time.monotonic() - started)
+            return DeliveryResult(status, status_text(status, None), time.monotonic() - started)
         except InputRejected as error:
-            why = str(error)
+            reason = str(error)
         except (httpx.TimeoutException, TimeoutError):
-            why = f"No answer within {self._seconds:g} seconds."
+            reason = f"No response within {self._timeout:g} seconds."
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-            why = f"The receiver could not be reached: {_printable(_cause(error)).rstrip('.')}."
-        return DeliveryResult(None, why, time.monotonic() - started)
+            reason = f"The receiver could not be reached: {_printable(_cause(error)).rstrip('.')}."
+        return DeliveryResult(None, reason, time.monotonic() - started)
 
     async def _post(self, url: httpx.URL, body: bytes, headers: dict[str, str]) -> int:
         async with (
-            asyncio.timeout(self._seconds),
+            asyncio.timeout(self._timeout),
             httpx.AsyncClient(
-                timeout=self._seconds, follow_redirects=False, trust_env=False, verify=self._authorities
+                timeout=self._timeout, follow_redirects=False, trust_env=False, verify=self._tls
             ) as client,
         ):
             failure: httpx.ConnectError | None = None
@@ -74,53 +73,53 @@ class WebhookClient:
                     extensions={"sni_hostname": url.raw_host.decode("ascii")},
                 )
                 try:
-                    answer = await client.send(request, stream=True)
+                    response = await client.send(request, stream=True)
                 except httpx.ConnectError as error:
                     failure = error
                     continue
-                await answer.aclose()
-                return answer.status_code
-            raise failure or httpx.ConnectError("the name has no address")
+                await response.aclose()
+                return response.status_code
+            raise failure or httpx.ConnectError("the host name has no address")
 
     async def _addresses(self, url: httpx.URL) -> list[Address]:
-        """Return the addresses of a host that may be sent to, or raise why none of them may."""
+        """Return the allowed addresses of a host; raise :class:`InputRejected` if all are refused."""
         port = url.port or {"https": 443}.get(url.scheme, 80)
-        found = await asyncio.get_running_loop().getaddrinfo(
+        resolved = await asyncio.get_running_loop().getaddrinfo(
             url.raw_host.decode("ascii"), port, type=socket.SOCK_STREAM
         )
-        addresses = list(dict.fromkeys(ip_address(str(one[4][0]).partition("%")[0]) for one in found))
+        addresses = list(dict.fromkeys(ip_address(str(info[4][0]).partition("%")[0]) for info in resolved))
         allowed, refusal = [], None
         for address in addresses:
             try:
-                self.receivers.insist_on(address)
+                self.allowed.check(address)
                 allowed.append(address)
             except InputRejected as error:
                 refusal = error
         if refusal is not None and not allowed:
             raise refusal
-        return allowed[:_MOST_ADDRESSES]
+        return allowed[:_MAX_ADDRESSES]
 
     @cached_property
-    def _authorities(self) -> ssl.SSLContext:
-        """Whom the system trusts; read once, because that takes longer than a delivery."""
-        return self._given or ssl.create_default_context()
+    def _tls(self) -> ssl.SSLContext:
+        """The system's certificate authorities; cached, because loading takes longer than a delivery."""
+        return self._given_tls or ssl.create_default_context()
 
 
 def _cause(error: BaseException) -> str:
-    """Return what the system said at the bottom of it; what lies above only says that all attempts failed."""
-    words, under = repr(error), error
+    """Return the text of the innermost error; outer ones only say that all attempts failed."""
+    text, inner = repr(error), error
     while True:
-        words = str(under) or words
-        several = under.exceptions[:1] if isinstance(under, BaseExceptionGroup) else ()
-        deeper = under.__cause__ or under.__context__ or next(iter(several), None)
-        if deeper is None:
+        text = str(inner) or text
+        grouped = inner.exceptions[:1] if isinstance(inner, BaseExceptionGroup) else ()
+        cause = inner.__cause__ or inner.__context__ or next(iter(grouped), None)
+        if cause is None:
             break
-        under = deeper
-    if isinstance(under, OSError) and under.errno and not isinstance(under, ssl.SSLError | socket.gaierror):
-        return os.strerror(under.errno)
-    return words
+        inner = cause
+    if isinstance(inner, OSError) and inner.errno and not isinstance(inner, ssl.SSLError | socket.gaierror):
+        return os.strerror(inner.errno)
+    return text
 
 
 def _printable(text: str) -> str:
-    """Return text on one line that every database takes."""
-    return " ".join("".join(one if one.isprintable() else " " for one in text).split())[:_ENOUGH]
+    """Return text as one line of printable characters."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:_MAX_ERROR_CHARS]

@@ -1,101 +1,82 @@
-"""What an admin does with webhooks: make, test, switch, remove; and what is put into a delivery."""
+"""Manage webhooks: add, test, enable, disable, remove; build the body of a delivery."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from secrets import token_urlsafe
-from uuid import UUID, uuid4
+from uuid import uuid4
 
-from service.errors import NotFound
 from service.machines.models import MachineReader
 from service.notifications.models import Notification
-from service.notifications.webhook import DeliveryResult, Webhook, WebhookRegistry, checked_url
-from service.notifications.webhook_addresses import Receivers
+from service.notifications.store import WebhookStore
+from service.notifications.suppression import require_site_or_machine
+from service.notifications.webhook import DeliveryResult, Webhook, check_url
 from service.notifications.webhook_client import WebhookClient
 from wire.clock import PlantClock
 from wire.enums import Severity
-from wire.identity import MachineId
 from wire.rest.notifications import NotificationPayload, WebhookEventType, WebhookMessage
-
-
-def new_secret() -> str:
-    """Return a secret that nobody can guess."""
-    return f"whsec_{token_urlsafe(32)}"
 
 
 @dataclass(frozen=True)
 class WebhookService:
-    """The flow and its ports."""
+    """Administration of webhooks."""
 
     machines: MachineReader
-    webhooks: WebhookRegistry
-    post: WebhookClient
+    webhooks: WebhookStore
+    client: WebhookClient
     clock: PlantClock
-    receivers: Receivers
-    secret: Callable[[], str] = new_secret
-    key: Callable[[], UUID] = uuid4
 
     def add(
         self, url: str, *, severity: Severity, site: str | None, machine: str | None, who: str, reason: str | None
     ) -> Webhook:
-        """Keep an address that is told from now on; its secret is made here."""
-        if site is not None and machine is not None:
-            self.machines.get(MachineId(site, machine))
-        elif site is not None and not any(one.id.site == site for one in self.machines.all()):
-            raise NotFound(f"No machine is enrolled at {site}; name a site that has one.")
-        made = Webhook(
+        """Store a webhook with a new secret."""
+        if site is not None:
+            require_site_or_machine(self.machines, site, machine)
+        webhook = Webhook(
             id=0,
-            url=checked_url(url, self.receivers),
-            secret=self.secret(),
+            url=check_url(url, self.client.allowed),
+            secret=f"whsec_{token_urlsafe(32)}",
             severity=severity,
             site=site,
             machine=machine,
             enabled=True,
             created_at=self.clock.now(),
         )
-        return self.webhooks.add(made, who=who, reason=reason)
+        return self.webhooks.add(webhook, who=who, reason=reason)
 
-    def all(self) -> list[Webhook]:
-        """Return every webhook, oldest first."""
-        return self.webhooks.all()
-
-    def get(self, number: int) -> Webhook:
-        """Return one webhook."""
-        return self.webhooks.get(number)
-
-    def switch(self, number: int, *, enabled: bool, who: str, reason: str) -> Webhook:
-        """Let a webhook be told, or not; what waits for one that is switched off waits on, for a day."""
-        webhook = self.webhooks.get(number)
+    def switch(self, webhook_id: int, *, enabled: bool, who: str, reason: str) -> Webhook:
+        """Enable or disable a webhook; deliveries wait up to a day for a disabled one."""
+        webhook = self.webhooks.get(webhook_id)
         return self.webhooks.switch(webhook, enabled=enabled, at=self.clock.now(), who=who, reason=reason)
 
-    def remove(self, number: int, *, who: str, reason: str) -> None:
-        """Forget a webhook and its deliveries."""
-        self.webhooks.remove(self.webhooks.get(number), at=self.clock.now(), who=who, reason=reason)
+    def remove(self, webhook_id: int, *, who: str, reason: str) -> None:
+        """Delete a webhook and its deliveries."""
+        self.webhooks.remove(self.webhooks.get(webhook_id), at=self.clock.now(), who=who, reason=reason)
 
-    def test(self, number: int) -> DeliveryResult:
-        """Send a signed test, once, and return what the receiver said; works for one that is switched off too."""
-        webhook = self.webhooks.get(number)
+    def test(self, webhook_id: int) -> DeliveryResult:
+        """Send a signed test message once and return the result, also if the webhook is disabled."""
+        webhook = self.webhooks.get(webhook_id)
         body = WebhookMessage(event=WebhookEventType.TEST, notification=None).model_dump_json().encode()
-        return self.post.send(webhook.url, webhook.secret, str(self.key()), body)
+        return self.client.send(webhook.url, webhook.secret, str(uuid4()), body)
 
 
-def payload(notice: Notification) -> NotificationPayload:
-    """Return a notice as it is told."""
+def payload(notification: Notification) -> NotificationPayload:
+    """Return a notification as webhooks receive it."""
     return NotificationPayload(
-        id=notice.id,
-        site=notice.machine.site,
-        machine=notice.machine.machine,
-        code=notice.code,
-        text=notice.text,
-        severity=notice.severity,
-        as_of=notice.as_of,
-        horizon_end=notice.horizon_end,
-        probability=notice.probability,
-        threshold=notice.threshold,
-        model_version=notice.model_version,
-        opened_at=notice.opened_at,
+        id=notification.id,
+        site=notification.machine.site,
+        machine=notification.machine.machine,
+        code=notification.code,
+        text=notification.text,
+        severity=notification.severity,
+        as_of=notification.as_of,
+        horizon_end=notification.horizon_end,
+        probability=notification.probability,
+        threshold=notification.threshold,
+        model_version=notification.model_version,
+        opened_at=notification.opened_at,
     )
 
 
-def body(notice: Notification) -> bytes:
+def delivery_body(notification: Notification) -> bytes:
     """Return the body of a delivery, the same at every attempt."""
-    return WebhookMessage(event=WebhookEventType.OPENED, notification=payload(notice)).model_dump_json().encode()
+    message = WebhookMessage(event=WebhookEventType.OPENED, notification=payload(notification))
+    return message.model_dump_json().encode()

@@ -1,4 +1,4 @@
-"""The door: what programs ask for goes to the API, everything else is a page."""
+"""Passes requests to the API or to the pages."""
 
 from dataclasses import dataclass
 
@@ -6,16 +6,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wire.rest.health import OTHER_PROBES
 
-# Told apart here and not by a mount, which would swallow the API's own 404 and 405.
+# By prefix and not by a mount, which would replace the 404 and 405 of the API.
 _API = ("/v1/", "/livez", "/readyz", "/metrics", "/docs", "/redoc", "/openapi.json", "/static-offline-docs/")
 
-_NO_RESPONSE = "No response returned."  # what Starlette's middleware says when a request was given up
-_LEFT = "alarmcast.left"
+_NO_RESPONSE = "No response returned."  # the error of Starlette's middleware for an aborted request
+_DISCONNECTED = "alarmcast.disconnected"
 
 
 @dataclass(frozen=True)
 class ApiOrPages:
-    """One address for both; the pages' start and end are the whole's."""
+    """Serves the API and the pages at one address; lifespan events go to the pages."""
 
     api: ASGIApp
     pages: ASGIApp
@@ -30,21 +30,21 @@ class ApiOrPages:
             await self._draw(scope, receive, send)
 
     async def _draw(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Draw a page; that it came to nothing because its reader left meanwhile is no error."""
+        """Draw a page; that the client disconnected meanwhile is no error."""
 
-        async def heard() -> Message:
+        async def receive_and_note() -> Message:
             message = await receive()
             if message["type"] == "http.disconnect":
-                scope[_LEFT] = True
+                scope[_DISCONNECTED] = True
             return message
 
         try:
-            await self.pages(scope, heard, send)
+            await self.pages(scope, receive_and_note, send)
         except RuntimeError as error:
             if not is_client_disconnect(scope, error):
                 raise
 
 
 def is_client_disconnect(scope: Scope, error: Exception) -> bool:
-    """Say whether an error only tells that there was nobody left to answer."""
-    return scope.get(_LEFT, False) and str(error) == _NO_RESPONSE
+    """Return whether an error only means that the client has disconnected."""
+    return scope.get(_DISCONNECTED, False) and str(error) == _NO_RESPONSE

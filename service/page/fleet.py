@@ -1,22 +1,25 @@
-"""The fleet: every machine as a card, most urgent first."""
+"""The fleet page: every machine as a card, highest probability first."""
 
 from nicegui import html
 
 from service.page.components.elements import FleetBoard
+from service.page.horizon import horizon_hours
 from service.page.layout import PageContext, layout, subscribe
+from service.page.texts import text
 from wire.enums import Role
 
 
-async def fleet(told: PageContext) -> None:
-    """Draw the page; its cards come as soon as the browser is there, and then as they change."""
-    with layout(told, "Fleet", path="/"):
+async def fleet(context: PageContext) -> None:
+    """Draw the page; the browser then gets all cards, and after that changed cards."""
+    hours = await horizon_hours(context)
+    with layout(context, text("fleet.title"), path="/"):
         with html.div().classes("ac-head"):
-            html.h1("Which alarms will come next")
-            html.span("in the next hours, by machine, most urgent first").classes("quiet")
-        board = FleetBoard(may_enrol=told.may(Role.ADMIN))
+            html.h1(text("fleet.heading", count=f"{hours:g}") if hours else text("fleet.heading.no_forecast"))
+            html.span(text("fleet.note")).classes("quiet")
+        board = FleetBoard(may_enrol=context.may(Role.ADMIN))
 
     async def load() -> None:
-        board.load(await told.live.snapshot())
+        board.load(await context.fleet.snapshot())
 
     board.on("ready", load)
-    subscribe(told, board.load)
+    subscribe(context, board.load)

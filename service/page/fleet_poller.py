@@ -1,4 +1,4 @@
-"""One ear at the API for all open pages: what changed is asked for once and told to everybody."""
+"""Polls the fleet once for all open pages and passes changes on."""
 
 import asyncio
 import logging
@@ -11,33 +11,33 @@ from alarmcast import AlarmcastError, AsyncClient
 from wire.zones import common_zone
 
 log = logging.getLogger(__name__)
-_PULSE = 1.0  # seconds between two questions
-Watcher = Callable[[dict[str, Any]], None]
+_POLL_INTERVAL_S = 1.0
+Subscriber = Callable[[dict[str, Any]], None]
 
 
 @dataclass
 class FleetPoller:
-    """Asks for the fleet once a second while a page is open; watchers get what changed, as the API says it."""
+    """Polls the fleet once a second while a page is open; subscribers get what changed, as the API returns it."""
 
     client: AsyncClient
-    _watchers: dict[object, Watcher] = field(default_factory=dict)
+    _subscribers: dict[object, Subscriber] = field(default_factory=dict)
     _cards: dict[str, dict[str, Any]] = field(default_factory=dict)
     _newest: dict[str, Any] | None = None
-    _zone: str | None = None  # counted when it is asked for
+    _zone: str | None = None  # computed on first use
     _opened: asyncio.Event = field(default_factory=asyncio.Event)
-    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _polling: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def snapshot(self) -> dict[str, Any]:
         """Return the overview with all its cards."""
         if self._newest is None:
-            await self._ask()
+            await self._poll()
         return {**(self._newest or {}), "complete": True, "cards": list(self._cards.values()), "gone": []}
 
     async def prepare(self) -> None:
-        """Ask once, so that the time zone is known; without an answer it is UTC."""
+        """Poll once, so that the time zone is known; it is UTC if the poll fails."""
         if self._newest is None:
             with suppress(AlarmcastError):
-                await self._ask()
+                await self._poll()
 
     @property
     def zone(self) -> str:
@@ -46,30 +46,30 @@ class FleetPoller:
             self._zone = common_zone(card["time_zone"] for card in self._cards.values())
         return self._zone
 
-    def subscribe(self, key: object, watcher: Watcher) -> None:
-        """Tell ``watcher`` of every change from now on, until ``unwatch(key)``."""
-        self._watchers[key] = watcher
+    def subscribe(self, key: object, subscriber: Subscriber) -> None:
+        """Pass every change to ``subscriber`` until ``unsubscribe(key)``."""
+        self._subscribers[key] = subscriber
         self._opened.set()
 
     def unsubscribe(self, key: object) -> None:
-        """Tell no more."""
-        self._watchers.pop(key, None)
+        """End a subscription."""
+        self._subscribers.pop(key, None)
 
     async def run(self) -> None:
-        """Ask and tell until cancelled; while no page is open nothing is asked."""
+        """Poll until cancelled, while a page is open."""
         while True:
-            if not self._watchers:
+            if not self._subscribers:
                 self._opened.clear()
                 await self._opened.wait()
             try:
-                await self._ask()
+                await self._poll()
             except AlarmcastError as error:
-                log.warning("the pages cannot be kept up to date: %s", error)
-            await asyncio.sleep(_PULSE)
+                log.warning("cannot update the pages: %s", error)
+            await asyncio.sleep(_POLL_INTERVAL_S)
 
-    async def _ask(self) -> None:
-        """Ask what changed and tell everybody, in this order, whoever asks."""
-        async with self._asking:
+    async def _poll(self) -> None:
+        """Fetch what changed and notify all subscribers; concurrent polls run in order."""
+        async with self._polling:
             since = self._newest["revision"] if self._newest else None
             overview = (await self.client.fleet.overview(since=since)).model_dump(mode="json")
             if overview["complete"]:
@@ -80,13 +80,13 @@ class FleetPoller:
             self._newest = overview
             if overview["cards"] or overview["gone"]:
                 self._zone = None
-            self._tell(overview)
+            self._notify(overview)
 
-    def _tell(self, changed: dict[str, Any]) -> None:
-        for key, watcher in list(self._watchers.items()):
+    def _notify(self, changed: dict[str, Any]) -> None:
+        for key, subscriber in list(self._subscribers.items()):
             try:
-                watcher(changed)
+                subscriber(changed)
             except Exception:
-                # A page that was closed at this very moment must not silence the others.
-                log.debug("a page could not be told", exc_info=True)
+                # A page that is closed at this moment must not stop the others.
+                log.debug("cannot update a page", exc_info=True)
                 self.unsubscribe(key)

@@ -1,4 +1,4 @@
-"""The frame around every page: where one is, where one can go, what time it is in the plant."""
+"""The frame around every page: navigation, plant time, user, main content."""
 
 import json
 import logging
@@ -11,7 +11,7 @@ from uuid import uuid4
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError, AsyncClient, NotSignedIn
-from service.page.components.elements import PlantClock, ThemeSwitch, Visitor
+from service.page.components.elements import PlantClock, ThemeSwitch, UserMenu
 from service.page.fleet_poller import FleetPoller
 from service.page.request_cache import RequestCache
 from service.page.session_check import CHECK_INTERVAL_S, SessionMonitor, redirect_to_login
@@ -21,114 +21,117 @@ from wire.enums import Role
 from wire.rest.auth import Me
 
 log = logging.getLogger(__name__)
-_PAGES = (("/", "Fleet"), ("/alarms", "Alarms"), ("/learning", "Learning"), ("/health", "Health"))
-_OF_ADMINS = (("/access", "Access"),)
+_PAGES = (
+    ("/", "fleet"),
+    ("/alarms", "alarms"),
+    ("/notifications", "notifications"),
+    ("/learning", "learning"),
+    ("/health", "health"),
+)
+_ADMIN_PAGES = (("/access", "access"),)
 
 
 @dataclass(frozen=True)
 class PageContext:
-    """What every page is given: the API to ask, and what is asked once for all pages that are open."""
+    """What every page is given: the API as its user, and data shared by all open pages."""
 
     client: AsyncClient
-    live: FleetPoller
-    pulse: StatusPoller
-    kept: RequestCache
+    fleet: FleetPoller
+    status: StatusPoller
+    cache: RequestCache
     me: Me
 
     @property
     def zone(self) -> str:
-        """The time zone for what is no single machine's: that of most machines that the visitor sees."""
-        return self.live.zone
+        """The time zone of most machines that the user sees."""
+        return self.fleet.zone
 
     def may(self, role: Role, *, everywhere: bool = False) -> bool:
-        """Say whether the visitor may do what takes this role, of the whole fleet if ``everywhere``.
+        """Return whether the user has this role, for all sites if ``everywhere``.
 
-        For what is drawn only; what is done is decided by the API.
+        Decides what is drawn; the API decides what is allowed.
         """
         return self.me.role.covers(role) and (not everywhere or self.me.sites is None)
 
 
 @contextmanager
 def layout(
-    told: PageContext, title: str, *, path: str, look: str | None = None, zone: str | None = None
+    context: PageContext, title: str, *, path: str, stylesheet: str | None = None, zone: str | None = None
 ) -> Iterator[None]:
-    """Draw the frame; what is drawn inside ``with`` is the page's own, as is the style sheet named ``look``.
+    """Draw the frame around the main content.
 
-    ``zone`` is the time zone that the page is read in, that of most machines unless given.
+    ``zone`` is the time zone of the page, that of most machines unless given.
     """
-    _head(title, "alarmcast", look)
+    _head(title, "alarmcast", stylesheet)
     with html.header().classes("ac-bar"):
         html.a(text("common.skip"), href="#main").classes("ac-skip")
         with html.a(href="/").classes("ac-brand"):
             html.img(src="/static/icon.svg", alt="")
-            html.span("Alarmcast")
-        with html.nav().classes("ac-nav").props('aria-label="Pages"'):
-            for address, name in _PAGES + (_OF_ADMINS if told.may(Role.ADMIN) else ()):
-                link = html.a(name, href=address)
+            html.span(text("common.product"))
+        with html.nav().classes("ac-nav").props(f'aria-label="{text("common.nav")}"'):
+            for address, name in _PAGES + (_ADMIN_PAGES if context.may(Role.ADMIN) else ()):
+                link = html.a(text(f"common.nav.{name}"), href=address)
                 if address == path:
                     link.props('aria-current="page"')
-        with html.div().classes("ac-told"):
+        with html.div().classes("ac-bar-end"):
             clock = PlantClock()
-            Visitor(told.me)
+            UserMenu(context.me)
             ThemeSwitch()
-    subscribe(told, lambda overview: clock.tell(overview, zone or told.zone))
-    ui.timer(CHECK_INTERVAL_S, SessionMonitor(told.client, told.me).check, immediate=False)
+    subscribe(context, lambda overview: clock.show(overview["plant_time"], zone or context.zone))
+    ui.timer(CHECK_INTERVAL_S, SessionMonitor(context.client, context.me).check, immediate=False)
     with html.main(id="main").classes("ac-main"):
         yield
 
 
 @contextmanager
 def login_layout(title: str) -> Iterator[None]:
-    """Draw the frame of a page for those who are not let in yet."""
+    """Draw the frame of a page for which no sign-in is needed."""
     _head(title, "alarmcast", "sign_in")
     with html.header().classes("ac-bar"):
         with html.span().classes("ac-brand"):
             html.img(src="/static/icon.svg", alt="")
-            html.span("Alarmcast")
-        with html.div().classes("ac-told"):
+            html.span(text("common.product"))
+        with html.div().classes("ac-bar-end"):
             ThemeSwitch()
-    with html.main(id="main").classes("ac-main ac-alone"):
+    with html.main(id="main").classes("ac-main ac-centered"):
         yield
 
 
-def subscribe(told: PageContext, watcher: Callable[[dict[str, Any]], None]) -> None:
-    """Let ``watcher`` know of every change of the fleet for as long as this page is open."""
+def subscribe(context: PageContext, on_change: Callable[[dict[str, Any]], None]) -> None:
+    """Call ``on_change`` with every change of the fleet while this page is open."""
     key = uuid4()
     client = ui.context.client
 
-    def within_the_page(changed: dict[str, Any]) -> None:
+    def in_page(changed: dict[str, Any]) -> None:
         with client:
-            watcher(changed)
+            on_change(changed)
 
-    client.on_connect(lambda: told.live.subscribe(key, within_the_page))
-    client.on_disconnect(lambda: told.live.unsubscribe(key))
-    client.on_delete(lambda: told.live.unsubscribe(key))  # which may be while it is connected
+    client.on_connect(lambda: context.fleet.subscribe(key, in_page))
+    client.on_disconnect(lambda: context.fleet.unsubscribe(key))
+    client.on_delete(lambda: context.fleet.unsubscribe(key))  # a connected page can be deleted too
 
 
 @contextmanager
-def show_api_errors(say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Show what the API refused, in its own words, instead of breaking the page; where ``say`` shows it, if given.
-
-    A date that no calendar has is refused here, before anybody is asked.
-    """
-    say = say or _notify
+def show_api_errors(show: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Show the detail of an API error with ``show``, or as a notification; an invalid date is shown as such."""
+    show = show or _notify
     try:
         yield
     except NotSignedIn:
         redirect_to_login()
     except AlarmcastError as error:
-        say(str(error))
+        show(str(error))
     except (ValueError, OverflowError):
-        log.info("a page could not use what was typed", exc_info=True)
-        say("That is no moment we can use; write a day between 2000 and 2099.")
+        log.info("invalid input on a page", exc_info=True)
+        show(text("common.invalid_date"))
 
 
-def _notify(sentence: str) -> None:
-    ui.notify(sentence, type="negative", multi_line=True, close_button="Close", timeout=0)
+def _notify(message: str) -> None:
+    ui.notify(message, type="negative", multi_line=True, close_button=text("common.close"), timeout=0)
 
 
 def _head(title: str, *sheets: str | None) -> None:
-    ui.page_title(f"{title} · Alarmcast")
+    ui.page_title(text("common.page_title", title=title))
     data = json.dumps(texts()).replace("<", "\\u003c")  # read by the components' text()
     ui.add_head_html(f'<script type="application/json" id="alarmcast-texts">{data}</script>')
     for sheet in filter(None, sheets):

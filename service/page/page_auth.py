@@ -1,4 +1,4 @@
-"""At the door of every page: who visits, what they may, and what those share who may see the same."""
+"""Authentication of pages, and the pollers shared by users with the same role and sites."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,79 +17,78 @@ from wire.enums import Role
 from wire.rest.auth import SESSION_COOKIE, Me
 
 SIGN_IN, PASSWORD = "/sign-in", "/password"
-Sites = frozenset[str] | None  # None is every site
+Sites = frozenset[str] | None  # None is all sites
 
 
-def address_of(request: Request) -> str:
-    """Return where a request comes from."""
+def client_address(request: Request) -> str:
+    """Return the address a request comes from."""
     return request.client.host if request.client else "?"
 
 
 @dataclass
 class SharedPollers:
-    """What is asked once for all visitors of one role and the same sites: they have the same right to hear it."""
+    """Pollers and cache shared by all users of one role and the same sites."""
 
-    live: FleetPoller
-    pulse: StatusPoller
-    kept: RequestCache = field(default_factory=RequestCache)
-    _ears: list[asyncio.Task[None]] = field(default_factory=list)
+    fleet: FleetPoller
+    status: StatusPoller
+    cache: RequestCache = field(default_factory=RequestCache)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
-    def open(self) -> None:
-        """Begin to listen."""
-        self._ears = [asyncio.create_task(self.live.run()), asyncio.create_task(self.pulse.run())]
+    def start(self) -> None:
+        """Start polling."""
+        self._tasks = [asyncio.create_task(self.fleet.run()), asyncio.create_task(self.status.run())]
 
-    def close(self) -> None:
-        """Listen no more."""
-        for ear in self._ears:
-            ear.cancel()
+    def stop(self) -> None:
+        """Stop polling."""
+        for task in self._tasks:
+            task.cancel()
 
 
 @dataclass
 class PageAuth:
-    """Lets visitors in by their session's cookie.
+    """Authenticates users of pages by the cookie of their session.
 
-    ``client_of`` is how a visitor asks, with their own token and from their own address, which is what the book
-    of changes names and what their limits go by; ``client_for`` how a room does, in the service's name but with
-    no more rights than its sites give.
+    ``user_client`` returns an API client with the token and address of a user, for the audit log and rate limits;
+    ``poller_client`` one for shared pollers, restricted to their sites.
     """
 
-    client_of: Callable[[str, str], AsyncClient]
-    client_for: Callable[[Sites], AsyncClient]
-    _rooms: dict[tuple[Role, Sites], SharedPollers] = field(default_factory=dict)
+    user_client: Callable[[str, str], AsyncClient]
+    poller_client: Callable[[Sites], AsyncClient]
+    _pollers: dict[tuple[Role, Sites], SharedPollers] = field(default_factory=dict)
 
     async def context_for(self, request: Request) -> PageContext | RedirectResponse:
-        """Return what a visitor's page is given, or the way to where they must go first."""
-        known = await self.identify(request)
-        if known is None:
+        """Return the context of a page, or a redirect to sign in or to change the password."""
+        identity = await self.identify(request)
+        if identity is None:
             wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(f"{SIGN_IN}?next={quote(wanted, safe='')}", 303)
-        client, me = known
+        client, me = identity
         if me.must_change:
             return RedirectResponse(PASSWORD, 303)
-        room = self._room(me.role, None if me.sites is None else frozenset(me.sites))
-        await room.live.prepare()
-        return PageContext(client, room.live, room.pulse, room.kept, me)
+        pollers = self._pollers_for(me.role, None if me.sites is None else frozenset(me.sites))
+        await pollers.fleet.prepare()
+        return PageContext(client, pollers.fleet, pollers.status, pollers.cache, me)
 
     async def identify(self, request: Request) -> tuple[AsyncClient, Me] | None:
-        """Return who visits and how they ask, or None for a stranger."""
+        """Return the API client of the user and who they are, or None without a session."""
         token = request.cookies.get(SESSION_COOKIE)
         if not token:
             return None
-        client = self.client_of(token, address_of(request))
+        client = self.user_client(token, client_address(request))
         try:
             return client, await client.session.me()
         except NotSignedIn:
             return None
 
     def close(self) -> None:
-        """Close every room."""
-        for room in self._rooms.values():
-            room.close()
+        """Stop all pollers."""
+        for pollers in self._pollers.values():
+            pollers.stop()
 
-    def _room(self, role: Role, sites: Sites) -> SharedPollers:
-        room = self._rooms.get((role, sites))
-        if room is None:
-            client = self.client_for(sites)
-            room = self._rooms[role, sites] = SharedPollers(FleetPoller(client), StatusPoller(client))
-            room.open()
-        return room
+    def _pollers_for(self, role: Role, sites: Sites) -> SharedPollers:
+        pollers = self._pollers.get((role, sites))
+        if pollers is None:
+            client = self.poller_client(sites)
+            pollers = self._pollers[role, sites] = SharedPollers(FleetPoller(client), StatusPoller(client))
+            pollers.start()
+        return pollers

@@ -1,4 +1,4 @@
-"""How often pages are drawn, and how many connections they have: strangers' browsers may never come back."""
+"""Limits how often pages are drawn, how many websockets are open, and how large a request is."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -10,22 +10,23 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import Forbidden, ServiceError, TooLarge, TooMany, Unavailable
+from service.page.texts import text
 from wire.rest.auth import SESSION_COOKIE
 
-# What a page is made of: files, many for each page, and the connection by which it lives.
+# Files, many for each page, and the websocket of a page.
 ASSETS = ("/static/", "/_nicegui/", "/_nicegui_ws/", "/favicon.ico")
-_CONNECTION = "/_nicegui_ws/"
-_MOST_BYTES = 1_000_000  # of one request; NiceGUI's scripts send no more
-_WAIT = 10.0  # seconds after which somebody may have closed a page
+_WEBSOCKET = "/_nicegui_ws/"
+_MAX_BYTES = 1_000_000  # of one request; NiceGUI's scripts send no more
+_RETRY_AFTER_S = 10.0
 
 
 @dataclass(frozen=True)
 class Visitors:
-    """Who visits pages, asked by what their request brings.
+    """How the users of pages are identified and limited.
 
-    ``charge`` and ``name`` raise :class:`TooMany` where a token (or none) comes too often from an address.
-    ``name`` returns the name of whose token it is, or None for a stranger. ``is_drawn`` says whether a page of
-    that id was drawn lately and is still kept.
+    ``charge`` and ``name`` raise :class:`TooMany` when a token (or none) comes too often from an address.
+    ``name`` returns the user of a token, or None. ``is_drawn`` returns whether a page of this id is waiting for
+    its browser.
     """
 
     charge: Callable[[str | None, str], object]
@@ -38,14 +39,14 @@ class Visitors:
 class SocketLimits:
     """How many websockets may be open."""
 
-    of_a_person: int = 100
-    of_a_strangers_address: int = 20
-    of_strangers: int = 100
+    per_user: int = 100
+    per_anonymous_address: int = 20
+    anonymous: int = 100
 
 
 @dataclass
 class PageRateLimit:
-    """Pages, if visitors come no more often and hold no more connections than is allowed."""
+    """Passes requests and websockets within the limits on to the pages."""
 
     pages: ASGIApp
     visitors: Visitors
@@ -53,7 +54,7 @@ class PageRateLimit:
     _open: Counter[str] = field(default_factory=Counter)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer why not."""
+        """Pass a request on, or refuse it."""
         if scope["type"] == "websocket":
             await self._connect(scope, receive, send)
         elif scope["type"] == "http":
@@ -63,57 +64,58 @@ class PageRateLimit:
 
     async def _answer(self, request: Request, receive: Receive, send: Send) -> None:
         path = request.scope["path"]
-        begins = path.startswith(_CONNECTION) and "sid" not in request.query_params
+        connects = path.startswith(_WEBSOCKET) and "sid" not in request.query_params
         try:
-            if begins or not path.startswith(ASSETS):
+            if connects or not path.startswith(ASSETS):
                 self.visitors.charge(request.cookies.get(SESSION_COOKIE), _address(request))
             declared = request.headers.get("content-length", "0")
-            if not declared.isdecimal() or int(declared) > _MOST_BYTES:
-                raise TooLarge(_TOO_LARGE)
+            if not declared.isdecimal() or int(declared) > _MAX_BYTES:
+                raise TooLarge(_too_large())
         except ServiceError as error:
             await _refusal(error)(request.scope, receive, send)
             return
         await self.pages(request.scope, _bounded(receive), send)
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a page connect if its visitor has a session, or if it was drawn for a stranger: the sign-in form."""
+        """Accept the websocket of a user with a session, or of a page drawn without one (sign-in)."""
         websocket = WebSocket(scope, receive, send)
         try:
-            places = await self._places(websocket)
+            counters = await self._counters(websocket)
         except ServiceError as error:
             await websocket.receive()
             await websocket.send_denial_response(_refusal(error))
             return
-        self._open.update(places)
+        self._open.update(counters)
         try:
             await self.pages(scope, receive, send)
         finally:
-            self._open.subtract(places)
-            for place in places:
-                if self._open[place] <= 0:
-                    del self._open[place]
+            self._open.subtract(counters)
+            for counter in counters:
+                if self._open[counter] <= 0:
+                    del self._open[counter]
 
-    async def _places(self, websocket: WebSocket) -> tuple[str, ...]:
-        """Return what a connection is counted under, or raise why it is refused."""
+    async def _counters(self, websocket: WebSocket) -> tuple[str, ...]:
+        """Return the counters of a websocket, or raise why it is refused."""
         address = _address(websocket)
         name = await self.visitors.name(websocket.cookies.get(SESSION_COOKIE), address)
         if name is not None:
-            limits = {f"person {name}": self.limits.of_a_person}
+            limits = {f"user {name}": self.limits.per_user}
         elif self.visitors.is_drawn(websocket.query_params.get("client_id", "")):
             network = self.visitors.network(address)
             limits = {
-                f"address {network}": self.limits.of_a_strangers_address,
-                "strangers": self.limits.of_strangers,
+                f"address {network}": self.limits.per_anonymous_address,
+                "anonymous": self.limits.anonymous,
             }
         else:
-            raise Forbidden("Sign in first: this connection is for pages that are open.")
-        for place, most in limits.items():
-            if self._open[place] >= most:
-                raise TooMany(f"{most} pages are connected already. Close some of them.", wait=_WAIT)
+            raise Forbidden(text("common.sign_in_first"))
+        for counter, limit in limits.items():
+            if self._open[counter] >= limit:
+                raise TooMany(text("common.too_many_pages", count=limit), wait=_RETRY_AFTER_S)
         return tuple(limits)
 
 
-_TOO_LARGE = f"A page may send at most {_MOST_BYTES:,} bytes at once."
+def _too_large() -> str:
+    return text("common.request_too_large", bytes=f"{_MAX_BYTES:,}")
 
 
 def _address(connection: HTTPConnection) -> str:
@@ -126,16 +128,16 @@ def _refusal(error: ServiceError) -> PlainTextResponse:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """Return how a body is received that may be no larger than the limit."""
-    taken = 0
+    """Return ``receive`` with a limit on the size of the body."""
+    size = 0
 
-    async def received() -> Message:
-        nonlocal taken
+    async def receive_bounded() -> Message:
+        nonlocal size
         message = await receive()
         if message["type"] == "http.request":
-            taken += len(message.get("body", b""))
-            if taken > _MOST_BYTES:
-                raise HTTPException(TooLarge.status, _TOO_LARGE)
+            size += len(message.get("body", b""))
+            if size > _MAX_BYTES:
+                raise HTTPException(TooLarge.status, _too_large())
         return message
 
-    return received
+    return receive_bounded

@@ -1,4 +1,4 @@
-"""Answers that pages share: one that was asked for a moment ago is not asked for again."""
+"""A cache of API responses that open pages share."""
 
 import asyncio
 import time
@@ -9,32 +9,32 @@ T = TypeVar("T")
 
 
 class RequestCache:
-    """Keeps answers for some seconds; who asks while one is on its way waits for the same one."""
+    """Caches responses for some seconds; concurrent callers wait for the same request."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
-        self._answers: dict[Hashable, tuple[float, asyncio.Future[Any]]] = {}  # until when, and what
+        self._responses: dict[Hashable, tuple[float, asyncio.Future[Any]]] = {}  # expiry, response
 
-    async def get_or_fetch(self, key: Hashable, ask: Callable[[], Awaitable[T]], *, seconds: float = 4.0) -> T:
-        """Return the answer kept under ``key``, or ask for it and keep it for so many seconds.
+    async def get_or_fetch(self, key: Hashable, fetch: Callable[[], Awaitable[T]], *, seconds: float = 4.0) -> T:
+        """Return the response cached under ``key``, or fetch it and cache it for so many seconds.
 
-        A failure is told to all who wait, and not kept.
+        A failure is raised in all callers that wait, and not cached.
         """
         now = self._monotonic()
-        self._answers = {one: kept for one, kept in self._answers.items() if now < kept[0]}
-        if key not in self._answers:
-            answer = asyncio.ensure_future(ask())
-            answer.add_done_callback(lambda done: self._drop_failure(key, done))
-            self._answers[key] = (now + seconds, answer)
-        # Shielded, because a page that is closed must not take the answer away from the others.
-        answer_of_all: T = await asyncio.shield(self._answers[key][1])
-        return answer_of_all
+        self._responses = {old: entry for old, entry in self._responses.items() if now < entry[0]}
+        if key not in self._responses:
+            request = asyncio.ensure_future(fetch())
+            request.add_done_callback(lambda done: self._drop_failure(key, done))
+            self._responses[key] = (now + seconds, request)
+        # Shielded: a page that is closed must not cancel the request of the others.
+        response: T = await asyncio.shield(self._responses[key][1])
+        return response
 
-    def forget(self) -> None:
-        """Ask anew from now on, because something was changed."""
-        self._answers.clear()
+    def invalidate(self) -> None:
+        """Drop all responses, because something was changed."""
+        self._responses.clear()
 
     def _drop_failure(self, key: Hashable, done: asyncio.Future[Any]) -> None:
         failed = done.cancelled() or done.exception() is not None
-        if failed and key in self._answers and self._answers[key][1] is done:
-            del self._answers[key]
+        if failed and key in self._responses and self._responses[key][1] is done:
+            del self._responses[key]

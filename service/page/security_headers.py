@@ -1,4 +1,4 @@
-"""What a browser is told about every page: nothing from elsewhere, in no frame, guessed at by nobody."""
+"""Security headers of every page: own sources only, no frames, no sniffing, no caching."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,8 +6,8 @@ from typing import Final
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# NiceGUI starts its pages with inline scripts and compiles Vue templates in the browser, which is why scripts may
-# be inline and evaluated here; what people or machines say is shown as text only, and a test tries to break that.
+# NiceGUI uses inline scripts and compiles Vue templates in the browser, so both are allowed. Data is shown as text
+# only; tests/page/test_injection.py checks that.
 _POLICY: Final = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; object-src 'none'; base-uri 'self'; "
@@ -26,14 +26,14 @@ _STRICT_TRANSPORT: Final = "max-age=31536000"
 
 @dataclass(frozen=True)
 class SecurityHeaders:
-    """An app whose answers carry these headers."""
+    """An app whose responses have these headers."""
 
     app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on and dress its answer."""
+        """Pass a request on and add headers to its response."""
 
-        async def answer(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
@@ -41,7 +41,7 @@ class SecurityHeaders:
                 if scope.get("scheme") == "https":
                     headers.setdefault("Strict-Transport-Security", _STRICT_TRANSPORT)
                 if headers.get("content-type", "").startswith("text/html"):
-                    headers["Cache-Control"] = "no-store"  # what was seen is not shown again after signing out
+                    headers["Cache-Control"] = "no-store"  # not shown again after signing out
             await send(message)
 
-        await self.app(scope, receive, answer if scope["type"] == "http" else send)
+        await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)

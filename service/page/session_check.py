@@ -1,4 +1,4 @@
-"""How a page ends whose visitor may not see it any more: in the browser if it listens, and here in any case."""
+"""Closes a page whose user may no longer see it: in the browser if it responds, and on the server in any case."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,57 +8,55 @@ from nicegui import Client, background_tasks, ui
 from alarmcast import AlarmcastError, AsyncClient, NotSignedIn, TooMany
 from wire.rest.auth import Me
 
-CHECK_INTERVAL_S = (
-    5.0  # seconds between two looks at whether a visitor may still see what they see, as at a stream's reader
-)
-_MOST_UNANSWERED = 6  # looks in a row
-_TO_GO = 1.0  # seconds that a browser has to go by itself
-_TO_SIGN_IN = "location.assign('/sign-in?next=' + encodeURIComponent(location.pathname + location.search))"
-_ANEW = "location.reload()"
+CHECK_INTERVAL_S = 5.0  # as for streams
+_MAX_RATE_LIMITED = 6  # checks in a row
+_NAVIGATE_TIMEOUT_S = 1.0
+_SIGN_IN = "location.assign('/sign-in?next=' + encodeURIComponent(location.pathname + location.search))"
+_RELOAD = "location.reload()"
 
 
 @dataclass
 class SessionMonitor:
-    """Looks whether a visitor is still who they were when their page was drawn: signed in, in that role and sites.
+    """Checks that a user is still signed in, with the role and sites that their page was drawn for.
 
-    A page is told of changes with its room's key and not with the visitor's, so nothing else would end it.
+    Updates of a page use the token of shared pollers, so nothing else would close it.
     """
 
     client: AsyncClient
     me: Me
-    unanswered: int = 0
+    rate_limited: int = 0
 
     async def check(self) -> None:
-        """End the page that asks unless they are."""
+        """Close the current page if the session has ended or its rights have changed."""
         try:
             now = await self.client.session.me()
         except NotSignedIn:
             redirect_to_login()
         except TooMany:
-            self.unanswered += 1
-            if self.unanswered >= _MOST_UNANSWERED:  # or whoever asks without end could never be put out
-                _end(ui.context.client, _ANEW)
+            self.rate_limited += 1
+            if self.rate_limited >= _MAX_RATE_LIMITED:  # else endless requests would keep a page open
+                _close(ui.context.client, _RELOAD)
         except AlarmcastError:
-            pass  # the bar says by itself that nothing is told any more
+            pass  # the header shows that updates no longer arrive
         else:
-            self.unanswered = 0
+            self.rate_limited = 0
             if now != self.me:
-                _end(ui.context.client, _ANEW)
+                _close(ui.context.client, _RELOAD)
 
 
 def redirect_to_login() -> None:
-    """End the page that asks and lead its visitor to the form."""
-    _end(ui.context.client, _TO_SIGN_IN)
+    """Close the current page and open the sign-in page."""
+    _close(ui.context.client, _SIGN_IN)
 
 
-def _end(page: Client, way: str) -> None:
-    background_tasks.create(_ended(page, way), name=f"end of page {page.id}")
+def _close(page: Client, navigation: str) -> None:
+    background_tasks.create(_navigate_and_delete(page, navigation), name=f"close page {page.id}")
 
 
-async def _ended(page: Client, way: str) -> None:
-    """Ask the browser to go, and then tell it nothing more and listen to nothing that it says."""
+async def _navigate_and_delete(page: Client, navigation: str) -> None:
+    """Ask the browser to leave, then delete the page so that it gets no updates and sends no events."""
     with suppress(TimeoutError):
-        await page.run_javascript(way, timeout=_TO_GO)
-    await page.connected()  # one that has gone is deleted by NiceGUI, unless it comes back
+        await page.run_javascript(navigation, timeout=_NAVIGATE_TIMEOUT_S)
+    await page.connected()  # NiceGUI deletes a page that has left, unless it comes back
     if not page.is_deleted:
         page.delete()

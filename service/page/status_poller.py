@@ -1,4 +1,4 @@
-"""How the service was over the last minutes: asked for once, whether no page is open or fifty are."""
+"""Polls the status of the service for all pages and keeps the last minutes of it."""
 
 import asyncio
 import logging
@@ -13,14 +13,14 @@ from alarmcast import AlarmcastError, AsyncClient
 from wire.rest.health import Status
 
 log = logging.getLogger(__name__)
-INTERVAL = 5.0  # seconds
-KEPT_MINUTES = 15
-Listener = Callable[["StatusPoller"], None]
+INTERVAL_S = 5.0
+HISTORY_MINUTES = 15
+Subscriber = Callable[["StatusPoller"], None]
 
 
 @dataclass(frozen=True)
 class StatusSample:
-    """One look at the service, by the clock of this process."""
+    """A status and when it was read, by the monotonic clock."""
 
     at: float
     status: Status
@@ -28,50 +28,52 @@ class StatusSample:
 
 @dataclass
 class StatusPoller:
-    """Looks every few seconds, so that whoever opens a page sees the minutes before it too."""
+    """Polls every few seconds, so that a page shows the minutes before it was opened."""
 
     client: AsyncClient
     monotonic: Callable[[], float] = time.monotonic
-    beats: deque[StatusSample] = field(default_factory=lambda: deque(maxlen=int(KEPT_MINUTES * 60 / INTERVAL)))
-    trouble: str | None = None  # why the newest beat is not new
-    _listeners: dict[object, Listener] = field(default_factory=dict)
+    samples: deque[StatusSample] = field(
+        default_factory=lambda: deque(maxlen=int(HISTORY_MINUTES * 60 / INTERVAL_S))
+    )
+    error: str | None = None  # of the last poll
+    _subscribers: dict[object, Subscriber] = field(default_factory=dict)
 
     async def newest(self) -> Status | None:
-        """Return how the service was a moment ago, or None if it does not say."""
-        if not self.beats:
-            await self.look()
-        return self.beats[-1].status if self.beats else None
+        """Return the last status, or None without one."""
+        if not self.samples:
+            await self.poll()
+        return self.samples[-1].status if self.samples else None
 
     async def run(self) -> None:
-        """Look and tell until cancelled."""
+        """Poll until cancelled."""
         while True:
-            await self.look()
-            await asyncio.sleep(INTERVAL)
+            await self.poll()
+            await asyncio.sleep(INTERVAL_S)
 
-    async def look(self) -> None:
-        """Ask once and tell every open page."""
+    async def poll(self) -> None:
+        """Poll once and notify every open page."""
         try:
-            self.beats.append(StatusSample(self.monotonic(), await self.client.health.status()))
-            self.trouble = None
+            self.samples.append(StatusSample(self.monotonic(), await self.client.health.status()))
+            self.error = None
         except AlarmcastError as error:
-            log.warning("the pages do not know how the service is: %s", error)
-            self.trouble = str(error)
-        for key, listener in list(self._listeners.items()):
+            log.warning("cannot read the status for the pages: %s", error)
+            self.error = str(error)
+        for key, subscriber in list(self._subscribers.items()):
             try:
-                listener(self)
+                subscriber(self)
             except Exception:
-                # A page that was closed at this very moment must not silence the others.
-                log.debug("a page could not be told", exc_info=True)
-                self._listeners.pop(key, None)
+                # A page that is closed at this moment must not stop the others.
+                log.debug("cannot update a page", exc_info=True)
+                self._subscribers.pop(key, None)
 
-    def subscribe(self, listener: Listener) -> None:
-        """Tell ``listener`` of every beat for as long as the page that is being drawn is open."""
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Call ``subscriber`` after every poll while the page that is being drawn is open."""
         client, key = ui.context.client, object()
 
-        def within_the_page(pulse: StatusPoller) -> None:
+        def in_page(poller: StatusPoller) -> None:
             with client:
-                listener(pulse)
+                subscriber(poller)
 
-        client.on_connect(lambda: self._listeners.update({key: within_the_page}))
-        client.on_disconnect(lambda: self._listeners.pop(key, None))
-        client.on_delete(lambda: self._listeners.pop(key, None))  # which may be while it is connected
+        client.on_connect(lambda: self._subscribers.update({key: in_page}))
+        client.on_disconnect(lambda: self._subscribers.pop(key, None))
+        client.on_delete(lambda: self._subscribers.pop(key, None))  # a connected page can be deleted too

@@ -1,4 +1,4 @@
-"""Outcomes: forecasts that are due for scoring, what became of them, and everything a scoreboard reads."""
+"""SQL of scoring: pending forecasts, outcomes, score tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from service.database.engine import Database
 from service.database.tables import outcomes, scoring_specs
 from service.machines.models import Machine
 from service.machines.score_invalidation_store import begin_scoring, was_invalidated
-from service.scoring.outcome import Outcome, PendingForecast, ScoredForecast, ScoringSpec
+from service.scoring.models import Outcome, PendingForecast, ScoredForecast, ScoringSpec
 from service.scoring.scores import ScoreTable
 from wire.timestamps import to_us
 
 _FLOAT32, _CODES = np.dtype("<f4"), np.dtype("<i8")
-_CAME, _PERSISTED, _ANNOUNCED = 1, 2, 4
-_MEASURES = ("version_id", "lookback_us", "horizon_us", "codes", "thresholds")
+_OCCURRED, _PERSISTED, _PREDICTED = 1, 2, 4
+_SPEC_COLUMNS = ("version_id", "lookback_us", "horizon_us", "codes", "thresholds")
 _COLUMNS = (
     "machine_id",
     "as_of_us",
@@ -36,11 +36,11 @@ _COLUMNS = (
     "stale",
 )
 _REPLACE = "(machine_id, as_of_us) DO UPDATE SET " + ", ".join(f"{c} = excluded.{c}" for c in _COLUMNS[3:])
-_UNMEASURED = text(
+_WITHOUT_SPEC = text(
     "SELECT DISTINCT version_id FROM promotions WHERE version_id NOT IN (SELECT version_id FROM scoring_specs)"
 )
-# Forecasts are scored in the order of their moments, so only those of one horizon before the last scored one can
-# have been passed over, because another version looked further ahead.
+# Forecasts are scored in time order. Only those within one horizon before the last scored one can be missing,
+# because another version had a longer horizon.
 _CLOSED = text(
     "SELECT f.as_of_us, f.version_id, f.probabilities FROM forecasts f"
     " JOIN scoring_specs v ON v.version_id = f.version_id"
@@ -50,7 +50,7 @@ _CLOSED = text(
     " (SELECT 1 FROM outcomes o WHERE o.machine_id = f.machine_id AND o.as_of_us = f.as_of_us)"
     " ORDER BY f.as_of_us LIMIT :limit"
 )
-# The inner query is answered by its index alone; in one piece, SQLite would read every outcome of the machine.
+# The inner query uses only the index; without it SQLite would read every outcome of the machine.
 _STALE = text(
     "SELECT o.as_of_us, f.version_id, f.probabilities, o.events_occurred, o.unobserved, o.revision_count FROM"
     " (SELECT as_of_us FROM outcomes WHERE machine_id = :machine AND stale = 1 ORDER BY as_of_us LIMIT :limit) s"
@@ -68,36 +68,36 @@ _PAGE = text(
     " WHERE o.machine_id = :machine AND o.as_of_us >= :since AND o.as_of_us < :until"
     " ORDER BY o.as_of_us DESC LIMIT :limit"
 )
-_MADE = text(
+_ENDED = text(
     "SELECT count(*) FROM forecasts f JOIN scoring_specs v ON v.version_id = f.version_id"
     " WHERE f.machine_id IN :machines AND f.as_of_us >= :since AND f.as_of_us < :until"
     " AND f.as_of_us + v.horizon_us <= :closed"
 ).bindparams(bindparam("machines", expanding=True))
-_KNOWN = text(
+_SCORED = text(
     "SELECT count(*) FROM outcomes WHERE machine_id IN :machines AND as_of_us >= :since AND as_of_us < :until"
 ).bindparams(bindparam("machines", expanding=True))
 
 
 @dataclass(frozen=True)
 class OutcomeStore:
-    """How forecasts turned out, beside forecasts that never change."""
+    """Outcomes of forecasts and scoring parameters of versions."""
 
     database: Database
 
     def versions_without_spec(self) -> list[int]:
-        """Return the versions that have served and whose measure is not kept yet."""
+        """Return the versions that were promoted and have no scoring parameters yet."""
         with self.database.read() as connection:
-            return sorted(connection.execute(_UNMEASURED).scalars())
+            return sorted(connection.execute(_WITHOUT_SPEC).scalars())
 
-    def save_spec(self, measure: ScoringSpec) -> None:
-        """Keep what scoring needs of a version; the first to be kept stays."""
-        codes, thresholds = measure.codes.astype(_CODES), measure.thresholds.astype(_FLOAT32)
-        row = (measure.version, measure.lookback_us, measure.horizon_us, codes.tobytes(), thresholds.tobytes())
+    def save_spec(self, spec: ScoringSpec) -> None:
+        """Store the scoring parameters of a version, unless it has some."""
+        codes, thresholds = spec.codes.astype(_CODES), spec.thresholds.astype(_FLOAT32)
+        row = (spec.version, spec.lookback_us, spec.horizon_us, codes.tobytes(), thresholds.tobytes())
         with self.database.write() as connection:
-            insert_rows(connection, scoring_specs, _MEASURES, [row])
+            insert_rows(connection, scoring_specs, _SPEC_COLUMNS, [row])
 
     def specs(self) -> dict[int, ScoringSpec]:
-        """Return what is kept of every version."""
+        """Return the scoring parameters by version."""
         with self.database.read() as connection:
             return {
                 row.version_id: ScoringSpec(
@@ -133,61 +133,61 @@ class OutcomeStore:
             ]
 
     def begin(self, machine: Machine, through_us: int) -> int:
-        """Say that horizons up to a moment are about to be scored; return what ``add`` wants to know."""
+        """Start scoring horizons up to a moment; return the token that ``add`` needs."""
         with self.database.write() as connection:
             return begin_scoring(connection, machine.row_id, through_us)
 
-    def add(self, machine: Machine, made: Sequence[Outcome], *, opened: int, at: datetime) -> None:
-        """Store outcomes; if events came too late to be in them, they stay due."""
+    def add(self, machine: Machine, scored: Sequence[Outcome], *, opened: int, at: datetime) -> None:
+        """Store outcomes; they stay due if events arrived during the scoring."""
         with self.database.write() as connection:
             stale = int(was_invalidated(connection, machine.row_id, opened))
             rows = [
                 (
                     machine.row_id,
-                    one.as_of_us,
-                    one.horizon_end_us,
-                    one.events_occurred,
-                    one.unobserved,
-                    _marks(one),
-                    one.base_rate.astype(_FLOAT32).tobytes(),
+                    outcome.as_of_us,
+                    outcome.horizon_end_us,
+                    outcome.event_count,
+                    outcome.unobserved,
+                    _marks(outcome),
+                    outcome.base_rate.astype(_FLOAT32).tobytes(),
                     to_us(at),
-                    one.revision_count,
+                    outcome.revision_count,
                     stale,
                 )
-                for one in made
+                for outcome in scored
             ]
             insert_rows(connection, outcomes, _COLUMNS, rows, on_conflict=_REPLACE)
 
     def score_tables(
         self, machine: Machine, start: datetime, end: datetime, *, status: str | None = None
     ) -> list[ScoreTable]:
-        """Return the outcomes of a machine's forecasts made in ``[start, end)``, one sheet for each version."""
+        """Return the outcomes of a machine's forecasts made in ``[start, end)``, one table per version."""
         values = {"machine": machine.row_id, "since": to_us(start), "until": to_us(end)}
         sql = _SPAN if status is None else _SPAN + " AND f.status = :status"
-        measures = self.specs()
+        specs = self.specs()
         with self.database.read() as connection:
             rows = connection.execute(text(sql), values if status is None else values | {"status": status})
             by_version = groupby(sorted(map(tuple, rows), key=itemgetter(0, 1)), key=itemgetter(0))
-            return [_sheet(measures[version], list(group)) for version, group in by_version]
+            return [_score_table(specs[version], list(group)) for version, group in by_version]
 
     def page(self, machine: Machine, start: datetime, end: datetime, *, limit: int) -> list[ScoredForecast]:
         """Return the last scored forecasts that were made in ``[start, end)``, newest first."""
         values = {"machine": machine.row_id, "since": to_us(start), "until": to_us(end), "limit": limit}
-        measures = self.specs()
+        specs = self.specs()
         with self.database.read() as connection:
-            return [_scored(row, measures[row.version_id]) for row in connection.execute(_PAGE, values)]
+            return [_scored(row, specs[row.version_id]) for row in connection.execute(_PAGE, values)]
 
     def pending(self, machines: Sequence[Machine], start: datetime, end: datetime, *, closed: datetime) -> int:
         """Return how many forecasts of ``[start, end)`` whose horizon ended by ``closed`` have no outcome."""
         values = {"machines": [machine.row_id for machine in machines], "since": to_us(start), "until": to_us(end)}
         with self.database.read() as connection:
-            known = connection.execute(_KNOWN, values).scalar_one()
-            made = connection.execute(_MADE, values | {"closed": to_us(closed)}).scalar_one()
-        return max(int(made) - int(known), 0)
+            scored = connection.execute(_SCORED, values).scalar_one()
+            ended = connection.execute(_ENDED, values | {"closed": to_us(closed)}).scalar_one()
+        return max(int(ended) - int(scored), 0)
 
 
 def _marks(outcome: Outcome) -> bytes:
-    marks = outcome.occurred * _CAME + outcome.persisted * _PERSISTED + outcome.predicted * _ANNOUNCED
+    marks = outcome.occurred * _OCCURRED + outcome.persisted * _PERSISTED + outcome.predicted * _PREDICTED
     return bytes(marks.astype(np.uint8))
 
 
@@ -195,40 +195,40 @@ def _floats(stored: bytes) -> NDArray[np.float32]:
     return np.frombuffer(stored, dtype=_FLOAT32)
 
 
-def _sheet(measure: ScoringSpec, rows: list[tuple[Any, ...]]) -> ScoreTable:
-    """Put rows that are in time order side by side; arrays are joined as bytes, never looked at one by one."""
-    versions, at, status, unheard, revised, stored_marks, stored_rates, stored_said = zip(*rows, strict=True)
-    shape = (len(rows), len(measure.codes))
-    marks = np.frombuffer(b"".join(stored_marks), dtype=np.uint8).reshape(shape)
-    rates = _floats(b"".join(stored_rates)).reshape(shape)
+def _score_table(spec: ScoringSpec, rows: list[tuple[Any, ...]]) -> ScoreTable:
+    """Return rows in time order as one table; arrays are joined as bytes for speed."""
+    versions, at, status, unobserved, revisions, row_marks, row_rates, row_probabilities = zip(*rows, strict=True)
+    shape = (len(rows), len(spec.codes))
+    marks = np.frombuffer(b"".join(row_marks), dtype=np.uint8).reshape(shape)
+    rates = _floats(b"".join(row_rates)).reshape(shape)
     return ScoreTable(
-        codes=measure.codes,
+        codes=spec.codes,
         version=np.array(versions, dtype=np.int64),
         at=np.array(at, dtype=np.int64),
-        revised=np.array(revised, dtype=np.int64),
+        revision_count=np.array(revisions, dtype=np.int64),
         status=np.array(status, dtype=np.str_),
-        heard=~np.array(unheard, dtype=np.bool_),
-        asked=np.ones(shape, dtype=np.bool_),
-        probability=_floats(b"".join(stored_said)).reshape(shape),
+        observed=~np.array(unobserved, dtype=np.bool_),
+        is_target=np.ones(shape, dtype=np.bool_),
+        probability=_floats(b"".join(row_probabilities)).reshape(shape),
         base_rate=rates,
-        announced=marks & _ANNOUNCED != 0,
-        came=marks & _CAME != 0,
+        predicted=marks & _PREDICTED != 0,
+        occurred=marks & _OCCURRED != 0,
         persisted=marks & _PERSISTED != 0,
-        usual=rates >= measure.thresholds,
+        base_rate_predicted=rates >= spec.thresholds,
     )
 
 
-def _scored(row: Row[Any], measure: ScoringSpec) -> ScoredForecast:
+def _scored(row: Row[Any], spec: ScoringSpec) -> ScoredForecast:
     marks = np.frombuffer(row.label_flags, dtype=np.uint8)
     outcome = Outcome(
         row.as_of_us,
         row.horizon_end_us,
         row.events_occurred,
         bool(row.unobserved),
-        marks & _CAME != 0,
+        marks & _OCCURRED != 0,
         marks & _PERSISTED != 0,
-        marks & _ANNOUNCED != 0,
+        marks & _PREDICTED != 0,
         _floats(row.base_rates),
         row.revision_count,
     )
-    return ScoredForecast(outcome, measure, row.status, _floats(row.probabilities), row.scored_us)
+    return ScoredForecast(outcome, spec, row.status, _floats(row.probabilities), row.scored_us)

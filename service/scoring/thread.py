@@ -1,4 +1,4 @@
-"""The thread that finds out what became of forecasts, in the time that nobody else needs."""
+"""Background thread that scores forecasts."""
 
 import time
 from collections.abc import Callable
@@ -6,36 +6,39 @@ from collections.abc import Callable
 from service.messaging.background import BackgroundThread
 from service.scoring.service import ScoringService
 
-_POLL_INTERVAL_S = 3.0  # wall seconds between two looks for what is due
-_YIELD_S = 9  # at most a tenth of the time goes into it, so that forecasts and ingest never wait for long
+_POLL_INTERVAL_S = 3.0
+_REST_RATIO = 9  # rest for this multiple of the time a batch took, so that ingest and forecasts go first
 
 
 class ScoringThread(BackgroundThread):
-    """Scores forecasts whose horizon has closed; after a time of standstill it catches up piece by piece."""
+    """Scores forecasts whose horizon has ended, in batches with pauses."""
 
     def __init__(
-        self, scoring: ScoringService, *, pulse: float = _POLL_INTERVAL_S, leads: Callable[[], bool] = lambda: True
+        self,
+        scoring: ScoringService,
+        *,
+        interval: float = _POLL_INTERVAL_S,
+        is_leader: Callable[[], bool] = lambda: True,
     ) -> None:
-        super().__init__("scorekeeper")
-        self._scoring, self._pulse, self._leads = scoring, pulse, leads
+        super().__init__("scoring thread")
+        self._scoring, self._interval, self._is_leader = scoring, interval, is_leader
         self.scored = 0
 
     def _run(self) -> None:
-        while not self._stopping.wait(self._pulse):
-            if not self._leads():
+        while not self._stopping.wait(self._interval):
+            if not self._is_leader():
                 continue
             try:
                 self._catch_up()
                 self.complaint = None
-            except Exception as error:  # noqa: BLE001 - told, and tried again
+            except Exception as error:  # noqa: BLE001 - recorded and retried
                 self._record_error(error)
 
     def _catch_up(self) -> None:
-        """Score what is due; looking in vain at a large fleet takes its time, too, and is rested from."""
         started = time.monotonic()
-        for done in self._scoring.all_due():
+        for done in self._scoring.score_all_due():
             self.scored += done
-            if self._stopping.wait(_YIELD_S * (time.monotonic() - started)) or not self._leads():
+            if self._stopping.wait(_REST_RATIO * (time.monotonic() - started)) or not self._is_leader():
                 return
             started = time.monotonic()
-        self._stopping.wait(_YIELD_S * (time.monotonic() - started))
+        self._stopping.wait(_REST_RATIO * (time.monotonic() - started))

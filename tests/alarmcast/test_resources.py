@@ -21,8 +21,8 @@ def test_a_maintenance_window_begins_when_it_was_asked_to(client: Client, filler
     assert client.maintenance.cancel(made.id).cancelled_at is not None
 
 
-def test_notices_can_be_narrowed_to_open_ones(client: Client) -> None:
-    assert list(client.notices.all(is_open=True)) == []
+def test_notifications_can_be_narrowed_to_open_ones(client: Client) -> None:
+    assert list(client.notifications.all(is_open=True)) == []
 
 
 def test_what_is_removed_leaves_no_answer(client: Client) -> None:
@@ -48,4 +48,4 @@ def test_a_file_comes_in_pieces_that_join(client: Client, stores: Stores, filler
     (top,) = csv.DictReader(b"".join(client.exports.top()).decode().splitlines())
     assert (top["code"], top["alarms"]) == ("139", "25")
     with pytest.raises(NotFound):
-        list(client.exports.lines(site="atlantis"))
+        list(client.exports.rows(site="atlantis"))

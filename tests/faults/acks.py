@@ -3,24 +3,24 @@
 import time
 from collections.abc import Iterator
 
-from tests.faults.environment import Stage, insist
+from tests.faults.environment import FaultEnvironment, insist
 from tests.faults.registry import Effort, fault
 
 
 @fault("half of the acks lost", quick=Effort(1, seconds=10), full=Effort(3, seconds=120))
-def acks_lost(stage: Stage, effort: Effort) -> Iterator[float]:
+def acks_lost(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """Every second ack vanishes between broker and agent, until all the same every spool is empty."""
     for _ in range(effort.runs):
-        with stage.scene(proxied="agents", rate=50) as scene:
-            assert scene.proxy
-            scene.recovered()
-            scene.proxy.lose_acks = 0.5
-            scene.patience = 900  # seconds; every second attempt fails, and each waits longer than the one before
+        with env.system(proxied="agents", rate=50) as system:
+            assert system.proxy
+            system.recovered()
+            system.proxy.lose_acks = 0.5
+            system.patience = 900  # seconds; every second attempt fails, and each waits longer than the one before
             time.sleep(effort.seconds)
             started = time.monotonic()
-            scene.drain()
+            system.drain()
             yield time.monotonic() - started
-            insist(scene.proxy.lost_acks, "some acks are lost, or nothing is tested")
-            insist(scene.is_drained(), "every spool empties though half of the acks are lost")
-            duplicates = scene.plant.api.health.status().counts["duplicate"]
+            insist(system.proxy.lost_acks, "some acks are lost, or nothing is tested")
+            insist(system.is_drained(), "every spool empties though half of the acks are lost")
+            duplicates = system.plant.api.health.status().counts["duplicate"]
             insist(duplicates, "what was not acked is sent again")

@@ -8,25 +8,25 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.conftest import wait_until
-from tests.faults.environment import Scene, Stage, insist
+from tests.faults.environment import FaultEnvironment, LoadedSystem, insist
 from tests.faults.registry import Effort, fault
 
 _DRAIN_RATE = 2_000  # events a second and agent
 
 
 @fault("broker's memory deleted or truncated", quick=Effort(1), full=Effort(10))
-def forgotten(stage: Stage, effort: Effort) -> Iterator[float]:
+def forgotten(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """mosquitto.db is emptied, cut in half, deleted; the service notices and says so."""
     for _ in range(effort.runs):
-        with stage.scene() as scene:
-            scene.recovered()
+        with env.system() as system:
+            system.recovered()
             for damage in (_empty, _cut_in_half, Path.unlink):
-                scene.plant.broker.save()
-                scene.plant.broker.kill()
-                damage(scene.plant.broker.folder / "mosquitto.db")
-                scene.plant.broker.start()
-            yield scene.recovered()
-            _insist_on_a_warning(scene)
+                system.plant.broker.save()
+                system.plant.broker.kill()
+                damage(system.plant.broker.folder / "mosquitto.db")
+                system.plant.broker.start()
+            yield system.recovered()
+            _insist_on_a_warning(system)
 
 
 def _empty(memory: Path) -> None:
@@ -43,31 +43,32 @@ def _cut_in_half(memory: Path) -> None:
             memory.unlink()
 
 
-def _insist_on_a_warning(scene: Scene) -> None:
+def _insist_on_a_warning(system: LoadedSystem) -> None:
     wait_until(
-        lambda: "broker_session" in scene.plant.api.health.status().warnings, "the service warns of a lost session"
+        lambda: "broker_session" in system.plant.api.health.status().warnings,
+        "the service warns of a lost session",
     )
 
 
-@fault("broker down for long", quick=Effort(1, seconds=60), full=Effort(1, seconds=3600))
-def down_for_long(stage: Stage, effort: Effort) -> Iterator[float]:
+@fault("broker down for long", quick=Effort(1, seconds=30), full=Effort(1, seconds=3600))
+def down_for_long(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """Agents collect a backlog of 100,000 events at least, then drain it fast enough, in order."""
     for _ in range(effort.runs):
-        with stage.scene(machines=1, rate=max(100_000 / effort.seconds, 50)) as scene:
-            yield _backlog(scene, effort.seconds)
+        with env.system(machines=1, rate=max(100_000 / effort.seconds, 50)) as system:
+            yield _backlog(system, effort.seconds)
 
 
-def _backlog(scene: Scene, seconds: float) -> float:
-    (machine,) = scene.agents
-    plant, load = scene.plant, scene.load
-    scene.recovered()
+def _backlog(system: LoadedSystem, seconds: float) -> float:
+    (machine,) = system.agents
+    plant, load = system.plant, system.load
+    system.recovered()
     plant.broker.kill()
     time.sleep(seconds)
     load.stop()
     wait_until(lambda: plant.given(machine) >= load.written[machine], "all is spooled", 120)
     backlog = plant.spooled(machine)
     plant.broker.start()
-    took = scene.recovered(600)
+    took = system.recovered(600)
     rate = backlog / took
     insist(rate >= _DRAIN_RATE, f"a backlog drains at {_DRAIN_RATE} events/s; {backlog} took {took:.1f} s")
     arrived = plant.arrived(machine)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.conftest import wait_until
-from tests.faults.environment import Scene, Stage, insist
+from tests.faults.environment import FaultEnvironment, LoadedSystem, insist
 from tests.faults.registry import Effort, fault
 from tests.support.cluster import USUAL, ClusterPlant, Member
 from tests.support.learning_helpers import LEARNING, MACHINES, ended, enrol, load_catalogue, running, write_history
@@ -16,36 +16,36 @@ from wire.enums import ProcessRole
 _LEASE = 30.0  # seconds for which a worker holds a job without a sign of life
 
 
-def _plant(scene: Scene) -> ClusterPlant:
-    assert isinstance(scene.plant, ClusterPlant)
-    return scene.plant
+def _plant(system: LoadedSystem) -> ClusterPlant:
+    assert isinstance(system.plant, ClusterPlant)
+    return system.plant
 
 
 @fault("one of several processes killed", quick=Effort(7), full=Effort(100))
-def one_of_several_killed(stage: Stage, effort: Effort) -> Iterator[float]:
+def one_of_several_killed(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """Three ingesters, two API processes and two workers: any of them is killed under load and started again."""
-    with stage.scene(shared_out=USUAL) as scene:
-        plant = _plant(scene)
-        scene.recovered()
+    with env.system(shared_out=USUAL) as system:
+        plant = _plant(system)
+        system.recovered()
         names = list(plant.members)
         for run in range(effort.runs):
             # Every one of them once, then any: a quick run must have met them all.
-            name = names[run] if run < len(names) else stage.chance.choice(names)
-            time.sleep(stage.chance.uniform(0.1, 1.0))
+            name = names[run] if run < len(names) else env.chance.choice(names)
+            time.sleep(env.chance.uniform(0.1, 1.0))
             member = plant.members[name]
             member.process.kill()
-            took = scene.recovered()
+            took = system.recovered()
             member.process.start()
             wait_until(member.is_ready, f"{name} is ready again", 60)
             yield took
 
 
 @fault("two workers, one stops for longer than its lease", quick=Effort(1), full=Effort(20))
-def worker_stopped(stage: Stage, effort: Effort) -> Iterator[float]:
+def worker_stopped(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """A worker is stopped (SIGSTOP) while it learns, loses its job to the other, and wakes up again."""
     several = {ProcessRole.INGEST: 1, ProcessRole.API: 1, ProcessRole.WORKER: 2}
-    with stage.scene(machines=1, shared_out=several, settings=LEARNING) as scene:
-        plant, history = _plant(scene), scene.plant.folder / "history.csv"
+    with env.system(machines=1, shared_out=several, settings=LEARNING) as system:
+        plant, history = _plant(system), system.plant.folder / "history.csv"
         load_catalogue(plant)
         write_history(history)
         first = ended(plant, enrol(plant, MACHINES[0], history))

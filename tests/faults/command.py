@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
-from tests.faults.environment import Stage
+from tests.faults.environment import FaultEnvironment
 from tests.faults.matrix import FAULTS, Fault
 from tests.faults.runner import Row, play
 from tests.faults.table import live_table, markdown
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     with Live(live_table(rows), console=console, auto_refresh=False) as live:
 
         def played(row: Row) -> None:
-            play(row, Stage(options.seed), told=show)
+            play(row, FaultEnvironment(options.seed), told=show)
             if not console.is_terminal:
                 console.print(f"{row.fault.name}: {row.state}", highlight=False)
 
@@ -62,5 +62,5 @@ def _parser() -> argparse.ArgumentParser:
         "--only", action="append", metavar="NAME", help="rows whose name contains this; repeatable"
     )
     parser.add_argument("--seed", type=int, default=1, help="of the random moments")
-    parser.add_argument("--jobs", type=int, default=2, help="rows played side by side; most of them wait")
+    parser.add_argument("--jobs", type=int, default=3, help="rows run side by side; most of them wait")
     return parser

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tests.conftest import wait_until
-from tests.faults.environment import Scene, Stage, insist
+from tests.faults.environment import FaultEnvironment, LoadedSystem, insist
 from tests.faults.registry import Effort, fault
 
 _PAGE = 4096
@@ -23,34 +23,34 @@ def held(path: Path) -> Iterator[None]:
 
 
 @fault("database locked", quick=Effort(1, seconds=33), full=Effort(5, seconds=33))
-def locked(stage: Stage, effort: Effort) -> Iterator[float]:
+def locked(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """Another program holds the database's lock for longer than we wait; nothing is acked meanwhile."""
-    with stage.scene() as scene:
-        scene.recovered()
+    with env.system() as system:
+        system.recovered()
         for _ in range(effort.runs):
-            with held(scene.plant.data / "alarmcast.sqlite3"):
-                before = scene.stored()
+            with held(system.plant.data / "alarmcast.sqlite3"):
+                before = system.stored()
                 time.sleep(effort.seconds)
-                insist(scene.stored() == before, "nothing is stored while the database is locked")
-                acked = sum(len(scene.plant.left_the_spool(machine)) for machine in scene.agents)
+                insist(system.stored() == before, "nothing is stored while the database is locked")
+                acked = sum(len(system.plant.left_the_spool(machine)) for machine in system.agents)
                 insist(acked <= sum(before.values()), "nothing is acked that is not committed")
-            yield scene.recovered()
+            yield system.recovered()
 
 
 @fault("damaged page, backup under load, restore", quick=Effort(1), full=Effort(5))
-def damaged(stage: Stage, effort: Effort) -> Iterator[float]:
+def damaged(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """A backup is made under load, pages are destroyed, the service refuses to start, the backup helps."""
     for _ in range(effort.runs):
-        with stage.scene(judged=False) as scene:
-            yield _destroyed_and_restored(stage, scene)
+        with env.system(judged=False) as system:
+            yield _destroyed_and_restored(env, system)
 
 
-def _destroyed_and_restored(stage: Stage, scene: Scene) -> float:
-    plant, backup = scene.plant, scene.plant.folder / "backup"
-    scene.recovered()
+def _destroyed_and_restored(env: FaultEnvironment, system: LoadedSystem) -> float:
+    plant, backup = system.plant, system.plant.folder / "backup"
+    system.recovered()
     made = plant.admin("backup", str(backup))
     insist(made.returncode == 0, f"a backup can be made under load: {made.stderr}")
-    scene.recovered()
+    system.recovered()
     plant.service.stop()
     _destroy(plant.data / "alarmcast.sqlite3")
     plant.service.start()
@@ -58,28 +58,28 @@ def _destroyed_and_restored(stage: Stage, scene: Scene) -> float:
     insist("alarmcast admin restore" in plant.service.words(), "the way back is told")
     restored = plant.admin("restore", str(backup))
     insist(restored.returncode == 0, f"a backup can be restored: {restored.stderr}")
-    for machine in scene.agents:
+    for machine in system.agents:
         codes = [code for _, code in plant.stored(machine)]
         insist(codes, "a backup under load is not empty")
         insist(codes == list(range(len(codes))), "what is restored is a prefix of what was raised")
     # What was acked after the backup has left the spools for good; all the rest must arrive.
-    since = {machine: max(plant.left_the_spool(machine), default=0) for machine in scene.agents}
+    since = {machine: max(plant.left_the_spool(machine), default=0) for machine in system.agents}
     plant.start_service()
     started = time.monotonic()
-    scene.load.stop()
+    system.load.stop()
 
     def drained() -> bool:
-        taken = all(plant.given(machine) == written for machine, written in scene.load.written.items())
-        return taken and all(plant.spooled(machine) == 0 for machine in scene.agents)
+        taken = all(plant.given(machine) == written for machine, written in system.load.written.items())
+        return taken and all(plant.spooled(machine) == 0 for machine in system.agents)
 
     wait_until(drained, "all drain", 60)
     took = time.monotonic() - started
     for machine, first in since.items():
         stored = [code for _, code in plant.stored(machine)]
-        wanted = set(range(first, scene.load.written[machine]))  # number n carries code n - 1
-        stage.tally.events += scene.load.written[machine]
-        stage.tally.lost += len(wanted - set(stored))
-        stage.tally.duplicated += len(stored) - len(set(stored))
+        wanted = set(range(first, system.load.written[machine]))  # number n carries code n - 1
+        env.tally.events += system.load.written[machine]
+        env.tally.lost += len(wanted - set(stored))
+        env.tally.duplicated += len(stored) - len(set(stored))
     return took
 
 

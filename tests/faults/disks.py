@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from tests.conftest import wait_until
-from tests.faults.environment import Scene, Skipped, Stage, insist
+from tests.faults.environment import FaultEnvironment, LoadedSystem, Skipped, insist
 from tests.faults.registry import Effort, fault
 
 
@@ -53,31 +53,31 @@ def filled(folder: Path) -> Iterator[None]:
 
 
 @fault("edge disk full", quick=Effort(1), full=Effort(5))
-def edge_disk_full(stage: Stage, effort: Effort) -> Iterator[float]:
+def edge_disk_full(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """The spool's disk of 2 MB fills up while the broker is away: the oldest give way, named one by one."""
     for _ in range(effort.runs):
-        with small_disk(2) as disk, stage.scene(machines=1, rate=500, spools=disk, judged=False) as scene:
-            yield _overflow(scene, disk)
-            (machine,) = scene.agents
-            gaps = scene.plant.api.machines.gaps(machine, limit=1000).gaps
+        with small_disk(2) as disk, env.system(machines=1, rate=500, spools=disk, judged=False) as system:
+            yield _overflow(system, disk)
+            (machine,) = system.agents
+            gaps = system.plant.api.machines.gaps(machine, limit=1000).gaps
             named = {seq - 1 for gap in gaps for seq in range(gap.first_seq, gap.last_seq + 1)}
-            stored = {code for _, code in scene.plant.stored(machine)}
-            missing = set(range(scene.load.written[machine])) - stored
+            stored = {code for _, code in system.plant.stored(machine)}
+            missing = set(range(system.load.written[machine])) - stored
             insist(missing, "the disk was too small for all")
             dropped = sum(gap.dropped for gap in gaps)
             insist(dropped == len(missing), f"gaps name what is missing: {dropped} of {len(missing)}")
-            stage.tally.count(scene, {machine: named})
+            env.tally.count(system, {machine: named})
 
 
-def _overflow(scene: Scene, disk: Path) -> float:
+def _overflow(system: LoadedSystem, disk: Path) -> float:
     """Let a machine raise more than its disk holds, fill the disk to the last byte, and let it drain."""
-    (machine,) = scene.agents
-    plant, load = scene.plant, scene.load
+    (machine,) = system.agents
+    plant, load = system.plant, system.load
 
     def taken() -> bool:
         return plant.given(machine) >= load.written[machine]
 
-    scene.recovered()
+    system.recovered()
     plant.broker.kill()
     load.stop()
     load.raise_alarms(machine, 150_000)
@@ -92,27 +92,27 @@ def _overflow(scene: Scene, disk: Path) -> float:
 
 
 @fault("central disk full, failing fsync", quick=Effort(1), full=Effort(5))
-def central_disk_full(stage: Stage, effort: Effort) -> Iterator[float]:
+def central_disk_full(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """The service's disk is full, then its fsync fails: 503, no ack, and all is well again afterwards."""
     for _ in range(effort.runs):
-        with small_disk(64) as disk, stage.scene(data=disk / "data") as scene:
-            running = scene.plant.service.running
+        with small_disk(64) as disk, env.system(data=disk / "data") as system:
+            running = system.plant.service.running
             assert running
-            scene.recovered()
+            system.recovered()
             with filled(disk):
-                _is_told_and_nothing_acked(scene)
-            full = scene.recovered()
+                _is_told_and_nothing_acked(system)
+            full = system.recovered()
             with _failing_fsync(running.pid):
-                _is_told_and_nothing_acked(scene)
-            yield max(full, scene.recovered())
-            wait_until(scene.plant.is_ready, "the service is ready again", 60)
+                _is_told_and_nothing_acked(system)
+            yield max(full, system.recovered())
+            wait_until(system.plant.is_ready, "the service is ready again", 60)
 
 
-def _is_told_and_nothing_acked(scene: Scene) -> None:
-    plant = scene.plant
+def _is_told_and_nothing_acked(system: LoadedSystem) -> None:
+    plant = system.plant
     wait_until(lambda: not plant.api.health.ready().ready, "a disk that refuses is told", 60)
     time.sleep(1)  # long enough for acks that must not be
-    for machine in scene.agents:
+    for machine in system.agents:
         left = plant.left_the_spool(machine)
         insist(left <= {seq for seq, _ in plant.stored(machine)}, "what left a spool is in the database")
 

@@ -89,7 +89,7 @@ class Load:
 
 
 @dataclass
-class Scene:
+class LoadedSystem:
     """A running plant under load."""
 
     plant: Plant
@@ -138,10 +138,10 @@ class Tally:
     lost: int = 0
     duplicated: int = 0
 
-    def count(self, scene: Scene, excused: dict[str, set[int]] | None = None) -> None:
+    def count(self, system: LoadedSystem, excused: dict[str, set[int]] | None = None) -> None:
         """Hold what was raised against what is stored; ``excused`` are numbers that a gap record names."""
-        for machine, written in scene.load.written.items():
-            codes = [code for _, code in scene.plant.stored(machine)]
+        for machine, written in system.load.written.items():
+            codes = [code for _, code in system.plant.stored(machine)]
             kept = set(codes)
             named = (excused or {}).get(machine, set())
             self.events += written
@@ -150,8 +150,8 @@ class Tally:
 
 
 @dataclass
-class Stage:
-    """Builds scenes and counts what they lose."""
+class FaultEnvironment:
+    """Builds systems and counts what they lose."""
 
     seed: int = 0
     module: str = "service"  # what runs as the service; the suite's own test puts a broken one here
@@ -162,7 +162,7 @@ class Stage:
         self.chance = random.Random(self.seed)  # noqa: S311
 
     @contextmanager
-    def scene(  # noqa: PLR0913 - a plant has many sides
+    def system(  # noqa: PLR0913 - a plant has many sides
         self,
         *,
         machines: int = 3,
@@ -175,7 +175,7 @@ class Stage:
         guarded: bool = False,
         shared_out: Mapping[ProcessRole, int] | None = None,
         packet_limit: int = 0,
-    ) -> Iterator[Scene]:
+    ) -> Iterator[LoadedSystem]:
         """Run broker, service, agents and load; at the end drain, and count what is lost or doubled.
 
         ``proxied`` is "agents" or "service": whose connections go through the proxy. A ``guarded`` broker lets
@@ -209,21 +209,21 @@ class Stage:
                 )
             ids = [f"plant/machine-{number}" for number in range(machines)]
             logs = {machine: folder / f"{machine.split('/')[1]}.jsonl" for machine in ids}
-            scene = Scene(plant, Load(logs, rate), {}, proxy, self.patience)
+            system = LoadedSystem(plant, Load(logs, rate), {}, proxy, self.patience)
             try:
                 plant.start_service()
                 shown = {machine: register(plant, machine) for machine in ids}
                 through = {"broker_port": proxy.port} if proxy and proxied == "agents" else {}
                 for machine in ids:
-                    scene.agents[machine] = plant.agent(machine, logs[machine], **through | shown[machine])
-                    scene.agents[machine].start()
-                scene.load.start()
-                yield scene
+                    system.agents[machine] = plant.agent(machine, logs[machine], **through | shown[machine])
+                    system.agents[machine].start()
+                system.load.start()
+                yield system
                 if judged:
-                    scene.drain()
-                    self.tally.count(scene)
+                    system.drain()
+                    self.tally.count(system)
             finally:
-                scene.load.stop()
+                system.load.stop()
                 for process in reversed(plant.processes):
                     if process.running is not None:
                         process.running.kill()
@@ -242,9 +242,9 @@ def register(plant: Plant, machine: str) -> dict[str, object]:
     return {} if issued is None else {"broker_username": issued.username, "broker_password": issued.password}
 
 
-def guarded(scene: Scene) -> GuardedMosquitto:
-    """Return the broker of a scene that is guarded."""
-    broker = scene.plant.broker
+def guarded(system: LoadedSystem) -> GuardedMosquitto:
+    """Return the broker of a system that is guarded."""
+    broker = system.plant.broker
     assert isinstance(broker, GuardedMosquitto)
     return broker
 
@@ -277,4 +277,14 @@ def _broker(folder: Path, *, guarded: bool, packet_limit: int) -> Iterator[Mosqu
         broker.kill()
 
 
-__all__ = ["Broken", "Load", "Scene", "Skipped", "Stage", "Tally", "free_port", "insist", "wait_until"]
+__all__ = [
+    "Broken",
+    "FaultEnvironment",
+    "Load",
+    "LoadedSystem",
+    "Skipped",
+    "Tally",
+    "free_port",
+    "insist",
+    "wait_until",
+]

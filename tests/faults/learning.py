@@ -8,7 +8,7 @@ from contextlib import suppress
 import psutil
 
 from tests.conftest import wait_until
-from tests.faults.environment import Stage, guarded, insist
+from tests.faults.environment import FaultEnvironment, guarded, insist
 from tests.faults.registry import Effort, fault
 from tests.support.learning_helpers import (
     LEARNING,
@@ -25,11 +25,11 @@ from tests.system.conftest import Plant
 from wire.enums import JobState
 
 
-@fault("training killed", quick=Effort(20), full=Effort(100))
-def training_killed(stage: Stage, effort: Effort) -> Iterator[float]:
+@fault("training killed", quick=Effort(8), full=Effort(100))
+def training_killed(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """The process that trains, or the whole service, is killed at any moment of a learning."""
-    with stage.scene(machines=0, settings=LEARNING) as scene:
-        plant, history = scene.plant, scene.plant.folder / "history.csv"
+    with env.system(machines=0, settings=LEARNING) as system:
+        plant, history = system.plant, system.plant.folder / "history.csv"
         load_catalogue(plant)
         write_history(history)
         first = ended(plant, enrol(plant, MACHINES[0], history))
@@ -37,9 +37,9 @@ def training_killed(stage: Stage, effort: Effort) -> Iterator[float]:
         enrol(plant, MACHINES[1], history)
         for _ in range(effort.runs):
             plant.api.enrolment.refresh(MACHINES[0])
-            time.sleep(stage.chance.uniform(0.0, 4.0))  # a random moment to be killed at
+            time.sleep(env.chance.uniform(0.0, 4.0))  # a random moment to be killed at
             started = time.monotonic()
-            _kill(stage, plant)
+            _kill(env, plant)
             insist(plant.api.forecasts.get(MACHINES[0]).learned, "the old model serves on")
             yield time.monotonic() - started
         wait_until(lambda: not _open_jobs(plant), "all jobs have ended", 180)
@@ -49,9 +49,9 @@ def training_killed(stage: Stage, effort: Effort) -> Iterator[float]:
         all_old_or_all_new(plant)
 
 
-def _kill(stage: Stage, plant: Plant) -> None:
+def _kill(env: FaultEnvironment, plant: Plant) -> None:
     children = apprentices(plant)
-    if children and stage.chance.random() < 0.3:
+    if children and env.chance.random() < 0.3:
         with suppress(psutil.NoSuchProcess):
             children[0].kill()
         insist(plant.is_alive(), "the service outlives the process that trains")
@@ -70,10 +70,10 @@ def _open_jobs(plant: Plant) -> list[str]:
 
 
 @fault("enrolled ten times at once", quick=Effort(1), full=Effort(10))
-def enrolled_at_once(stage: Stage, effort: Effort) -> Iterator[float]:
+def enrolled_at_once(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """Ten clients enrol the same machine at the same moment, in front of a guarded broker."""
-    with stage.scene(machines=0, guarded=True) as scene:
-        plant = scene.plant
+    with env.system(machines=0, guarded=True) as system:
+        plant = system.plant
         for run in range(effort.runs):
             started, name = time.monotonic(), f"new-{run}"
             with ThreadPoolExecutor(10) as pool:
@@ -83,8 +83,8 @@ def enrolled_at_once(stage: Stage, effort: Effort) -> Iterator[float]:
             insist(machines.count(name) == 1, "there is one machine")
             issued = [answer.credentials for answer in answers if answer.credentials]
             insist(len(issued) == 1, "one of them is shown a password")
-            holders = [holder for holder in guarded(scene).holders() if holder.endswith(f"/{name}")]
+            holders = [holder for holder in guarded(system).holders() if holder.endswith(f"/{name}")]
             insist(holders == [issued[0].username], "the broker has one credential")
-            with trying(guarded(scene), issued[0].username, issued[0].password) as agent:
+            with trying(guarded(system), issued[0].username, issued[0].password) as agent:
                 insist(agent.is_in, "and it is the one that was shown")
             yield time.monotonic() - started

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from tests.conftest import free_port, wait_until
-from tests.faults.environment import Scene, Stage, insist
+from tests.faults.environment import FaultEnvironment, LoadedSystem, insist
 from tests.faults.registry import Effort, fault
 from wire.timestamps import to_us
 
@@ -21,25 +21,25 @@ _WARM_UP = 0.25  # of the time; caches fill, the interpreter's memory settles
 
 
 @fault("backlog beside live events", quick=Effort(1), full=Effort(5))
-def backlog(stage: Stage, effort: Effort) -> Iterator[float]:
+def backlog(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """A machine comes back with 100,000 events while others speak: it drains fast, and they are heard at once."""
     for _ in range(effort.runs):
-        with stage.scene(rate=20) as scene:
-            yield _drained_beside_others(scene)
+        with env.system(rate=20) as system:
+            yield _drained_beside_others(system)
 
 
-def _drained_beside_others(scene: Scene) -> float:
-    scene.recovered()
-    plant, (machine, *others) = scene.plant, scene.agents
-    scene.agents[machine].stop()
-    scene.load.raise_alarms(machine, _BACKLOG)
+def _drained_beside_others(system: LoadedSystem) -> float:
+    system.recovered()
+    plant, (machine, *others) = system.plant, system.agents
+    system.agents[machine].stop()
+    system.load.raise_alarms(machine, _BACKLOG)
     # Whatever it says, nobody hears it; so all of the backlog is in the spool before any of it is sent.
-    alone = plant.agent(machine, scene.load.logs[machine], broker_port=free_port())
+    alone = plant.agent(machine, system.load.logs[machine], broker_port=free_port())
     alone.start()
-    wait_until(lambda: plant.given(machine) >= scene.load.written[machine], "all is spooled", 120)
+    wait_until(lambda: plant.given(machine) >= system.load.written[machine], "all is spooled", 120)
     alone.kill()
     waiting, began = plant.spooled(machine), datetime.now(UTC)
-    scene.agents[machine].start()
+    system.agents[machine].start()
     started = time.monotonic()
     wait_until(lambda: plant.spooled(machine) == 0, "the backlog drains", 120)
     took = time.monotonic() - started
@@ -65,15 +65,15 @@ def _latest(database: Path, machine: str, since: datetime) -> timedelta:
 
 
 @fault("soak", quick=None, full=Effort(1, seconds=1200))
-def soak(stage: Stage, effort: Effort) -> Iterator[float]:
+def soak(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """Fifty agents for twenty minutes: the service's memory stays flat."""
-    with stage.scene(machines=50, rate=4) as scene:
-        assert scene.plant.service.running
-        service = psutil.Process(scene.plant.service.running.pid)
-        scene.recovered()
+    with env.system(machines=50, rate=4) as system:
+        assert system.plant.service.running
+        service = psutil.Process(system.plant.service.running.pid)
+        system.recovered()
         time.sleep(effort.seconds * _WARM_UP)
         before = service.memory_info().rss
         time.sleep(effort.seconds * (1 - _WARM_UP))
         growth = service.memory_info().rss / before - 1
-        yield scene.recovered()
+        yield system.recovered()
         insist(growth < _MOST_GROWTH, f"memory stays flat; it grew by {growth:.1%}")

@@ -9,7 +9,7 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from tests.conftest import wait_until
-from tests.faults.environment import Stage, insist, register
+from tests.faults.environment import FaultEnvironment, insist, register
 from tests.faults.registry import Effort, fault
 from wire.events import MAX_EVENTS
 from wire.identity import MachineId
@@ -22,17 +22,17 @@ _HIGHEST = 2**63 - 1
 
 
 @fault("numbers scattered by one machine", quick=Effort(3), full=Effort(30))
-def scattered(stage: Stage, effort: Effort) -> Iterator[float]:
+def scattered(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
     """A machine's numbers leave gaps, so that each is a range of its own in the ack."""
-    with stage.scene(packet_limit=70_000) as scene:
-        register(scene.plant, _MACHINE)
-        scene.recovered()
+    with env.system(packet_limit=70_000) as system:
+        register(system.plant, _MACHINE)
+        system.recovered()
         for _ in range(effort.runs):
-            acked = _send_scattered(scene.plant.broker.port)
+            acked = _send_scattered(system.plant.broker.port)
             insist(acked == _MESSAGES * MAX_EVENTS, f"all scattered events are acked, not {acked}")
-            yield scene.recovered()
+            yield system.recovered()
         insist(
-            "oversize" not in (scene.plant.broker.folder / "mosquitto.log").read_text(),
+            "oversize" not in (system.plant.broker.folder / "mosquitto.log").read_text(),
             "no message is above the broker's limit",
         )
 

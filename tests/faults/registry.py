@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.faults.environment import Stage
+from tests.faults.environment import FaultEnvironment
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Effort:
 
 
 # Injects a fault ``effort.runs`` times and yields the seconds each recovery took.
-Inject = Callable[[Stage, Effort], Iterator[float]]
+Inject = Callable[[FaultEnvironment, Effort], Iterator[float]]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.environment import Broken, Skipped, Stage, Tally
+from tests.faults.environment import Broken, FaultEnvironment, Skipped, Tally
 from tests.faults.registry import Effort, Fault
 
 log = logging.getLogger(__name__)
@@ -52,13 +52,13 @@ class Row:
         }
 
 
-def play(row: Row, stage: Stage, *, told: Callable[[], None] = lambda: None) -> None:
+def play(row: Row, env: FaultEnvironment, *, told: Callable[[], None] = lambda: None) -> None:
     """Play a row to its end, whatever happens; ``told`` is called whenever there is news."""
-    row.tally = stage.tally
+    row.tally = env.tally
     row.state = "plays"
     told()
     try:
-        for seconds in row.fault.inject(stage, row.effort):
+        for seconds in row.fault.inject(env, row.effort):
             row.runs += 1
             row.recoveries.append(seconds)
             told()

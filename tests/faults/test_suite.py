@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from tests.conftest import free_port, require, wait_until
-from tests.faults.environment import Skipped, Stage, insist
+from tests.faults.environment import FaultEnvironment, Skipped, insist
 from tests.faults.matrix import FAULTS, Effort, Fault
 from tests.faults.proxy import Packets, Proxy
 from tests.faults.runner import Row, play
@@ -21,17 +21,17 @@ from tests.faults.table import markdown
 
 @pytest.mark.usefixtures("mosquitto")
 def test_a_service_that_acks_before_it_commits_is_caught_losing_events() -> None:
-    def killed_while_it_takes_events(stage: Stage, effort: Effort) -> Iterator[float]:
-        with stage.scene() as scene:
+    def killed_while_it_takes_events(env: FaultEnvironment, effort: Effort) -> Iterator[float]:
+        with env.system() as system:
             for _ in range(effort.runs):
-                before = sum(scene.stored().values())
-                wait_until(lambda: sum(scene.stored().values()) > before, "it takes events", 60)  # noqa: B023
-                scene.plant.service.kill()
-                scene.plant.service.start()
+                before = sum(system.stored().values())
+                wait_until(lambda: sum(system.stored().values()) > before, "it takes events", 60)  # noqa: B023
+                system.plant.service.kill()
+                system.plant.service.start()
                 yield 0.0
 
     row = Row(Fault("hasty", killed_while_it_takes_events, None, Effort(3)), Effort(3))
-    play(row, Stage(module="tests.faults.ack_before_commit_service", patience=20))
+    play(row, FaultEnvironment(module="tests.faults.ack_before_commit_service", patience=20))
     assert row.tally.lost > 0, row.complaint
     assert row.failed
 
@@ -39,7 +39,7 @@ def test_a_service_that_acks_before_it_commits_is_caught_losing_events() -> None
 @pytest.mark.usefixtures("mosquitto")
 def test_the_service_as_it_is_loses_nothing() -> None:
     row = Row(FAULTS["service killed"], Effort(1))
-    play(row, Stage())
+    play(row, FaultEnvironment())
     assert (row.state, row.runs) == ("kept", 1), row.complaint
     assert row.tally.events > 0
     figures = row.figures()
@@ -66,11 +66,11 @@ def test_the_matrix_has_every_row_that_was_promised() -> None:
 
 
 def test_a_row_that_breaks_its_promise_or_cannot_be_played_says_so() -> None:
-    def breaks(_stage: Stage, _effort: Effort) -> Iterator[float]:
+    def breaks(_env: FaultEnvironment, _effort: Effort) -> Iterator[float]:
         yield 1.0
         insist(False, "water is wet")  # noqa: FBT003
 
-    def cannot(_stage: Stage, _effort: Effort) -> Iterator[float]:
+    def cannot(_env: FaultEnvironment, _effort: Effort) -> Iterator[float]:
         raise Skipped("no such disk")
         yield 1.0
 
@@ -78,7 +78,7 @@ def test_a_row_that_breaks_its_promise_or_cannot_be_played_says_so() -> None:
     rows = []
     for inject in (breaks, cannot):
         row = Row(type(fault)("x", inject, None, Effort(1)), Effort(1))
-        play(row, Stage())
+        play(row, FaultEnvironment())
         rows.append((row.state, row.complaint))
     assert rows == [("failed", "water is wet"), ("skipped", "no such disk")]
 
@@ -90,7 +90,7 @@ def test_json_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
         "-m",
         "tests.faults",
         "--only",
-        "agent killed",
+        "session lost",
         "--json",
         str(tmp_path / "rows.json"),
     ]
@@ -98,8 +98,9 @@ def test_json_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     (row,) = json.loads((tmp_path / "rows.json").read_text())
-    assert (row["fault"], row["runs"], row["lost"], row["duplicated"]) == ("agent killed", 5, 0, 0)
-    assert "agent killed" in (tmp_path / "rows.md").read_text()
+    assert row["fault"] == "session lost, stale message ids"
+    assert (row["runs"], row["lost"], row["duplicated"]) == (1, 0, 0)
+    assert "session lost" in (tmp_path / "rows.md").read_text()
 
 
 class Echo:

@@ -1,4 +1,4 @@
-"""What tests of the access page share: where things stand on it, and what must be nowhere."""
+"""Helpers of tests of the access page."""
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -15,21 +15,21 @@ def row(page: Page, name: str, text: str) -> Locator:
     return region(page, name).get_by_role("row").filter(has_text=text)
 
 
-def seen_once(page: Page) -> str:
-    """Return the secret that is shown, and close the dialog."""
+def read_secret(page: Page) -> str:
+    """Return the secret that is shown, and close its dialog."""
     dialog = page.get_by_role("dialog")
-    secret = dialog.get_by_label("Shown this once").inner_text()
+    secret = dialog.get_by_label("Secret, shown once").inner_text()
     assert len(secret) > 20
-    dialog.get_by_role("button", name="Close for good").click()
+    dialog.get_by_role("button", name="Close").click()
     expect(dialog).to_be_hidden()
     return secret
 
 
-def is_nowhere(plant: Plant, page: Page, secret: str) -> None:
-    """What was shown is in no element, no address, nothing that a browser keeps, and no log of the service."""
+def assert_not_kept(plant: Plant, page: Page, secret: str) -> None:
+    """Check that a secret is in no element, URL, browser storage or service log."""
     kept = page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie, history.state])")
     assert secret not in page.content() + page.url + kept
     page.reload()
-    expect(page.get_by_role("heading", name="People")).to_be_visible()
+    expect(page.get_by_role("heading", name="Users")).to_be_visible()
     assert secret not in page.content()
     assert secret not in plant.service.words()

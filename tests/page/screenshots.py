@@ -16,10 +16,11 @@ from wire.rest.auth import SESSION_COOKIE
 
 PAGES = {
     "fleet": ("/", ".ac-card"),
-    "machine": ("/machines/padova/filler-1", ".ac-why li"),
+    "machine": ("/machines/padova/filler-1", ".ac-explanation li"),
     "alarms": ("/alarms", "main .ac-chart svg"),
+    "notifications": ("/notifications", "main .ac-panel"),
     "learning": ("/learning", "main .ac-chart svg"),
-    "health": ("/health", "main .ac-figures"),
+    "health": ("/health", "main .ac-stats"),
     "access": ("/access", "main .ac-table tbody tr"),
 }
 SIZE = {"width": 1440, "height": 1000}

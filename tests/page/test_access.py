@@ -1,4 +1,4 @@
-"""The access page in a real browser: people, keys for programs, and who may see and give what."""
+"""The access page in a real browser: users, API keys and permissions."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from alarmcast import Client, NotSignedIn
-from tests.page.access import MACHINES, is_nowhere, row, seen_once
+from tests.page.access import MACHINES, assert_not_kept, read_secret, row
 from tests.page.accessibility import broken
 from tests.page.conftest import PASSWORD, signed_in
 from tests.system.conftest import Plant
@@ -17,7 +17,7 @@ from wire.rest.auth import SESSION_COOKIE
 
 
 def token_of(plant: Plant, name: str, role: Role, sites: list[str] | None) -> str:
-    """Make somebody and return the token of a session of theirs."""
+    """Create a user and return the token of a session."""
     plant.api.users.add(name, role=role, sites=sites, password=PASSWORD)
     with Client(plant.address) as visitor:
         return visitor.session.login(name, PASSWORD).token
@@ -32,52 +32,52 @@ def may_sign_in(plant: Plant, name: str, password: str) -> bool:
     return True
 
 
-def test_a_person_is_added_with_a_password_that_is_shown_once(
+def test_a_user_is_added_with_a_password_that_is_shown_once(
     access_at: Callable[..., Page], guarded_plant: Plant
 ) -> None:
     page = access_at()
-    page.get_by_role("button", name="Add a person").click()
+    page.get_by_role("button", name="Add user …").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_label("Name")).to_be_focused()
-    dialog.get_by_label("Name").fill("maria")
+    expect(dialog.get_by_label("User name")).to_be_focused()
+    dialog.get_by_label("User name").fill("maria")
     dialog.get_by_label("Role").select_option("operator")
     dialog.get_by_label("padova", exact=True).check()
-    dialog.get_by_role("button", name="Add them").click()
-    expect(dialog).to_contain_text("The one-time password of maria")
+    dialog.get_by_role("button", name="Add user", exact=True).click()
+    expect(dialog).to_contain_text("Temporary password of maria")
     dialog.get_by_role("button", name="Copy").click()
     expect(dialog.get_by_role("status")).to_contain_text("Copied.")
-    password = seen_once(page)
-    expect(row(page, "People", "maria")).to_contain_text(re.compile("operator.*padova.*never.*to be changed"))
-    is_nowhere(guarded_plant, page, password)
+    password = read_secret(page)
+    expect(row(page, "Users", "maria")).to_contain_text(re.compile("operator.*padova.*never.*temporary"))
+    assert_not_kept(guarded_plant, page, password)
     with Client(guarded_plant.address) as maria:
         begun = maria.session.login("maria", password)
     assert (begun.role, begun.sites, begun.must_change) == (Role.OPERATOR, ["padova"], True)
 
 
-def test_what_the_api_refuses_stands_at_its_field_and_what_was_typed_stays(
+def test_an_api_error_is_shown_at_its_field_and_values_stay(
     access_at: Callable[..., Page],
 ) -> None:
     page = access_at()
-    page.get_by_role("button", name="Add a person").click()
+    page.get_by_role("button", name="Add user …").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Name").fill("Maria Rossi")
-    dialog.get_by_role("button", name="Add them").click()
+    dialog.get_by_label("User name").fill("Maria Rossi")
+    dialog.get_by_role("button", name="Add user", exact=True).click()
     expect(dialog).to_contain_text("A name has 1 to 63 lower-case letters")
-    expect(dialog.get_by_label("Name")).to_have_attribute("aria-invalid", "true")
-    expect(dialog.get_by_label("Name")).to_be_focused()
-    expect(dialog.get_by_label("Name")).to_have_value("Maria Rossi")
-    dialog.get_by_label("Name").fill("page-admin")
-    dialog.get_by_role("button", name="Add them").click()
+    expect(dialog.get_by_label("User name")).to_have_attribute("aria-invalid", "true")
+    expect(dialog.get_by_label("User name")).to_be_focused()
+    expect(dialog.get_by_label("User name")).to_have_value("Maria Rossi")
+    dialog.get_by_label("User name").fill("page-admin")
+    dialog.get_by_role("button", name="Add user", exact=True).click()
     expect(dialog).to_contain_text("Name at least one site, or none at all for every site.")
-    dialog.get_by_label("every site").check()
-    dialog.get_by_role("button", name="Add them").click()
+    dialog.get_by_label("all sites, including").check()
+    dialog.get_by_role("button", name="Add user", exact=True).click()
     expect(dialog.get_by_role("alert")).to_contain_text("page-admin")
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
-    expect(page.get_by_role("button", name="Add a person")).to_be_focused()
+    expect(page.get_by_role("button", name="Add user …")).to_be_focused()
 
 
-def test_somebodys_role_and_sites_are_changed(access_at: Callable[..., Page], guarded_plant: Plant) -> None:
+def test_role_and_sites_of_a_user_are_changed(access_at: Callable[..., Page], guarded_plant: Plant) -> None:
     guarded_plant.api.users.add("luca", role=Role.VIEWER, sites=["padova"])
     page = access_at()
     page.get_by_role("button", name="Change luca").click()
@@ -85,20 +85,20 @@ def test_somebodys_role_and_sites_are_changed(access_at: Callable[..., Page], gu
     expect(dialog.get_by_label("padova", exact=True)).to_be_checked()
     dialog.get_by_label("padova", exact=True).uncheck()
     dialog.get_by_label("verona", exact=True).check()
-    dialog.get_by_label("Sites that have no machine yet").fill("lyon, porto")
+    dialog.get_by_label("Sites without machines yet").fill("lyon, porto")
     dialog.get_by_label("Role").select_option("admin")
-    dialog.get_by_role("button", name="Change it").click()
-    expect(row(page, "People", "luca")).to_contain_text(re.compile("admin.*lyon, porto, verona"))
+    dialog.get_by_role("button", name="Save").click()
+    expect(row(page, "Users", "luca")).to_contain_text(re.compile("admin.*lyon, porto, verona"))
     luca = next(one for one in guarded_plant.api.users.list().users if one.name == "luca")
     assert (luca.role, luca.sites) == (Role.ADMIN, ["lyon", "porto", "verona"])
     page.get_by_role("button", name="Change luca").click()
-    dialog.get_by_label("every site").check()
-    dialog.get_by_role("button", name="Change it").click()
-    expect(row(page, "People", "luca")).to_contain_text("all sites")
+    dialog.get_by_label("all sites, including").check()
+    dialog.get_by_role("button", name="Save").click()
+    expect(row(page, "Users", "luca")).to_contain_text("all sites")
     assert next(one for one in guarded_plant.api.users.list().users if one.name == "luca").sites is None
 
 
-def test_a_password_is_reset_and_a_person_removed_only_after_a_question(
+def test_a_password_is_reset_and_a_user_removed_only_after_confirmation(
     access_at: Callable[..., Page], guarded_plant: Plant
 ) -> None:
     guarded_plant.api.users.add("leaver", role=Role.VIEWER, password=PASSWORD)
@@ -109,51 +109,51 @@ def test_a_password_is_reset_and_a_person_removed_only_after_a_question(
     dialog.get_by_role("button", name="Cancel").click()
     assert may_sign_in(guarded_plant, "leaver", PASSWORD)
     page.get_by_role("button", name="Reset the password of leaver").click()
-    dialog.get_by_role("button", name="Reset it").click()
-    password = seen_once(page)
+    dialog.get_by_role("button", name="Reset password").click()
+    password = read_secret(page)
     assert not may_sign_in(guarded_plant, "leaver", PASSWORD)
     assert may_sign_in(guarded_plant, "leaver", password)
     page.get_by_role("button", name="Remove leaver").click()
-    dialog.get_by_role("button", name="Remove them").click()
-    expect(row(page, "People", "leaver")).to_have_count(0)
+    dialog.get_by_role("button", name="Remove user").click()
+    expect(row(page, "Users", "leaver")).to_have_count(0)
     assert "leaver" not in {one.name for one in guarded_plant.api.users.list().users}
-    expect(row(page, "People", "you").get_by_role("button")).to_have_count(0)
+    expect(row(page, "Users", "you").get_by_role("button")).to_have_count(0)
 
 
-def test_a_key_is_shown_once_lets_a_program_in_and_is_revoked_with_a_reason(
+def test_an_api_key_is_shown_once_works_and_is_revoked_with_a_reason(
     access_at: Callable[..., Page], guarded_plant: Plant
 ) -> None:
     page = access_at()
-    page.get_by_role("button", name="Make a key").click()
+    page.get_by_role("button", name="Create API key …").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("What it is for").fill("andon board")
+    dialog.get_by_label("Application").fill("andon board")
     dialog.get_by_label("padova", exact=True).check()
-    dialog.get_by_label("Days until it is void").fill("30")
-    dialog.get_by_role("button", name="Make it").click()
-    expect(dialog).to_contain_text("The key of andon board")
-    key = seen_once(page)
-    is_nowhere(guarded_plant, page, key)
+    dialog.get_by_label("Expires after (days)").fill("30")
+    dialog.get_by_role("button", name="Create API key", exact=True).click()
+    expect(dialog).to_contain_text("API key of andon board")
+    key = read_secret(page)
+    assert_not_kept(guarded_plant, page, key)
     with Client(guarded_plant.address, key=key) as program:
         assert {one.site for one in program.machines.list().machines} == {"padova"}
         made = next(one for one in guarded_plant.api.keys.list().keys if one.name == "andon board")
-        shown = row(page, "Keys for programs", "andon board")
+        shown = row(page, "API keys", "andon board")
         expect(shown).to_contain_text(f"ack_{made.prefix}_…")
         expect(shown).to_contain_text(f"{made.expires_at:%d %b %Y}")
         shown.get_by_role("button", name="Revoke").click()
-        expect(dialog.get_by_role("button", name="Revoke it")).to_be_disabled()
+        expect(dialog.get_by_role("button", name="Revoke", exact=True)).to_be_disabled()
         dialog.get_by_label("Reason").fill("The board was sold")
-        dialog.get_by_role("button", name="Revoke it").click()
+        dialog.get_by_role("button", name="Revoke", exact=True).click()
         expect(shown).to_have_count(0)
         with pytest.raises(NotSignedIn):
             program.machines.list()
     assert guarded_plant.api.audit.page(limit=1).entries[0].reason == "The board was sold"
 
 
-def test_an_operator_is_not_led_here_and_is_told_whose_page_it_is(guarded_plant: Plant) -> None:
+def test_an_operator_has_no_link_and_no_access(guarded_plant: Plant) -> None:
     operator = {SESSION_COOKIE: signed_in(guarded_plant, Role.OPERATOR)}
     answer = httpx.get(f"{guarded_plant.address}/access", cookies=operator, timeout=10)
     assert answer.status_code == 403
-    assert "Who may come in is for admins to see" in answer.text
+    assert "Administrators only" in answer.text
     assert "page-admin" not in answer.text
     for path in ("/", "/access"):
         assert "/access" not in httpx.get(f"{guarded_plant.address}{path}", cookies=operator, timeout=10).text
@@ -161,7 +161,7 @@ def test_an_operator_is_not_led_here_and_is_told_whose_page_it_is(guarded_plant:
     assert "/access" in httpx.get(f"{guarded_plant.address}/", cookies=admin, timeout=10).text
 
 
-def test_an_admin_of_one_site_sees_and_gives_only_that(
+def test_an_admin_of_one_site_sees_and_assigns_only_that_site(
     access_at: Callable[..., Page], guarded_plant: Plant
 ) -> None:
     guarded_plant.api.users.add("here", role=Role.VIEWER, sites=["verona"])
@@ -169,47 +169,45 @@ def test_an_admin_of_one_site_sees_and_gives_only_that(
     guarded_plant.api.keys.add("key-here", sites=["verona"])
     guarded_plant.api.keys.add("key-there", sites=["padova"])
     page = access_at(token_of(guarded_plant, "site-admin", Role.ADMIN, ["verona"]))
-    expect(row(page, "People", "here").first).to_be_visible()
-    expect(row(page, "Keys for programs", "key-here")).to_be_visible()
-    expect(row(page, "Machines at the broker", "verona/capper-1")).to_be_visible()
+    expect(row(page, "Users", "here").first).to_be_visible()
+    expect(row(page, "API keys", "key-here")).to_be_visible()
+    expect(row(page, "MQTT credentials", "verona/capper-1")).to_be_visible()
     for other in ("there", "key-there", "page-admin", "padova"):
         expect(page.get_by_text(other, exact=True)).to_have_count(0)
-    expect(page.get_by_role("heading", name="What was changed")).to_have_count(0)
-    page.get_by_role("button", name="Add a person").click()
+    expect(page.get_by_role("heading", name="Audit log")).to_have_count(0)
+    page.get_by_role("button", name="Add user …").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label("verona", exact=True)).to_be_checked()
-    expect(dialog.get_by_label("every site")).to_have_count(0)
-    dialog.get_by_label("Name").fill("helper")
-    dialog.get_by_role("button", name="Add them").click()
-    seen_once(page)
+    expect(dialog.get_by_label("all sites, including")).to_have_count(0)
+    dialog.get_by_label("User name").fill("helper")
+    dialog.get_by_role("button", name="Add user", exact=True).click()
+    read_secret(page)
     helper = next(one for one in guarded_plant.api.users.list().users if one.name == "helper")
     assert (helper.role, helper.sites) == (Role.VIEWER, ["verona"])
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_dialogs_break_no_rule_of_accessibility(
-    access_at: Callable[..., Page], guarded_plant: Plant, *, dark: bool
-) -> None:
+def test_dialogs_are_accessible(access_at: Callable[..., Page], guarded_plant: Plant, *, dark: bool) -> None:
     page = access_at(dark=dark)
-    page.get_by_role("button", name="Make a key").click()
+    page.get_by_role("button", name="Create API key …").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()
     assert broken(page) == []
-    dialog.get_by_label("What it is for").fill(f"andon {dark}")
+    dialog.get_by_label("Application").fill(f"andon {dark}")
     dialog.get_by_label("verona", exact=True).check()
-    dialog.get_by_role("button", name="Make it").click()
-    expect(dialog.get_by_label("Shown this once")).to_be_visible()
+    dialog.get_by_role("button", name="Create API key", exact=True).click()
+    expect(dialog.get_by_label("Secret, shown once")).to_be_visible()
     assert broken(page) == []
-    seen_once(page)
+    read_secret(page)
     assert f"andon {dark}" in {one.name for one in guarded_plant.api.keys.list().keys}
 
 
 @pytest.mark.parametrize("width", [390, 1920])
-def test_nothing_sticks_out_of_the_screen(access_at: Callable[..., Page], width: int) -> None:
+def test_the_page_fits_the_screen(access_at: Callable[..., Page], width: int) -> None:
     page = access_at(width=width)
-    expect(row(page, "Machines at the broker", MACHINES[1])).to_be_visible()
+    expect(row(page, "MQTT credentials", MACHINES[1])).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.get_by_role("button", name="Make a key").click()
+    page.get_by_role("button", name="Create API key …").click()
     box = page.get_by_role("dialog").bounding_box()
     assert box
     assert box["x"] >= 0

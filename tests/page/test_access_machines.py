@@ -1,4 +1,4 @@
-"""The access page before a guarded broker and an open one: machines' credentials, and the book of changes."""
+"""The access page with a secured and an unsecured broker: MQTT credentials, and the audit log."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from edge_agent import settings as edge_settings
 from tests.conftest import wait_until
-from tests.page.access import MACHINES, is_nowhere, region, row, seen_once
+from tests.page.access import MACHINES, assert_not_kept, read_secret, region, row
 from tests.support.secured_broker import GuardedMosquitto, trying
 from tests.system.conftest import Plant
 from wire.enums import CredentialState
@@ -19,12 +19,12 @@ def test_a_machines_credentials_are_rotated_into_a_file_and_revoked(
 ) -> None:
     machine = MACHINES[0]
     page = access_at()
-    shown = row(page, "Machines at the broker", machine)
-    expect(shown).to_contain_text("let in")
+    shown = row(page, "MQTT credentials", machine)
+    expect(shown).to_contain_text("active")
     shown.get_by_role("button", name="Issue new credentials").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("thrown out at once")
-    dialog.get_by_role("button", name="Issue them").click()
+    expect(dialog).to_contain_text("disconnected immediately")
+    dialog.get_by_role("button", name="Issue credentials").click()
     expect(dialog).to_contain_text("password =")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -33,30 +33,28 @@ def test_a_machines_credentials_are_rotated_into_a_file_and_revoked(
     file = tmp_path / "edge.toml"
     download.value.save_as(file)
     assert [url for url in asked if not url.startswith("blob:")] == []
-    assert seen_once(page) == file.read_text()
+    assert read_secret(page) == file.read_text()
     read = edge_settings.load(file, {}, {})
     assert read.broker_username
     assert read.broker_password
-    is_nowhere(guarded_plant, page, read.broker_password)
+    assert_not_kept(guarded_plant, page, read.broker_password)
     with trying(guarded_broker, read.broker_username, read.broker_password) as agent:
         assert agent.is_in
         expect(shown.get_by_role("cell").nth(3)).to_have_text("2")
         shown.get_by_role("button", name="Revoke").click()
         dialog.get_by_label("Reason").fill("Its computer was stolen")
-        dialog.get_by_role("button", name="Revoke them").click()
+        dialog.get_by_role("button", name="Revoke credentials").click()
         expect(shown).to_contain_text("revoked")
         assert agent.gone.wait(20)
     assert guarded_plant.api.credentials.get(machine).state is CredentialState.REVOKED
     expect(shown.get_by_role("button", name="Revoke")).to_have_count(0)
 
 
-def test_machines_are_found_by_name_and_shown_some_at_a_time(
-    access_at: Callable[..., Page], guarded_plant: Plant
-) -> None:
+def test_machines_are_searched_and_paged(access_at: Callable[..., Page], guarded_plant: Plant) -> None:
     for number in range(25):
         guarded_plant.api.enrolment.enrol(f"porto/labeller-{number:02}")
     page = access_at()
-    machines = region(page, "Machines at the broker").locator("tbody tr")
+    machines = region(page, "MQTT credentials").locator("tbody tr")
     expect(machines).to_have_count(20)
     page.get_by_label("Machine", exact=True).fill("labeller")
     expect(page.get_by_text("1 to 20 of 25")).to_be_visible()
@@ -67,7 +65,7 @@ def test_machines_are_found_by_name_and_shown_some_at_a_time(
     expect(machines).to_have_count(1)
 
 
-def test_a_machine_that_the_broker_has_forgotten_is_said_to_be_locked_out_and_why(
+def test_a_machine_unknown_to_the_broker_is_shown_as_locked_out(
     access_at: Callable[..., Page], guarded_plant: Plant, guarded_broker: GuardedMosquitto
 ) -> None:
     machine = MACHINES[1]
@@ -77,50 +75,48 @@ def test_a_machine_that_the_broker_has_forgotten_is_said_to_be_locked_out_and_wh
     state = guarded_plant.api.credentials.get
     wait_until(lambda: state(machine).state is CredentialState.LOCKED_OUT, "the service notices", 60)
     page = access_at()
-    shown = row(page, "Machines at the broker", machine)
+    shown = row(page, "MQTT credentials", machine)
     expect(shown).to_contain_text("locked out")
     expect(shown).to_contain_text("it has lost its password, or keeps it out")
     shown.get_by_role("button", name="Issue new credentials").click()
-    page.get_by_role("button", name="Issue them").click()
-    seen_once(page)
-    expect(shown).to_contain_text("let in")
+    page.get_by_role("button", name="Issue credentials").click()
+    read_secret(page)
+    expect(shown).to_contain_text("active")
 
 
-def test_an_open_broker_is_said_to_have_no_credentials_to_manage(page_at: Callable[..., Page]) -> None:
+def test_an_unsecured_broker_has_no_credentials_to_manage(page_at: Callable[..., Page]) -> None:
     page = page_at("/access")
-    expect(page.get_by_text("The broker has no dynamic security")).to_be_visible()
-    expect(region(page, "Machines at the broker")).not_to_be_visible()
-    expect(row(page, "People", "page-admin")).to_be_visible()
+    expect(page.get_by_text("The MQTT broker has no dynamic security")).to_be_visible()
+    expect(region(page, "MQTT credentials")).not_to_be_visible()
+    expect(row(page, "Users", "page-admin")).to_be_visible()
 
 
-def test_the_book_shows_who_did_what_and_turns_its_pages(
-    access_at: Callable[..., Page], guarded_plant: Plant
-) -> None:
+def test_the_audit_log_is_filtered_and_paged(access_at: Callable[..., Page], guarded_plant: Plant) -> None:
     page = access_at()
-    book = region(page, "What was changed").locator("tbody tr")
-    page.get_by_role("button", name="Add a person").click()
+    entries = region(page, "Audit log").locator("tbody tr")
+    page.get_by_role("button", name="Add user …").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Name").fill("anna")
+    dialog.get_by_label("User name").fill("anna")
     dialog.get_by_label("verona", exact=True).check()
-    dialog.get_by_role("button", name="Add them").click()
-    seen_once(page)
-    newest = book.first
+    dialog.get_by_role("button", name="Add user", exact=True).click()
+    read_secret(page)
+    newest = entries.first
     expect(newest).to_contain_text(re.compile("page-admin.*add user.*user anna.*viewer of verona.*127.0.0.1"))
     for _ in range(30):  # more than a page of it
         guarded_plant.api.keys.revoke(
-            guarded_plant.api.keys.add("short-lived").id, reason="A test needs a thick book"
+            guarded_plant.api.keys.add("short-lived").id, reason="A test needs many entries"
         )
     page.reload()
-    expect(newest).to_contain_text("A test needs a thick book")
+    expect(newest).to_contain_text("A test needs many entries")
     page.get_by_role("button", name="Older").click()
     expect(page.get_by_text("page 2")).to_be_visible()
     page.get_by_role("button", name="Newer").click()
     expect(page.get_by_text("page 1")).to_be_visible()
     expect(page.get_by_role("button", name="Newer")).to_be_disabled()
-    page.get_by_label("Only what this one did").fill("page-admin")
-    page.get_by_role("button", name="Show", exact=True).click()
+    page.get_by_label("Filter by user").fill("page-admin")
+    page.get_by_role("button", name="Apply", exact=True).click()
     expect(newest).to_contain_text("page-admin")
-    expect(book.filter(has_text="short-lived")).to_have_count(0)
-    page.get_by_label("Only what this one did").fill("nobody")
-    page.get_by_role("button", name="Show", exact=True).click()
-    expect(page.get_by_text("Nobody called nobody has changed anything.")).to_be_visible()
+    expect(entries.filter(has_text="short-lived")).to_have_count(0)
+    page.get_by_label("Filter by user").fill("nobody")
+    page.get_by_role("button", name="Apply", exact=True).click()
+    expect(page.get_by_text("No entries for nobody.")).to_be_visible()

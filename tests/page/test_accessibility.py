@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.page.accessibility import broken
 from tests.page.conftest import LEARNED
 
-PAGES = ("/", f"/machines/{LEARNED[0]}", "/alarms", "/learning", "/health", "/access")
+PAGES = ("/", f"/machines/{LEARNED[0]}", "/alarms", "/notifications", "/learning", "/health", "/access")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

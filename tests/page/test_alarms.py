@@ -1,4 +1,4 @@
-"""The alarms page in a real browser: the API's figures, in a view that its address holds."""
+"""The alarms page in a real browser: the figures of the API, in a view held by its URL."""
 
 import csv
 import io
@@ -25,41 +25,41 @@ def tab(page: Page, title: str) -> Locator:
     return page.locator(".ac-tabs").get_by_role("button", name=title, exact=True)
 
 
-def counted(page: Page, address: str) -> None:
-    """Wait until a choice is in the address and its figures are shown; until then what is below them moves."""
+def wait_for_figures(page: Page, address: str) -> None:
+    """Wait until a choice is in the URL and its figures are shown; until then the page moves."""
     page.wait_for_url(address)
-    expect(page.locator(".ac-sheet[aria-busy]")).to_have_attribute("aria-busy", "false")
+    expect(page.locator(".ac-metrics[aria-busy]")).to_have_attribute("aria-busy", "false")
 
 
 def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
 
-def test_the_commonest_codes_are_those_of_the_api_with_shares_that_add_up(
+def test_the_top_alarms_are_those_of_the_api_with_cumulative_shares(
     page_at: Callable[..., Page], stage: Stage
 ) -> None:
     page = page_at("/alarms?span=30d")
-    rows = panel(page, "Ten commonest alarms").locator("tbody tr")
+    rows = panel(page, "Top 10 alarms (bad actors)").locator("tbody tr")
     expect(rows.first).to_be_visible()
     since = datetime.now(UTC) - timedelta(days=30)
-    top = stage.plant.get(f"/v1/figures?since={since:%Y-%m-%dT%H:%M:%SZ}").json()["top"]
+    top = stage.plant.get(f"/v1/alarm-metrics?since={since:%Y-%m-%dT%H:%M:%SZ}").json()["top"]
     expect(rows).to_have_count(len(top))
     for row, code in zip(rows.all(), top, strict=True):
         expect(row).to_contain_text(code["text"])
         expect(row).to_contain_text(f"code {code['code']}")
-    together = f"{round(100 * sum(code['share'] for code in top))} %"
-    expect(rows.last.locator("td").nth(3)).to_have_text(together)
+    cumulative = f"{round(100 * sum(code['share'] for code in top))} %"
+    expect(rows.last.locator("td").nth(3)).to_have_text(cumulative)
 
 
-def test_a_choice_is_in_the_address_and_a_shared_address_shows_the_same(page_at: Callable[..., Page]) -> None:
+def test_a_choice_is_in_the_url_and_a_shared_url_shows_the_same(page_at: Callable[..., Page]) -> None:
     page = page_at("/alarms")
     chosen(page, "Machine").select_option(LEARNED[1])
-    expect(panel(page, "Line by line").locator("tbody tr")).to_have_count(1)
+    expect(panel(page, "Breakdown").locator("tbody tr")).to_have_count(1)
     chosen(page, "Shift").select_option("late")
-    chosen(page, "Time").select_option("30d")
-    counted(page, "**span=30d*")
+    chosen(page, "Period").select_option("30d")
+    wait_for_figures(page, "**span=30d*")
     tab(page, "day").click()
-    counted(page, "**by=day*")
+    wait_for_figures(page, "**by=day*")
     assert query(page) == {
         "site": ["padova"],
         "machine": ["filler-1"],
@@ -71,39 +71,39 @@ def test_a_choice_is_in_the_address_and_a_shared_address_shows_the_same(page_at:
     expect(chosen(other, "Site")).to_have_value("padova")
     expect(chosen(other, "Machine")).to_have_value(LEARNED[1])
     expect(chosen(other, "Shift")).to_have_value("late")
-    expect(chosen(other, "Time")).to_have_value("30d")
+    expect(chosen(other, "Period")).to_have_value("30d")
     expect(tab(other, "day")).to_have_attribute("aria-pressed", "true")
-    lines = panel(page, "Line by line").locator("tbody tr").all_inner_texts()
+    lines = panel(page, "Breakdown").locator("tbody tr").all_inner_texts()
     assert lines
-    assert panel(other, "Line by line").locator("tbody tr").all_inner_texts() == lines
+    assert panel(other, "Breakdown").locator("tbody tr").all_inner_texts() == lines
 
 
-def test_own_days_are_chosen_and_kept(page_at: Callable[..., Page]) -> None:
+def test_a_custom_range_is_chosen_and_kept(page_at: Callable[..., Page]) -> None:
     page = page_at("/alarms")
-    chosen(page, "Time").select_option("own")
+    chosen(page, "Period").select_option("custom")
     first = f"{datetime.now(UTC) - timedelta(days=3):%Y-%m-%d}"
     page.get_by_role("textbox", name="From", exact=True).fill(first)
-    counted(page, f"**first={first}*")
+    wait_for_figures(page, f"**first={first}*")
     tab(page, "day").click()
-    expect(panel(page, "Line by line").locator("tbody tr")).to_have_count(4)
+    expect(panel(page, "Breakdown").locator("tbody tr")).to_have_count(4)
     expect(page.get_by_role("textbox", name="From", exact=True)).to_have_value(first)
 
 
-def test_days_in_the_wrong_order_are_answered_in_a_sentence(page_at: Callable[..., Page]) -> None:
-    page = page_at("/alarms?span=own&first=2026-02-02&last=2026-01-01")
+def test_a_reversed_range_is_an_error(page_at: Callable[..., Page]) -> None:
+    page = page_at("/alarms?span=custom&first=2026-02-02&last=2026-01-01")
     expect(page.get_by_role("alert").filter(has_text="first day")).to_be_visible()
 
 
-def test_a_machine_that_is_not_there_is_answered_in_a_sentence(page_at: Callable[..., Page]) -> None:
+def test_an_unknown_machine_is_an_error(page_at: Callable[..., Page]) -> None:
     page = page_at("/alarms?site=padova&machine=nobody")
     expect(page.get_by_role("alert").filter(has_text="nobody")).to_be_visible()
 
 
-def test_lines_sort_by_a_pressed_heading(page_at: Callable[..., Page]) -> None:
+def test_the_breakdown_sorts_by_a_clicked_column(page_at: Callable[..., Page]) -> None:
     page = page_at("/alarms?span=30d")
-    rows = panel(page, "Line by line").locator("tbody tr")
+    rows = panel(page, "Breakdown").locator("tbody tr")
     expect(rows).to_have_count(len(LEARNED))
-    heading = panel(page, "Line by line").get_by_role("button", name="alarms", exact=True)
+    heading = panel(page, "Breakdown").get_by_role("button", name="alarms", exact=True)
     heading.click()
 
     def counts() -> list[int]:
@@ -116,8 +116,8 @@ def test_lines_sort_by_a_pressed_heading(page_at: Callable[..., Page]) -> None:
     assert len(set(down)) > 1
 
 
-@pytest.mark.parametrize("title", ["Ten commonest alarms", "Floods", "Chattering alarms"])
-def test_each_list_is_to_be_had_as_csv_with_as_many_rows(
+@pytest.mark.parametrize("title", ["Top 10 alarms (bad actors)", "Alarm floods", "Chattering alarms"])
+def test_each_list_is_exported_as_csv_with_as_many_rows(
     page_at: Callable[..., Page], stage: Stage, title: str
 ) -> None:
     page = page_at("/alarms?span=30d")
@@ -130,94 +130,92 @@ def test_each_list_is_to_be_had_as_csv_with_as_many_rows(
     more = listed.get_by_role("button", name=re.compile("Show all"))
     if more.count():
         more.click()
-    if title != "Ten commonest alarms":  # of codes the page has ten, the CSV all
+    if title != "Top 10 alarms (bad actors)":  # the page shows ten codes, the CSV all
         expect(listed.locator("tbody tr")).to_have_count(min(100, len(rows)))
     assert len(rows) >= listed.locator("tbody tr").count() > 0
 
 
-def test_every_alarm_is_to_be_had_as_csv(page_at: Callable[..., Page], stage: Stage) -> None:
+def test_all_alarms_are_exported_as_csv(page_at: Callable[..., Page], stage: Stage) -> None:
     page = page_at("/alarms?site=padova&machine=filler-1&span=24h")
-    link = page.get_by_role("link", name="Every alarm as CSV")
+    link = page.get_by_role("link", name="All alarms as CSV")
     expect(link).to_have_attribute("href", re.compile("machine=filler-1"))
     answer = stage.plant.get(link.get_attribute("href") or "")
     machines = {row["machine"] for row in csv.DictReader(io.StringIO(answer.text))}
     assert machines == {"filler-1"}
 
 
-def test_a_flood_leads_to_its_machine(page_at: Callable[..., Page]) -> None:
+def test_a_flood_links_to_its_machine(page_at: Callable[..., Page]) -> None:
     page = page_at("/alarms?span=30d")
-    link = panel(page, "Floods").locator("tbody a").first
+    link = panel(page, "Alarm floods").locator("tbody a").first
     expect(link).to_have_attribute("href", re.compile("^/machines/padova/filler-"))
 
 
-def test_a_shelved_alarm_is_shown_with_who_and_why_and_unshelved(
+def test_a_shelved_alarm_is_shown_with_user_and_reason_and_unshelved(
     page_at: Callable[..., Page], stage: Stage
 ) -> None:
     wish = {"code": 139, "minutes": 60, "reason": "Sensor <b>on</b> order", "by": "Anna"}
     assert stage.plant.post(f"/v1/machines/{LEARNED[0]}/shelves", json=wish).status_code == 201
     page = page_at("/alarms")
-    row = panel(page, "Shelved now").locator("tbody tr")
+    row = panel(page, "Shelved alarms").locator("tbody tr")
     expect(row).to_contain_text("Sensor <b>on</b> order")
     expect(row).to_contain_text("Anna")
     row.get_by_role("button", name="Unshelve").click()
-    expect(panel(page, "Shelved now")).to_contain_text("Nothing is shelved.")
+    expect(panel(page, "Shelved alarms")).to_contain_text("No alarms are shelved.")
     assert stage.plant.get("/v1/shelves").json()["shelves"] == []
 
 
-def test_maintenance_is_planned_shown_and_ended(page_at: Callable[..., Page], stage: Stage) -> None:
+def test_maintenance_is_scheduled_shown_and_ended(page_at: Callable[..., Page], stage: Stage) -> None:
     page = page_at("/alarms")
     windows = panel(page, "Maintenance")
-    windows.get_by_text("Plan maintenance").click()
-    windows.get_by_label("Where").select_option(LEARNED[1])
-    windows.get_by_label("For").select_option("4")
-    windows.get_by_label("Why").fill("Yearly overhaul")
-    windows.get_by_role("button", name="Plan it").click()
+    windows.get_by_text("Schedule maintenance").click()
+    windows.get_by_label("Site or machine").select_option(LEARNED[1])
+    windows.get_by_label("Duration").select_option("4")
+    windows.get_by_label("Reason").fill("Yearly overhaul")
+    windows.get_by_role("button", name="Schedule", exact=True).click()
     row = windows.locator("tbody tr").first
     expect(row).to_contain_text("Yearly overhaul")
-    expect(row).to_contain_text("holds")
-    expect(windows.get_by_label("Why")).to_have_value("")
+    expect(row).to_contain_text("active")
+    expect(windows.get_by_label("Reason")).to_have_value("")
     told = stage.plant.get("/v1/maintenance?active=true").json()["windows"]
     assert [(one["machine"], one["reason"]) for one in told] == [("filler-1", "Yearly overhaul")]
     row.get_by_role("button", name="End").click()
-    expect(row.get_by_role("cell", name="over", exact=True)).to_be_visible()
+    expect(row.get_by_role("cell", name="ended", exact=True)).to_be_visible()
     assert stage.plant.get("/v1/maintenance?active=true").json()["windows"] == []
 
 
-def test_what_the_api_refuses_is_said_and_what_was_typed_stays(page_at: Callable[..., Page]) -> None:
+def test_an_api_error_is_shown_and_values_stay(page_at: Callable[..., Page]) -> None:
     page = page_at("/alarms")
     windows = panel(page, "Maintenance")
-    windows.get_by_text("Plan maintenance").click()
-    windows.get_by_label("Until, instead").fill("2020-01-01T10:00")
-    windows.get_by_label("Why").fill("Too late")
-    windows.get_by_role("button", name="Plan it").click()
+    windows.get_by_text("Schedule maintenance").click()
+    windows.get_by_label("End (instead of duration)").fill("2020-01-01T10:00")
+    windows.get_by_label("Reason").fill("Too late")
+    windows.get_by_role("button", name="Schedule", exact=True).click()
     expect(page.locator(".q-notification")).to_be_visible()
-    windows.get_by_label("Until, instead").fill("")
-    windows.get_by_label("For").select_option("")
-    windows.get_by_label("Why").press("Enter")  # the complaint may lie over the button
-    expect(page.get_by_text("Say until when")).to_be_visible()
-    windows.get_by_label("For").select_option("8")
-    windows.get_by_label("From, in plant time").fill("9999-12-31T23:00")
-    windows.get_by_label("Why").press("Enter")  # the complaint may lie over the button
-    expect(page.get_by_text("That is no moment we can use")).to_be_visible()
-    expect(windows.get_by_label("Why")).to_have_value("Too late")
+    windows.get_by_label("End (instead of duration)").fill("")
+    windows.get_by_label("Duration").select_option("")
+    windows.get_by_label("Reason").press("Enter")  # the notification may cover the button
+    expect(page.get_by_text("Choose a duration or enter the end.")).to_be_visible()
+    windows.get_by_label("Duration").select_option("8")
+    windows.get_by_label("Start (plant time").fill("9999-12-31T23:00")
+    windows.get_by_label("Reason").press("Enter")  # the notification may cover the button
+    expect(page.get_by_text("Invalid date.")).to_be_visible()
+    expect(windows.get_by_label("Reason")).to_have_value("Too late")
 
 
-def test_days_beyond_all_calendars_are_shown_as_far_as_there_are_any(page_at: Callable[..., Page]) -> None:
-    page = page_at("/alarms?span=own&first=0001-01-01&last=9999-12-31")
+def test_days_out_of_range_are_clamped(page_at: Callable[..., Page]) -> None:
+    page = page_at("/alarms?span=custom&first=0001-01-01&last=9999-12-31")
     expect(panel(page, "Maintenance")).to_be_visible()
 
 
-def test_the_rate_is_described_for_who_cannot_see_it(page_at: Callable[..., Page]) -> None:
+def test_the_rate_chart_has_a_description(page_at: Callable[..., Page]) -> None:
     page = page_at("/alarms")
     chart = panel(page, "Alarm rate").locator(".ac-chart")
-    expect(chart).to_have_attribute(
-        "aria-label", re.compile(r"Alarms a day and machine, hour by hour: at most \d")
-    )
+    expect(chart).to_have_attribute("aria-label", re.compile(r"Alarms per machine-day, by hour: peak \d"))
     expect(chart.locator("svg")).to_contain_text("acceptable")
 
 
 @pytest.mark.parametrize("width", [390, 1920])
-def test_nothing_sticks_out_of_the_screen(page_at: Callable[..., Page], width: int) -> None:
+def test_the_page_fits_the_screen(page_at: Callable[..., Page], width: int) -> None:
     page = page_at("/alarms", width=width)
-    expect(panel(page, "Line by line").locator("tbody tr").first).to_be_visible()
+    expect(panel(page, "Breakdown").locator("tbody tr").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width

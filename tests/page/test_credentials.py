@@ -1,4 +1,4 @@
-"""The enrol form in front of a guarded broker: edge.toml is there to be kept, once, and it lets the machine in."""
+"""Enrolment with a secured broker: edge.toml can be downloaded once, and its credentials work."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -44,13 +44,13 @@ def guarded_page_at(plant: Plant, browser: Browser) -> Iterator[Callable[..., Pa
     assert tabs.complaints == []
 
 
-def test_whoever_enrols_a_machine_can_keep_its_edge_toml_once(
+def test_edge_toml_can_be_downloaded_once(
     guarded_page_at: Callable[..., Page], guarded: GuardedMosquitto, tmp_path: Path
 ) -> None:
     page = guarded_page_at("/learning?site=padova&machine=filler-9")
     form = form_of(page)
-    form.get_by_label("Plant's time zone").fill("Europe/Rome")
-    form.get_by_role("button", name="Enrol").click()
+    form.get_by_label("Time zone of the plant").fill("Europe/Rome")
+    form.get_by_role("button", name="Enrol", exact=True).click()
     with page.expect_download() as download:
         form.get_by_role("button", name="Download edge.toml").click()
     assert download.value.suggested_filename == "padova-filler-9.edge.toml"
@@ -64,17 +64,17 @@ def test_whoever_enrols_a_machine_can_keep_its_edge_toml_once(
         assert agent.is_in
     expect(form.get_by_role("status").filter(has_text="padova-filler-9.edge.toml")).to_be_visible()
 
-    form.get_by_role("button", name="Enrol another").click()
+    form.get_by_role("button", name="Enrol another machine").click()
     expect(form.get_by_role("button", name="Download edge.toml")).to_have_count(0)
     form.get_by_label("Site").fill("padova")
-    form.get_by_label("Machine").fill("filler-9")
-    form.get_by_role("button", name="Enrol").click()
-    expect(form.get_by_text("its alarms are taken from now on")).to_be_visible()
+    form.get_by_label("Machine ID").fill("filler-9")
+    form.get_by_role("button", name="Enrol", exact=True).click()
+    expect(form.get_by_text("Alarms of this machine are stored from now on")).to_be_visible()
     expect(form.get_by_role("button", name="Download edge.toml")).to_have_count(0)
     assert read.broker_password not in page.content()
 
 
-def test_a_past_that_is_refused_costs_no_credentials_and_a_loaded_one_is_in_the_edge_toml(
+def test_a_rejected_history_keeps_the_credentials_and_an_imported_one_is_in_edge_toml(
     guarded_page_at: Tabs, plant: Plant, tmp_path: Path
 ) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
@@ -84,19 +84,19 @@ def test_a_past_that_is_refused_costs_no_credentials_and_a_loaded_one_is_in_the_
     old.write_text("2019-12-28 10:00:00,5,1\n")
     page = guarded_page_at("/learning?site=padova&machine=filler-8", width=390)
     form = form_of(page)
-    form.get_by_label("Plant's time zone").fill("Europe/Rome")
-    form.get_by_label("Its past").set_input_files(old)
-    form.get_by_role("button", name="Enrol and load its past").click()
+    form.get_by_label("Time zone of the plant").fill("Europe/Rome")
+    form.get_by_label("Alarm history file").set_input_files(old)
+    form.get_by_role("button", name="Enrol and import history").click()
     expect(form.get_by_text("is too old: its newest alarm is of 2019-12-28")).to_be_visible()
-    expect(form.get_by_label("Its past")).to_have_attribute("aria-invalid", "true")
-    form.get_by_label("Its past").set_input_files(log)
-    form.get_by_role("button", name="Enrol and load its past").click()
+    expect(form.get_by_label("Alarm history file")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Alarm history file").set_input_files(log)
+    form.get_by_role("button", name="Enrol and import history").click()
     expect(form.get_by_text("Its serials: 0 (5 rows), 1 (5 rows).")).to_be_visible()
     expect(form.get_by_label("Only rows of serial")).to_have_attribute("aria-invalid", "true")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     form.get_by_label("Only rows of serial").fill("1")
-    form.get_by_role("button", name="Enrol and load its past").click()
-    expect(form.get_by_text("5 rows: 5 stored, none refused. Timestamps that name no zone")).to_be_visible()
+    form.get_by_role("button", name="Enrol and import history").click()
+    expect(form.get_by_text("5 rows: 5 imported, none rejected. Timestamps without a zone")).to_be_visible()
     with page.expect_download() as download:
         form.get_by_role("button", name="Download edge.toml").click()
     download.value.save_as(file)

@@ -1,4 +1,4 @@
-"""The fleet in a real browser: cards that are true now, found and sorted at once, readable on every screen."""
+"""The fleet page in a real browser: live cards, search, sort, filter, all screen sizes."""
 
 import re
 from collections.abc import Callable
@@ -14,12 +14,13 @@ CARD = ".ac-card"
 DARK, LIGHT = re.compile("body--dark"), re.compile("body--light")
 
 
-def test_every_machine_has_a_card_with_its_likeliest_alarms(page_at: Callable[..., Page]) -> None:
+def test_every_machine_has_a_card_with_its_most_probable_alarms(page_at: Callable[..., Page]) -> None:
     page = page_at("/")
     expect(page.locator(CARD)).to_have_count(len(LEARNED))
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("^Alarm forecast .* next 8 hours$"))
     first = page.locator(CARD, has_text=LEARNED[0])
-    expect(first.locator(".ac-likely li")).to_have_count(3)
-    expect(first.locator(".ac-share").first).to_contain_text("%")
+    expect(first.locator(".ac-card-alarms .ac-name")).to_have_count(3)
+    expect(first.locator(".ac-value").first).to_contain_text("%")
 
 
 def test_a_machine_that_has_never_connected_comes_last_and_shows_no_forecast(page_at: Callable[..., Page]) -> None:
@@ -27,8 +28,8 @@ def test_a_machine_that_has_never_connected_comes_last_and_shows_no_forecast(pag
     expect(page.locator(CARD)).to_have_count(len(LEARNED))
     last = page.locator(CARD).last
     expect(last.locator("h2")).to_have_text("padova / filler-1")
-    expect(last).to_contain_text("No forecast: its agent has never connected.")
-    expect(last.locator(".ac-likely li")).to_have_count(0)
+    expect(last).to_contain_text("No forecast: the agent has never connected.")
+    expect(last.locator(".ac-card-alarms li")).to_have_count(0)
 
 
 @pytest.mark.parametrize("path", ["/", "/health"])
@@ -57,7 +58,7 @@ def test_a_shelved_alarm_leaves_a_trace_on_the_card(page_at: Callable[..., Page]
     try:
         trace = page_at("/").locator(CARD, has_text=LEARNED[0]).locator(".ac-shelved")
         expect(trace).to_contain_text("1 shelved")
-        expect(trace).to_have_attribute("title", f"shelved: 139 {made.text}")
+        expect(trace).to_have_attribute("title", f"Shelved: 139 {made.text}")
     finally:
         stage.plant.api.shelves.unshelve(LEARNED[0], made.id)
 
@@ -70,7 +71,7 @@ def test_an_alarm_that_arrives_over_mqtt_is_on_the_card_without_a_reload(
     expect(card).to_be_visible()
     page.evaluate("window.before = true")
     stage.raise_alarm(139)
-    expect(card.locator(".ac-foot")).to_contain_text("just now", timeout=15_000)
+    expect(card.locator(".ac-card-foot")).to_contain_text("just now", timeout=15_000)
     assert page.evaluate("window.before") is True
 
 
@@ -81,7 +82,7 @@ def test_machines_are_found_by_search_site_and_presence(page_at: Callable[..., P
     expect(page.locator(CARD)).to_have_count(1)
     expect(page.locator(CARD)).to_contain_text("padova/filler-1")
     page.get_by_label("Search").fill("no such machine")
-    expect(page.get_by_text("No machine fits")).to_be_visible()
+    expect(page.get_by_text("No machine matches")).to_be_visible()
     page.get_by_label("Search").fill("")
     page.get_by_label("Site").select_option("padova")
     expect(page.locator(CARD)).to_have_count(len(LEARNED))
@@ -116,3 +117,19 @@ def test_the_theme_is_chosen_and_remembered(page_at: Callable[..., Page]) -> Non
     expect(page.locator("body")).to_have_class(LIGHT)
     page.reload()
     expect(page.locator("body")).to_have_class(LIGHT)
+
+
+def test_the_first_click_on_the_theme_always_changes_what_is_seen(page_at: Callable[..., Page]) -> None:
+    page = page_at("/", dark=False)
+    expect(page.locator("body")).to_have_class(LIGHT)
+    page.get_by_role("button", name="Theme: System").click()
+    expect(page.locator("body")).to_have_class(DARK)
+    expect(page.get_by_role("button", name="Theme: Dark")).to_be_visible()
+
+
+def test_long_names_are_wrapped_and_not_cut_on_a_phone(page_at: Callable[..., Page]) -> None:
+    page = page_at("/", width=390)
+    names = page.locator(f"{CARD} .ac-name, {CARD} h2, {CARD} .ac-card-foot span")
+    expect(names.first).to_be_visible()
+    widths = names.evaluate_all("names => names.map(name => [name.scrollWidth, name.clientWidth, name.innerText])")
+    assert [name for full, shown, name in widths if shown and full > shown + 1] == []

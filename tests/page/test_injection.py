@@ -163,9 +163,9 @@ def test_a_machines_page_shows_everything_said_about_it_as_text(opened: Callable
     for button in page.get_by_role("button", name="Why").all()[:2]:
         button.click()
     assert page.title().startswith(f"padova / {NAME}")
-    page.locator(".ac-line", has_text="139").click()
+    page.locator(".ac-forecast-row", has_text="139").click()
     is_shown(page, "who", "note")  # of whoever acknowledged it
-    page.locator(".ac-line", has_text="26").click()
+    page.locator(".ac-forecast-row", has_text="26").click()
     is_shown(page, "who", "because")  # of whoever shelved it
     page.get_by_role("button", name="Acknowledge", exact=True).click()
     expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text(f"Acknowledge 26 {TEXT} 26")
@@ -183,28 +183,35 @@ def test_the_alarms_page_shows_texts_and_reasons_as_text(opened: Callable[..., P
         is_shown(page, "text")
 
 
-def test_the_health_page_shows_what_was_refused_and_answered_as_text(opened: Callable[..., Page]) -> None:
+def test_the_health_page_shows_rejected_messages_and_warnings_as_text(opened: Callable[..., Page]) -> None:
     page = opened("/health")
-    is_shown(page, "reason", "trouble", "agent", "row", "warning", "rival")
-    page.get_by_role("button", name="Look inside not_json").click()
+    is_shown(page, "reason", "agent", "row", "warning", "rival")
+    page.get_by_role("button", name="Show items of not_json").click()
     is_shown(page, "detail", "topic")
     expect(page.locator(".ac-item pre").first).to_contain_text(f"body {EVIL}")
+
+
+def test_the_notifications_page_shows_alarms_users_and_responses_as_text(opened: Callable[..., Page]) -> None:
+    page = opened("/notifications")
+    is_shown(page, "text", "who", "answer", "trouble")
+    page.get_by_role("button", name="Remove webhook 1").click()
+    expect(page.get_by_role("dialog")).to_contain_text("javascript:alert(4)//")
 
 
 def test_the_learning_page_shows_reports_and_failures_as_text(opened: Callable[..., Page]) -> None:
     page = opened("/learning")
     is_shown(page, "name", "summary", "failure")
-    page.get_by_text("that ended").click()
+    page.get_by_text("1 finished").click()
     is_shown(page, "message")
     page.get_by_role("button", name="Retire padova/failed").click()
     expect(page.get_by_role("dialog")).to_be_visible()
 
 
-def test_the_access_page_shows_keys_and_the_book_of_changes_as_text(opened: Callable[..., Page]) -> None:
+def test_the_access_page_shows_keys_and_the_audit_log_as_text(opened: Callable[..., Page]) -> None:
     page = opened("/access")
     is_shown(page, "key", "maker", "who", "action", "subject", "why", "origin")
-    page.get_by_role("button", name="Revoke the key of").click()
-    expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text(f"Revoke the key of key {EVIL}?")
+    page.get_by_role("button", name="Revoke the API key of").click()
+    expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text(f"Revoke the API key of key {EVIL}?")
 
 
 @pytest.mark.parametrize(
@@ -214,6 +221,7 @@ def test_the_access_page_shows_keys_and_the_book_of_changes_as_text(opened: Call
         f"/alarms?site={quote(EVIL)}&machine={quote(EVIL)}&shift={quote(EVIL)}&span={quote(EVIL)}&by={quote(EVIL)}",
         f"/learning?site={quote(EVIL)}&machine={quote(EVIL)}",
         f"/health?{quote(EVIL)}",
+        f"/notifications?{quote(EVIL)}",
         f"/access?{quote(EVIL)}",
         f"/{quote(EVIL)}",
     ],

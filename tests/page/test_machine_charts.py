@@ -37,11 +37,11 @@ def test_codes_beyond_the_commonest_share_a_row_and_no_alarm_is_left_out() -> No
 def test_floods_chatter_and_gaps_are_marked_with_their_words() -> None:
     burst = BurstView(code=26, text="Door open", start=EXAMPLE.since, end=EXAMPLE.since, alarms=4)
     drawn = {one["name"]: one for one in options(EXAMPLE.model_copy(update={"chatter": [burst]}))["series"]}
-    assert "4 times" in drawn["chatter"]["data"][0]["tip"]
+    assert "4 times" in drawn["chattering"]["data"][0]["tip"]
     (start, end) = drawn["flood"]["markArea"]["data"][0]
     assert "19 alarms" in start["tip"]
     assert start["xAxis"] < end["xAxis"]
-    assert drawn["gap"]["markArea"]["data"] == []
+    assert drawn["data gap"]["markArea"]["data"] == []
 
 
 def test_a_flood_that_still_lasts_reaches_to_the_end_of_the_chart() -> None:
@@ -52,7 +52,7 @@ def test_a_flood_that_still_lasts_reaches_to_the_end_of_the_chart() -> None:
 
 
 def test_a_timeline_is_told_in_words_too() -> None:
-    assert summary(EXAMPLE) == "1 alarm, 1 flood, 1 burst of chatter, no gaps"
+    assert summary(EXAMPLE) == "1 alarm, 1 flood, 1 chattering period, 0 data gaps"
 
 
 def test_days_without_a_figure_are_left_out_of_its_line() -> None:

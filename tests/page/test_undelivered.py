@@ -37,7 +37,7 @@ def test_whoever_draws_without_connecting_loses_their_oldest_pages_and_nobody_el
     loop: asyncio.Runner,
 ) -> None:
     async def play() -> None:
-        undelivered = Undelivered(most_each=2)
+        undelivered = Undelivered(max_per_owner=2)
         anna = draw(undelivered, "anna")
         pages = [draw(undelivered, "vera") for _ in range(5)]
         assert kept(*pages) == [False, False, False, True, True]
@@ -48,7 +48,7 @@ def test_whoever_draws_without_connecting_loses_their_oldest_pages_and_nobody_el
 
 def test_a_page_that_a_browser_has_connected_to_does_not_count(loop: asyncio.Runner) -> None:
     async def play() -> None:
-        undelivered = Undelivered(most_each=1)
+        undelivered = Undelivered(max_per_owner=1)
         first = draw(undelivered, "vera")
         for handler in first.connect_handlers:
             first.safe_invoke(handler)  # as a handshake does
@@ -60,7 +60,7 @@ def test_a_page_that_a_browser_has_connected_to_does_not_count(loop: asyncio.Run
 
 def test_beyond_the_limit_for_all_whoever_has_most_loses_their_oldest(loop: asyncio.Runner) -> None:
     async def play() -> None:
-        undelivered = Undelivered(most_each=10, most_in_all=4)
+        undelivered = Undelivered(max_per_owner=10, max_total=4)
         anna = draw(undelivered, "anna")
         vera = [draw(undelivered, "vera") for _ in range(3)]
         maria = draw(undelivered, "maria")
@@ -72,7 +72,7 @@ def test_beyond_the_limit_for_all_whoever_has_most_loses_their_oldest(loop: asyn
 def test_deleted_pages_are_freed_though_the_collector_does_not_come_by_itself(loop: asyncio.Runner) -> None:
     async def play() -> None:
         collection = Collection(after=3, delay=0.01)
-        undelivered = Undelivered(most_each=1)
+        undelivered = Undelivered(max_per_owner=1)
         seen = []
         for number in range(4):
             page = draw(undelivered, "vera")

@@ -102,7 +102,7 @@ class Bench:
     def score(self, now: datetime | None = None) -> int:
         """Score all that is due, every machine heard by then unless the test says otherwise."""
         self.now = now or self.now
-        return sum(self.scoring.all_due())
+        return sum(self.scoring.score_all_due())
 
     def found(self, machine: Machine) -> dict[datetime, tuple[list[bool], list[bool], list[bool]]]:
         """Return what came, what persistence said and what was announced, for each scored forecast."""

@@ -11,14 +11,10 @@ from service.http.message import MACHINE, Message, Sentence
 from service.machines.events import EventWrite, GapRow
 from service.machines.models import Machine
 from service.machines.silence import SilentMachine
-from service.notifications.acknowledgement_store import AcknowledgementStore
-from service.notifications.maintenance_store import MaintenanceStore
-from service.notifications.models import Notification, NotificationChanges
-from service.notifications.shelving_store import ShelvingStore
-from service.notifications.store import NotificationStore
-from service.notifications.suppression import MaintenanceWindow
+from service.notifications.models import MaintenanceWindow, Notification, NotificationChanges
+from service.notifications.store import NotificationStore, WebhookStore
+from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
 from service.notifications.webhook import Webhook
-from service.notifications.webhook_store import WebhookStore
 from tests.service.conftest import NOW, enrolled, heard, raise_alarms, small_model
 from tests.support.ingest import take
 from wire.enums import MachineState, Role, Severity
@@ -89,5 +85,5 @@ def _things_of(service: Service, stores: Stores, machine: Machine) -> None:
     MaintenanceStore(database).add(window, at=NOW)
     job = stores.jobs.newest(machine=machine.id)[0]
     stores.jobs.set_message(job, Message(SENTENCES), MachineState.COLLECTING)
-    people = service.gatehouse.people
-    people.add_key(f"board of {site}", Role.VIEWER, frozenset({site}), lasts=None, by=LOCAL)
+    people = service.auth.users
+    people.add_key(f"board of {site}", Role.VIEWER, frozenset({site}), ttl=None, by=LOCAL)

@@ -36,7 +36,7 @@ def status(plant: Plant, *more: str) -> dict[str, Any]:
 def test_status_follows_an_agent_from_its_first_ack_to_its_end(plant: Plant, tmp_path: Path) -> None:
     log = tmp_path / "alarms.jsonl"
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     agent = plant.agent(MACHINE, log)
     agent.start()
     write_alarms(log, 0, 10)
@@ -63,7 +63,7 @@ def test_status_follows_an_agent_from_its_first_ack_to_its_end(plant: Plant, tmp
 def test_rows_that_cannot_be_read_are_seen_at_the_machine_and_at_the_service(plant: Plant, tmp_path: Path) -> None:
     log = tmp_path / "alarms.csv"
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     agent = plant.agent(MACHINE, log)
     agent.start()
     wait_until(lambda: plant.api.machines.get(MACHINE).agent, "the agent is heard")
@@ -78,7 +78,7 @@ def test_rows_that_cannot_be_read_are_seen_at_the_machine_and_at_the_service(pla
     assert view
     assert view.last_skipped
     assert "'F139' is not an alarm code" in view.last_skipped.text
-    assert MACHINE in plant.api.health.status().warnings["unread_rows"]
+    assert MACHINE in plant.api.health.status().warnings["unreadable_rows"]
     agent.kill()
     agent.start()
     wait_until(lambda: status(plant).get("connected"), "the agent is back")
@@ -91,9 +91,9 @@ def test_the_doctor_finds_a_machine_that_is_not_registered_and_then_all_well(pla
     wait_until(plant.is_ready, "the service is ready")
     ill = edge(plant, "doctor")
     assert ill.returncode == 1
-    assert "WRONG  service: no ack came" in ill.stdout
+    assert "WRONG  service: no ack was received" in ill.stdout
     assert f"alarmcast admin enrol {MACHINE}" in ill.stdout
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     well = edge(plant, "doctor")
     assert well.returncode == 0, well.stdout
     assert "well   service: acked in" in well.stdout
@@ -103,7 +103,7 @@ def test_the_doctor_finds_a_machine_that_is_not_registered_and_then_all_well(pla
 def test_a_stopped_agent_hands_over_what_it_has_and_keeps_what_it_cannot(plant: Plant, tmp_path: Path) -> None:
     log = tmp_path / "alarms.jsonl"
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     agent = plant.agent(MACHINE, log, stop_drain_seconds=15)
     agent.start()
     wait_until(lambda: "connected to" in agent.words(), "the agent is connected")
@@ -121,11 +121,11 @@ def test_a_stopped_agent_hands_over_what_it_has_and_keeps_what_it_cannot(plant: 
 
 
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
-def test_of_two_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_say_so(
+def test_of_duplicate_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_say_so(
     plant: Plant, tmp_path: Path, version: str
 ) -> None:
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
 
     def online() -> bool:
         agent = plant.api.machines.get(MACHINE).agent
@@ -141,7 +141,7 @@ def test_of_two_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_
         wait_until(online, "the machine is online")
 
     def yielding() -> list[str]:
-        return [name for name, agent in agents.items() if "another agent speaks as" in agent.words()]
+        return [name for name, agent in agents.items() if "another agent is connected as" in agent.words()]
 
     # MQTT 5 keeps the first one's last will for a while, so the second sees that somebody is there; on 3.1.1
     # the will is told at once, and it is the first that finds its place taken.
@@ -159,9 +159,9 @@ def test_of_two_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_
         return status(plant, "--spool-path", str(tmp_path / f"{yields}.spool"))
 
     wait_until(lambda: told().get("spooled") == 5, "the other keeps its own")
-    wait_until(lambda: "another agent speaks as" in (told().get("trouble") or ""), "and says why")
-    wait_until(lambda: "two_agents" in plant.api.health.status().warnings, "the service tells of two agents")
-    assert MACHINE in plant.api.health.status().warnings["two_agents"]
+    wait_until(lambda: "another agent is connected as" in (told().get("trouble") or ""), "and says why")
+    wait_until(lambda: "duplicate_agents" in plant.api.health.status().warnings, "the service tells of two agents")
+    assert MACHINE in plant.api.health.status().warnings["duplicate_agents"]
     assert len(yielding()) == 1, "they do not fight"
     assert online(), "the farewell of the one does not take the other offline"
     agents[stays].stop()
@@ -177,7 +177,7 @@ def test_an_edge_computer_restored_from_an_image_loses_nothing_and_begins_a_new_
 ) -> None:
     log, spool, image = tmp_path / "alarms.jsonl", plant.spool(MACHINE), tmp_path / "image"
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     agent = plant.agent(MACHINE, log)
     for first in (0, 10):
         write_alarms(log, first, 10)
@@ -206,7 +206,7 @@ def test_an_edge_computer_restored_from_an_image_loses_nothing_and_begins_a_new_
 def test_a_log_that_is_cut_while_the_agent_is_away_leaves_a_gap(plant: Plant, tmp_path: Path) -> None:
     log = tmp_path / "alarms.jsonl"
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     agent = plant.agent(MACHINE, log)
     write_alarms(log, 0, 10)
     agent.start()
@@ -229,7 +229,7 @@ def test_of_two_computers_with_copies_of_one_spool_one_gives_way_and_both_are_na
     plant: Plant, tmp_path: Path, version: str
 ) -> None:
     plant.start_service()
-    plant.admin("enrol", MACHINE)
+    plant.enrol(MACHINE)
     agents = {}
     for name in ("first", "second"):
         spool, log = tmp_path / f"{name}.spool", tmp_path / f"{name}.jsonl"
@@ -244,13 +244,15 @@ def test_of_two_computers_with_copies_of_one_spool_one_gives_way_and_both_are_na
     for name, agent in agents.items():
         agent.start()
         wait_until(lambda agent=agent: agent.words().count("connected to") > (agent is agents["first"]), name)  # type: ignore[misc]
-    wait_until(lambda: "another agent speaks as" in agents["first"].words(), "the first finds its place taken")
+    wait_until(
+        lambda: "another agent is connected as" in agents["first"].words(), "the first finds its place taken"
+    )
     write_alarms(tmp_path / "first.jsonl", 100, 5)
     write_alarms(tmp_path / "second.jsonl", 200, 5)
     wait_until(lambda: {*range(200, 205)} <= set(codes(plant)), "the second is heard")
-    wait_until(lambda: "two_agents" in plant.api.health.status().warnings, "the service knows of both")
+    wait_until(lambda: "duplicate_agents" in plant.api.health.status().warnings, "the service knows of both")
     names = [f"/{agent.running.pid}/" for agent in agents.values() if agent.running]
-    warning = plant.api.health.status().warnings["two_agents"]
+    warning = plant.api.health.status().warnings["duplicate_agents"]
     assert [name in warning for name in names] == [True, True]
     view = plant.api.machines.get(MACHINE).agent
     assert view

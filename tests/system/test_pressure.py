@@ -15,8 +15,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from tests.conftest import wait_until
 from tests.faults.databases import held
 from tests.system.conftest import Plant, write_alarms
-from wire.codec import encode
-from wire.events import AlarmEvent, EventBatch
+from wire.timestamps import isoformat
 
 CALM, FLOOD = "padova/calm", "padova/flood"
 
@@ -33,11 +32,13 @@ def client(plant: Plant) -> Iterator[mqtt.Client]:
 
 def flood(plant: Plant, messages: int, events: int) -> None:
     """Publish like an agent that does not wait for acks."""
-    epoch, at = uuid4(), datetime.now(UTC)
+    epoch, at = uuid4(), isoformat(datetime.now(UTC))
     with client(plant) as sender:
         for number in range(messages):
-            batch = [AlarmEvent(seq=number * events + place + 1, code=1, at=at) for place in range(events)]
-            told = sender.publish(f"alarmcast/v1/{FLOOD}/events", encode(EventBatch(epoch=epoch, events=batch)), 1)
+            seqs = range(number * events + 1, (number + 1) * events + 1)
+            batch = ",".join(f'{{"seq":{seq},"code":1,"at":"{at}"}}' for seq in seqs)  # models cost ten times more
+            body = f'{{"epoch":"{epoch}","events":[{batch}]}}'
+            told = sender.publish(f"alarmcast/v1/{FLOOD}/events", body, 1)
             if number % 200 == 0:
                 told.wait_for_publish(60)
         told.wait_for_publish(60)
@@ -55,7 +56,7 @@ def test_a_flood_that_cannot_be_stored_neither_fills_the_memory_nor_keeps_others
     plant.service.environment = {"ALARMCAST_BROKER_MQTT_VERSION": version}
     plant.start_service()
     for machine in (CALM, FLOOD):
-        plant.admin("enrol", machine)
+        plant.enrol(machine)
     log = tmp_path / "calm.jsonl"
     plant.agent(CALM, log).start()
     write_alarms(log, 0, 5)
@@ -77,7 +78,7 @@ def test_messages_that_the_broker_drops_are_noticed_and_sent_again(plant: Plant,
     plant.broker.start()
     plant.service.environment = {"ALARMCAST_INGEST_RECEIVE_MAXIMUM": "5"}
     plant.start_service()
-    plant.admin("enrol", CALM)
+    plant.enrol(CALM)
     wait_until(plant.is_ready, "the service is ready")
     wait_until(lambda: "broker_dropped" in plant.api.health.status().counts, "the broker's counters are seen")
     running = plant.service.running

@@ -20,6 +20,7 @@ from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
 from service.machines.store import MachineCache, MachineStore
 from tests.service.conftest import enrolled
+from tests.support.databases import new_sqlite
 from wire.acks import Ack
 from wire.alarm import Alarm
 from wire.codec import decode, encode
@@ -44,8 +45,7 @@ class Delivery(RuleBasedStateMachine):
         self._folder = tempfile.TemporaryDirectory()
         self._path = Path(self._folder.name) / "spool"
         self._spool = Spool(self._path, max_events=MOST_SPOOLED)
-        self._database = Database(f"sqlite:///{self._folder.name}/store.sqlite3")
-        self._database.upgrade()
+        self._database = Database(new_sqlite(Path(self._folder.name) / "store.sqlite3"))
         self._machines = MachineStore(self._database)
         enrolled(EnrolmentStore(self._database), MACHINE)
         self._store = EventStore(self._database)

@@ -13,7 +13,7 @@ def test_alarms_reach_the_stream_and_it_ends_in_order_when_the_service_is_told_t
     plant: Plant, tmp_path: Path
 ) -> None:
     plant.start_service()
-    assert plant.admin("enrol", MACHINE).returncode == 0
+    plant.enrol(MACHINE)
     readers = [Reader(f"{plant.address}/v1/stream", plant.key).start() for _ in range(3)]
     wait_until(lambda: plant.status()["streams"] == 3, "the streams are open")
     log = tmp_path / "alarms.jsonl"

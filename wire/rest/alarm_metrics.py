@@ -1,4 +1,4 @@
-"""Figures of alarm management after ISA-18.2 and EEMUA 191."""
+"""Alarm metrics (ISA-18.2, EEMUA 191)."""
 
 from datetime import date
 from typing import Any
@@ -12,16 +12,16 @@ from wire.timestamps import UtcDatetime
 
 
 class AlarmMetricsView(BaseModel):
-    """What the alarms of a span come to; null where a figure is not defined."""
+    """Alarm metrics of a time span; null where not defined."""
 
     alarms: int
     machines: int = Field(description="Machines that raised any of them.")
     machine_days: float = Field(
-        description="How long machines were watched, in days of one machine: from the first to the last that was "
-        "heard of each. Rates and shares of time are over this."
+        description="Monitored time in machine-days: from the first to the last sign of each machine. "
+        "Rates and shares of time refer to this."
     )
     alarms_per_day: float | None = Field(
-        description="Alarms a machine raises in 24 watched hours; null where less than half an hour was watched."
+        description="Alarms per machine-day; null if monitored for less than half an hour."
     )
     band: RateBand | None = Field(
         description="Its band after ISA-18.2: acceptable up to 150 a day, excessive from 300, manageable in "
@@ -32,7 +32,9 @@ class AlarmMetricsView(BaseModel):
         description="Floods that touch the span: on once more than 10 alarms of a machine came in ten minutes, "
         "over once fewer than 5 did. Null for a code."
     )
-    flood_share: Share | None = Field(description="Share of the watched time that was a flood. Null for a code.")
+    flood_share: Share | None = Field(
+        description="Share of the monitored time that was in a flood. Null for a code."
+    )
     alarms_in_floods: int
     chattering: int = Field(description="Alarms that were one of three or more of their code within a minute.")
     standing: int = Field(
@@ -43,21 +45,21 @@ class AlarmMetricsView(BaseModel):
 
 
 class AlarmMetricsRow(BaseModel):
-    """A line of figures; of its keys those are given that it is about."""
+    """A row of alarm metrics; only the keys that rows are grouped by are set."""
 
     site: Identifier | None
     machine: Identifier | None
     shift: str | None
     code: int | None
     text: str | None = Field(description="What the code means.")
-    severity: str | None = Field(description="How bad the code is.")
+    severity: str | None = Field(description="Severity of the code.")
     day: date | None = Field(description="In the plant's calendar.")
     hour: int | None = Field(description="Of the day, by the plant's clock.")
     metrics: AlarmMetricsView
 
 
 class TopCodeView(BaseModel):
-    """One of the commonest codes."""
+    """One of the most frequent codes."""
 
     code: int
     text: str
@@ -68,7 +70,7 @@ class TopCodeView(BaseModel):
 
 
 class FloodView(BaseModel):
-    """More alarms than a person can take in."""
+    """An alarm flood."""
 
     site: Identifier
     machine: Identifier
@@ -115,7 +117,7 @@ class BucketView(BaseModel):
     end: UtcDatetime
     alarms: int
     alarms_per_day: float | None = Field(
-        description="A machine's, to be compared with the bands; null where too little was watched."
+        description="Per machine-day, comparable with the bands; null if monitored for too short."
     )
 
 
@@ -128,7 +130,7 @@ class RateView(BaseModel):
 
 
 class BandLimits(BaseModel):
-    """Where the bands of ISA-18.2 lie, in alarms a day."""
+    """Limits of the ISA-18.2 bands, in alarms per day."""
 
     acceptable_up_to: float
     excessive_from: float
@@ -142,7 +144,7 @@ class ShiftView(BaseModel):
 
 
 class AlarmMetricsCounts(BaseModel):
-    """How many there are of what is listed."""
+    """Total lengths of the lists."""
 
     rows: int
     floods: int
@@ -150,11 +152,11 @@ class AlarmMetricsCounts(BaseModel):
     standing: int
 
 
-_EXAMPLE_FIGURES: dict[str, Any] = {
+_EXAMPLE_METRICS: dict[str, Any] = {
     "alarms": 1204,
     "machines": 1,
     "machine_days": 6.98,
-    "alarms_a_day": 172.5,
+    "alarms_per_day": 172.5,
     "band": "manageable",
     "peak_10min": 17,
     "floods": 4,
@@ -166,7 +168,7 @@ _EXAMPLE_FIGURES: dict[str, Any] = {
 
 
 class AlarmMetricsReport(BaseModel):
-    """The figures of a span, all together and in lines; lists hold the worst or newest, ``counts`` all."""
+    """Alarm metrics of a time span; lists hold the worst or newest, ``counts`` their total lengths."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -177,12 +179,12 @@ class AlarmMetricsReport(BaseModel):
                     "by": "machine",
                     "shift": None,
                     "machines": 1,
-                    "left_out": 0,
+                    "excluded": 0,
                     "truncated": 0,
                     "limits": {"acceptable_up_to": 150, "excessive_from": 300},
                     "shifts": [{"shift": "early", "start": "06:00"}],
-                    "total": _EXAMPLE_FIGURES,
-                    "lines": [
+                    "total": _EXAMPLE_METRICS,
+                    "rows": [
                         {
                             "site": "padova",
                             "machine": "filler-1",
@@ -192,7 +194,7 @@ class AlarmMetricsReport(BaseModel):
                             "severity": None,
                             "day": None,
                             "hour": None,
-                            "figures": _EXAMPLE_FIGURES,
+                            "metrics": _EXAMPLE_METRICS,
                         }
                     ],
                     "top": [
@@ -239,7 +241,7 @@ class AlarmMetricsReport(BaseModel):
                             "alarms": 211,
                         }
                     ],
-                    "counts": {"lines": 1, "floods": 4, "chatter": 1, "standing": 1},
+                    "counts": {"rows": 1, "floods": 4, "chatter": 1, "standing": 1},
                     "rate": {
                         "bucket": "hour",
                         "time_zone": "Europe/Rome",
@@ -248,7 +250,7 @@ class AlarmMetricsReport(BaseModel):
                                 "start": "2026-11-09T08:00:00.000Z",
                                 "end": "2026-11-09T09:00:00.000Z",
                                 "alarms": 7,
-                                "alarms_a_day": 168.0,
+                                "alarms_per_day": 168.0,
                             }
                         ],
                     },
@@ -260,19 +262,17 @@ class AlarmMetricsReport(BaseModel):
     since: UtcDatetime
     until: UtcDatetime
     by: AlarmMetricsGrouping
-    shift: str | None = Field(description="The shift that was asked for; null for all.")
-    machines: int = Field(description="Machines looked at.")
-    excluded: int = Field(description="Alarms of shelved codes, in no figure here.")
-    truncated: int = Field(
-        default=0, description="Machines with so many alarms that only the newest of them are in the figures."
-    )
+    shift: str | None = Field(description="The requested shift; null for all.")
+    machines: int = Field(description="Machines in the query.")
+    excluded: int = Field(description="Alarms that were shelved; not in any metric here.")
+    truncated: int = Field(default=0, description="Machines with so many alarms that only the newest are counted.")
     limits: BandLimits
-    shifts: list[ShiftView] = Field(description="The shifts there are, the earliest first.")
+    shifts: list[ShiftView] = Field(description="All shifts, earliest first.")
     total: AlarmMetricsView
     rows: list[AlarmMetricsRow] = Field(
-        description="At most 1000: in time where they are of time, else most alarms first."
+        description="At most 1000: by time if grouped by time, else most alarms first."
     )
-    top: list[TopCodeView] = Field(description="The ten commonest codes.")
+    top: list[TopCodeView] = Field(description="The ten most frequent codes.")
     floods: list[FloodView] = Field(description="The newest 100.")
     chatter: list[ChatterView] = Field(description="The 100 with most alarms.")
     standing: list[StandingAlarmView] = Field(description="The 100 longest.")

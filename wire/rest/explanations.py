@@ -41,12 +41,12 @@ class ExplainedAlarm(BaseModel):
     severity: str
     probability: Share = Field(description="As the forecast has it.")
     baseline_probability: Share = Field(
-        description="What the model usually says of this machine: of baseline_log_odds."
+        description="What the model usually says of this machine: of usual_log_odds."
     )
     log_odds: float = Field(description="ln(p / (1 - p)) of the probability.")
     baseline_log_odds: float = Field(description="Mean of the log-odds that the model gives the past moments.")
     contributions: list[ContributionView] = Field(
-        description="Largest first, others last; contributions sum to log_odds - baseline_log_odds."
+        description="Largest first, others last; contributions sum to log_odds - usual_log_odds."
     )
 
 
@@ -59,8 +59,8 @@ _EXAMPLE_PARTS: list[dict[str, Any]] = [
         "seen": 3,
         "last_seen": "2026-11-16T07:47:00.000Z",
         "share": None,
-        "baseline_share": None,
-        "sentence": "139 Film torn itself last came 20 minutes ago.",
+        "usual_share": None,
+        "sentence": "139 Film torn last occurred 20 minutes ago.",
     },
     {
         "kind": "alarm",
@@ -70,8 +70,8 @@ _EXAMPLE_PARTS: list[dict[str, Any]] = [
         "seen": 4,
         "last_seen": "2026-11-16T07:31:00.000Z",
         "share": 0.1481,
-        "baseline_share": 0.0312,
-        "sentence": "137 Film splice came 4 times, last 36 minutes ago: a larger share of the alarms than usual.",
+        "usual_share": 0.0312,
+        "sentence": "137 Film splice occurred 4 times, last 36 min ago: a larger share of the alarms than usual.",
     },
     {
         "kind": "others",
@@ -81,8 +81,8 @@ _EXAMPLE_PARTS: list[dict[str, Any]] = [
         "seen": None,
         "last_seen": None,
         "share": None,
-        "baseline_share": None,
-        "sentence": "14 smaller parts together.",
+        "usual_share": None,
+        "sentence": "14 other factors.",
     },
 ]
 
@@ -92,10 +92,10 @@ _EXAMPLE: dict[str, Any] = {
     "text": "Film torn",
     "severity": "high",
     "probability": 0.8124,
-    "baseline_probability": 0.4219,
+    "usual_probability": 0.4219,
     "log_odds": 1.4655,
-    "baseline_log_odds": -0.3151,
-    "contributions": _EXAMPLE_PARTS,
+    "usual_log_odds": -0.3151,
+    "parts": _EXAMPLE_PARTS,
 }
 
 
@@ -111,7 +111,7 @@ class ExplanationView(BaseModel):
                     "as_of": "2026-11-16T08:07:00.000Z",
                     "model_version": "v3",
                     "hindsight": False,
-                    "baseline_samples": 61,
+                    "usual_moments": 61,
                     "reading": "Each part moves the log-odds of the alarm away from what is usual for it, …",
                     "explanations": [_EXAMPLE],
                 }

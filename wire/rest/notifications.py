@@ -1,4 +1,4 @@
-"""Notices of likely alarms, as lists show them and as webhooks receive them."""
+"""Notifications of likely alarms, in lists and in webhook messages."""
 
 from enum import StrEnum
 
@@ -11,7 +11,7 @@ from wire.forecasts import Share
 from wire.identity import Identifier
 from wire.timestamps import UtcDatetime
 
-_NEWS: JsonDict = {
+_NOTIFICATION: JsonDict = {
     "id": 41,
     "site": "padova",
     "machine": "filler-1",
@@ -28,14 +28,14 @@ _NEWS: JsonDict = {
 
 
 class WebhookEventType(StrEnum):
-    """What a message to a webhook is about."""
+    """Type of a webhook message."""
 
-    OPENED = "notice.opened"
+    OPENED = "notification.opened"
     TEST = "test"
 
 
 class NotificationPayload(BaseModel):
-    """A likely alarm as the forecast said it when it became news."""
+    """A likely alarm with the values of the forecast that opened the notification."""
 
     id: int
     site: Identifier
@@ -43,8 +43,8 @@ class NotificationPayload(BaseModel):
     code: Code
     text: str
     severity: str
-    as_of: UtcDatetime = Field(description="The forecast's moment, in plant time.")
-    horizon_end: UtcDatetime = Field(description="The alarm is likely before this moment.")
+    as_of: UtcDatetime = Field(description="When the forecast was issued, plant time.")
+    horizon_end: UtcDatetime = Field(description="End of the forecast horizon.")
     probability: Share
     threshold: Share
     model_version: str
@@ -52,30 +52,32 @@ class NotificationPayload(BaseModel):
 
 
 class WebhookMessage(BaseModel):
-    """The body of a delivery; a receiver ignores fields and happenings that it does not know."""
+    """The body of a delivery; receivers ignore unknown fields and event types."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"event": "notice.opened", "notice": _NEWS}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"event": "notification.opened", "notification": _NOTIFICATION}]}
+    )
 
     event: WebhookEventType
     notification: NotificationPayload | None = Field(description="Null in a test.")
 
 
 class DeliveryView(BaseModel):
-    """How a notice's way to one webhook is going; its times are wall time."""
+    """Delivery of a notification to one webhook; times are wall time."""
 
     webhook: int
-    key: str = Field(description="What the receiver sees as Alarmcast-Delivery, the same at every attempt.")
+    key: str = Field(description="Value of the Alarmcast-Delivery header, the same at every attempt.")
     state: DeliveryState
     attempts: int
     next_try: UtcDatetime | None
-    status: int | None = Field(description="The last HTTP status; null if there was no answer.")
-    answer: str | None = Field(description="What the last status means, or why there was none.")
+    status: int | None = Field(description="The last HTTP status; null if there was no response.")
+    answer: str | None = Field(description="Meaning of the last status, or the error.")
     delivered_at: UtcDatetime | None
     given_up_at: UtcDatetime | None
 
 
 class AcknowledgementSummary(BaseModel):
-    """Who acknowledged a notice first."""
+    """First acknowledgement of a notification."""
 
     at: UtcDatetime
     actor: str
@@ -83,7 +85,7 @@ class AcknowledgementSummary(BaseModel):
 
 
 class NotificationView(NotificationPayload):
-    """A notice, whether it still stands, who knows, and who was told."""
+    """A notification with its state, acknowledgement and deliveries."""
 
     open: bool
     closed_at: UtcDatetime | None
@@ -93,19 +95,19 @@ class NotificationView(NotificationPayload):
 
 
 class NotificationPage(BaseModel):
-    """Notices, newest first; ``next`` is the cursor of the page after this one, null on the last."""
+    """Notifications, newest first; ``next`` is the cursor of the next page, null on the last."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
                 {
-                    "notices": [
-                        _NEWS
+                    "notifications": [
+                        _NOTIFICATION
                         | {
                             "open": True,
                             "closed_at": None,
                             "ended": None,
-                            "acknowledged": {"at": "2026-11-16T08:09:00.000Z", "who": "Anna", "note": None},
+                            "acknowledged": {"at": "2026-11-16T08:09:00.000Z", "actor": "Anna", "note": None},
                             "deliveries": [
                                 {
                                     "webhook": 1,

@@ -1,4 +1,4 @@
-"""Whether forecasts came true."""
+"""Accuracy of served forecasts."""
 
 from datetime import date
 from enum import StrEnum
@@ -13,70 +13,66 @@ from wire.timestamps import UtcDatetime
 
 
 class CalibrationBinView(BaseModel):
-    """Forecasts that said about the same."""
+    """Pairs of similar probability."""
 
-    predicted: Share = Field(description="Mean probability that was said.")
-    observed: Share = Field(description="Share in which the alarm came.")
+    predicted: Share = Field(description="Mean forecast probability.")
+    observed: Share = Field(description="Observed frequency.")
     pairs: int
 
 
 class ScoresView(BaseModel):
-    """One forecaster's figures, over pairs of a forecast and a code; null where a figure is not defined."""
+    """Scores of one forecaster over pairs of forecast and code; null where not defined."""
 
     pairs: int = Field(description="Pairs of forecast and code that were scored.")
-    positives: int = Field(description="Pairs in which the alarm came.")
-    predicted: int = Field(description="Pairs in which the alarm was expected.")
-    hits: int = Field(description="Pairs in which it was expected and came.")
-    precision: Share | None = Field(description="Of what was announced, how much came.")
-    recall: Share | None = Field(description="Of what came, how much had been announced.")
+    positives: int = Field(description="Pairs in which the alarm occurred.")
+    predicted: int = Field(description="Pairs in which the alarm was predicted.")
+    hits: int = Field(description="Pairs in which it was predicted and occurred.")
+    precision: Share | None = Field(description="Share of predicted alarms that occurred.")
+    recall: Share | None = Field(description="Share of occurred alarms that were predicted.")
     f1: Share | None
-    brier: Share | None = Field(description="Mean squared distance of probability and outcome; nought is perfect.")
-    brier_skill: float | None = Field(
-        description="How much closer than the base rate, where there is one: 1 is perfect, 0 no better."
-    )
-    average_precision: Share | None = Field(description="Mean over each machine's codes that came.")
-    calibration_error: Share | None = Field(description="Mean distance of what was said and what came, in bins.")
-    reliability: list[CalibrationBinView] = Field(description="Ten bins of equal width; empty ones are left out.")
+    brier: Share | None = Field(description="Mean squared error of the probability; 0 is perfect.")
+    brier_skill: float | None = Field(description="Improvement over the base rate: 1 is perfect, 0 no better.")
+    average_precision: Share | None = Field(description="Mean over the codes of each machine that occurred.")
+    calibration_error: Share | None = Field(description="Expected calibration error (ECE).")
+    reliability: list[CalibrationBinView] = Field(description="Ten bins of equal width; empty ones are omitted.")
 
 
 class ScoreSummaryView(BaseModel):
-    """Everyone's figures on the same forecasts."""
+    """Scores of model and baselines on the same forecasts."""
 
-    forecasts: int = Field(
-        description="Forecasts that were scored. Those 15 minutes apart share most of a horizon …"
-    )
-    days: int = Field(description="… so this, the days of machines that they cover, says how much is independent.")
-    revision_count: int = Field(description="Scored again because something late fell into their horizon.")
-    unobserved: int = Field(description="Left out: the machine lost events of their horizon.")
-    warming_up: int = Field(description="Made from less than half of the evidence.")
-    stale: int = Field(description="Made while the machine's agent was offline or silent.")
+    forecasts: int = Field(description="Scored forecasts; their horizons overlap.")
+    days: int = Field(description="Machine-days that they cover: the number of independent samples.")
+    revision_count: int = Field(description="Re-scored after late data.")
+    unobserved: int = Field(description="Not evaluable: events of the horizon were lost.")
+    warming_up: int = Field(description="Issued with less than half of the input window observed.")
+    stale: int = Field(description="Issued while the agent was offline or silent.")
     lift_over_persistence: float | None = Field(
-        description="How many times persistence's average precision the model's is."
+        description="Average precision of the model divided by that of persistence."
     )
-    model: ScoresView = Field(description="What was served.")
-    persistence: ScoresView = Field(description="What was in the evidence window comes again.")
+    model: ScoresView = Field(description="The served forecasts.")
+    persistence: ScoresView = Field(description="Baseline: alarms of the input window occur again.")
     base_rate: ScoresView = Field(
-        description="How often the machine's last 90 days held the alarm, where it had a past; announced by the "
-        "same thresholds."
+        description="Baseline: frequency of the alarm in the last 90 days of the machine, with the same "
+        "thresholds."
     )
 
 
 class ScoreRow(BaseModel):
-    """A line of the scoreboard; of site, machine, code, model_version and day those are given that it is about."""
+    """A row of the scoreboard; only the keys that rows are grouped by are set."""
 
     site: Identifier | None
     machine: Identifier | None
     code: int | None
     text: str | None = Field(description="What the code means.")
     model_version: str | None
-    day: date | None = Field(default=None, description="In UTC, on which the forecasts were made.")
+    day: date | None = Field(default=None, description="UTC day on which the forecasts were issued.")
     metrics: ScoreSummaryView
 
 
 _EXAMPLE_SCORES: dict[str, Any] = {
     "pairs": 172800,
     "positives": 20736,
-    "announced": 19480,
+    "predicted": 19480,
     "hits": 13140,
     "precision": 0.6745,
     "recall": 0.6337,
@@ -85,13 +81,16 @@ _EXAMPLE_SCORES: dict[str, Any] = {
     "brier_skill": 0.221,
     "average_precision": 0.571,
     "calibration_error": 0.011,
-    "reliability": [{"said": 0.04, "came": 0.03, "pairs": 120400}, {"said": 0.95, "came": 0.93, "pairs": 6200}],
+    "reliability": [
+        {"predicted": 0.04, "observed": 0.03, "pairs": 120400},
+        {"predicted": 0.95, "observed": 0.93, "pairs": 6200},
+    ],
 }
-_EXAMPLE_FIGURES: dict[str, Any] = {
+_EXAMPLE_SUMMARY: dict[str, Any] = {
     "forecasts": 2880,
     "days": 30,
-    "revised": 12,
-    "unheard": 32,
+    "revision_count": 12,
+    "unobserved": 32,
     "warming_up": 0,
     "stale": 4,
     "lift_over_persistence": 1.3927,
@@ -102,7 +101,7 @@ _EXAMPLE_FIGURES: dict[str, Any] = {
 
 
 class ScoreboardView(BaseModel):
-    """How good the forecasts that were really served have been."""
+    """Scores of served forecasts."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -111,9 +110,9 @@ class ScoreboardView(BaseModel):
                     "since": "2026-10-17T08:00:00.000Z",
                     "until": "2026-11-16T08:00:00.000Z",
                     "by": "machine",
-                    "waiting": 3,
-                    "total": _EXAMPLE_FIGURES,
-                    "lines": [
+                    "pending": 3,
+                    "total": _EXAMPLE_SUMMARY,
+                    "rows": [
                         {
                             "site": "padova",
                             "machine": "filler-1",
@@ -121,7 +120,7 @@ class ScoreboardView(BaseModel):
                             "text": None,
                             "model_version": None,
                             "day": None,
-                            "figures": _EXAMPLE_FIGURES,
+                            "metrics": _EXAMPLE_SUMMARY,
                         }
                     ],
                 }
@@ -133,14 +132,14 @@ class ScoreboardView(BaseModel):
     until: UtcDatetime
     by: Grouping
     pending: int = Field(
-        description="Horizon closed, but not scored yet: most often because the machine was not heard since."
+        description="Horizon ended, but not scored yet, usually because the machine has not been seen since."
     )
-    total: ScoreSummaryView | None = Field(description="All lines together; null while nothing is scored.")
+    total: ScoreSummaryView | None = Field(description="Total of all rows; null while nothing is scored.")
     rows: list[ScoreRow]
 
 
 class Verdict(StrEnum):
-    """What a forecast of one code came to."""
+    """Result of a forecast of one code."""
 
     HIT = "hit"
     MISS = "miss"
@@ -149,35 +148,35 @@ class Verdict(StrEnum):
 
 
 class CodeScoreView(BaseModel):
-    """One target code: what was said, and what happened."""
+    """Forecast and outcome of one target code."""
 
     code: int
     text: str
     severity: str
     probability: Share
     threshold: Share
-    predicted: bool = Field(description="Whether it was expected: its probability passed its threshold.")
+    predicted: bool = Field(description="Whether the probability reached the threshold.")
     occurred: bool
-    verdict: Verdict | None = Field(description="Null if the horizon was not heard.")
-    persistence: bool = Field(description="Whether it was in the evidence window.")
-    base_rate: Share | None = Field(description="How often the machine's horizons held it by then.")
+    verdict: Verdict | None = Field(description="Null if the horizon was not observed.")
+    persistence: bool = Field(description="Whether it was in the input window.")
+    base_rate: Share | None = Field(description="Frequency in earlier horizons of the machine.")
 
 
 class ScoredForecastView(BaseModel):
-    """A stored forecast beside what happened in ``[as_of, horizon_end)``, most likely alarm first."""
+    """A stored forecast with its outcome in ``[as_of, horizon_end)``, most likely alarm first."""
 
     as_of: UtcDatetime
     horizon_end: UtcDatetime
     model_version: str
     status: ForecastStatus
-    unobserved: bool = Field(description="Events of the horizon were lost, so what did not come may have come.")
-    revision_count: int = Field(description="How often something late fell into the horizon after it was scored.")
+    unobserved: bool = Field(description="Events of the horizon were lost, so alarms may be missing.")
+    revision_count: int = Field(description="How often it was re-scored after late data.")
     scored_at: UtcDatetime
     alarms: list[CodeScoreView]
 
 
 class ScoresPage(BaseModel):
-    """Scored forecasts, newest first; ``next`` is the cursor of the page after this one, null on the last."""
+    """Scored forecasts, newest first; ``next`` is the cursor of the next page, null on the last."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -189,8 +188,8 @@ class ScoresPage(BaseModel):
                             "horizon_end": "2026-11-16T06:00:00.000Z",
                             "model_version": "v3",
                             "status": "ok",
-                            "unheard": False,
-                            "revised": 0,
+                            "unobserved": False,
+                            "revision_count": 0,
                             "scored_at": "2026-11-16T06:05:00.000Z",
                             "alarms": [
                                 {
@@ -199,8 +198,8 @@ class ScoresPage(BaseModel):
                                     "severity": "high",
                                     "probability": 0.81,
                                     "threshold": 0.42,
-                                    "announced": True,
-                                    "came": True,
+                                    "predicted": True,
+                                    "occurred": True,
                                     "verdict": "hit",
                                     "persistence": True,
                                     "base_rate": 0.33,

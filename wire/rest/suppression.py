@@ -1,4 +1,4 @@
-"""What keeps alarms from being told: shelves, maintenance windows, acknowledgements."""
+"""Suppression of notifications: shelved alarms, maintenance windows, acknowledgements."""
 
 from typing import Annotated, Self
 
@@ -14,11 +14,11 @@ By = Annotated[
     PrintableText | None,
     Field(
         max_length=100,
-        description="The person a program with an API key acts for; the name of the key stands beside it. "
-        "A signed-in user is the author and names nobody.",
+        description="The user that a program with an API key acts for; stored with the name of the key. "
+        "Not allowed for a logged-in user.",
     ),
 ]
-Reason = Annotated[PrintableText, Field(max_length=1000, description="Why; kept in the book of changes.")]
+Reason = Annotated[PrintableText, Field(max_length=1000, description="Recorded in the audit log.")]
 _SHELF: JsonDict = {
     "id": 7,
     "site": "padova",
@@ -27,15 +27,15 @@ _SHELF: JsonDict = {
     "text": "Film torn",
     "from": "2026-11-16T08:00:00.000Z",
     "until": "2026-11-16T12:00:00.000Z",
-    "lifted_at": None,
+    "unshelved_at": None,
     "active": True,
-    "who": "Anna (api:10.0.0.7)",
+    "actor": "Anna (api:10.0.0.7)",
     "reason": "The sensor is being replaced",
 }
 
 
 class ShelveRequest(BaseModel):
-    """Which alarm not to tell, for how long, and why."""
+    """Shelve an alarm for some minutes or until a time."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -44,19 +44,19 @@ class ShelveRequest(BaseModel):
 
     code: Code
     minutes: int | None = Field(default=None, ge=1, le=10**6, description="For how long, in plant time.")
-    until: UtcDatetime | None = Field(default=None, description="Until when, instead of minutes.")
+    until: UtcDatetime | None = Field(default=None, description="End, instead of minutes.")
     reason: Reason
     by: By = None
 
     @model_validator(mode="after")
-    def _one_end(self) -> Self:
+    def _require_one_end(self) -> Self:
         if (self.minutes is None) == (self.until is None):
-            raise ValueError("say either minutes or until")
+            raise ValueError("give either minutes or until")
         return self
 
 
 class ShelvedAlarmView(BaseModel):
-    """An alarm that is, or was, not told of."""
+    """An alarm that is or was shelved."""
 
     model_config = ConfigDict(populate_by_name=True, json_schema_extra={"examples": [_SHELF]})
 
@@ -67,14 +67,14 @@ class ShelvedAlarmView(BaseModel):
     text: str
     start: UtcDatetime = Field(validation_alias="from", serialization_alias="from")
     until: UtcDatetime
-    unshelved_at: UtcDatetime | None = Field(description="When it was ended before its time, if it was.")
-    active: bool = Field(description="Whether it holds now.")
+    unshelved_at: UtcDatetime | None = Field(description="When it was ended early, if it was.")
+    active: bool = Field(description="Whether it is active now.")
     actor: str
     reason: str
 
 
 class ShelvedAlarmPage(BaseModel):
-    """Shelves, newest first; ``next`` is the cursor of the page after this one, null on the last."""
+    """Shelved alarms, newest first; ``next`` is the cursor of the next page, null on the last."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"shelves": [_SHELF], "next": None}]})
 
@@ -83,7 +83,7 @@ class ShelvedAlarmPage(BaseModel):
 
 
 class MaintenanceCreate(BaseModel):
-    """Where and when people work, and why."""
+    """Schedule a maintenance window."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -102,12 +102,12 @@ class MaintenanceCreate(BaseModel):
     )
 
     site: Identifier
-    machine: Identifier | None = Field(default=None, description="The whole site unless named.")
+    machine: Identifier | None = Field(default=None, description="Default: the whole site.")
     start: UtcDatetime | None = Field(
         default=None,
         validation_alias="from",
         serialization_alias="from",
-        description="Now unless given; plant time.",
+        description="Start in plant time; default now.",
     )
     until: UtcDatetime
     reason: Reason
@@ -122,13 +122,13 @@ _WINDOW: JsonDict = {
     "until": "2026-11-20T14:00:00.000Z",
     "cancelled_at": None,
     "active": False,
-    "who": "api:10.0.0.7",
+    "actor": "api:10.0.0.7",
     "reason": "Yearly overhaul",
 }
 
 
 class MaintenanceView(BaseModel):
-    """A time in which nothing is told of a machine or a site."""
+    """A time without notifications of a machine or a site."""
 
     model_config = ConfigDict(populate_by_name=True, json_schema_extra={"examples": [_WINDOW]})
 
@@ -137,14 +137,14 @@ class MaintenanceView(BaseModel):
     machine: Identifier | None = Field(description="Null for the whole site.")
     start: UtcDatetime = Field(validation_alias="from", serialization_alias="from")
     until: UtcDatetime
-    cancelled_at: UtcDatetime | None = Field(description="When it was ended before its time, if it was.")
-    active: bool = Field(description="Whether it holds now.")
+    cancelled_at: UtcDatetime | None = Field(description="When it was ended early, if it was.")
+    active: bool = Field(description="Whether it is active now.")
     actor: str
     reason: str
 
 
 class MaintenancePage(BaseModel):
-    """Maintenance windows, newest first; ``next`` is the cursor of the page after this one, null on the last."""
+    """Maintenance windows, newest first; ``next`` is the cursor of the next page, null on the last."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"windows": [_WINDOW], "next": None}]})
 
@@ -153,7 +153,7 @@ class MaintenancePage(BaseModel):
 
 
 class AcknowledgementCreate(BaseModel):
-    """Which likely or raised alarm somebody knows of."""
+    """Acknowledge a likely or raised alarm."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -161,28 +161,28 @@ class AcknowledgementCreate(BaseModel):
     )
 
     code: Code
-    note: PrintableText | None = Field(default=None, max_length=1000, description="What is done about it.")
+    note: PrintableText | None = Field(default=None, max_length=1000, description="Comment.")
     by: By = None
 
 
-_KNOWN: JsonDict = {
+_ACKNOWLEDGEMENT: JsonDict = {
     "id": 12,
     "site": "padova",
     "machine": "filler-1",
     "code": 139,
     "text": "Film torn",
     "at": "2026-11-16T08:00:00.000Z",
-    "who": "Anna (api:10.0.0.7)",
+    "actor": "Anna (api:10.0.0.7)",
     "note": "New reel is on its way",
-    "notice": 41,
+    "notification": 41,
     "ended_at": None,
 }
 
 
 class AcknowledgementView(BaseModel):
-    """Somebody knows of an alarm; no new notice of it is sent while this holds."""
+    """An acknowledged alarm; no new notification is sent until it is no longer likely."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_KNOWN]})
+    model_config = ConfigDict(json_schema_extra={"examples": [_ACKNOWLEDGEMENT]})
 
     id: int
     site: Identifier
@@ -192,14 +192,16 @@ class AcknowledgementView(BaseModel):
     at: UtcDatetime
     actor: str
     note: str | None
-    notification: int | None = Field(description="The notice that was open then.")
-    ended_at: UtcDatetime | None = Field(description="When the alarm was no longer likely; null while this holds.")
+    notification: int | None = Field(description="The notification that was open then.")
+    ended_at: UtcDatetime | None = Field(description="When the alarm was no longer likely; null while active.")
 
 
 class AcknowledgementPage(BaseModel):
-    """Acknowledgements, newest first; ``next`` is the cursor of the page after this one, null on the last."""
+    """Acknowledgements, newest first; ``next`` is the cursor of the next page, null on the last."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"acknowledgements": [_KNOWN], "next": None}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"acknowledgements": [_ACKNOWLEDGEMENT], "next": None}]}
+    )
 
     acknowledgements: list[AcknowledgementView]
     next: int | None

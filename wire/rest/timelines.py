@@ -1,4 +1,4 @@
-"""A machine's span as a chart draws it."""
+"""Timeline of a machine."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,7 +18,7 @@ class TimelineAlarm(BaseModel):
 
 
 class BurstView(BaseModel):
-    """A code that came three times or more within a minute, until a minute passed without it."""
+    """A chattering period: three or more alarms of a code within a minute, until a minute without it."""
 
     code: int
     text: str
@@ -28,7 +28,7 @@ class BurstView(BaseModel):
 
 
 class TimelineView(BaseModel):
-    """Everything a timeline shows, in time order; shelved alarms too, because they came."""
+    """Alarms and findings of a machine in time order, including shelved alarms."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -68,7 +68,7 @@ class TimelineView(BaseModel):
                     ],
                     "standing": [],
                     "gaps": [],
-                    "heard_at": "2026-11-16T07:59:40.000Z",
+                    "last_seen_at": "2026-11-16T07:59:40.000Z",
                     "online": True,
                     "silent_since": None,
                 }
@@ -84,13 +84,13 @@ class TimelineView(BaseModel):
     until: UtcDatetime
     count: int = Field(description="Alarms in the span.")
     alarms: list[TimelineAlarm] = Field(description="The newest 5000 of them.")
-    truncated: bool = Field(description="Whether some list holds only the newest; ask for a shorter span.")
-    floods: list[FloodView] = Field(description="Floods that touch the span, the newest 1000.")
-    chatter: list[BurstView] = Field(description="Bursts of chatter, the newest 1000.")
+    truncated: bool = Field(description="Whether some list holds only the newest; choose a shorter span.")
+    floods: list[FloodView] = Field(description="Floods that overlap the span, the newest 1000.")
+    chatter: list[BurstView] = Field(description="Chattering periods, the newest 1000.")
     standing: list[StandingAlarmView] = Field(description="Standing alarms, the longest first.")
     gaps: list[GapView] = Field(description="Events that the agent had to drop, the newest 1000.")
-    last_seen_at: UtcDatetime | None = Field(
-        description="The agent's last sign of life; null if it was never heard."
+    last_seen_at: UtcDatetime | None = Field(description="Last message from the agent; null if none.")
+    online: bool | None = Field(description="Last reported state of the agent; null if none.")
+    silent_since: UtcDatetime | None = Field(
+        description="Its last alarm, if no alarms were received for unusually long."
     )
-    online: bool | None = Field(description="What the agent last told of itself; null if it was never heard.")
-    silent_since: UtcDatetime | None = Field(description="Its last alarm, if it is silent now against its rhythm.")

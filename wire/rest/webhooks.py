@@ -1,4 +1,4 @@
-"""Webhooks: who is told of notices."""
+"""Webhooks: HTTP receivers of notifications."""
 
 from typing import Self
 
@@ -17,13 +17,13 @@ _WEBHOOK: JsonDict = {
     "site": "padova",
     "machine": None,
     "enabled": True,
-    "trouble": None,
+    "error": None,
     "created_at": "2026-11-16T08:00:00.000Z",
 }
 
 
 class WebhookCreate(BaseModel):
-    """Who shall be told, and of what."""
+    """Create a webhook."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -33,15 +33,15 @@ class WebhookCreate(BaseModel):
     )
 
     url: PrintableText = Field(max_length=2000, description="http or https, without user and password.")
-    severity: Severity = Field(default=Severity.HIGH, description="Only alarms at least as bad.")
-    site: Identifier | None = Field(default=None, description="Only this site's.")
-    machine: Identifier | None = Field(default=None, description="Only this machine's; its site must be named.")
-    reason: PrintableText | None = Field(default=None, max_length=1000, description="Kept in the book of changes.")
+    severity: Severity = Field(default=Severity.HIGH, description="Minimum severity.")
+    site: Identifier | None = Field(default=None, description="Only of this site.")
+    machine: Identifier | None = Field(default=None, description="Only of this machine; needs `site`.")
+    reason: PrintableText | None = Field(default=None, max_length=1000, description="Recorded in the audit log.")
 
     @model_validator(mode="after")
-    def _a_machine_has_a_site(self) -> Self:
+    def _require_site_of_machine(self) -> Self:
         if self.machine is not None and self.site is None:
-            raise ValueError("name the machine's site too")
+            raise ValueError("a machine needs its site")
         return self
 
 
@@ -56,12 +56,12 @@ class WebhookView(BaseModel):
     site: Identifier | None
     machine: Identifier | None
     enabled: bool
-    error: str | None = Field(description="Why it is switched off.")
+    error: str | None = Field(description="Why it is disabled.")
     created_at: UtcDatetime
 
 
 class NewWebhook(WebhookView):
-    """A webhook that was just made, with the secret that its deliveries are signed with, shown this once."""
+    """A new webhook with the secret that signs its deliveries; shown only once."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_WEBHOOK | {"secret": "whsec_…"}]})
 
@@ -77,24 +77,24 @@ class WebhookList(BaseModel):
 
 
 class WebhookSwitch(BaseModel):
-    """Whether a webhook is told, and why."""
+    """Enable or disable a webhook."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"enabled": True, "reason": "The andon board is back"}]}
     )
 
     enabled: bool
-    reason: PrintableText = Field(max_length=1000, description="Kept in the book of changes.")
+    reason: PrintableText = Field(max_length=1000, description="Recorded in the audit log.")
 
 
 class WebhookAnswer(BaseModel):
-    """What the receiver said to a test."""
+    """The response of a receiver to a test message."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"delivered": True, "status": 204, "answer": "", "seconds": 0.013}]}
     )
 
-    delivered: bool = Field(description="Whether it answered with a 2xx.")
-    status: int | None = Field(description="The HTTP status; null if there was no answer.")
-    answer: str = Field(description="What the status means, or why there was none; never what it wrote.")
+    delivered: bool = Field(description="Whether the status is 2xx.")
+    status: int | None = Field(description="The HTTP status; null if there was no response.")
+    answer: str = Field(description="Meaning of the status, or the error; never the response body.")
     seconds: float

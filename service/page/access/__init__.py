@@ -1,4 +1,4 @@
-"""Access: who may sign in, which programs may ask, which machines the broker lets in, and what was changed."""
+"""The access page: users, API keys, MQTT credentials and the audit log."""
 
 from service.page.access.page import access
 

@@ -1,98 +1,99 @@
-"""Keys for programs: made, shown once, and taken back."""
+"""The API keys: created, shown once, and revoked."""
 
-from service.page.access.actions import Action, ActionRunner, FormValues, OneTimeSecret
-from service.page.access.role_fields import Places, role_field, sites_cell
-from service.page.access.widgets import add_button, calm
-from service.page.components.blocks import panel
+from service.page.access.role_fields import SiteChoices, role_field, sites_text
+from service.page.access.widgets import add_button
+from service.page.components.actions import Action, ActionRunner, FormValues, OneTimeSecret
+from service.page.components.blocks import empty_message, panel
 from service.page.components.confirm_dialog import Field
 from service.page.components.data_table import Column, DataTable, Row, actions_cell, date_cell
 from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext
+from service.page.texts import text
 from wire.enums import Role
 from wire.rest.auth import ApiKeyView
 
-_COLUMNS = [
-    Column("name"),
-    Column("begins with", hint="What stands between the two underscores of the key; the rest is shown once."),
-    Column("role"),
-    Column("sites"),
-    Column("until"),
-    Column("last used", hint="To the minute."),
-    Column(""),
-]
-_NONE = "No program has a key yet; one is needed for REST, Prometheus and the Python client."
-_LONGEST, _USUAL = 3650, 365  # days
+_MAX_DAYS, _DEFAULT_DAYS = 3650, 365
 
 
-class Programs:
-    """The table of keys and what can be done about each."""
+class ApiKeys:
+    """The table of API keys with its actions."""
 
-    def __init__(self, told: PageContext, places: Places, desk: ActionRunner) -> None:
-        self._told, self._places, self._desk = told, places, desk
+    def __init__(self, context: PageContext, sites: SiteChoices, actions: ActionRunner) -> None:
+        self._context, self._sites, self._actions = context, sites, actions
         self._keys: dict[str, ApiKeyView] = {}
-        with panel("Keys for programs", note="each for one program, so that it can be taken back alone"):
-            self._calm = Refreshable(calm)
-            self._table = DataTable(_COLUMNS, [], label="Keys for programs", zone=told.zone)
-            self._table.on_action(self._on_deed)
-            add_button("Make a key …", self._ask_add)
+        columns = [
+            Column(text("access.column.name")),
+            Column(text("access.keys.prefix"), hint=text("access.keys.prefix_hint")),
+            Column(text("access.column.role")),
+            Column(text("access.column.sites")),
+            Column(text("access.keys.expires")),
+            Column(text("access.keys.last_used"), hint=text("access.keys.last_used_hint")),
+            Column(""),
+        ]
+        with panel(text("access.keys.title"), note=text("access.keys.note")):
+            self._empty = Refreshable(empty_message)
+            self._table = DataTable(columns, [], label=text("access.keys.title"), zone=context.zone)
+            self._table.on_action(self._on_action)
+            add_button(text("access.keys.add_open"), self._ask_add)
 
-    async def renew(self) -> None:
-        """Show them as they are now."""
-        keys = (await self._told.kept.get_or_fetch("keys", self._told.client.keys.list)).keys
+    async def refresh(self) -> None:
+        """Fetch and show the API keys."""
+        keys = (await self._context.cache.get_or_fetch("keys", self._context.client.keys.list)).keys
         self._keys = {str(one.id): one for one in keys}
-        self._calm.show("" if keys else _NONE)
+        self._empty.show("" if keys else text("access.keys.empty"))
         self._table.set_visibility(bool(keys))
         self._table.show([_row(one) for one in keys])
 
-    async def _on_deed(self, _deed: str, number: str) -> None:
-        if number in self._keys:  # nobody has revoked it meanwhile
+    async def _on_action(self, _action: str, number: str) -> None:
+        if number in self._keys:  # it may be revoked in the meantime
             self._ask_revoke(self._keys[number])
 
     def _ask_add(self) -> None:
-        async def add(wish: FormValues) -> OneTimeSecret:
-            days = wish.typed["days"]
-            made = await self._told.client.keys.add(
-                wish.typed["name"],
-                role=Role(wish.typed["role"]),
-                sites=wish.typed["sites"],
+        async def add(sent: FormValues) -> OneTimeSecret:
+            days = sent.values["days"]
+            created = await self._context.client.keys.add(
+                sent.values["name"],
+                role=Role(sent.values["role"]),
+                sites=sent.values["sites"],
                 days=None if days == "" else days,
             )
-            how = "The program sends it as Authorization: Bearer …; whoever has it may do what it may."
-            return OneTimeSecret(f"The key of {made.name}", [how], made.key)
+            title = text("access.keys.secret_title", name=created.name)
+            return OneTimeSecret(title, [text("access.keys.secret_help")], created.key)
 
         name = {"required": True, "maxlength": 63, "placeholder": "andon-board"}
-        self._desk.ask(
+        days = Field(
+            "days",
+            text("access.keys.days"),
+            kind="number",
+            value=str(_DEFAULT_DAYS),
+            hint=text("access.keys.days_hint"),
+            more={"min": 1, "max": _MAX_DAYS, "step": 1},
+        )
+        self._actions.ask(
             Action(
-                "Make a key",
-                ["The key is shown next and never again."],
-                "Make it",
+                text("access.keys.add"),
+                [text("access.keys.add_help")],
+                text("access.keys.add"),
                 add,
                 fields=[
-                    Field("name", "What it is for", more=name),
+                    Field("name", text("access.keys.name"), more=name),
                     role_field(Role.VIEWER),
-                    self._places.field(self._places.usual),
-                    Field(
-                        "days",
-                        "Days until it is void",
-                        kind="number",
-                        value=str(_USUAL),
-                        hint="Empty: never.",
-                        more={"min": 1, "max": _LONGEST, "step": 1},
-                    ),
+                    self._sites.field(self._sites.default),
+                    days,
                 ],
             )
         )
 
     def _ask_revoke(self, key: ApiKeyView) -> None:
-        async def revoke(wish: FormValues) -> str:
-            await self._told.client.keys.revoke(key.id, reason=wish.reason)
-            return f"The key of {key.name} is void."
+        async def revoke(sent: FormValues) -> str:
+            await self._context.client.keys.revoke(key.id, reason=sent.reason)
+            return text("access.keys.revoked", name=key.name)
 
-        self._desk.ask(
+        self._actions.ask(
             Action(
-                f"Revoke the key of {key.name}?",
-                [f"The program that has ack_{key.prefix}_… is answered no more from this moment on."],
-                "Revoke it",
+                text("access.keys.revoke_title", name=key.name),
+                [text("access.keys.revoke_help", prefix=key.prefix)],
+                text("access.keys.revoke"),
                 revoke,
                 needs_reason=True,
             )
@@ -100,16 +101,17 @@ class Programs:
 
 
 def _row(key: ApiKeyView) -> Row:
-    made = f"made by {key.created_by}"
     return Row(
         str(key.id),
         [
-            {"text": key.name, "more": made},
+            {"text": key.name, "more": text("access.keys.created_by", user=key.created_by)},
             f"ack_{key.prefix}_…",
             key.role.value,
-            sites_cell(key.sites),
-            date_cell(key.expires_at, until=True) or "for ever",
-            date_cell(key.used_at) or "never",
-            actions_cell(("revoke", "Revoke", f"Revoke the key of {key.name}")),
+            sites_text(key.sites),
+            date_cell(key.expires_at, until=True) or text("access.keys.expires_never"),
+            date_cell(key.used_at) or text("access.never"),
+            actions_cell(
+                ("revoke", text("access.keys.revoke"), text("access.keys.revoke_label", name=key.name)),
+            ),
         ],
     )

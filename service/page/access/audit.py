@@ -1,86 +1,99 @@
-"""What was changed: the book, newest first, a page at a time, all of it or what one person or program did."""
+"""The audit log: newest first, one page at a time, optionally of one user."""
 
 from nicegui import html
 from nicegui.events import GenericEventArguments
 
-from service.page.access.widgets import calm, turn_pages
-from service.page.components.blocks import panel
+from service.page.access.widgets import pagination
+from service.page.components.blocks import empty_message, panel
 from service.page.components.data_table import Column, DataTable, Row, date_cell
 from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext, show_api_errors
+from service.page.texts import text
 from wire.rest.audit import AuditEntry
 
-_COLUMNS = [
-    Column("who"),
-    Column("did"),
-    Column("to"),
-    Column("when"),
-    Column("why"),
-    Column("from", hint="The address it was asked from."),
-]
-_PAGE = 25
-_SENT = """(event) => {
+_PAGE_SIZE = 25
+_EMIT_USER = """(event) => {
     event.preventDefault();
-    emit(new FormData(event.target).get("who"));
+    emit(new FormData(event.target).get("user"));
 }"""
 
 
-class Changes:
-    """One page of the book; the cursors of the pages before it are the way back."""
+class AuditLog:
+    """One page of the audit log; the cursors of the previous pages lead back."""
 
-    def __init__(self, told: PageContext) -> None:
-        self._told, self._who = told, ""
+    def __init__(self, context: PageContext) -> None:
+        self._context, self._user = context, ""
         self._cursors: list[int | None] = [None]
         self._next: int | None = None
-        with panel("What was changed", note="newest first; nothing is ever taken out"):
-            with html.form(role="search").classes("ac-tools").on("submit", self._search, js_handler=_SENT):
+        columns = [
+            Column(text("access.audit.user")),
+            Column(text("access.audit.action")),
+            Column(text("access.audit.object")),
+            Column(text("access.audit.time")),
+            Column(text("access.audit.reason")),
+            Column(text("access.audit.origin"), hint=text("access.audit.origin_hint")),
+        ]
+        title = text("access.audit.title")
+        with panel(title, note=text("access.audit.note")):
+            with html.form(role="search").classes("ac-tools").on("submit", self._filter, js_handler=_EMIT_USER):
                 with html.label():
-                    html.span("Only what this one did")
-                    html.input_(type="search", name="who", maxlength=200, placeholder="maria", autocomplete="off")
-                html.button("Show", type="submit").classes("ac-button")
-            self._calm = Refreshable(calm)
-            self._table = DataTable(
-                _COLUMNS, [], label="What was changed", first=_PAGE, sortable=False, zone=told.zone
-            )
-            self._pages = Refreshable(self._draw_pages)
+                    html.span(text("access.audit.filter"))
+                    html.input_(type="search", name="user", maxlength=200, placeholder="maria", autocomplete="off")
+                html.button(text("access.audit.apply"), type="submit").classes("ac-button")
+            self._empty = Refreshable(empty_message)
+            self._table = DataTable(columns, [], label=title, first=_PAGE_SIZE, sortable=False, zone=context.zone)
+            self._pagination = Refreshable(self._draw_pagination)
 
-    async def renew(self) -> None:
-        """Show this page of it as it is now."""
-        cursor, who = self._cursors[-1], self._who
-        page = await self._told.client.audit.page(who=who or None, limit=_PAGE, cursor=cursor)
-        if (cursor, who) != (self._cursors[-1], self._who):
-            return  # somebody has turned the page meanwhile
+    async def refresh(self) -> None:
+        """Fetch and show the current page."""
+        cursor, user = self._cursors[-1], self._user
+        page = await self._context.client.audit.page(who=user or None, limit=_PAGE_SIZE, cursor=cursor)
+        if (cursor, user) != (self._cursors[-1], self._user):
+            return  # another page was chosen in the meantime
         self._next = page.next
-        self._calm.show("" if page.entries else f"Nobody called {who} has changed anything.")
+        self._empty.show("" if page.entries else text("access.audit.empty", user=user))
         self._table.set_visibility(bool(page.entries))
         self._table.show([_row(one) for one in page.entries])
-        self._pages.show((len(self._cursors), page.next is not None))
+        self._pagination.show((len(self._cursors), page.next is not None))
 
-    def _draw_pages(self, told: tuple[int, bool]) -> None:
-        page, more = told
+    def _draw_pagination(self, shown: tuple[int, bool]) -> None:
+        page, more = shown
         if page == 1 and not more:
             return
-        turn_pages(("Newer", self._back, page > 1), ("Older", self._on, more), f"page {page}")
+        pagination(
+            (text("access.audit.newer"), self._newer, page > 1),
+            (text("access.audit.older"), self._older, more),
+            text("access.audit.page", page=page),
+        )
 
-    async def _search(self, event: GenericEventArguments) -> None:
-        self._who, self._cursors = str(event.args or "").strip(), [None]
-        await self._turned()
+    async def _filter(self, event: GenericEventArguments) -> None:
+        self._user, self._cursors = str(event.args or "").strip(), [None]
+        await self._show()
 
-    async def _back(self) -> None:
+    async def _newer(self) -> None:
         self._cursors = self._cursors[:-1] or [None]
-        await self._turned()
+        await self._show()
 
-    async def _on(self) -> None:
+    async def _older(self) -> None:
         if self._next is not None:
             self._cursors.append(self._next)
-            await self._turned()
+            await self._show()
 
-    async def _turned(self) -> None:
+    async def _show(self) -> None:
         with show_api_errors():
-            await self.renew()
+            await self.refresh()
 
 
 def _row(entry: AuditEntry) -> Row:
-    did = entry.action.replace("_", " ")
-    origin = entry.origin or "the service itself"
-    return Row(str(entry.id), [entry.actor, did, entry.subject, date_cell(entry.at), entry.reason or "", origin])
+    actors = {"gate": text("access.audit.gate"), "local admin": text("access.audit.local")}
+    return Row(
+        str(entry.id),
+        [
+            actors.get(entry.actor, entry.actor),
+            entry.action.replace("_", " "),
+            entry.subject,
+            date_cell(entry.at),
+            entry.reason or "",
+            entry.origin or text("access.audit.internal"),
+        ],
+    )

@@ -1,13 +1,13 @@
-"""Machines at the broker: which of them it lets in, new credentials for one, and none any more."""
+"""The MQTT credentials of machines: their state, new credentials, and revocation."""
 
 import asyncio
 
 from nicegui import html
 from nicegui.events import GenericEventArguments
 
-from service.page.access.actions import Action, ActionRunner, FormValues, OneTimeSecret
-from service.page.access.widgets import calm, turn_pages
-from service.page.components.blocks import machine_title, panel
+from service.page.access.widgets import pagination
+from service.page.components.actions import Action, ActionRunner, FormValues, OneTimeSecret
+from service.page.components.blocks import empty_message, machine_title, panel
 from service.page.components.data_table import (
     Cell,
     Column,
@@ -20,164 +20,174 @@ from service.page.components.data_table import (
 )
 from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext, show_api_errors
+from service.page.texts import text
 from wire.enums import CredentialState
 from wire.rest.credentials import CredentialsView
 from wire.rest.machines import MachineView
 
-_COLUMNS = [
-    Column("machine"),
-    Column("at the broker"),
-    Column("since"),
-    Column("issued", number=True, hint="How many times credentials have been issued for it."),
-    Column("what to do"),
-    Column(""),
-]
-_PAGE = 20  # machines whose credentials are asked for at once
-_STATES = {
-    CredentialState.LOCKED_OUT: ("locked out", "✕", "ac-bad-word", 3),
-    CredentialState.REVOKED: ("revoked", "‖", "ac-sev-medium", 2),
-    CredentialState.NONE: ("none issued", "○", "quiet", 1),
-    CredentialState.ACTIVE: ("let in", "●", "ac-good", 0),
-}
-_OPEN = (
-    "The broker has no dynamic security, so it does not ask machines who they are and there are no credentials "
-    "to manage; alarmcast admin broker-init makes one that has it."
-)
-_UNKNOWN = "The broker has not said yet whether it asks machines who they are."
-_NOBODY = "No machines yet; the first gets its credentials when it is enrolled on the page Learning."
-_TYPED = "(event) => emit(event.target.value)"
+_PAGE_SIZE = 20  # credentials are fetched one by one
+_EMIT_VALUE = "(event) => emit(event.target.value)"
 
 
-class Machines:
-    """The table of credentials, some machines at a time, because each is a question of its own."""
+class MachineCredentials:
+    """The table of credentials, one page of machines at a time."""
 
-    def __init__(self, told: PageContext, desk: ActionRunner) -> None:
-        self._told, self._desk = told, desk
-        self._wanted, self._page = "", 0
+    def __init__(self, context: PageContext, actions: ActionRunner) -> None:
+        self._context, self._actions = context, actions
+        self._search, self._page = "", 0
         self._fleet: list[MachineView] = []
-        with panel("Machines at the broker", note="each has credentials of its own"):
-            self._calm = Refreshable(calm)
-            self._locked_out = Refreshable(_warn)
-            with html.div().classes("ac-stack") as self._inside:
+        columns = [
+            Column(text("access.machines.machine")),
+            Column(text("access.machines.state")),
+            Column(text("access.machines.since")),
+            Column(text("access.machines.issued"), number=True, hint=text("access.machines.issued_hint")),
+            Column(text("access.machines.advice")),
+            Column(""),
+        ]
+        title = text("access.machines.title")
+        with panel(title, note=text("access.machines.note")):
+            self._empty = Refreshable(empty_message)
+            self._locked_out = Refreshable(_warning)
+            with html.div().classes("ac-stack") as self._content:
                 with html.div(role="search").classes("ac-tools"), html.label():
-                    html.span("Machine")
+                    html.span(text("access.machines.search"))
                     search = html.input_(type="search", name="machine", placeholder="padova/filler")
-                    search.on("input", self._search, js_handler=_TYPED, throttle=0.3, leading_events=False)
+                    search.on("input", self._on_search, js_handler=_EMIT_VALUE, throttle=0.3, leading_events=False)
                 self._table = DataTable(
-                    _COLUMNS, [], label="Machines at the broker", first=_PAGE, order=(1, True), zone=told.zone
+                    columns, [], label=title, first=_PAGE_SIZE, order=(1, True), zone=context.zone
                 )
-                self._table.on_action(self._on_deed)
-                self._pages = Refreshable(self._draw_pages)
-        self._inside.set_visibility(False)
+                self._table.on_action(self._on_action)
+                self._pagination = Refreshable(self._draw_pagination)
+        self._content.set_visibility(False)
 
-    async def renew(self) -> None:
-        """Show them as they are now."""
-        status = await self._told.pulse.newest()
-        guarded = status.broker.secured if status else None
-        self._fleet = (await self._told.kept.get_or_fetch("machines", self._told.client.machines.list)).machines
-        is_open = guarded is False
-        self._calm.show(_OPEN if is_open else _NOBODY if not self._fleet else _UNKNOWN if guarded is None else "")
+    async def refresh(self) -> None:
+        """Fetch and show the credentials."""
+        status = await self._context.status.newest()
+        secured = status.broker.secured if status else None
+        fleet = await self._context.cache.get_or_fetch("machines", self._context.client.machines.list)
+        self._fleet = fleet.machines
+        if secured is False:
+            self._empty.show(text("access.machines.no_security"))
+        elif not self._fleet:
+            self._empty.show(text("access.machines.empty"))
+        else:
+            self._empty.show(text("access.machines.unknown") if secured is None else "")
         self._locked_out.show(status.warnings.get("locked_out", "") if status else "")
-        self._inside.set_visibility(bool(self._fleet) and not is_open)
-        if self._fleet and not is_open:
+        visible = bool(self._fleet) and secured is not False
+        self._content.set_visibility(visible)
+        if visible:
             await self._show()
 
     async def _show(self) -> None:
-        found = [one for one in self._fleet if self._wanted in f"{_key(one)} {one.name.casefold()}"]
-        page = self._page = min(self._page, max(len(found) - 1, 0) // _PAGE)
-        shown, wanted = found[page * _PAGE : (page + 1) * _PAGE], self._wanted
-        held = await asyncio.gather(*(self._told.client.credentials.get(_key(one)) for one in shown))
-        if (page, wanted) != (self._page, self._wanted):
-            return  # somebody looks for another one meanwhile
-        self._table.show([_row(machine, one) for machine, one in zip(shown, held, strict=True)])
-        self._pages.show((page, len(found)))
+        found = [one for one in self._fleet if self._search in f"{_key(one)} {one.name.casefold()}"]
+        page = self._page = min(self._page, max(len(found) - 1, 0) // _PAGE_SIZE)
+        shown, search = found[page * _PAGE_SIZE : (page + 1) * _PAGE_SIZE], self._search
+        credentials = await asyncio.gather(*(self._context.client.credentials.get(_key(one)) for one in shown))
+        if (page, search) != (self._page, self._search):
+            return  # another page or search was chosen in the meantime
+        self._table.show([_row(machine, one) for machine, one in zip(shown, credentials, strict=True)])
+        self._pagination.show((page, len(found)))
 
-    async def _search(self, event: GenericEventArguments) -> None:
-        self._wanted, self._page = str(event.args).strip().casefold(), 0
+    async def _on_search(self, event: GenericEventArguments) -> None:
+        self._search, self._page = str(event.args).strip().casefold(), 0
         with show_api_errors():
             await self._show()
 
-    def _draw_pages(self, told: tuple[int, int]) -> None:
-        page, found = told
-        if found <= _PAGE:
+    def _draw_pagination(self, shown: tuple[int, int]) -> None:
+        page, count = shown
+        if count <= _PAGE_SIZE:
             return
-        first, last = page * _PAGE + 1, min((page + 1) * _PAGE, found)
-        back = ("Before", lambda: self._turn(-1), page > 0)
-        on = ("Next", lambda: self._turn(1), last < found)
-        turn_pages(back, on, f"{first:,} to {last:,} of {found:,}")
+        first, last = page * _PAGE_SIZE + 1, min((page + 1) * _PAGE_SIZE, count)
+        pagination(
+            (text("access.machines.previous"), lambda: self._turn(-1), page > 0),
+            (text("access.machines.next"), lambda: self._turn(1), last < count),
+            text("access.machines.range", first=first, last=last, count=count),
+        )
 
-    async def _turn(self, by: int) -> None:
-        self._page = max(self._page + by, 0)
+    async def _turn(self, pages: int) -> None:
+        self._page = max(self._page + pages, 0)
         with show_api_errors():
             await self._show()
 
-    async def _on_deed(self, deed: str, machine: str) -> None:
-        if deed == "rotate":
+    async def _on_action(self, action: str, machine: str) -> None:
+        if action == "rotate":
             self._ask_rotate(machine)
         else:
             self._ask_revoke(machine)
 
     def _ask_rotate(self, machine: str) -> None:
-        async def rotate(_wish: FormValues) -> OneTimeSecret:
-            issued = await self._told.client.credentials.rotate(machine)
+        async def rotate(_sent: FormValues) -> OneTimeSecret:
+            issued = await self._context.client.credentials.rotate(machine)
             return OneTimeSecret(
-                f"A ready edge.toml for {machine}",
-                ["Put it in place of the agent's, where only the agent reads it, and start the agent again."],
+                text("access.machines.secret_title", machine=machine),
+                [text("access.machines.secret_help")],
                 issued.edge_toml,
                 file=f"{machine.replace('/', '-')}.edge.toml",
             )
 
-        self._desk.ask(
+        self._actions.ask(
             Action(
-                f"Issue new credentials for {machine}?",
+                text("access.machines.rotate_title", machine=machine),
                 [
-                    "Whoever is there with the old ones is thrown out at once.",
-                    "Until the agent has the new ones its alarms wait in its spool, and none is lost.",
-                    "The new ones are shown next, as a ready edge.toml, and never again.",
+                    text("access.machines.rotate_old"),
+                    text("access.machines.rotate_buffer"),
+                    text("access.machines.rotate_new"),
                 ],
-                "Issue them",
+                text("access.machines.rotate_submit"),
                 rotate,
             )
         )
 
     def _ask_revoke(self, machine: str) -> None:
-        async def revoke(wish: FormValues) -> str:
-            now = await self._told.client.credentials.revoke(machine, reason=wish.reason)
-            return f"The broker lets {machine} in no more. {now.note or ''}".strip()
+        async def revoke(sent: FormValues) -> str:
+            now = await self._context.client.credentials.revoke(machine, reason=sent.reason)
+            return text("access.machines.revoke_done", machine=machine, note=now.note or "").strip()
 
-        self._desk.ask(
+        self._actions.ask(
             Action(
-                f"Revoke the credentials of {machine}?",
-                ["It is thrown out at once and let in no more, until new ones are issued."],
-                "Revoke them",
+                text("access.machines.revoke_title", machine=machine),
+                [text("access.machines.revoke_help")],
+                text("access.machines.revoke_submit"),
                 revoke,
                 needs_reason=True,
             )
         )
 
 
-def _row(machine: MachineView, held: CredentialsView) -> Row:
-    text, sign, tone, rank = _STATES[held.state]
+def _row(machine: MachineView, credentials: CredentialsView) -> Row:
     key = _key(machine)
-    buttons = [("rotate", "Issue" if held.generation == 0 else "Rotate", f"Issue new credentials for {key}")]
-    if held.state in (CredentialState.ACTIVE, CredentialState.LOCKED_OUT):
-        buttons.append(("revoke", "Revoke", f"Revoke the credentials of {key}"))
-    since = held.revoked_at or held.locked_out_since or held.rotated_at or held.issued_at
+    issue = text("access.machines.rotate") if credentials.generation else text("access.machines.issue")
+    actions = [("rotate", issue, text("access.machines.rotate_label", machine=key))]
+    if credentials.state in (CredentialState.ACTIVE, CredentialState.LOCKED_OUT):
+        label = text("access.machines.revoke_label", machine=key)
+        actions.append(("revoke", text("access.machines.revoke"), label))
+    since = (
+        credentials.revoked_at or credentials.locked_out_since or credentials.rotated_at or credentials.issued_at
+    )
     cells: list[Cell] = [
         link(machine_title(machine), f"/machines/{key}", key),
-        tag_cell(text, sign, tone, rank),
+        _state(credentials.state),
         date_cell(since, machine.time_zone),
-        held.generation,
-        held.note or "",
-        actions_cell(*buttons),
+        credentials.generation,
+        credentials.note or "",
+        actions_cell(*actions),
     ]
     return Row(key, cells)
+
+
+def _state(state: CredentialState) -> Cell:
+    return {
+        CredentialState.LOCKED_OUT: tag_cell(text("access.machines.locked_out"), "✕", "ac-bad-word", 3),
+        CredentialState.REVOKED: tag_cell(text("access.machines.revoked"), "‖", "ac-sev-medium", 2),
+        CredentialState.NONE: tag_cell(text("access.machines.none"), "○", "quiet", 1),
+        CredentialState.ACTIVE: tag_cell(text("access.machines.active"), "●", "ac-good", 0),
+    }[state]
 
 
 def _key(machine: MachineView) -> str:
     return f"{machine.site}/{machine.machine}"
 
 
-def _warn(sentence: str) -> None:
-    if sentence:
-        html.p(sentence).classes("ac-warn")
+def _warning(message: str) -> None:
+    if message:
+        html.p(message).classes("ac-warn")

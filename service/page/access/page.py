@@ -1,91 +1,93 @@
-"""The access page: who may come in, what they may do, and what was changed; for admins."""
+"""The access page: users, API keys, MQTT credentials and the audit log; for admins."""
 
 from collections.abc import Callable
 
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError
-from service.page.access.actions import ActionRunner
-from service.page.access.api_keys import Programs
-from service.page.access.audit import Changes
-from service.page.access.machines import Machines
-from service.page.access.role_fields import Places
-from service.page.access.users import People
+from service.page.access.api_keys import ApiKeys
+from service.page.access.audit import AuditLog
+from service.page.access.machines import MachineCredentials
+from service.page.access.role_fields import SiteChoices
+from service.page.access.users import Users
+from service.page.components.actions import ActionRunner
 from service.page.components.blocks import empty_state
 from service.page.layout import PageContext, layout
+from service.page.texts import text
 from wire.enums import Role
 
-_RENEWED = 10.0  # seconds
+_REFRESH_S = 10.0
 
 
-async def access(told: PageContext) -> bool:
-    """Draw the page; return whether the visitor may see it."""
-    if not told.may(Role.ADMIN):
-        _denied(told)
+async def access(context: PageContext) -> bool:
+    """Draw the page; return whether the user may see it."""
+    if not context.may(Role.ADMIN):
+        _denied(context)
         return False
-    with layout(told, "Access", path="/access", look="access"):
+    with layout(context, text("access.title"), path="/access", stylesheet="access"):
         with html.div().classes("ac-head"):
-            html.h1("Who may come in, and what they may do")
-            of = "all sites" if told.me.sites is None else ", ".join(told.me.sites)
-            html.span(f"as an admin of {of} sees it").classes("quiet")
-            with html.nav().classes("ac-jump small").props('aria-label="On this page"'):
-                for anchor, name in _parts(told).items():
+            html.h1(text("access.heading"))
+            sites = text("access.sites.all") if context.me.sites is None else ", ".join(context.me.sites)
+            html.span(sites).classes("quiet")
+            with html.nav(**{"aria-label": text("access.jump")}).classes("ac-jump small"):
+                for anchor, name in _parts(context).items():
                     html.a(name, href=f"#{anchor}")
-        _Page(told)
+        _Page(context)
     return True
 
 
-def _parts(told: PageContext) -> dict[str, str]:
-    """Return the anchors of what this visitor is shown; the book is of every site, and for those of every site."""
-    parts = {"people": "People", "keys": "Keys", "machines": "Machines"}
-    return parts | ({"changes": "What was changed"} if told.may(Role.ADMIN, everywhere=True) else {})
+def _parts(context: PageContext) -> dict[str, str]:
+    """Return the titles of the visible parts by anchor; the audit log needs access to all sites."""
+    parts = {
+        "users": text("access.users.title"),
+        "keys": text("access.keys.title"),
+        "machines": text("access.machines.title"),
+    }
+    return parts | ({"audit": text("access.audit.title")} if context.may(Role.ADMIN, everywhere=True) else {})
 
 
-def _denied(told: PageContext) -> None:
-    with layout(told, "Access", path="/access"):
-        empty_state(
-            "Who may come in is for admins to see",
-            f"You are signed in as {told.me.role.value}; ask an admin where a person or a program needs access.",
-        )
+def _denied(context: PageContext) -> None:
+    with layout(context, text("access.title"), path="/access"):
+        empty_state(text("access.denied.title"), text("access.denied.help", role=context.me.role.value))
         with html.div().classes("ac-tools ac-middle"):
-            html.a("All machines", href="/").classes("ac-button")
+            html.a(text("access.denied.fleet"), href="/").classes("ac-button")
 
 
 class _Page:
-    """One open page: its parts, renewed now and then and after every deed."""
+    """One open page; refreshed now and then and after every action."""
 
-    def __init__(self, told: PageContext) -> None:
-        self._told, self._places = told, Places(told.me)
-        self._trouble = html.p().classes("ac-bad").props('role="status"')
-        self._trouble.set_visibility(False)
-        desk = ActionRunner(self._changed)
-        draw: dict[str, Callable[[], People | Programs | Machines | Changes]] = {
-            "people": lambda: People(told, self._places, desk),
-            "keys": lambda: Programs(told, self._places, desk),
-            "machines": lambda: Machines(told, desk),
-            "changes": lambda: Changes(told),
+    def __init__(self, context: PageContext) -> None:
+        self._context, self._sites = context, SiteChoices(context.me)
+        self._error = html.p().classes("ac-bad").props('role="status"')
+        self._error.set_visibility(False)
+        actions = ActionRunner(self._changed)
+        draw: dict[str, Callable[[], Users | ApiKeys | MachineCredentials | AuditLog]] = {
+            "users": lambda: Users(context, self._sites, actions),
+            "keys": lambda: ApiKeys(context, self._sites, actions),
+            "machines": lambda: MachineCredentials(context, actions),
+            "audit": lambda: AuditLog(context),
         }
         self._parts = []
-        for anchor in _parts(told):
+        for anchor in _parts(context):
             with html.div(id=anchor).classes("ac-anchor"):
                 self._parts.append(draw[anchor]())
-        ui.timer(_RENEWED, self._renew)
+        ui.timer(_REFRESH_S, self._refresh)
 
-    async def _renew(self) -> None:
+    async def _refresh(self) -> None:
         try:
-            fleet = await self._told.kept.get_or_fetch("machines", self._told.client.machines.list)
-            self._places.known = frozenset(one.site for one in fleet.machines)
+            fleet = await self._context.cache.get_or_fetch("machines", self._context.client.machines.list)
+            self._sites.known = frozenset(one.site for one in fleet.machines)
             for part in self._parts:
-                await part.renew()
+                await part.refresh()
         except AlarmcastError as error:
-            self._complain(f"This page is not up to date: {error}")
+            self._show_error(text("access.not_up_to_date", error=error))
         else:
-            self._complain("")
+            self._show_error("")
 
     async def _changed(self) -> None:
-        self._told.kept.forget()
-        await self._renew()
+        self._context.cache.invalidate()
+        await self._refresh()
 
-    def _complain(self, words: str) -> None:
-        self._trouble.text = words
-        self._trouble.set_visibility(bool(words))
+    def _show_error(self, message: str) -> None:
+        self._error.text = message
+        self._error.set_visibility(bool(message))

@@ -1,29 +1,23 @@
-"""Small parts that several panels of this page share."""
+"""Widgets that several panels of this page share."""
 
 from collections.abc import Awaitable, Callable
 
 from nicegui import html
 
-Way = tuple[str, Callable[[], Awaitable[None]], bool]  # its word, where it leads, and whether there is anything
+PageButton = tuple[str, Callable[[], Awaitable[None]], bool]  # text, action, enabled
 
 
-def add_button(text: str, ask: Callable[[], None]) -> None:
-    """Draw the button below a table that asks for one more."""
+def add_button(title: str, ask: Callable[[], None]) -> None:
+    """Draw the button below a table that opens the dialog for a new row."""
     with html.div().classes("ac-tools"):
-        html.button(text, type="button").classes("ac-button").on("click", ask)
+        html.button(title, type="button").classes("ac-button").on("click", ask)
 
 
-def calm(sentence: str) -> None:
-    """Say why there is nothing to be seen, if so."""
-    if sentence:
-        html.p(sentence).classes("ac-calm")
-
-
-def turn_pages(back: Way, on: Way, here: str) -> None:
-    """Draw the ways to the pages before and after this one, and where one is."""
+def pagination(previous: PageButton, following: PageButton, position: str) -> None:
+    """Draw the buttons to the previous and the next page, and the position."""
     with html.div().classes("ac-tools"):
-        for text, turn, can in (back, on):
-            button = html.button(text, type="button").classes("ac-button ac-small").on("click", turn)
-            if not can:
+        for title, turn, enabled in (previous, following):
+            button = html.button(title, type="button").classes("ac-button ac-small").on("click", turn)
+            if not enabled:
                 button.props("disabled")
-        html.span(here).classes("quiet small")
+        html.span(position).classes("quiet small")

@@ -1,4 +1,4 @@
-"""Alarms: how many there are, which, when, and what makes them more than people can take in."""
+"""The alarms page: alarm statistics by ISA-18.2, shelved alarms and maintenance windows."""
 
 from service.page.alarms.page import alarms
 

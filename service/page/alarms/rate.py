@@ -1,21 +1,29 @@
-"""The alarm rate over the span against the bands of ISA-18.2."""
+"""The alarm rate over the period against the bands of ISA-18.2."""
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from nicegui import html
 
 from service.page.components.blocks import number
 from service.page.components.elements import Chart
 from service.page.components.refreshable import Refreshable
+from service.page.texts import text
 from wire.enums import BucketLength, RateBand
 from wire.rest.alarm_metrics import AlarmMetricsReport, BandLimits, BucketView
 from wire.timestamps import isoformat
 
+
+class _BandStyle(NamedTuple):
+    sign: str
+    tone: str
+    colour: str
+
+
 BANDS = {
-    RateBand.ACCEPTABLE: ("●", "ac-good", "var(--good-fill)"),
-    RateBand.MANAGEABLE: ("◆", "ac-sev-medium", "var(--medium-fill)"),
-    RateBand.EXCESSIVE: ("▲", "ac-sev-high", "var(--high-fill)"),
+    RateBand.ACCEPTABLE: _BandStyle("●", "ac-good", "var(--good-fill)"),
+    RateBand.MANAGEABLE: _BandStyle("◆", "ac-sev-medium", "var(--medium-fill)"),
+    RateBand.EXCESSIVE: _BandStyle("▲", "ac-sev-high", "var(--high-fill)"),
 }
 _HEADROOM = 1.15
 _FAINT = {
@@ -32,42 +40,51 @@ _SLIDER = {
 }
 
 
-class Rate:
-    """A line of rates in front of the bands, each with its name."""
+class RateChart:
+    """A line of rates in front of the named bands."""
 
     def __init__(self) -> None:
-        self._reading = Refreshable(_reading)
-        self._chart = Chart({}, label="The alarm rate")
+        self._help = Refreshable(_help)
+        self._chart = Chart({}, label=text("alarms.rate.title"))
 
-    def show(self, found: AlarmMetricsReport) -> None:
-        """Show these figures; zoom stays."""
-        self._reading.show(found.limits)
-        self._chart.show(_options(found), label=_sentence(found), zone=found.rate.time_zone)
-
-
-def _reading(limits: BandLimits) -> None:
-    html.p(
-        f"ISA-18.2 counts what one operator gets in a day: up to {limits.acceptable_up_to:g} are likely to be "
-        f"acceptable, {limits.excessive_from:g} and more are too many. Here each machine stands for one operator; "
-        "who minds three machines gets three times as many."
-    ).classes("quiet small")
+    def show(self, report: AlarmMetricsReport) -> None:
+        """Show the rates of a report; the zoom is kept."""
+        self._help.show(report.limits)
+        self._chart.show(_options(report), label=_label(report), zone=report.rate.time_zone)
 
 
-def _sentence(found: AlarmMetricsReport) -> str:
-    rates = [one.alarms_per_day for one in found.rate.buckets if one.alarms_per_day is not None]
+def band_name(band: RateBand) -> str:
+    """Return the name of a band."""
+    return {
+        RateBand.ACCEPTABLE: text("alarms.band.acceptable"),
+        RateBand.MANAGEABLE: text("alarms.band.manageable"),
+        RateBand.EXCESSIVE: text("alarms.band.excessive"),
+    }[band]
+
+
+def _help(limits: BandLimits) -> None:
+    words = text("alarms.rate.help", acceptable=limits.acceptable_up_to, excessive=limits.excessive_from)
+    html.p(words).classes("quiet small")
+
+
+def _label(report: AlarmMetricsReport) -> str:
+    rates = [one.alarms_per_day for one in report.rate.buckets if one.alarms_per_day is not None]
     if not rates:
-        return "The alarm rate; too little was watched to say."
-    return (
-        f"Alarms a day and machine, {found.rate.bucket.value} by {found.rate.bucket.value}: at most "
-        f"{number(max(rates), 0)}, over the whole span {number(found.total.alarms_per_day, 0)}."
+        return text("alarms.rate.label_empty")
+    hourly = report.rate.bucket is BucketLength.HOUR
+    return text(
+        "alarms.rate.label",
+        bucket=text("alarms.rate.bucket.hour") if hourly else text("alarms.rate.bucket.day"),
+        peak=number(max(rates), 0),
+        mean=number(report.total.alarms_per_day, 0),
     )
 
 
-def _options(found: AlarmMetricsReport) -> dict[str, Any]:
-    rates = [one.alarms_per_day for one in found.rate.buckets if one.alarms_per_day is not None]
-    top = _top(max(rates, default=0.0), found.limits)
+def _options(report: AlarmMetricsReport) -> dict[str, Any]:
+    rates = [one.alarms_per_day for one in report.rate.buckets if one.alarms_per_day is not None]
+    top = _top(max(rates, default=0.0), report.limits)
     axis = {"axisLine": {"lineStyle": {"color": "var(--line)"}}, "axisLabel": {"color": "var(--soft)"}}
-    hourly = found.rate.bucket is BucketLength.HOUR
+    hourly = report.rate.bucket is BucketLength.HOUR
     return {
         "grid": {"left": 8, "right": 30, "top": 14, "bottom": 64, "containLabel": True},
         "tooltip": {"trigger": "axis", "formatter": "@tip"},
@@ -95,20 +112,20 @@ def _options(found: AlarmMetricsReport) -> dict[str, Any]:
         },
         "series": [
             {
-                "name": "alarms a day and machine",
+                "name": text("alarms.rate.series"),
                 "type": "line",
                 "step": "end",
                 "symbol": "none",
                 "lineStyle": {"color": "var(--ink)", "width": 1.5},
                 "itemStyle": {"color": "var(--ink)"},
-                "data": _steps(found.rate.buckets),
-                "markArea": {"silent": True, "data": _bands(found.limits, top)},
+                "data": _steps(report.rate.buckets),
+                "markArea": {"silent": True, "data": _bands(report.limits, top)},
                 "markLine": {
                     "silent": True,
                     "symbol": "none",
                     "label": {"show": False},
                     "lineStyle": {"color": "var(--soft)", "type": "dashed", "opacity": 0.7},
-                    "data": [{"yAxis": limit} for limit in _limits(found.limits) if limit < top],
+                    "data": [{"yAxis": limit} for limit in _limits(report.limits) if limit < top],
                 },
             }
         ],
@@ -116,7 +133,7 @@ def _options(found: AlarmMetricsReport) -> dict[str, Any]:
 
 
 def _steps(buckets: list[BucketView]) -> list[dict[str, Any]]:
-    """Return a point where each bucket starts, and one where the last ends; what was not watched is a gap."""
+    """Return a point at each bucket's start and one at the last end; time without monitoring is a gap."""
     points = [_point(one, isoformat(one.start)) for one in buckets]
     ends = [_point(buckets[-1], isoformat(buckets[-1].end))] if buckets else []
     # A step drawn "end" changes at the next point, so a value holds from its own start to the next one's.
@@ -130,12 +147,15 @@ def _steps(buckets: list[BucketView]) -> list[dict[str, Any]]:
 
 def _point(bucket: BucketView, at: str) -> dict[str, Any]:
     rate = bucket.alarms_per_day
-    words = "too little was watched" if rate is None else f"{rate:,.0f} alarms a day and machine"
-    return {"value": [at, rate], "tip": f"{words}\n{bucket.alarms:,} alarms", "at": isoformat(bucket.start)}
+    if rate is None:
+        tip = text("alarms.rate.tip_short", alarms=bucket.alarms)
+    else:
+        tip = text("alarms.rate.tip", rate=rate, alarms=bucket.alarms)
+    return {"value": [at, rate], "tip": tip, "at": isoformat(bucket.start)}
 
 
 def _top(highest: float, limits: BandLimits) -> float:
-    """Return where the axis ends, so that the next band's edge can be seen and no more."""
+    """Return the end of the axis: just above the next band limit."""
     for edge in _limits(limits):
         if highest < edge:
             return round(edge * _HEADROOM)
@@ -149,7 +169,7 @@ def _limits(limits: BandLimits) -> list[float]:
 def _bands(limits: BandLimits, top: float) -> list[list[dict[str, Any]]]:
     edges = [0.0, limits.acceptable_up_to, limits.excessive_from, float("inf")]
     drawn: list[list[dict[str, Any]]] = []
-    for (word, (sign, _, colour)), (low, high) in zip(BANDS.items(), pairwise(edges), strict=True):
+    for (band, style), (low, high) in zip(BANDS.items(), pairwise(edges), strict=True):
         if low >= top:
             continue
         label = {
@@ -158,8 +178,8 @@ def _bands(limits: BandLimits, top: float) -> list[list[dict[str, Any]]]:
             "fontSize": 12,
             "textBorderColor": "var(--surface)",
             "textBorderWidth": 3,
-            "formatter": f"{sign} {word}",
+            "formatter": f"{style.sign} {band_name(band)}",
         }
-        style = {"color": colour, "opacity": 0.13}
-        drawn.append([{"yAxis": low, "itemStyle": style, "label": label}, {"yAxis": min(high, top)}])
+        area = {"color": style.colour, "opacity": 0.13}
+        drawn.append([{"yAxis": low, "itemStyle": area, "label": label}, {"yAxis": min(high, top)}])
     return drawn

@@ -1,4 +1,4 @@
-"""What is kept quiet: shelved alarms and maintenance windows, with who, until when and why."""
+"""Suppressed notifications: shelved alarms and maintenance windows, with user, end and reason."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError
-from service.page.components.blocks import machine_title, panel, plant_time
+from service.page.components.blocks import empty_message, machine_title, panel, plant_time
 from service.page.components.data_table import (
     Cell,
     Column,
@@ -21,116 +21,136 @@ from service.page.components.data_table import (
 from service.page.components.forms import Typed, choice, entry, form
 from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext, show_api_errors
+from service.page.texts import text
 from wire.enums import Role
 from wire.rest.machines import MachineView
 from wire.rest.suppression import MaintenanceView, ShelvedAlarmView
 from wire.zones import common_zone
 
-_SHELVES = [Column("machine"), Column("alarm"), Column("until"), Column("who and why"), Column("")]
-_WINDOWS = [
-    Column("where"),
-    Column("state"),
-    Column("from"),
-    Column("until"),
-    Column("who and why"),
-    Column(""),
-]
 _SHOWN_WINDOWS = 50
-_HOURS = [("1", "1 hour"), ("4", "4 hours"), ("8", "8 hours"), ("24", "1 day"), ("72", "3 days"), ("", "until …")]
 
 
 class SuppressionPanel:
-    """Both lists, and the deeds that end them or plan another window."""
+    """Both lists, with actions for operators."""
 
-    def __init__(self, told: PageContext, machines: list[MachineView]) -> None:
-        self._told, self._machines, self._may = told, machines, told.may(Role.OPERATOR)
+    def __init__(self, context: PageContext, machines: list[MachineView]) -> None:
+        self._context, self._machines = context, machines
+        self._may_change = context.may(Role.OPERATOR)
         self._names = {f"{one.site}/{one.machine}": machine_title(one) for one in machines}
         self._zones = {f"{one.site}/{one.machine}": one.time_zone for one in machines}
+        end, reason, actions = Column(text("alarms.column.end")), Column(text("alarms.column.reason")), Column("")
+        shelf_columns = [Column(text("alarms.column.machine")), Column(text("alarms.column.alarm"))]
+        window_columns = [
+            Column(text("alarms.column.scope")),
+            Column(text("alarms.column.state")),
+            Column(text("alarms.column.start")),
+        ]
         with html.div().classes("ac-pair"):
-            with panel("Shelved now"):
-                html.p(
-                    "No notification of a shelved alarm is sent. It is still forecast and learned from; it is "
-                    "left out of the alarm figures until then. Shelve one on its machine's page."
-                ).classes("quiet small")
-                self._no_shelves = Refreshable(_calm)
-                self._shelves = DataTable(_SHELVES, [], label="Shelved alarms", first=10, zone=told.zone)
+            with panel(text("alarms.shelved.title")):
+                html.p(text("alarms.shelved.help")).classes("quiet small")
+                self._no_shelves = Refreshable(empty_message)
+                self._shelves = DataTable(
+                    [*shelf_columns, end, reason, actions],
+                    [],
+                    label=text("alarms.shelved.title"),
+                    first=10,
+                    zone=context.zone,
+                )
                 self._shelves.on_action(self._unshelve)
-            with panel("Maintenance"):
-                html.p(
-                    "While people work on a machine or a site, nothing of it is told; its alarms are stored and "
-                    "counted all the same."
-                ).classes("quiet small")
-                self._no_windows = Refreshable(_calm)
-                self._windows = DataTable(_WINDOWS, [], label="Maintenance windows", first=6, zone=told.zone)
+            with panel(text("alarms.maintenance.title")):
+                html.p(text("alarms.maintenance.help")).classes("quiet small")
+                self._no_windows = Refreshable(empty_message)
+                self._windows = DataTable(
+                    [*window_columns, end, reason, actions],
+                    [],
+                    label=text("alarms.maintenance.label"),
+                    first=6,
+                    zone=context.zone,
+                )
                 self._windows.on_action(self._end)
-                if self._may:
+                if self._may_change:
                     self._form()
 
-    async def renew(self) -> None:
-        """Show what is kept quiet now."""
+    async def refresh(self) -> None:
+        """Fetch and show both lists."""
         with show_api_errors():
-            shelves = (await self._told.kept.get_or_fetch("shelves", self._told.client.shelves.list_all)).shelves
-            windows = (await self._told.kept.get_or_fetch("windows", self._told.client.maintenance.page)).windows
-            now = datetime.fromisoformat((await self._told.live.snapshot())["plant_time"])
-            self._no_shelves.show("" if shelves else "Nothing is shelved.")
+            cache, client = self._context.cache, self._context.client
+            shelves = (await cache.get_or_fetch("shelves", client.shelves.list_all)).shelves
+            windows = (await cache.get_or_fetch("windows", client.maintenance.page)).windows
+            now = await self._now()
+            self._no_shelves.show("" if shelves else text("alarms.shelved.empty"))
             self._shelves.set_visibility(bool(shelves))
             self._shelves.show([self._shelf(one) for one in shelves])
-            self._no_windows.show("" if windows else "No maintenance is planned.")
+            self._no_windows.show("" if windows else text("alarms.maintenance.empty"))
             self._windows.set_visibility(bool(windows))
             self._windows.show([self._window(one, now) for one in windows[:_SHOWN_WINDOWS]])
 
     def _form(self) -> None:
         sites = sorted({one.site for one in self._machines})
-        places = [(site, f"{site}, the whole site") for site in sites]
-        places += sorted(self._names.items(), key=lambda one: one[1])
+        scopes = [(site, text("alarms.maintenance.whole_site", site=site)) for site in sites]
+        scopes += sorted(self._names.items(), key=lambda one: one[1])
+        hours = [
+            ("1", text("alarms.duration.1h")),
+            ("4", text("alarms.duration.4h")),
+            ("8", text("alarms.duration.8h")),
+            ("24", text("alarms.duration.24h")),
+            ("72", text("alarms.duration.72h")),
+            ("", text("alarms.duration.custom")),
+        ]
+        example = text("alarms.maintenance.reason_example")
         with html.details().classes("ac-details"):
-            html.summary("Plan maintenance")
-            with form(self._plan, deed="Plan it"):
-                choice("where", "Where", places)
-                entry("from", "From, in plant time (now if empty)", kind="datetime-local")
-                choice("hours", "For", _HOURS, "8")
-                entry("until", "Until, instead", kind="datetime-local")
-                entry("reason", "Why", required=True, maxlength=1000, placeholder="Yearly overhaul")
+            html.summary(text("alarms.maintenance.open_form"))
+            with form(self._schedule, button=text("alarms.maintenance.submit")):
+                choice("where", text("alarms.maintenance.scope"), scopes)
+                entry("from", text("alarms.maintenance.start"), kind="datetime-local")
+                choice("hours", text("alarms.maintenance.duration"), hours, "8")
+                entry("until", text("alarms.maintenance.until"), kind="datetime-local")
+                entry(
+                    "reason", text("alarms.maintenance.reason"), required=True, maxlength=1000, placeholder=example
+                )
 
-    async def _plan(self, typed: Typed) -> None:
+    async def _schedule(self, typed: Typed) -> None:
         site, _, machine = typed["where"].partition("/")
         zone = self._zone(typed["where"])
         start = _moment(typed["from"], ZoneInfo(zone))
         until = _moment(typed["until"], ZoneInfo(zone))
         if until is None and not typed["hours"]:
-            raise AlarmcastError("Say until when: fill in the moment, or choose for how long.")
+            raise AlarmcastError(text("alarms.maintenance.no_end"))
         if until is None:
-            begin = start or datetime.fromisoformat((await self._told.live.snapshot())["plant_time"])
-            until = begin + timedelta(hours=int(typed["hours"]))
-        made = await self._told.client.maintenance.create(
-            site,
-            machine=machine or None,
-            since=start,
-            until=until,
-            reason=typed["reason"],
+            until = (start or await self._now()) + timedelta(hours=int(typed["hours"]))
+        window = await self._context.client.maintenance.create(
+            site, machine=machine or None, since=start, until=until, reason=typed["reason"]
         )
-        ui.notify(f"Nothing of {typed['where']} is told until {plant_time(made.until, zone)}.", type="positive")
+        until_text = plant_time(window.until, zone)
+        ui.notify(text("alarms.maintenance.done", scope=typed["where"], until=until_text), type="positive")
         await self._changed()
 
-    async def _unshelve(self, _deed: str, key: str) -> None:
+    async def _unshelve(self, _action: str, key: str) -> None:
         machine, number = key.split()
         with show_api_errors():
-            await self._told.client.shelves.unshelve(machine, int(number))
-            ui.notify("Unshelved. It sends notifications and is in the alarm figures again.", type="positive")
+            await self._context.client.shelves.unshelve(machine, int(number))
+            ui.notify(text("alarms.shelved.done"), type="positive")
             await self._changed()
 
-    async def _end(self, _deed: str, key: str) -> None:
+    async def _end(self, _action: str, key: str) -> None:
         with show_api_errors():
-            await self._told.client.maintenance.cancel(int(key))
-            ui.notify("Ended; its machines are told of again.", type="positive")
+            await self._context.client.maintenance.cancel(int(key))
+            ui.notify(text("alarms.maintenance.ended"), type="positive")
             await self._changed()
 
     async def _changed(self) -> None:
-        self._told.kept.forget()
-        await self.renew()
+        self._context.cache.invalidate()
+        await self.refresh()
+
+    async def _now(self) -> datetime:
+        return datetime.fromisoformat((await self._context.fleet.snapshot())["plant_time"])
 
     def _shelf(self, one: ShelvedAlarmView) -> Row:
         key = f"{one.site}/{one.machine}"
+        label = text("alarms.shelved.unshelve_label", alarm=one.text, machine=key)
+        action: Cell = (
+            actions_cell(("unshelve", text("alarms.shelved.unshelve"), label)) if self._may_change else ""
+        )
         return Row(
             f"{key} {one.id}",
             [
@@ -138,37 +158,41 @@ class SuppressionPanel:
                 alarm(one.code, one.text, None),
                 moment(one.until, self._zones.get(key)),
                 {"text": one.reason, "more": one.actor},
-                actions_cell(("lift", "Unshelve", f"Unshelve {one.text} of {key}")) if self._may else "",
+                action,
             ],
         )
 
     def _window(self, one: MaintenanceView, now: datetime) -> Row:
         key = f"{one.site}/{one.machine}" if one.machine else one.site
-        where: Cell = link(self._names.get(key, key), f"/machines/{key}", key) if one.machine else one.site
+        scope: Cell = link(self._names.get(key, key), f"/machines/{key}", key) if one.machine else one.site
         zone = self._zone(key)
-        ended = one.cancelled_at or one.until
-        ahead = one.cancelled_at is None and one.start > now
+        planned = one.cancelled_at is None and one.start > now
         if one.active:
-            state = tag_cell("holds", "◐", "ac-sev-low", 2)
+            state = tag_cell(text("alarms.maintenance.active"), "◐", "ac-sev-low", 2)
+        elif planned:
+            state = tag_cell(text("alarms.maintenance.planned"), "○", "quiet", 1)
         else:
-            state = tag_cell("planned", "○", "quiet", 1) if ahead else tag_cell("over", "✓", "quiet", 0)
-        deed: Cell = (
-            actions_cell(("end", "End", f"End the maintenance of {key}"))
-            if self._may and (one.active or ahead)
-            else ""
+            state = tag_cell(text("alarms.maintenance.over"), "✓", "quiet", 0)
+        action: Cell = ""
+        if self._may_change and (one.active or planned):
+            label = text("alarms.maintenance.end_label", scope=key)
+            action = actions_cell(("end", text("alarms.maintenance.end"), label))
+        return Row(
+            str(one.id),
+            [
+                scope,
+                state,
+                moment(one.start, zone),
+                moment(one.cancelled_at or one.until, zone),
+                {"text": one.reason, "more": one.actor},
+                action,
+            ],
         )
-        said: Cell = {"text": one.reason, "more": one.actor}
-        return Row(str(one.id), [where, state, moment(one.start, zone), moment(ended, zone), said, deed])
 
-    def _zone(self, where: str) -> str:
-        """Return the time zone of a machine, or of most machines of a site."""
-        return common_zone(zone for key, zone in self._zones.items() if where in (key, key.partition("/")[0]))
+    def _zone(self, scope: str) -> str:
+        """Return the time zone of a machine, or the most common one of a site."""
+        return common_zone(zone for key, zone in self._zones.items() if scope in (key, key.partition("/")[0]))
 
 
 def _moment(typed: str, zone: ZoneInfo) -> datetime | None:
     return datetime.fromisoformat(typed).replace(tzinfo=zone).astimezone(UTC) if typed else None
-
-
-def _calm(sentence: str) -> None:
-    if sentence:
-        html.p(sentence).classes("ac-calm")

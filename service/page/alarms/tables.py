@@ -1,61 +1,35 @@
-"""The tables of the alarms page: the commonest codes, lines of figures, floods, chatter, standing alarms."""
+"""The tables of the alarms page: top alarms, floods, chattering and stale alarms, and the breakdown."""
 
 from itertools import accumulate
 
-from service.page.alarms.rate import BANDS
+from service.page.alarms.controls import shift_name
+from service.page.alarms.rate import BANDS, band_name
 from service.page.components.blocks import percent
 from service.page.components.data_table import Cell, Column, Row, alarm, figure, link, moment, tag_cell
+from service.page.texts import text
 from wire.rest.alarm_metrics import AlarmMetricsReport, AlarmMetricsRow, AlarmMetricsView
 
-TOP = [
-    Column("alarm"),
-    Column("share", number=True, hint="Of all alarms of the span."),
-    Column("alarms", number=True),
-    Column("together", number=True, hint="This one and all above it, as a share of all alarms."),
-    Column("machines", number=True, hint="How many machines raised it."),
-]
-FLOODS = [
-    Column("machine"),
-    Column("began"),
-    Column("lasted", number=True),
-    Column("alarms", number=True),
-    Column("in 10 min", number=True, hint="Most alarms within ten minutes."),
-    Column("mostly"),
-]
-CHATTER = [
-    Column("machine"),
-    Column("alarm"),
-    Column("alarms", number=True),
-    Column("bursts", number=True, hint="How often it chattered; a minute without it ends a burst."),
-    Column("last"),
-]
-STANDING = [
-    Column("machine"),
-    Column("alarm"),
-    Column("lasted", number=True),
-    Column("since"),
-    Column("last"),
-    Column("alarms", number=True),
-]
-LINE_FIGURES = [
-    Column("alarms", number=True),
-    Column("a day", number=True, hint="Alarms a machine raises in 24 watched hours."),
-    Column("band", hint="After ISA-18.2."),
-    Column("peak", number=True, hint="Most alarms of one machine within ten minutes."),
-    Column("floods", number=True),
-    Column("flooded", number=True, hint="Share of the watched time that was a flood."),
-    Column("chattering", number=True, hint="Alarms that were one of three or more of their code within a minute."),
-    Column("standing", number=True, hint="Codes raised for more than 24 hours without a pause of an hour."),
-]
 _HOUR = 3600
-Names = dict[str, str]
+_SORTS_LAST = 1e12
+Names = dict[str, str]  # of machines, by site/machine
 Zones = dict[str, str]
 
 
-def top(found: AlarmMetricsReport) -> list[Row]:
-    """Return the ten commonest codes with their shares, and what they come to together."""
-    most = max((one.share for one in found.top), default=1.0)
-    together = accumulate(one.share for one in found.top)
+def top_columns() -> list[Column]:
+    """Return the columns of the top alarms."""
+    return [
+        Column(text("alarms.column.alarm")),
+        Column(text("alarms.column.share"), number=True, hint=text("alarms.column.share_hint")),
+        Column(text("alarms.column.alarms"), number=True),
+        Column(text("alarms.column.cumulative"), number=True, hint=text("alarms.column.cumulative_hint")),
+        Column(text("alarms.column.machines"), number=True, hint=text("alarms.column.machines_hint")),
+    ]
+
+
+def top_rows(report: AlarmMetricsReport) -> list[Row]:
+    """Return the ten most frequent codes with their shares and cumulative shares."""
+    most = max((one.share for one in report.top), default=1.0)
+    cumulative = accumulate(one.share for one in report.top)
     return [
         Row(
             str(one.code),
@@ -67,90 +41,151 @@ def top(found: AlarmMetricsReport) -> list[Row]:
                 one.machines,
             ],
         )
-        for one, share in zip(found.top, together, strict=True)
+        for one, share in zip(report.top, cumulative, strict=True)
     ]
 
 
-def lines(found: AlarmMetricsReport, names: Names) -> list[Row]:
-    """Return a row for each line."""
+def flood_columns() -> list[Column]:
+    """Return the columns of floods."""
     return [
-        Row(str(place), [_subject(line, names), *_figures(line.metrics)]) for place, line in enumerate(found.rows)
+        Column(text("alarms.column.machine")),
+        Column(text("alarms.column.start")),
+        Column(text("alarms.column.duration"), number=True),
+        Column(text("alarms.column.alarms"), number=True),
+        _peak(),
+        Column(text("alarms.column.top_alarm")),
     ]
 
 
-def floods(found: AlarmMetricsReport, names: Names, zones: Zones) -> list[Row]:
+def flood_rows(report: AlarmMetricsReport, names: Names, zones: Zones) -> list[Row]:
     """Return the floods, newest first."""
     rows = []
-    for one in found.floods:
+    for one in report.floods:
         key = f"{one.site}/{one.machine}"
-        seconds = None if one.end is None else (one.end - one.start).total_seconds()
-        lasted: Cell = {"text": "goes on", "sort": float("1e12")} if seconds is None else _lasted(seconds)
-        mostly: Cell = {"text": one.top_text, "more": f"code {one.top_code}"}
-        began = moment(one.start, zones.get(key))
-        rows.append(
-            Row(f"{key} {one.start}", [_machine(key, names), began, lasted, one.alarms, one.peak_10min, mostly])
-        )
+        cells: list[Cell] = [
+            _machine(key, names),
+            moment(one.start, zones.get(key)),
+            {"text": text("alarms.floods.ongoing"), "sort": _SORTS_LAST}
+            if one.end is None
+            else _duration((one.end - one.start).total_seconds()),
+            one.alarms,
+            one.peak_10min,
+            {"text": one.top_text, "more": text("alarms.code", code=one.top_code)},
+        ]
+        rows.append(Row(f"{key} {one.start}", cells))
     return rows
 
 
-def chatter(found: AlarmMetricsReport, names: Names, zones: Zones) -> list[Row]:
+def chatter_columns() -> list[Column]:
+    """Return the columns of chattering alarms."""
+    return [
+        Column(text("alarms.column.machine")),
+        Column(text("alarms.column.alarm")),
+        Column(text("alarms.column.alarms"), number=True),
+        Column(text("alarms.column.bursts"), number=True, hint=text("alarms.column.bursts_hint")),
+        Column(text("alarms.column.last")),
+    ]
+
+
+def chatter_rows(report: AlarmMetricsReport, names: Names, zones: Zones) -> list[Row]:
     """Return the chattering codes, most alarms first."""
     rows = []
-    for one in found.chatter:
+    for one in report.chatter:
         key = f"{one.site}/{one.machine}"
-        said = alarm(one.code, one.text, None)
-        last = moment(one.last_at, zones.get(key))
-        rows.append(Row(f"{key} {one.code}", [_machine(key, names), said, one.alarms, one.bursts, last]))
+        cells: list[Cell] = [
+            _machine(key, names),
+            alarm(one.code, one.text, None),
+            one.alarms,
+            one.bursts,
+            moment(one.last_at, zones.get(key)),
+        ]
+        rows.append(Row(f"{key} {one.code}", cells))
     return rows
 
 
-def standing(found: AlarmMetricsReport, names: Names, zones: Zones) -> list[Row]:
-    """Return the standing alarms, the longest first."""
+def stale_columns() -> list[Column]:
+    """Return the columns of stale alarms."""
+    return [
+        Column(text("alarms.column.machine")),
+        Column(text("alarms.column.alarm")),
+        Column(text("alarms.column.duration"), number=True),
+        Column(text("alarms.column.start")),
+        Column(text("alarms.column.last")),
+        Column(text("alarms.column.alarms"), number=True),
+    ]
+
+
+def stale_rows(report: AlarmMetricsReport, names: Names, zones: Zones) -> list[Row]:
+    """Return the stale alarms, longest first."""
     rows = []
-    for one in found.standing:
-        key, zone = f"{one.site}/{one.machine}", zones.get(f"{one.site}/{one.machine}")
-        lasted = _lasted((one.last_at - one.since).total_seconds())
-        said, since, last = alarm(one.code, one.text, None), moment(one.since, zone), moment(one.last_at, zone)
-        rows.append(
-            Row(f"{key} {one.code} {one.since}", [_machine(key, names), said, lasted, since, last, one.alarms])
-        )
+    for one in report.standing:
+        key = f"{one.site}/{one.machine}"
+        zone = zones.get(key)
+        cells: list[Cell] = [
+            _machine(key, names),
+            alarm(one.code, one.text, None),
+            _duration((one.last_at - one.since).total_seconds()),
+            moment(one.since, zone),
+            moment(one.last_at, zone),
+            one.alarms,
+        ]
+        rows.append(Row(f"{key} {one.code} {one.since}", cells))
     return rows
+
+
+def breakdown_columns() -> list[Column]:
+    """Return the columns of the breakdown after the first."""
+    return [
+        Column(text("alarms.column.alarms"), number=True),
+        Column(text("alarms.column.per_day"), number=True, hint=text("alarms.column.per_day_hint")),
+        Column(text("alarms.column.band"), hint=text("alarms.column.band_hint")),
+        _peak(),
+        Column(text("alarms.column.floods"), number=True),
+        Column(text("alarms.column.flood_time"), number=True, hint=text("alarms.column.flood_time_hint")),
+        Column(text("alarms.column.chattering"), number=True, hint=text("alarms.column.chattering_hint")),
+        Column(text("alarms.column.stale"), number=True, hint=text("alarms.column.stale_hint")),
+    ]
+
+
+def breakdown_rows(report: AlarmMetricsReport, names: Names) -> list[Row]:
+    """Return a row for each group."""
+    return [Row(str(place), [_group(row, names), *_metrics(row.metrics)]) for place, row in enumerate(report.rows)]
+
+
+def _peak() -> Column:
+    return Column(text("alarms.column.peak"), number=True, hint=text("alarms.column.peak_hint"))
 
 
 def _machine(key: str, names: Names) -> Cell:
     return link(names.get(key, key), f"/machines/{key}", key if key in names else None)
 
 
-def _subject(line: AlarmMetricsRow, names: Names) -> Cell:
-    if line.machine is not None:
-        return _machine(f"{line.site}/{line.machine}", names)
-    if line.site is not None:
-        return link(line.site, f"/alarms?site={line.site}")
-    if line.day is not None:
-        return {"text": f"{line.day:%a %d %b}", "sort": line.day.isoformat()}
-    if line.hour is not None:
-        return {"text": f"{line.hour:02d}:00 to {(line.hour + 1) % 24:02d}:00", "sort": line.hour}
-    return line.shift
+def _group(row: AlarmMetricsRow, names: Names) -> Cell:
+    if row.machine is not None:
+        return _machine(f"{row.site}/{row.machine}", names)
+    if row.site is not None:
+        return link(row.site, f"/alarms?site={row.site}")
+    if row.day is not None:
+        return {"text": f"{row.day:%a %d %b}", "sort": row.day.isoformat()}
+    if row.hour is not None:
+        return {"text": text("alarms.hours", start=row.hour, end=(row.hour + 1) % 24), "sort": row.hour}
+    return shift_name(row.shift) if row.shift is not None else None
 
 
-def _figures(told: AlarmMetricsView) -> list[Cell]:
-    rate, band = told.alarms_per_day, None
-    if told.band is not None:
-        sign, tone, _ = BANDS[told.band]
-        band = tag_cell(told.band.value, sign, tone, rate)
-    share = told.flood_share
+def _metrics(metrics: AlarmMetricsView) -> list[Cell]:
+    rate, band, share = metrics.alarms_per_day, metrics.band, metrics.flood_share
     return [
-        told.alarms,
+        metrics.alarms,
         figure(rate, "" if rate is None else f"{rate:,.1f}"),
-        band,
-        told.peak_10min,
-        told.floods,
+        None if band is None else tag_cell(band_name(band), BANDS[band].sign, BANDS[band].tone, rate),
+        metrics.peak_10min,
+        metrics.floods,
         figure(share, "" if share is None else f"{100 * share:.1f} %"),
-        told.chattering,
-        told.standing,
+        metrics.chattering,
+        metrics.standing,
     ]
 
 
-def _lasted(seconds: float) -> Cell:
-    text = f"{seconds / 60:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.0f} h"
-    return {"text": text, "sort": seconds}
+def _duration(seconds: float) -> Cell:
+    words = f"{seconds / 60:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.0f} h"
+    return {"text": words, "sort": seconds}

@@ -1,4 +1,4 @@
-"""What the alarms page shows, as its address says it, so that a view can be shared and reloaded."""
+"""The state of the alarms page as its URL holds it, so that a view can be shared and reloaded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from wire.enums import AlarmMetricsGrouping
 from wire.timestamps import EARLIEST, LATEST, isoformat
 
 SPANS = {"24h": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
-OWN = "own"
-USUAL_SPAN = "7d"
-LINES = (
+CUSTOM = "custom"
+DEFAULT_SPAN = "7d"
+GROUPINGS = (
     AlarmMetricsGrouping.SITE,
     AlarmMetricsGrouping.MACHINE,
     AlarmMetricsGrouping.SHIFT,
@@ -25,78 +25,78 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class View:
-    """Whose alarms, of when, in which lines; ``first`` and ``last`` are plant days, both included."""
+    """A selection of alarms and how they are grouped; ``first`` and ``last`` are plant days, both included."""
 
     site: str = ""
     machine: str = ""
     shift: str = ""
-    span: str = USUAL_SPAN
+    span: str = DEFAULT_SPAN
     first: date | None = None
     last: date | None = None
     by: AlarmMetricsGrouping = AlarmMetricsGrouping.MACHINE
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Self:
-        """Read an address; what cannot be read is as usual, because addresses are typed and grow old."""
-        span, lines = query.get("span", USUAL_SPAN), {one.value: one for one in LINES}
+        """Read a URL query; values that cannot be read are replaced by their defaults."""
+        span, groupings = query.get("span", DEFAULT_SPAN), {one.value: one for one in GROUPINGS}
         return cls(
             site=query.get("site", ""),
             machine=query.get("machine", "") if query.get("site") else "",
             shift=query.get("shift", ""),
-            span=span if span in SPANS or span == OWN else USUAL_SPAN,
+            span=span if span in SPANS or span == CUSTOM else DEFAULT_SPAN,
             first=read_day(query.get("first")),
             last=read_day(query.get("last")),
-            by=lines.get(query.get("by", ""), AlarmMetricsGrouping.MACHINE),
+            by=groupings.get(query.get("by", ""), AlarmMetricsGrouping.MACHINE),
         )
 
     @property
     def address(self) -> str:
-        """The page's address with this view; what is as usual is left out."""
-        told = {"site": self.site, "machine": self.machine, "shift": self.shift}
-        told["span"] = "" if self.span == USUAL_SPAN else self.span
-        if self.span == OWN:
-            told |= {"first": str(self.first or ""), "last": str(self.last or "")}
-        told["by"] = "" if self.by is AlarmMetricsGrouping.MACHINE else self.by.value
-        query = urlencode({name: value for name, value in told.items() if value})
+        """The URL of this view without default values."""
+        values = {"site": self.site, "machine": self.machine, "shift": self.shift}
+        values["span"] = "" if self.span == DEFAULT_SPAN else self.span
+        if self.span == CUSTOM:
+            values |= {"first": str(self.first or ""), "last": str(self.last or "")}
+        values["by"] = "" if self.by is AlarmMetricsGrouping.MACHINE else self.by.value
+        query = urlencode({name: value for name, value in values.items() if value})
         return f"/alarms?{query}" if query else "/alarms"
 
-    def question(self, now: datetime, zone: str) -> "AlarmsQuery":
-        """Return what to ask the API at a moment; own days are whole days of the plant, today's up to now."""
-        if self.span != OWN or self.first is None or self.last is None:
-            length = SPANS.get(self.span, SPANS[USUAL_SPAN])
+    def query(self, now: datetime, zone: str) -> "AlarmsQuery":
+        """Return the API query at a moment; a custom range is whole plant days and ends now at the latest."""
+        if self.span != CUSTOM or self.first is None or self.last is None:
+            length = SPANS.get(self.span, SPANS[DEFAULT_SPAN])
             return AlarmsQuery(self, now - length, now)
-        wall = ZoneInfo(zone)
-        start = datetime.combine(_within_reach(self.first), time(), wall).astimezone(UTC)
-        end = datetime.combine(_within_reach(self.last) + _DAY, time(), wall).astimezone(UTC)
+        plant = ZoneInfo(zone)
+        start = datetime.combine(_clamp(self.first), time(), plant).astimezone(UTC)
+        end = datetime.combine(_clamp(self.last) + _DAY, time(), plant).astimezone(UTC)
         return AlarmsQuery(self, start, min(end, max(now, start + timedelta(minutes=1))))
 
 
 @dataclass(frozen=True)
 class AlarmsQuery:
-    """A view at a moment: what the API is asked, and where the same is to be had as CSV."""
+    """A view at a moment: the time range for the API, and the URLs of the same data as CSV."""
 
     view: View
     since: datetime
     until: datetime
 
-    def csv(self, path: str, *, lines: bool = False) -> str:
-        """Return the address of a table of this view as CSV."""
-        told = {"site": self.view.site, "machine": self.view.machine}
-        told |= {"since": isoformat(self.since), "until": isoformat(self.until)}
-        if path.startswith("/v1/figures"):
-            told["shift"] = self.view.shift
-        if lines:
-            told["by"] = self.view.by.value
-        return f"{path}?{urlencode({name: value for name, value in told.items() if value})}"
+    def csv(self, path: str, *, grouped: bool = False) -> str:
+        """Return the URL of a CSV export of this view."""
+        values = {"site": self.view.site, "machine": self.view.machine}
+        values |= {"since": isoformat(self.since), "until": isoformat(self.until)}
+        if path.startswith("/v1/alarm-metrics"):
+            values["shift"] = self.view.shift
+        if grouped:
+            values["by"] = self.view.by.value
+        return f"{path}?{urlencode({name: value for name, value in values.items() if value})}"
 
 
-def _within_reach(day: date) -> date:
-    """Return the nearest day that the API takes a moment of, whatever the time zone."""
+def _clamp(day: date) -> date:
+    """Return the nearest day that the API accepts in every time zone."""
     return min(max(day, (EARLIEST + _DAY).date()), (LATEST - 3 * _DAY).date())
 
 
 def read_day(text: str | None) -> date | None:
-    """Read a day, or return None for what is none."""
+    """Return a day, or None if the text is not one."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:

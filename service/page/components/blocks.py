@@ -1,6 +1,6 @@
-"""Blocks that every page is built of: panels, tables, figures, tags, moments, and the words for an empty place."""
+"""Blocks that every page is built of: panels, tables, stats, tags, timestamps, empty states."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Protocol
@@ -8,16 +8,18 @@ from zoneinfo import ZoneInfo
 
 from nicegui import html
 
+from service.page.texts import text
 from wire.zones import zone_word
 
 Cell = str | int | float | Callable[[], object] | None
-NOTHING = "\N{EN DASH}"  # where there is no figure
-SIGNS = {"high": "▲", "medium": "◆", "low": "●"}  # beside every colour
+Stat = str | int | float | None
+NOTHING = "\N{EN DASH}"  # where there is no value
+_SEVERITY_SIGNS = {"high": "▲", "medium": "◆", "low": "●"}
 
 
 @contextmanager
 def panel(title: str, *, note: str = "", wide: bool = False) -> Iterator[None]:
-    """Draw a panel with its heading; ``note`` says in a few words how to read it."""
+    """Draw a panel with its heading and a short ``note`` beside it."""
     with html.section().classes("ac-panel" + (" ac-wide" if wide else "")):
         with html.header():
             html.h2(title)
@@ -27,18 +29,18 @@ def panel(title: str, *, note: str = "", wide: bool = False) -> Iterator[None]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, numbers: Sequence[int] = (), label: str) -> None:
-    """Draw a table; the columns in ``numbers`` stand right, and a cell may be a function that draws itself."""
-    # A part that scrolls must be reachable by keyboard.
+    """Draw a table; columns in ``numbers`` are right-aligned, and a cell may be a function that draws it."""
+    # A scrolling area must be reachable by keyboard.
     reachable = {"tabindex": "0", "role": "region", "aria-label": label}
     with html.div(**reachable).classes("ac-scroll"), html.table().classes("ac-table"):
         with html.thead(), html.tr():
-            for place, name in enumerate(head):
-                html.th(name, scope="col").classes("number" if place in numbers else "")
+            for index, name in enumerate(head):
+                html.th(name, scope="col").classes("number" if index in numbers else "")
         with html.tbody():
             for row in rows:
                 with html.tr():
-                    for place, cell in enumerate(row):
-                        _cell(cell, number=place in numbers)
+                    for index, cell in enumerate(row):
+                        _cell(cell, number=index in numbers)
 
 
 def _cell(cell: Cell, *, number: bool) -> None:
@@ -50,21 +52,22 @@ def _cell(cell: Cell, *, number: bool) -> None:
         html.td(NOTHING if cell is None else str(cell)).classes(style)
 
 
-def stats(named: dict[str, str | int | float | None], notes: dict[str, str] | None = None) -> None:
-    """Draw figures with their names; ``notes`` say more below some of them."""
-    with html.dl().classes("ac-figures"):
-        for name, value in named.items():
+def stats(named: Mapping[str, Stat | tuple[Stat, str]]) -> None:
+    """Draw values with their names; a note is shown below its value."""
+    with html.dl().classes("ac-stats"):
+        for name, stat in named.items():
+            value, note = stat if isinstance(stat, tuple) else (stat, "")
             with html.div():
                 html.dt(name)
                 with html.dd(NOTHING if value is None else str(value)):
-                    if notes and name in notes:
+                    if note:
                         html.br()
-                        html.small(notes[name])
+                        html.small(note)
 
 
 def empty_state(title: str, *lines: str, code: str | None = None) -> None:
-    """Say in an empty place what belongs there and how it gets there."""
-    with html.div().classes("ac-teach"):
+    """Draw what a place will show and how to fill it."""
+    with html.div().classes("ac-empty-state"):
         html.h2(title)
         for line in lines:
             html.p(line)
@@ -72,15 +75,24 @@ def empty_state(title: str, *lines: str, code: str | None = None) -> None:
             html.code(code)
 
 
-def severity(word: str) -> None:
-    """Draw a severity with its sign."""
-    with html.span().classes(f"ac-tag ac-sev-{word}"):
-        html.span(SIGNS.get(word, "◆")).props('aria-hidden="true"')
-        html.span(word)
+def empty_message(message: str) -> None:
+    """Draw a message in an empty place; nothing for an empty message."""
+    if message:
+        html.p(message).classes("ac-empty")
+
+
+def severity_sign(name: str) -> str:
+    """Return the sign that is shown beside the colour of a severity."""
+    return _SEVERITY_SIGNS.get(name, "◆")
+
+
+def severity_text(name: str) -> str:
+    """Return a severity as a text; one that is not known as it is."""
+    return text(f"common.severity.{name}") if name in _SEVERITY_SIGNS else name
 
 
 def timestamp(moment: datetime | None, zone: str) -> None:
-    """Draw a moment in plant time; UTC shows on hover."""
+    """Draw a moment in plant time; UTC is shown on hover."""
     if moment is None:
         html.span(NOTHING)
         return
@@ -93,26 +105,28 @@ def plant_time(moment: datetime, zone: str) -> str:
 
 
 class Named(Protocol):
-    """Whatever stands for a machine."""
+    """Anything with the site and name of a machine."""
 
     site: str
     name: str
 
 
 def machine_title(machine: Named) -> str:
-    """Return what a machine is called beside machines of other sites: with its site, unless its name says it."""
+    """Return the name of a machine with its site, unless the name contains the site."""
     if machine.site.casefold() in machine.name.casefold():
         return machine.name
     return f"{machine.site} / {machine.name}"
 
 
 def percent(share: float | None) -> str:
-    """Return a share as people read it."""
+    """Return a share as a percentage."""
     if share is None:
         return NOTHING
-    return "<1 %" if 0 < share < 0.005 else f"{share:.0%}".replace("%", " %")  # noqa: PLR2004 - half a percent
+    if 0 < share < 0.005:  # noqa: PLR2004 - half a percent
+        return text("common.percent.small")
+    return text("common.percent", value=f"{100 * share:.0f}")
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Return a figure with so many digits, or a dash where there is none."""
+    """Return a value with so many digits, or a dash without a value."""
     return NOTHING if value is None else f"{value:,.{digits}f}"

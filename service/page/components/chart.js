@@ -1,7 +1,7 @@
-// An ECharts chart in the page's colours. Options come from the server as plain data: a colour may be written as
-// "var(--ink)" and follows light and dark, a formatter as "@percent" and is looked up here, so no code is sent.
+// An ECharts chart in the colours of the page. Options are plain data from the server: "var(--ink)" is a colour of
+// the theme, "@percent" a formatter that is looked up here.
 import { echarts } from "nicegui-echart";
-import { percent, plantClock, plantDay, plantTime, utc, zoneName } from "alarmcast-format";
+import { percent, plantClock, plantDay, plantTime, text, utc, zoneName } from "alarmcast-format";
 
 function formatters(zone) {
   const when = (value) => `${plantTime(value, zone)}\n${utc(value)}`;
@@ -10,19 +10,19 @@ function formatters(zone) {
     "@plantTime": (value) => plantTime(value, zone),
     "@plantAxis": (value) => (new Date(value).getUTCMinutes() || plantClock(value, zone) !== "00:00" ? plantClock(value, zone) : plantDay(value, zone)),
     "@plantDay": (value) => plantDay(value, zone),
-    // A point may bring its own words in `tip`; they are text, never markup.
-    "@tip": (at) => {
-      const one = Array.isArray(at) ? at[0] : at;
-      const data = one.data ?? {};
-      const lines = [data.tip ?? one.name];
+    // The text in a point's `tip` is never markup.
+    "@tip": (points) => {
+      const point = Array.isArray(points) ? points[0] : points;
+      const data = point.data ?? {};
+      const lines = [data.tip ?? point.name];
       if (data.at) lines.push(when(data.at));
       return lines.filter(Boolean).map(escape).join("<br>").replaceAll("\n", "<br>");
     },
-    "@ago": (minutes) => (minutes ? `${-minutes} min ago` : "now"),
+    "@ago": (minutes) => (minutes ? text("common.ago.minutes", { count: -minutes }) : text("common.chart.now")),
     "@agoTip": (points) => {
       const [minutes] = points[0].value;
-      const lines = points.map((one) => `${one.seriesName}: ${one.value[1] === null ? "not known" : one.value[1].toLocaleString("en-GB", { maximumFractionDigits: 2 })}`);
-      return [minutes > -0.05 ? "now" : `${(-minutes).toFixed(1)} min ago`, ...lines].map(escape).join("<br>");
+      const lines = points.map((point) => `${point.seriesName}: ${point.value[1] === null ? text("common.chart.no_data") : point.value[1].toLocaleString("en-GB", { maximumFractionDigits: 2 })}`);
+      return [minutes > -0.05 ? text("common.chart.now") : text("common.ago.minutes", { count: (-minutes).toFixed(1) }), ...lines].map(escape).join("<br>");
     },
     "@number": (value) => (typeof value === "number" ? value.toLocaleString("en-GB", { maximumFractionDigits: 2 }) : value),
   };
@@ -39,7 +39,7 @@ export default {
     this.draw();
     this.sizes = new ResizeObserver(() => this.chart?.resize());
     this.sizes.observe(this.$el);
-    // Dark is a class of the body, whoever set it.
+    // The dark theme is a class of the body.
     this.themes = new MutationObserver(() => this.draw());
     this.themes.observe(document.body, { attributes: true, attributeFilter: ["class"] });
   },
@@ -58,7 +58,7 @@ export default {
       this.dark = dark;
       if (!this.chart) {
         this.chart = echarts.init(this.$el, null, { renderer: "svg" });
-        this.chart.on("click", (one) => this.$emit("picked", { name: one.name, series: one.seriesName, data: one.data, value: one.value }));
+        this.chart.on("click", (point) => this.$emit("picked", { name: point.name, series: point.seriesName, data: point.data, value: point.value }));
         this.chart.on("datazoom", () => {
           const zoom = this.chart.getOption().dataZoom?.[0];
           this.zoom = zoom && { start: zoom.start, end: zoom.end };
@@ -66,20 +66,20 @@ export default {
       }
       const options = this.resolved(this.options);
       this.nameZone(options);
-      // By its name: text is measured on a canvas, which does not know what "inherit" means.
+      // The name of the font: text is measured on a canvas, which does not know "inherit".
       options.textStyle = { fontFamily: getComputedStyle(this.$el).fontFamily, ...options.textStyle };
       options.animation ??= false;
-      if (this.zoom && options.dataZoom) options.dataZoom = options.dataZoom.map((one) => ({ ...one, ...this.zoom }));
+      if (this.zoom && options.dataZoom) options.dataZoom = options.dataZoom.map((zoom) => ({ ...zoom, ...this.zoom }));
       this.chart.setOption(options, { notMerge: true });
     },
     update_chart() {
       this.draw();
     },
-    // An axis of moments says by which clock it is to be read.
+    // A time axis names its zone.
     nameZone(options) {
       const axis = options.xAxis;
       if (axis?.type !== "time" || axis.name) return;
-      axis.name = `plant time, ${zoneName(axis.max ?? Date.now(), this.zone)}`;
+      axis.name = text("common.chart.axis", { zone: zoneName(axis.max ?? Date.now(), this.zone) });
       axis.nameLocation = "middle";
       axis.nameGap = 24;
       axis.nameTextStyle = { color: axis.axisLabel?.color, fontSize: 11 };

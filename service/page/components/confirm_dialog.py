@@ -1,4 +1,4 @@
-"""The dialog that asks before something is done: what will happen, what must be told for it, and why."""
+"""The dialog that asks before an action: what will happen, its fields, and a reason."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -9,15 +9,15 @@ from nicegui import ui
 
 from wire.rest.problems import FieldError
 
-_FIELDS = {"alarmcast-fields": str(Path(__file__).parent / "fields")}
+_HERE = Path(__file__).parent
+_MODULES = {"alarmcast-fields": str(_HERE / "fields"), "alarmcast-format": str(_HERE.parent / "format")}
 
 
 @dataclass(frozen=True)
 class Field:
-    """What must be told for a deed: a line of some ``kind`` of input, a choice among options, or sites.
+    """A field of an action: an input of some ``kind``, a choice among options, or sites.
 
-    ``more`` goes to the input as its attributes. Of sites, ``value`` None is every site, which is offered only
-    if ``every`` says so.
+    ``more`` holds attributes of the input. For sites, the value None is all sites, offered only with ``every``.
     """
 
     name: str
@@ -30,32 +30,30 @@ class Field:
     more: dict[str, Any] = field(default_factory=dict)
 
 
-class ConfirmDialog(ui.element, component="confirm_dialog.js", esm=_FIELDS):
-    """Asks before a deed is done; emits ``deed`` with key, about, reason, force and what was typed, by fields."""
+class ConfirmDialog(ui.element, component="confirm_dialog.js", esm=_MODULES):
+    """Asks before an action; emits ``action`` with key, reason, force and the values by field name."""
 
-    def ask(  # noqa: PLR0913 - a deed has as many sides as people must know of
+    def ask(
         self,
         key: str,
-        about: str,
         *,
         title: str,
         lines: Sequence[str],
-        deed: str,
+        button: str,
         fields: Sequence[Field] = (),
         reasons: Sequence[str] = (),
         force: str | None = None,
         needs_reason: bool = True,
     ) -> None:
-        """Open the dialog; ``force`` is what the reader must tick first."""
+        """Open the dialog; ``force`` is a box that must be ticked first."""
         self.run_method(
             "ask",
             {
                 "key": key,
-                "about": about,
                 "title": title,
                 "lines": list(lines),
-                "deed": deed,
-                "fields": [asdict(one) for one in fields],
+                "button": button,
+                "fields": [asdict(field) for field in fields],
                 "reasons": list(reasons),
                 "force": force,
                 "needs_reason": needs_reason,
@@ -63,9 +61,9 @@ class ConfirmDialog(ui.element, component="confirm_dialog.js", esm=_FIELDS):
         )
 
     def refuse(self, detail: str, errors: Sequence[FieldError] = ()) -> None:
-        """Say in the open dialog why it was not done, at the fields that ``errors`` name."""
-        self.run_method("refuse", detail, [one.model_dump() for one in errors])
+        """Show in the open dialog why the action failed, at the fields that ``errors`` name."""
+        self.run_method("refuse", detail, [error.model_dump() for error in errors])
 
     def close(self) -> None:
-        """Close it: done."""
+        """Close the dialog."""
         self.run_method("close")

@@ -1,4 +1,4 @@
-"""Tables of many rows as plain data; sorted and shortened in the browser, so that a large fleet costs little."""
+"""Tables of many rows as plain data; the browser sorts and shortens them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -9,7 +9,8 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from service.page.components.blocks import SIGNS
+from service.page.components.blocks import severity_sign, severity_text
+from service.page.texts import text as text_of
 from wire.timestamps import isoformat
 
 _FORMAT = {"alarmcast-format": str(Path(__file__).parent.parent / "format")}
@@ -18,7 +19,7 @@ Cell = str | int | float | dict[str, Any] | None
 
 @dataclass(frozen=True)
 class Column:
-    """A column; one without a title holds what can be done."""
+    """A column; one without a title holds action buttons."""
 
     title: str
     number: bool = False
@@ -27,14 +28,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A row and the key by which its deeds name it."""
+    """A row and the key that its actions report."""
 
     key: str
     cells: list[Cell]
 
 
 class DataTable(ui.element, component="data_table.js", esm=_FORMAT):
-    """A table; ``order`` is a column's place, negative numbers never: say ``down`` for the largest first."""
+    """A table; ``order`` is the index of a column and whether it sorts descending."""
 
     def __init__(
         self,
@@ -55,13 +56,13 @@ class DataTable(ui.element, component="data_table.js", esm=_FORMAT):
         self._props["first"] = first
         self._props["sortable"] = sortable
         if order is not None:
-            self._props["order"] = {"place": order[0], "down": order[1]}
+            self._props["order"] = {"index": order[0], "descending": order[1]}
 
     def show(self, rows: Sequence[Row]) -> None:
-        """Show these rows instead; order and length stay as the reader has set them."""
-        told = [asdict(row) for row in rows]
-        if told != self._props["rows"]:
-            self._props["rows"] = told
+        """Show these rows instead; the reader's order and length stay."""
+        data = [asdict(row) for row in rows]
+        if data != self._props["rows"]:
+            self._props["rows"] = data
             self.update()
 
     def choose(self, key: str | None) -> None:
@@ -69,17 +70,17 @@ class DataTable(ui.element, component="data_table.js", esm=_FORMAT):
         self._props["chosen"] = key
         self.update()
 
-    def on_action(self, done: Callable[[str, str], Awaitable[None]]) -> None:
-        """Call ``done(deed, key)`` when somebody presses a deed's button."""
+    def on_action(self, run: Callable[[str, str], Awaitable[None]]) -> None:
+        """Call ``run(action, key)`` when the button of an action is pressed."""
 
         async def pressed(event: GenericEventArguments) -> None:
-            await done(event.args["name"], event.args["key"])
+            await run(event.args["name"], event.args["key"])
 
-        self.on("deed", pressed)
+        self.on("action", pressed)
 
 
 def link(text: str, address: str, more: str | None = None) -> dict[str, Any]:
-    """Return a cell that leads somewhere; ``more`` stands small below."""
+    """Return a cell with a link; ``more`` is shown below it in small type."""
     return {"text": text, "href": address} | ({"more": more} if more else {})
 
 
@@ -91,32 +92,36 @@ def moment(at: datetime | None, zone: str | None = None) -> dict[str, Any] | Non
 
 
 def date_cell(at: datetime | None, zone: str | None = None, *, until: bool = False) -> dict[str, Any] | None:
-    """Return a cell with a moment and its year; ``until`` lets it say whether it is over."""
+    """Return a cell with a moment and its year; ``until`` marks it as expired once it is past."""
     cell = moment(at, zone)
     return None if cell is None else cell | {"year": True} | ({"until": True} if until else {})
 
 
 def figure(value: float | None, text: str) -> dict[str, Any] | None:
-    """Return a cell that is sorted by its figure and read as its text."""
+    """Return a cell that sorts by its value and shows its text."""
     return None if value is None else {"text": text, "sort": value}
 
 
 def tag_cell(
     text: str, sign: str, tone: str, rank: float | None = None, title: str | None = None
 ) -> dict[str, Any]:
-    """Return a cell with a tag; ``rank`` says how it sorts."""
-    told: dict[str, Any] = {"text": text, "sign": sign, "tone": tone, "tag": True}
-    return told | ({} if rank is None else {"sort": rank}) | ({"title": title} if title else {})
+    """Return a cell with a tag that sorts by ``rank``."""
+    cell: dict[str, Any] = {"text": text, "sign": sign, "tone": tone, "tag": True}
+    return cell | ({} if rank is None else {"sort": rank}) | ({"title": title} if title else {})
 
 
 def alarm(code: int, text: str, severity: str | None) -> dict[str, Any]:
-    """Return a cell with an alarm: its severity's sign, its text, its code."""
-    told: dict[str, Any] = {"text": text, "more": f"code {code}", "sort": code}
+    """Return a cell with an alarm: the sign of its severity, its text, its code."""
+    cell: dict[str, Any] = {"text": text, "more": text_of("common.table.code", code=code), "sort": code}
     if severity:
-        told |= {"sign": SIGNS.get(severity, "◆"), "tone": f"ac-sev-{severity}", "title": f"{severity} severity"}
-    return told
+        cell |= {
+            "sign": severity_sign(severity),
+            "tone": f"ac-sev-{severity}",
+            "title": severity_text(severity),
+        }
+    return cell
 
 
 def actions_cell(*named: tuple[str, str, str]) -> dict[str, Any]:
-    """Return a cell with buttons, each a name, what stands on it, and what it does in a few words."""
-    return {"deeds": [{"name": name, "text": text, "label": label} for name, text, label in named]}
+    """Return a cell with buttons, each with a name, a text and an accessible label."""
+    return {"actions": [{"name": name, "text": text, "label": label} for name, text, label in named]}

@@ -1,4 +1,4 @@
-"""Forms of native fields: what was typed stays in the browser until it is sent, so that nothing can lose it."""
+"""Forms of native fields; typed values stay in the browser until they are submitted."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,42 +17,42 @@ Typed = dict[str, str]
 
 
 @contextmanager
-def form(taken: Callable[[Typed], Awaitable[None]], *, deed: str) -> Iterator[None]:
-    """Draw a form around what is drawn inside; ``taken`` gets it all at once, and it is emptied if that went well.
+def form(submit: Callable[[Typed], Awaitable[None]], *, button: str) -> Iterator[None]:
+    """Draw a form around its fields; ``submit`` gets their values, and the form is reset if it succeeds.
 
-    What the API refuses is shown in its own words, and the fields stay as they are.
+    An API error is shown, and the fields keep their values.
     """
 
     async def send(event: GenericEventArguments) -> None:
-        typed = {name: text.strip() for name, text in event.args.items()}
+        typed = {name: value.strip() for name, value in event.args.items()}
         with show_api_errors():
-            await taken(typed)
+            await submit(typed)
             drawn.run_method("reset")
 
     drawn = html.form().classes("ac-form").on("submit", send, js_handler=_SEND)
     with drawn:
         yield
-        html.button(deed, type="submit").classes("ac-button ac-main-deed")
+        html.button(button, type="submit").classes("ac-button ac-primary")
 
 
 def entry(name: str, title: str, *, kind: str = "text", required: bool = False, **more: str | int) -> Element:
-    """Draw a field of one line."""
+    """Draw a one-line field."""
     with html.label().classes("ac-entry"):
         html.span(title)
-        told = {"type": kind, "name": name, **more} | ({"required": True} if required else {})
-        field: Element = html.input_(**told).classes("ac-field")
+        attributes = {"type": kind, "name": name, **more} | ({"required": True} if required else {})
+        field: Element = html.input_(**attributes).classes("ac-field")
         return field
 
 
 def choice(name: str, title: str, options: Iterable[tuple[str, str]], chosen: str = "") -> Element:
-    """Draw a choice among options, each a value and what people read."""
+    """Draw a choice among options, each a value and its text."""
     with html.label().classes("ac-entry"):
         html.span(title)
         return select(name, options, chosen)
 
 
 def select(name: str, options: Iterable[tuple[str, str]], chosen: str = "") -> Element:
-    """Draw the bare choice, for where its title stands elsewhere."""
+    """Draw a choice without a title."""
     drawn: Element = html.select(name=name).classes("ac-field")
     with drawn:
         for value, text in options:

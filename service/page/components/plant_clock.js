@@ -1,29 +1,25 @@
-// The plant's time, the model that serves, and a word when the service no longer tells anything.
-import { plantDate, utc } from "alarmcast-format";
+// The plant time with its zone, and a warning when updates no longer arrive.
+import { plantTime, text, utc } from "alarmcast-format";
 
-const PATIENCE = 10000; // milliseconds without a word
+const TIMEOUT = 10000; // milliseconds without an update
 
 export default {
   template: `
-    <span v-if="told" class="ac-model">model {{ told.model_version ?? "none yet" }}</span>
-    <span v-if="told" :title="'plant time, ' + utc(told.plant_time)">{{ plantDate(told.plant_time, told.zone) }}</span>
-    <span v-if="lost" class="ac-bad-word" role="alert">✕ not up to date</span>`,
+    <span v-if="now" :title="text('common.clock', { utc: utc(now) })">{{ plantTime(now, zone) }}</span>
+    <span v-if="lost" class="ac-bad-text" role="alert">✕ {{ text("common.disconnected") }}</span>`,
   data() {
-    return { told: null, lost: false, heard: Date.now() };
+    return { now: null, zone: "UTC", lost: false, updated: Date.now() };
   },
   mounted() {
-    this.watch = setInterval(() => (this.lost = Date.now() - this.heard > PATIENCE), 1000);
-    this.$emit("ready");
+    this.timer = setInterval(() => (this.lost = Date.now() - this.updated > TIMEOUT), 1000);
   },
   unmounted() {
-    clearInterval(this.watch);
+    clearInterval(this.timer);
   },
   methods: {
-    plantDate, utc,
-    tell(told) {
-      this.told = told;
-      this.heard = Date.now();
-      this.lost = false;
+    plantTime, text, utc,
+    show(now, zone) {
+      Object.assign(this, { now, zone, updated: Date.now(), lost: false });
     },
   },
 };

@@ -1,4 +1,4 @@
-"""A place on a page that is drawn anew when what it shows has changed, and left alone otherwise."""
+"""A part of a page that is redrawn only when its value has changed."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -9,18 +9,18 @@ T = TypeVar("T")
 
 
 class Refreshable(Generic[T]):
-    """Draws with ``draw``; what is equal to what is shown is not drawn again, so that nobody loses the focus."""
+    """Draws a value with ``draw``; an equal value is not drawn again, so that the focus is not lost."""
 
-    def __init__(self, draw: Callable[[T], None], *, style: str = "ac-renewed") -> None:
+    def __init__(self, draw: Callable[[T], None], *, style: str = "ac-refreshable") -> None:
         self._draw = draw
-        self._place = html.div().classes(style)
+        self._container = html.div().classes(style)
         self._shown: T | None = None
 
-    def show(self, told: T) -> None:
-        """Show this from now on."""
-        if self._shown is not None and told == self._shown:
+    def show(self, value: T) -> None:
+        """Show a value from now on."""
+        if self._shown is not None and value == self._shown:
             return
-        self._shown = told
-        self._place.clear()
-        with self._place:
-            self._draw(told)
+        self._shown = value
+        self._container.clear()
+        with self._container:
+            self._draw(value)

@@ -1,4 +1,4 @@
-"""Health: how the service, its agents and its surroundings are, and what was refused."""
+"""The health page: status of the service, its agents and infrastructure, and rejected messages."""
 
 from service.page.health.page import health
 

@@ -1,4 +1,4 @@
-"""The agents, worst first: who cannot be heard, where most waits, whose clock is off."""
+"""The agents of all machines, worst first, and machines that publish without being enrolled."""
 
 from functools import partial
 
@@ -8,84 +8,87 @@ from service.page.components.blocks import empty_state, machine_title, panel
 from service.page.components.data_table import Cell, Column, DataTable, Row, figure, link, moment, tag_cell
 from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext, show_api_errors
+from service.page.texts import text
 from wire.enums import Role
 from wire.rest.machines import MachineView, UnregisteredMachineView
 
-_RENEWED = 5.0  # seconds
-_COLUMNS = [
-    Column("machine"),
-    Column("agent", hint="Sorts by how much a look is due."),
-    Column("waiting", number=True, hint="Events in the agent's spool that wait for an ack."),
-    Column("unread", number=True, hint="Rows of the source that the agent could not read as an alarm."),
-    Column("clock off", number=True, hint="The service's plant clock minus the agent's."),
-    Column("heard"),
-    Column("version"),
-]
-_WORST = 1
-_NEVER, _FINE = 1e9, 0.0
+_REFRESH_S = 5.0
+_STATE_COLUMN = 1
+_OFFLINE_RANK, _NEVER_RANK = 2e9, 1e9  # above any number of buffered events
 
 
 class Agents:
-    """A table of them, and who knocks without being enrolled."""
+    """The table of agents."""
 
-    def __init__(self, told: PageContext) -> None:
-        self._told = told
-        with panel("Agents", note="worst first; press a heading to sort by it"):
-            self._knocking = Refreshable(partial(_knocking, may_enrol=told.may(Role.ADMIN)))
-            self._empty = Refreshable(_nobody)
-            self._table = DataTable(_COLUMNS, [], label="Agents", order=(_WORST, True), first=12, zone=told.zone)
-        ui.timer(_RENEWED, self.renew)
+    def __init__(self, context: PageContext) -> None:
+        self._context = context
+        columns = [
+            Column(text("health.agents.machine")),
+            Column(text("health.agents.state"), hint=text("health.agents.state_hint")),
+            Column(text("health.agents.buffered"), number=True, hint=text("health.agents.buffered_hint")),
+            Column(text("health.agents.unreadable"), number=True, hint=text("health.agents.unreadable_hint")),
+            Column(text("health.agents.clock_offset"), number=True, hint=text("health.agents.clock_offset_hint")),
+            Column(text("health.agents.last_seen")),
+            Column(text("health.agents.version")),
+        ]
+        with panel(text("health.agents.title"), note=text("health.agents.note"), wide=True):
+            self._not_enrolled = Refreshable(partial(_not_enrolled, may_enrol=context.may(Role.ADMIN)))
+            self._empty = Refreshable(_empty)
+            self._table = DataTable(
+                columns,
+                [],
+                label=text("health.agents.title"),
+                order=(_STATE_COLUMN, True),
+                first=12,
+                zone=context.zone,
+            )
+        ui.timer(_REFRESH_S, self.refresh)
 
-    async def renew(self) -> None:
-        """Show how they are now."""
+    async def refresh(self) -> None:
+        """Fetch and show the agents."""
         with show_api_errors():
-            fleet = await self._told.kept.get_or_fetch("machines", self._told.client.machines.list)
+            fleet = await self._context.cache.get_or_fetch("machines", self._context.client.machines.list)
             self._empty.show(not fleet.machines)
             self._table.set_visibility(bool(fleet.machines))
             self._table.show([_row(machine) for machine in fleet.machines])
-            self._knocking.show(list(fleet.unregistered))
+            self._not_enrolled.show(list(fleet.unregistered))
 
 
 def _row(machine: MachineView) -> Row:
-    name, agent = f"{machine.site}/{machine.machine}", machine.agent
-    cells: list[Cell] = [link(machine_title(machine), f"/machines/{name}", name)]
+    key, agent = f"{machine.site}/{machine.machine}", machine.agent
+    name = link(machine_title(machine), f"/machines/{key}", key)
     if agent is None:
-        cells += [tag_cell("never connected", "○", "quiet", _NEVER), None, None, None, None, None]
-        return Row(name, cells)
-    waiting, skew = agent.spooled, agent.skew_ms
-    state = (
-        tag_cell("online", "●", "ac-good", float((waiting or 0) + agent.skipped)) if agent.online else _offline()
-    )
-    cells += [
+        never = tag_cell(text("health.agents.never"), "○", "quiet", _NEVER_RANK)
+        return Row(key, [name, never, None, None, None, None, None])
+    if agent.online:
+        rank = float((agent.spooled or 0) + agent.skipped)
+        state = tag_cell(text("health.agents.online"), "●", "ac-good", rank)
+    else:
+        state = tag_cell(text("health.agents.offline"), "✕", "ac-bad-word", _OFFLINE_RANK)
+    skew = agent.skew_ms
+    cells: list[Cell] = [
+        name,
         state,
-        waiting,
+        agent.spooled,
         agent.skipped,
         figure(None if skew is None else abs(skew), f"{(skew or 0) / 1000:+.1f} s"),
         moment(agent.last_seen_at, machine.time_zone),
         agent.version,
     ]
-    return Row(name, cells)
+    return Row(key, cells)
 
 
-def _offline() -> Cell:
-    return tag_cell("offline", "✕", "ac-bad-word", 2 * _NEVER)
+def _empty(empty: bool) -> None:  # noqa: FBT001 - what is shown
+    if empty:
+        empty_state(text("health.agents.none.title"), text("health.agents.none.help"))
 
 
-def _nobody(nobody: bool) -> None:  # noqa: FBT001 - what is shown
-    if nobody:
-        empty_state(
-            "No machines yet",
-            "Enrol the first on the page Learning; its agent appears here once it has connected.",
-        )
-
-
-def _knocking(knocks: list[UnregisteredMachineView], *, may_enrol: bool) -> None:
-    for knock in knocks:
+def _not_enrolled(machines: list[UnregisteredMachineView], *, may_enrol: bool) -> None:
+    for one in machines:
         with html.p().classes("ac-warn"):
             html.span("◆", **{"aria-hidden": "true"})
-            name = f"{knock.site}/{knock.machine}"
-            html.span(f" {name} speaks but is not enrolled; nothing of it is stored, nothing is lost. ")
+            html.span(text("health.agents.not_enrolled", machine=f"{one.site}/{one.machine}"))
             if may_enrol:
-                html.a("Enrol it", href=f"/learning?site={knock.site}&machine={knock.machine}")
+                html.a(text("health.agents.enrol"), href=f"/learning?site={one.site}&machine={one.machine}")
             else:
-                html.span("An administrator can enrol it.")
+                html.span(text("health.agents.ask_admin"))

@@ -1,37 +1,35 @@
-"""The health page: what is wrong in sentences first, then the figures behind it, then what can be done."""
+"""The health page: errors and warnings first, then the figures behind them."""
 
 from nicegui import html
 
 from service.page.health.agents import Agents
-from service.page.health.notices import Notices
 from service.page.health.quarantine import Quarantine
-from service.page.health.status import Banner, Foundations, Ingest
+from service.page.health.status import Infrastructure, Ingest, StatusBanner
 from service.page.layout import PageContext, layout
 from service.page.status_poller import StatusPoller
+from service.page.texts import text
 
 
-async def health(told: PageContext) -> None:
-    """Draw the page; every beat renews what has changed since."""
-    await told.pulse.newest()
-    with layout(told, "Health", path="/health", look="health"):
+async def health(context: PageContext) -> None:
+    """Draw the page; every status sample refreshes it."""
+    await context.status.newest()
+    with layout(context, text("health.title"), path="/health", stylesheet="health"):
         with html.div().classes("ac-head"):
-            html.h1("How the service is")
-            html.span("what comes in, what was refused, who waits, and what it all stands on").classes("quiet")
-        banner = Banner()
+            html.h1(text("health.heading"))
+        banner = StatusBanner()
         with html.div().classes("ac-pair"):
             ingest = Ingest()
-            Agents(told)
-            quarantine = Quarantine(told)
-            foundations = Foundations()
-            Notices(told)
+            infrastructure = Infrastructure()
+            Agents(context)
+            quarantine = Quarantine(context)
 
-    def tell(pulse: StatusPoller) -> None:
-        banner.tell(pulse)
-        if pulse.beats:
-            status = pulse.beats[-1].status
-            ingest.tell(pulse)
-            quarantine.tell(status.quarantine)
-            foundations.tell(status)
+    def show(poller: StatusPoller) -> None:
+        banner.show(poller)
+        if poller.samples:
+            status = poller.samples[-1].status
+            ingest.show(poller)
+            quarantine.show(status.quarantine)
+            infrastructure.show(status)
 
-    tell(told.pulse)
-    told.pulse.subscribe(tell)
+    show(context.status)
+    context.status.subscribe(show)

@@ -1,107 +1,133 @@
-"""What is wrong, how fast events come in, and what the service stands on."""
+"""The status of the service: errors and warnings, ingest figures, and infrastructure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nicegui import html
 
-from service.page.components.blocks import NOTHING, number, panel, stats, table
+from service.page.components.blocks import NOTHING, Stat, number, panel, stats, table
 from service.page.components.elements import Chart
 from service.page.components.refreshable import Refreshable
-from service.page.status_poller import KEPT_MINUTES, StatusPoller
+from service.page.status_poller import HISTORY_MINUTES, StatusPoller
+from service.page.texts import text
 from wire.rest.health import ProcessView, Status
 
 _KILO = 1000
-_HOUR, _DAY = 3600, 86_400
-Shown = tuple[dict[str, str | int | float | None], dict[str, str]]
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+_SHORT = 2  # units: 119 s, then 2 min
+Stats = dict[str, Stat | tuple[Stat, str]]
 
 
-class Banner:
-    """Troubles and warnings in their own sentences; calm when there are none."""
+class StatusBanner:
+    """Errors and warnings, or that all is well."""
 
     def __init__(self) -> None:
         self._place = Refreshable(_banner)
 
-    def tell(self, pulse: StatusPoller) -> None:
-        """Say how it is now."""
-        status = pulse.beats[-1].status if pulse.beats else None
-        troubles = dict(status.troubles) if status else {}
-        if pulse.trouble:
-            troubles["pages"] = f"The service does not say how it is: {pulse.trouble}"
-        self._place.show((troubles, dict(status.warnings) if status else {}))
+    def show(self, poller: StatusPoller) -> None:
+        """Show the newest status."""
+        status = poller.samples[-1].status if poller.samples else None
+        errors = dict(status.errors) if status else {}
+        if poller.error:
+            errors[text("health.part.page")] = text("health.no_status", error=poller.error)
+        self._place.show((errors, dict(status.warnings) if status else {}))
 
 
-def _banner(told: tuple[dict[str, str], dict[str, str]]) -> None:
-    troubles, warnings = told
+def _banner(shown: tuple[dict[str, str], dict[str, str]]) -> None:
+    errors, warnings = shown
     with html.div(role="status").classes("ac-state"):
-        for part, why in troubles.items():
-            _sentence("✕", "Trouble", part, why, "ac-bad")
+        for part, why in errors.items():
+            _message("✕", text("health.error", part=part.replace("_", " ")), why, "ac-bad")
         for part, why in warnings.items():
-            _sentence("◆", "Worth a look", part, why, "ac-warn")
-        if not troubles:
+            _message("◆", text("health.warning", part=part.replace("_", " ")), why, "ac-warn")
+        if not errors:
             with html.p().classes("ac-fine"):
                 html.span("✓", **{"aria-hidden": "true"}).classes("ac-good")
-                calm = "Events are taken and forecasts given." if warnings else "All is well."
-                html.span(calm if warnings else f"{calm} Events are taken and forecasts given.")
+                html.span(text("health.ok_with_warnings") if warnings else text("health.ok"))
 
 
-def _sentence(sign: str, kind: str, part: str, why: str, style: str) -> None:
+def _message(sign: str, title: str, why: str, style: str) -> None:
     with html.p().classes(style):
-        html.span(sign, **{"aria-hidden": "true"})
-        html.strong(f" {kind}, {part.replace('_', ' ')}: ")
+        html.span(f"{sign} ", **{"aria-hidden": "true"})
+        html.strong(title)
         html.span(why if why.endswith((".", "!", "?")) else f"{why}.")
 
 
 class Ingest:
-    """How fast events come and how long they were on their way, over the last minutes."""
+    """Event rate and ingest lag over the last minutes."""
 
     def __init__(self) -> None:
-        with panel("What comes in", note=f"the last {KEPT_MINUTES} minutes"):
-            self._figures: Refreshable[Shown] = Refreshable(lambda told: stats(*told))
-            html.h3("Events stored a second")
-            self._rate = Chart({}, label="Events stored a second")
-            html.h3("Lag: plant seconds from a live alarm to its commit")
-            self._lag = Chart({}, label="Lag")
-        for chart in (self._rate, self._lag):
-            chart.classes("ac-low")
+        with panel(text("health.ingest.title"), note=text("health.ingest.note", minutes=HISTORY_MINUTES)):
+            self._stats: Refreshable[Stats] = Refreshable(stats)
+            html.h3(text("health.ingest.rate_chart"))
+            self._rate = Chart({}, label=text("health.ingest.rate_chart")).classes("ac-low")
+            self._lag_title: Refreshable[str] = Refreshable(html.h3)
+            self._lag = Chart({}, label=text("health.ingest.title")).classes("ac-low")
 
-    def tell(self, pulse: StatusPoller) -> None:
-        """Draw the minutes up to now."""
-        status = pulse.beats[-1].status
-        now, ingest = pulse.beats[-1].at, status.ingest
-        ago = [(beat.at - now) / 60 for beat in pulse.beats]
-        rates = [beat.status.ingest.per_second_1m for beat in pulse.beats]
-        self._figures.show(
-            (
-                {
-                    "a second": number(ingest.per_second_1m),
-                    "stored since the start": f"{status.counts.get('stored', 0):,}",
-                    "half came within": _seconds(ingest.lag_p50_seconds),
-                    "19 of 20 within": _seconds(ingest.lag_p95_seconds),
-                    "back-filled": f"{ingest.backfilled:,}",
-                },
-                {
-                    "a second": f"{number(ingest.per_second_15m)} over 15 min",
-                    "back-filled": "raised before their agent was connected; not part of the lag",
-                },
-            )
+    def show(self, poller: StatusPoller) -> None:
+        """Show the samples of the last minutes."""
+        status, now = poller.samples[-1].status, poller.samples[-1].at
+        samples = [one.status.ingest for one in poller.samples]
+        minutes = [(one.at - now) / _MINUTE for one in poller.samples]
+        ingest = samples[-1]
+        rate = number(ingest.per_second_1m)
+        self._stats.show(
+            {
+                text("health.ingest.rate"): (
+                    rate,
+                    text("health.ingest.rate_note", rate=number(ingest.per_second_15m)),
+                ),
+                text("health.ingest.stored"): f"{status.counts.get('stored', 0):,}",
+                text("health.ingest.median_lag"): _duration(ingest.lag_p50_seconds),
+                text("health.ingest.p95_lag"): _duration(ingest.lag_p95_seconds),
+                text("health.ingest.backfilled"): (
+                    f"{ingest.backfilled:,}",
+                    text("health.ingest.backfilled_note"),
+                ),
+            }
         )
         self._rate.show(
-            _lines(ago, {"events a second": rates}),
-            label=f"Events stored a second over the last minutes; now {number(ingest.per_second_1m)}.",
+            _line_chart(minutes, {text("health.ingest.rate_series"): [one.per_second_1m for one in samples]}),
+            label=text("health.ingest.rate_label", rate=rate),
         )
-        lags = {
-            "half within": [beat.status.ingest.lag_p50_seconds for beat in pulse.beats],
-            "19 of 20 within": [beat.status.ingest.lag_p95_seconds for beat in pulse.beats],
-        }
+        seconds, unit = _unit(max((one.lag_p95_seconds or 0.0 for one in samples), default=0.0))
+        medians = [_scaled(one.lag_p50_seconds, seconds) for one in samples]
+        p95s = [_scaled(one.lag_p95_seconds, seconds) for one in samples]
+        self._lag_title.show(text("health.ingest.lag_chart", unit=unit))
         self._lag.show(
-            _lines(ago, lags),
-            label=f"Lag over the last minutes; now 19 of 20 came within {_seconds(ingest.lag_p95_seconds)}.",
+            _line_chart(
+                minutes,
+                {
+                    text("health.ingest.median_series", unit=unit): medians,
+                    text("health.ingest.p95_series", unit=unit): p95s,
+                },
+            ),
+            label=text("health.ingest.lag_label", lag=_duration(ingest.lag_p95_seconds)),
         )
 
 
-def _lines(ago: list[float], named: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
-    """Return lines over the minutes up to now; the second is dashed, so that colour does not speak alone."""
+def _unit(seconds: float) -> tuple[int, str]:
+    """Return the unit for durations up to this one: its seconds and its name."""
+    if seconds < _SHORT * _MINUTE:
+        return 1, text("health.unit.s")
+    if seconds < _SHORT * _HOUR:
+        return _MINUTE, text("health.unit.min")
+    return _HOUR, text("health.unit.h")
+
+
+def _scaled(value: float | None, seconds: int) -> float | None:
+    return None if value is None else round(value / seconds, 3)
+
+
+def _duration(value: float | None) -> str:
+    if value is None:
+        return NOTHING
+    seconds, unit = _unit(value)
+    return f"{value / seconds:.{1 if seconds == 1 else 0}f} {unit}"
+
+
+def _line_chart(ago: list[float], named: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
+    """Return a chart of lines over the last minutes; the second line is dashed, so that colour is not needed."""
     styles = [
         {"color": "var(--bar)", "width": 2, "type": "solid"},
         {"color": "var(--high-fill)", "width": 2, "type": "dashed"},
@@ -124,7 +150,7 @@ def _lines(ago: list[float], named: Mapping[str, Sequence[float | None]]) -> dic
         "xAxis": axis
         | {
             "type": "value",
-            "min": -KEPT_MINUTES,
+            "min": -HISTORY_MINUTES,
             "max": 0,
             "interval": 5,
             "splitLine": {"show": False},
@@ -152,68 +178,98 @@ def _lines(ago: list[float], named: Mapping[str, Sequence[float | None]]) -> dic
     }
 
 
-class Foundations:
-    """Broker, database, disk and versions."""
+class Infrastructure:
+    """Broker, database, disk, processes and versions."""
 
     def __init__(self) -> None:
-        with panel("What it stands on"):
-            self._place = Refreshable(_foundations)
+        with panel(text("health.infrastructure.title")):
+            self._stats: Refreshable[Stats] = Refreshable(stats)
+            self._processes = Refreshable(_processes)
+            with html.details().classes("ac-details"):
+                html.summary(text("health.versions.title"))
+                self._versions = Refreshable(_versions)
 
-    def tell(self, status: Status) -> None:
-        """Show how they are."""
-        self._place.show(_facts(status))
+    def show(self, status: Status) -> None:
+        """Show the newest status."""
+        self._stats.show(_infrastructure(status))
+        self._processes.show([_process(one) for one in status.processes or ()])
+        self._versions.show(sorted(status.versions.items()))
 
 
-Facts = tuple[dict[str, str | int | float | None], dict[str, str], list[tuple[str, str]], list[tuple[str, ...]]]
-
-
-def _facts(status: Status) -> Facts:
+def _infrastructure(status: Status) -> Stats:
     broker, disk, database, jobs = status.broker, status.disk, status.database, status.jobs
-    shown: dict[str, str | int | float | None] = {
-        "broker": "connected" if broker.connected else "not connected",
-        "database": database.kind if database else "does not answer",
-        "disk free": _bytes(disk.free_bytes) if disk else None,
-        "model that serves": status.model_version or "none yet",
-        "up for": _span(status.uptime_seconds),
-        "learnings under way": None if jobs is None else jobs.running,
-        "open streams": status.streams,
-    }
-    said = {"dropped": broker.dropped, "queued": broker.queued, "clients": broker.clients}
-    told = [f"{count:,} {name}" for name, count in said.items() if count is not None]
-    security = "TLS" if broker.tls else "not encrypted"
-    notes = {
-        "broker": ", ".join([broker.address, f"MQTT {broker.mqtt_version}", security, *told]),
-        "disk free": f"of {_bytes(disk.total_bytes)}" if disk else "",
-        "learnings under way": "" if jobs is None else f"{jobs.queued} queued, {jobs.collecting} collecting",
+    connected = broker.connected
+    found: Stats = {
+        text("health.infrastructure.broker"): (
+            text("health.infrastructure.connected") if connected else text("health.infrastructure.not_connected"),
+            _broker_note(status),
+        ),
+        text("health.infrastructure.database"): text("health.infrastructure.no_database"),
+        text("health.infrastructure.disk"): None,
+        text("health.infrastructure.model"): status.model_version or text("health.infrastructure.no_model"),
+        text("health.infrastructure.uptime"): _uptime(status.uptime_seconds),
+        text("health.infrastructure.jobs"): None,
+        text("health.infrastructure.streams"): status.streams,
     }
     if database:
-        revision = database.schema_revision or NOTHING
-        notes["database"] = f"{database.version}, {_bytes(database.size_bytes)}, schema {revision}"
-    return shown, notes, sorted(status.versions.items()), [_process(one) for one in status.processes or ()]
+        found[text("health.infrastructure.database")] = (
+            database.kind,
+            text(
+                "health.infrastructure.database_note",
+                version=database.version,
+                size=_bytes(database.size_bytes),
+                revision=database.schema_revision or NOTHING,
+            ),
+        )
+    if disk:
+        total = text("health.infrastructure.disk_note", size=_bytes(disk.total_bytes))
+        found[text("health.infrastructure.disk")] = (_bytes(disk.free_bytes), total)
+    if jobs:
+        waiting = text("health.infrastructure.jobs_note", queued=jobs.queued, collecting=jobs.collecting)
+        found[text("health.infrastructure.jobs")] = (jobs.running, waiting)
+    return found
+
+
+def _broker_note(status: Status) -> str:
+    broker = status.broker
+    parts = [
+        broker.address,
+        text("health.infrastructure.mqtt", version=broker.mqtt_version),
+        text("health.infrastructure.tls") if broker.tls else text("health.infrastructure.no_tls"),
+    ]
+    if broker.dropped is not None:
+        parts.append(text("health.infrastructure.dropped", count=broker.dropped))
+    if broker.queued is not None:
+        parts.append(text("health.infrastructure.queued", count=broker.queued))
+    if broker.clients is not None:
+        parts.append(text("health.infrastructure.clients", count=broker.clients))
+    return ", ".join(parts)
 
 
 def _process(one: ProcessView) -> tuple[str, ...]:
-    state = "well" if one.ready else ", ".join(f"{part}: {why}" for part, why in one.errors.items())
+    errors = ", ".join(f"{part}: {why}" for part, why in one.errors.items())
+    state = text("health.processes.ok") if one.ready else errors
     return (one.name, ", ".join(one.roles), ", ".join(one.leases) or NOTHING, number(one.events_per_second), state)
 
 
-def _foundations(facts: Facts) -> None:
-    shown, notes, versions, processes = facts
-    stats(shown, notes)
-    if processes:
-        html.h3("Processes that share the work")
-        table(["process", "does", "for all", "events a second", "is"], processes, label="Processes")
-    with html.details().classes("ac-details"):
-        html.summary("Versions")
-        table(["part", "version"], versions, label="Versions")
+def _processes(rows: list[tuple[str, ...]]) -> None:
+    if not rows:
+        return
+    title = text("health.processes.title")
+    html.h3(title)
+    head = [
+        text("health.processes.name"),
+        text("health.processes.roles"),
+        text("health.processes.leases"),
+        text("health.processes.rate"),
+        text("health.processes.state"),
+    ]
+    table(head, rows, label=title)
 
 
-def _seconds(value: float | None) -> str:
-    if value is None:
-        return NOTHING
-    if value < _HOUR / 30:
-        return f"{value:.1f} s"
-    return f"{value / 60:.0f} min" if value < 2 * _HOUR else f"{value / _HOUR:.0f} h"
+def _versions(rows: list[tuple[str, str]]) -> None:
+    head = [text("health.versions.part"), text("health.versions.version")]
+    table(head, rows, label=text("health.versions.title"))
 
 
 def _bytes(count: float) -> str:
@@ -224,7 +280,8 @@ def _bytes(count: float) -> str:
     return f"{count:.1f} TB"
 
 
-def _span(seconds: float) -> str:
-    if seconds < _HOUR:
-        return f"{seconds // 60:.0f} min"
-    return f"{seconds // _HOUR:.0f} h" if seconds < 2 * _DAY else f"{seconds // _DAY:.0f} days"
+def _uptime(seconds: float) -> str:
+    if seconds < _SHORT * _DAY:
+        scale, unit = (_MINUTE, text("health.unit.min")) if seconds < _HOUR else (_HOUR, text("health.unit.h"))
+        return f"{seconds // scale:.0f} {unit}"
+    return text("health.infrastructure.days", count=f"{seconds // _DAY:.0f}")

@@ -1,4 +1,4 @@
-"""Enrolment from the form: the wish, the past, and the way to live."""
+"""Enrolment: the form, the import of the alarm history, and machines that publish without being enrolled."""
 
 import asyncio
 from typing import Any
@@ -8,70 +8,74 @@ from nicegui import events, html
 
 from alarmcast import AlarmcastError, ApiError, AsyncClient
 from service.page.learning.elements import EnrolForm
+from service.page.texts import text
 from wire.identity import MachineId
 from wire.rest.machines import UnregisteredMachineView
 
-_PULSE = 0.5  # seconds between two looks at a file that is being stored
-_MOST_KNOCKS = 8
+_IMPORT_POLL_S = 0.5
+_SHOWN_UNREGISTERED = 8
 
 
 class Enrolment:
-    """The form and those who knock."""
+    """The form, and a button for each unregistered machine."""
 
     def __init__(self, client: AsyncClient, *, site: str | None, machine: str | None) -> None:
         self._client = client
-        self._storing = False
-        self._knocks = html.div()
+        self._importing = False
+        self._unregistered = html.div()
         self._form = EnrolForm(zones=sorted(available_timezones()), site=site, machine=machine)
         self._form.on("enrol", self._enrol)
-        self._form.on("storing", self._follow_storing)
-        self._form.on("stored", self._stored)
+        self._form.on("importing", self._follow_import)
+        self._form.on("imported", self._end_import)
 
     def watch(self, jobs: list[dict[str, Any]]) -> None:
-        """Let the form show how far its machine is."""
+        """Show the progress of the machine's job in the form."""
         self._form.watch(jobs)
 
-    def offer(self, knocking: list[UnregisteredMachineView]) -> None:
-        """Offer those who speak without being enrolled."""
-        self._knocks.clear()
-        if not knocking:
+    def show_unregistered(self, machines: list[UnregisteredMachineView]) -> None:
+        """Show machines that publish without being enrolled."""
+        self._unregistered.clear()
+        if not machines:
             return
-        with self._knocks, html.div().classes("ac-warn"):
-            html.p("Heard, but not enrolled. Their agents keep what they have to say until they are.")
+        with self._unregistered, html.div().classes("ac-warn"):
+            html.p(text("learning.unregistered.help"))
             with html.div().classes("ac-buttons"):
-                for one in knocking[:_MOST_KNOCKS]:
-                    self._offer(one)
-                if len(knocking) > _MOST_KNOCKS:
-                    html.span(f"and {len(knocking) - _MOST_KNOCKS} more").classes("quiet")
+                for one in machines[:_SHOWN_UNREGISTERED]:
+                    self._enrol_button(one)
+                if len(machines) > _SHOWN_UNREGISTERED:
+                    more = text("learning.unregistered.more", count=len(machines) - _SHOWN_UNREGISTERED)
+                    html.span(more).classes("quiet")
 
-    def _offer(self, one: UnregisteredMachineView) -> None:
-        button = html.button(f"Enrol {one.site}/{one.machine}", type="button").classes("ac-button")
+    def _enrol_button(self, one: UnregisteredMachineView) -> None:
+        title = text("learning.unregistered.enrol", machine=f"{one.site}/{one.machine}")
+        button = html.button(title, type="button").classes("ac-button")
         button.on("click", lambda: self._form.fill(one.site, one.machine))
 
     async def _enrol(self, event: events.GenericEventArguments) -> None:
-        wish: dict[str, Any] = event.args
+        values: dict[str, Any] = event.args
         try:
             enrolled = await self._client.enrolment.enrol(
-                MachineId(wish["site"], wish["machine"]),
-                name=wish["name"],
-                time_zone=wish["time_zone"],
-                catalogue=wish["catalogue"],
+                MachineId(values["site"], values["machine"]),
+                name=values["name"],
+                time_zone=values["time_zone"],
+                catalogue=values["catalogue"],
             )
         except ApiError as error:
-            self._form.complain(error.detail, [one.model_dump() for one in error.errors])
+            self._form.refuse(error.detail, [one.model_dump() for one in error.errors])
         except AlarmcastError as error:
-            self._form.complain(str(error), [])
+            self._form.refuse(str(error), [])
         else:
             self._form.accept(enrolled.model_dump(mode="json"))
 
-    async def _follow_storing(self, event: events.GenericEventArguments) -> None:
-        self._storing = True
-        while self._storing:
+    async def _follow_import(self, event: events.GenericEventArguments) -> None:
+        self._importing = True
+        while self._importing:
             try:
-                self._form.store((await self._client.enrolment.history(event.args["key"])).model_dump(mode="json"))
+                progress = await self._client.enrolment.history(event.args["key"])
             except AlarmcastError:
-                return  # the answer to the upload itself says what went wrong
-            await asyncio.sleep(_PULSE)
+                return  # the response to the upload shows the error
+            self._form.show_import(progress.model_dump(mode="json"))
+            await asyncio.sleep(_IMPORT_POLL_S)
 
-    def _stored(self) -> None:
-        self._storing = False
+    def _end_import(self) -> None:
+        self._importing = False

@@ -1,4 +1,4 @@
-"""The forgetting matrix: how every version did in every machine's exam."""
+"""The forgetting matrix: validation results of every version on every machine."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,85 +7,78 @@ from nicegui import html
 
 from service.page.components.blocks import NOTHING, empty_state, number, stats, table
 from service.page.components.elements import Chart
+from service.page.components.forms import select
+from service.page.texts import text
 from wire.rest.models import ExamFigures, ModelDetail
 
-FIGURES = {"average_precision": "average precision", "brier_skill": "Brier skill", "macro_f1": "F1"}
 _STEPS = "abcdefg"  # of the colour scale, lowest first: --heat-a … --heat-g
-_NARROWEST = 0.02  # of a step, so that a hair's breadth does not look like a loss
-_UPRIGHT = 8  # columns whose names fit side by side
-_READABLE = 24  # columns that still have room for their numbers
+_MIN_STEP = 0.02  # so that a tiny difference does not look like a loss
+_MAX_HORIZONTAL = 8  # columns whose names fit side by side
+_MAX_LABELLED = 24  # columns with room for their values
 
 
 class Forgetting:
-    """The figures, the map, and the same as a table; which figure is the reader's choice."""
+    """The forgetting figures, a heat map of the chosen metric, and the same values as a table."""
 
     def __init__(self) -> None:
-        self._figure = "average_precision"
+        self._metric = "average_precision"
         self._detail: ModelDetail | None = None
         self._place = html.div().classes("ac-stack")
         self._chart: Chart | None = None
-        self._learned: Mapping[str, Sequence[str]] = {}
+        self._trained: Mapping[str, Sequence[str]] = {}
 
-    def show(self, detail: ModelDetail | None, learned: Mapping[str, Sequence[str]]) -> None:
-        """Draw the matrix of the version that serves; ``learned`` says which machines each version knows."""
-        self._detail, self._learned = detail, learned
+    def show(self, detail: ModelDetail | None, trained: Mapping[str, Sequence[str]]) -> None:
+        """Draw the matrix of the active version; ``trained`` names the machines of each version."""
+        self._detail, self._trained = detail, trained
         self._place.clear()
         with self._place:
             if detail is None or not detail.matrix:
-                empty_state(
-                    "No exams yet", "Every version sits the exam of every machine it has learned; none has yet."
-                )
+                empty_state(text("learning.forgetting.none"), text("learning.forgetting.none_help"))
                 return
             self._draw(detail)
 
     def _draw(self, detail: ModelDetail) -> None:
         forgetting = detail.report.get("forgetting", {})
+        share_note = text("learning.forgetting.share_note")
         stats(
-            {f"forgotten of {words}": _signed(forgetting.get(name)) for name, words in FIGURES.items()},
             {
-                "forgotten of average precision": "mean share lost since each machine's best",
-                "forgotten of Brier skill": "mean lost since each machine's best",
-                "forgotten of F1": "mean share lost since each machine's best",
-            },
+                text("learning.forgetting.ap"): (_share(forgetting.get("average_precision")), share_note),
+                text("learning.forgetting.brier"): (
+                    number(forgetting.get("brier_skill"), 3),
+                    text("learning.forgetting.absolute_note"),
+                ),
+                text("learning.forgetting.f1"): (_share(forgetting.get("macro_f1")), share_note),
+            }
         )
-        with html.div().classes("ac-tools"), html.label("Figure "):
-            choice = html.select()
-            with choice:
-                for name, words in FIGURES.items():
-                    option = html.option(words, value=name)
-                    if name == self._figure:
-                        option.props("selected")
+        with html.div().classes("ac-tools"), html.label():
+            html.span(text("learning.forgetting.metric"))
+            choice = select("metric", _metrics().items(), self._metric)
             choice.on("change", lambda event: self._choose(event.args), js_handler="(e) => emit(e.target.value)")
-        self._chart = Chart(heat_map(detail, self._figure, self._learned), label=_label(detail, self._figure))
+        self._chart = Chart(heat_map(detail, self._metric, self._trained), label=_label(detail, self._metric))
         self._chart.style(f"height: {7 + 2.1 * len(detail.matrix):.1f}rem")
         self._legend()
-        html.p(
-            "A line for each version, oldest above; a column for each machine, in the order they were learned. "
-            "A column that gets worse from top to bottom is a machine that is being forgotten. "
-            "In brackets: before the machine was learned. "
-            "Where a machine was learned again (↻) its exam is a new one, and only figures below can be compared."
-        ).classes("small quiet")
-        self._as_table(detail)
+        html.p(text("learning.forgetting.help")).classes("small quiet")
+        self._draw_table(detail)
 
-    def _choose(self, figure: str) -> None:
-        if self._detail is None or self._chart is None or figure not in FIGURES:
+    def _choose(self, metric: str) -> None:
+        if self._detail is None or self._chart is None or metric not in _metrics():
             return
-        self._figure = figure
-        self._chart.show(heat_map(self._detail, figure, self._learned), label=_label(self._detail, figure))
+        self._metric = metric
+        self._chart.show(heat_map(self._detail, metric, self._trained), label=_label(self._detail, metric))
         self._table.clear()
         with self._table:
             self._rows(self._detail)
 
     def _legend(self) -> None:
         with html.div().classes("ac-scale small quiet").props('aria-hidden="true"'):
-            html.span("worse")
+            html.span(text("learning.forgetting.worse"))
             for step in _STEPS:
                 html.i().classes(f"ac-heat-{step}")
-            html.span("better")
+            html.span(text("learning.forgetting.better"))
 
-    def _as_table(self, detail: ModelDetail) -> None:
+    def _draw_table(self, detail: ModelDetail) -> None:
         with html.details():
-            html.summary("As a table")
+            html.summary(text("learning.show_table"))
             self._table = html.div()
             with self._table:
                 self._rows(detail)
@@ -93,26 +86,26 @@ class Forgetting:
     def _rows(self, detail: ModelDetail) -> None:
         columns = machines_of(detail)
         table(
-            ("Version", *columns),
+            (text("learning.forgetting.version"), *columns),
             [
-                (version, *(number(_value(exams.get(machine), self._figure), 3) for machine in columns))
+                (version, *(number(_value(exams.get(machine), self._metric), 3) for machine in columns))
                 for version, exams in detail.matrix.items()
             ],
             numbers=range(1, len(columns) + 1),
-            label=f"{FIGURES[self._figure]} by version and machine",
+            label=text("learning.forgetting.table_label", metric=_metrics()[self._metric]),
         )
 
 
 def machines_of(detail: ModelDetail) -> list[str]:
-    """Return the machines that any version of the line was examined in, in the order of their first exam."""
+    """Return all validated machines, in the order of their first validation."""
     return list(dict.fromkeys(machine for exams in detail.matrix.values() for machine in exams))
 
 
-def heat_map(detail: ModelDetail, figure: str, learned: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the chart of one figure; its numbers stand in the cells as long as there is room."""
+def heat_map(detail: ModelDetail, metric: str, trained: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return the chart of one metric; the cells show their values while there is room."""
     versions, machines = list(detail.matrix), machines_of(detail)
-    data = _cells(detail, figure, learned)
-    readable = len(machines) <= _READABLE
+    data = _cells(detail, metric, trained)
+    labelled = len(machines) <= _MAX_LABELLED
     axis = {"axisLine": {"show": False}, "axisTick": {"show": False}, "splitArea": {"show": False}}
     return {
         "grid": {"left": 8, "right": 8, "top": 8, "bottom": 8, "containLabel": True},
@@ -125,7 +118,7 @@ def heat_map(detail: ModelDetail, figure: str, learned: Mapping[str, Sequence[st
                 "color": "var(--soft)",
                 "interval": 0,
                 "lineHeight": 15,
-                "rotate": 60 if len(machines) > _UPRIGHT else 0,
+                "rotate": 60 if len(machines) > _MAX_HORIZONTAL else 0,
             },
             **axis,
         },
@@ -133,16 +126,16 @@ def heat_map(detail: ModelDetail, figure: str, learned: Mapping[str, Sequence[st
             "type": "category",
             "data": versions,
             "inverse": True,
-            "axisLabel": {"color": "var(--soft)", "interval": 0 if len(versions) <= _READABLE else "auto"},
+            "axisLabel": {"color": "var(--soft)", "interval": 0 if len(versions) <= _MAX_LABELLED else "auto"},
             **axis,
         },
-        # ECharts draws no heat map without one; the colours are the cells' own.
+        # ECharts requires one for a heat map; the cells have their own colours.
         "visualMap": {"show": False, "min": 0, "max": 1},
         "series": [
             {
                 "type": "heatmap",
                 "data": data,
-                "label": {"show": readable},
+                "label": {"show": labelled},
                 "itemStyle": {"borderWidth": 2, "borderColor": "var(--surface)"},
                 "emphasis": {"itemStyle": {"borderColor": "var(--ink)"}},
             }
@@ -150,48 +143,57 @@ def heat_map(detail: ModelDetail, figure: str, learned: Mapping[str, Sequence[st
     }
 
 
-def _cells(detail: ModelDetail, figure: str, learned: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+def _cells(detail: ModelDetail, metric: str, trained: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     machines = machines_of(detail)
-    marks = [
-        (line, version, machine, one, value)
-        for line, (version, exams) in enumerate(detail.matrix.items())
+    results = [
+        (row, version, machine, one, value)
+        for row, (version, exams) in enumerate(detail.matrix.items())
         for machine, one in exams.items()
-        if (value := _value(one, figure)) is not None
+        if (value := _value(one, metric)) is not None
     ]
-    best = max((value for *_, value in marks), default=1.0)
-    width = max((best - min((value for *_, value in marks), default=0.0)) / len(_STEPS), _NARROWEST)
+    best = max((value for *_, value in results), default=1.0)
+    width = max((best - min((value for *_, value in results), default=0.0)) / len(_STEPS), _MIN_STEP)
     newest: dict[str, int] = {}
     cells = []
-    for line, version, machine, one, value in marks:
+    for row, version, machine, one, value in results:
         step = _STEPS[-1 - min(int((best - value) / width), len(_STEPS) - 1)]
-        words, tip = f"{value:.2f}", f"{version} in the exam of {machine}\n{FIGURES[figure]} {value:.3f}"
-        if machine not in learned.get(version, ()):
-            words, tip = f"({words})", f"{tip}\nbefore it was learned"
+        label = f"{value:.2f}"
+        name = _metrics()[metric]
+        tip = text("learning.forgetting.tip", version=version, machine=machine, metric=name, value=value)
+        if machine not in trained.get(version, ()):
+            label, tip = f"({label})", tip + text("learning.forgetting.tip_before")
         if newest.get(machine, one.exam) != one.exam:
-            words, tip = f"↻ {words}", f"{tip}\nlearned again: a new exam"
+            label, tip = f"↻ {label}", tip + text("learning.forgetting.tip_new")
         newest[machine] = one.exam
         cells.append(
             {
-                "value": [machines.index(machine), line, value],
+                "value": [machines.index(machine), row, value],
                 "itemStyle": {"color": f"var(--heat-{step})"},
-                "label": {"color": f"var(--heat-ink-{step})", "formatter": words},
+                "label": {"color": f"var(--heat-ink-{step})", "formatter": label},
                 "tip": tip,
             }
         )
     return cells
 
 
-def _value(one: ExamFigures | None, figure: str) -> float | None:
-    value: float | None = getattr(one, figure) if one else None
+def _value(one: ExamFigures | None, metric: str) -> float | None:
+    value: float | None = getattr(one, metric) if one else None
     return value
 
 
-def _signed(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:+.3f}"
+def _share(value: float | None) -> str:
+    return NOTHING if value is None else f"{100 * value:.1f} %"
 
 
-def _label(detail: ModelDetail, figure: str) -> str:
-    return (
-        f"{FIGURES[figure]} of {len(detail.matrix)} versions in the exams of {len(machines_of(detail))} machines; "
-        "the same figures follow as a table."
-    )
+def _metrics() -> dict[str, str]:
+    return {
+        "average_precision": text("learning.metric.average_precision"),
+        "brier_skill": text("learning.metric.brier_skill"),
+        "macro_f1": text("learning.metric.macro_f1"),
+    }
+
+
+def _label(detail: ModelDetail, metric: str) -> str:
+    versions, machines = len(detail.matrix), len(machines_of(detail))
+    name = _metrics()[metric]
+    return text("learning.forgetting.chart_label", metric=name, versions=versions, machines=machines)

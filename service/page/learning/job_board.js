@@ -1,43 +1,43 @@
-// What is being learned, live, and what has been. Details that are open stay open as jobs move on.
-import { plantTime, utc } from "alarmcast-format";
+// Running and finished training jobs; open details stay open while jobs change.
+import { plantTime, text, utc } from "alarmcast-format";
 import { JobSteps, SIGNS, TONES, duration, isOpen } from "alarmcast-steps";
 
-const AT_FIRST = 10;
+const FIRST = 10;
 
 export default {
   components: { JobSteps },
   template: `
     <div class="ac-jobs">
-      <p class="ac-calm" v-if="loaded && !open.length">Nothing is being learned right now.</p>
+      <p class="ac-empty" v-if="loaded && !open.length">{{ text("learning.jobs.none") }}</p>
       <article v-for="job in open" :key="job.id" class="ac-job">
         <header>
           <strong><a :href="'/machines/' + name(job)">{{ name(job) }}</a></strong>
-          <span class="quiet small">job {{ job.id }}, {{ job.kind === "enrol" ? "enrolment" : "learned again" }}<template v-if="job.attempt > 1">, taken up {{ job.attempt }} times</template></span>
+          <span class="quiet small">{{ kind(job) }}<template v-if="job.attempt > 1">{{ text("learning.jobs.attempt", { count: job.attempt }) }}</template></span>
         </header>
         <job-steps :job="job" />
       </article>
       <details v-if="finished.length">
-        <summary>{{ finished.length }} that ended</summary>
-        <div class="ac-scroll" tabindex="0" role="region" aria-label="Jobs that ended">
+        <summary>{{ text("learning.jobs.finished", { count: finished.length }) }}</summary>
+        <div class="ac-scroll" tabindex="0" role="region" :aria-label="text('learning.jobs.finished_label')">
           <table class="ac-table">
-            <thead><tr><th scope="col">Job</th><th scope="col">Machine</th><th scope="col">Outcome</th><th scope="col">Ended</th><th scope="col" class="number">Took</th></tr></thead>
+            <thead><tr><th scope="col">{{ text("learning.jobs.job") }}</th><th scope="col">{{ text("learning.jobs.machine") }}</th><th scope="col">{{ text("learning.jobs.result") }}</th><th scope="col">{{ text("learning.jobs.ended") }}</th><th scope="col" class="number">{{ text("learning.jobs.took") }}</th></tr></thead>
             <tbody v-for="job in finished.slice(0, shown)" :key="job.id">
               <tr>
                 <td>{{ job.id }}</td>
                 <td class="ac-nowrap">{{ name(job) }}</td>
-                <td class="ac-nowrap"><span :class="tones[job.state]">{{ signs[job.state] }} {{ job.state }}</span> {{ job.model_version }}</td>
+                <td class="ac-nowrap"><span :class="tones[job.state]">{{ signs[job.state] }} {{ result(job) }}</span> {{ job.model_version }}</td>
                 <td class="ac-nowrap"><time :datetime="ended(job)" :title="utc(ended(job))">{{ plantTime(ended(job), job.time_zone) }}</time></td>
                 <td class="number ac-nowrap">{{ took(job) }}</td>
               </tr>
-              <tr v-if="job.message"><td></td><td class="ac-said" colspan="4">{{ job.message }}</td></tr>
+              <tr v-if="job.message"><td></td><td class="ac-job-message" colspan="4">{{ job.message }}</td></tr>
             </tbody>
           </table>
         </div>
-        <button type="button" class="ac-button" v-if="finished.length > shown" @click="shown += 40">Show more</button>
+        <button type="button" class="ac-button" v-if="finished.length > shown" @click="shown += 40">{{ text("learning.jobs.more") }}</button>
       </details>
     </div>`,
   data() {
-    return { jobs: [], loaded: false, shown: AT_FIRST, signs: SIGNS, tones: TONES };
+    return { jobs: [], loaded: false, shown: FIRST, signs: SIGNS, tones: TONES };
   },
   computed: {
     open() {
@@ -51,7 +51,16 @@ export default {
     this.$emit("ready");
   },
   methods: {
-    plantTime, utc,
+    plantTime, text, utc,
+    kind(job) {
+      return job.kind === "enrol" ? text("learning.jobs.enrolment", { job: job.id }) : text("learning.jobs.retraining", { job: job.id });
+    },
+    result(job) {
+      return {
+        promoted: () => text("learning.result.promoted"), rejected: () => text("learning.result.rejected"),
+        failed: () => text("learning.result.failed"), cancelled: () => text("learning.result.cancelled"),
+      }[job.state]?.();
+    },
     load(jobs) {
       this.jobs = jobs;
       this.loaded = true;
@@ -59,7 +68,7 @@ export default {
     name(job) {
       return `${job.site}/${job.machine}`;
     },
-    // In plant time, like the version that it made; the wall's is only for how long it took.
+    // Plant time, like the version; wall time is used for the duration only.
     ended(job) {
       return job.finished_plant_at ?? job.finished_at;
     },

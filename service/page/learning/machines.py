@@ -1,68 +1,80 @@
-"""Every machine and how far it is, with what can be done about it."""
+"""The table of machines with their training state and actions."""
 
 from collections.abc import Callable
 
 from nicegui import html
 
 from service.page.components.blocks import Cell, empty_state, table, timestamp
-from service.page.learning.actions import Deeds
+from service.page.learning.actions import LearningActions
+from service.page.texts import text
 from wire.enums import MachineState
 from wire.rest.machines import MachineView
 
-_SIGNS = {
-    MachineState.REGISTERED: ("○", "quiet", "nothing heard of it yet"),
-    MachineState.COLLECTING: ("◔", "quiet", "heard, but not yet for long enough"),
-    MachineState.LEARNING: ("◕", "quiet", "a job is at it"),
-    MachineState.LIVE: ("●", "ac-good", "the model knows it"),
-    MachineState.FAILED: ("✕", "ac-bad-word", "the fleet's model speaks for it"),
-    MachineState.RETIRED: ("✓", "quiet", "let go"),
-}
 
-
-def draw_machines(machines: list[MachineView], deeds: Deeds | None) -> None:
-    """Draw the table, with deeds for those who may."""
+def draw_machines(machines: list[MachineView], actions: LearningActions | None) -> None:
+    """Draw the table; ``actions`` is None for users without the permission."""
     if not machines:
-        empty_state(
-            "No machines yet",
-            "Enrol the first one in the form above, with its past if there is a log; or see a whole plant first:"
-            if deeds
-            else "An administrator has to enrol the first one.",
-            code="scripts/demo" if deeds else None,
-        )
+        if actions:
+            empty_state(text("learning.machines.none"), text("learning.machines.none_help"), code="scripts/demo")
+        else:
+            empty_state(text("learning.machines.none"), text("learning.machines.none_admin"))
         return
-    table(
-        ("Machine", "Name", "State", "Learned", "Said", ""),
-        [_row(one, deeds) for one in machines],
-        label="Machines",
+    head = (
+        text("learning.machines.machine"),
+        text("learning.machines.name"),
+        text("learning.machines.state"),
+        text("learning.machines.trained"),
+        text("learning.machines.message"),
+        "",
     )
+    table(head, [_row(one, actions) for one in machines], label=text("learning.machines.title"))
 
 
-def _row(one: MachineView, deeds: Deeds | None) -> tuple[Cell, ...]:
+def _row(one: MachineView, actions: LearningActions | None) -> tuple[Cell, ...]:
     key = f"{one.site}/{one.machine}"
 
-    def state() -> None:
-        sign, tone, meaning = _SIGNS[one.state]
-        with html.span(title=meaning).classes(f"ac-nowrap {tone}"):
-            html.span(sign).props('aria-hidden="true"')
-            html.span(f" {one.state.value}")
-
-    def do() -> None:
-        if deeds is None:
+    def draw_actions() -> None:
+        if actions is None:
             return
         with html.div().classes("ac-buttons ac-nowrap"):
             if one.state is MachineState.LIVE:
-                _button("Learn again", f"Learn {key} again", lambda: deeds.ask_refresh(key))
-            _button("Retire", f"Retire {key}", lambda: deeds.ask_retire(key))
+                label = text("learning.machines.retrain_label", machine=key)
+                _button(text("learning.machines.retrain"), label, lambda: actions.ask_retrain(key))
+            label = text("learning.machines.retire_label", machine=key)
+            _button(text("learning.machines.retire"), label, lambda: actions.ask_retire(key))
 
     return (
         lambda: html.a(key, href=f"/machines/{key}").classes("ac-nowrap"),
         lambda: html.span(one.name).classes("ac-nowrap"),
-        state,
+        lambda: _state(one.state),
         lambda: timestamp(one.learned_at, one.time_zone),
         lambda: html.div(one.reason or "").classes("ac-prose"),
-        do,
+        draw_actions,
     )
 
 
-def _button(text: str, label: str, deed: Callable[[], None]) -> None:
-    html.button(text, type="button").classes("ac-button ac-small").props(f'aria-label="{label}"').on("click", deed)
+def _state(state: MachineState) -> None:
+    styles = {MachineState.LIVE: ("●", "ac-good"), MachineState.FAILED: ("✕", "ac-bad-word")}
+    signs = {MachineState.REGISTERED: "○", MachineState.COLLECTING: "◔", MachineState.LEARNING: "◕"}
+    sign, tone = styles.get(state, (signs.get(state, "✓"), "quiet"))
+    name, meaning = _state_texts(state)
+    with html.span(title=meaning).classes(f"ac-nowrap {tone}"):
+        html.span(sign).props('aria-hidden="true"')
+        html.span(f" {name}")
+
+
+def _state_texts(state: MachineState) -> tuple[str, str]:
+    """Return the name of a state and what it means."""
+    return {
+        MachineState.REGISTERED: (text("learning.state.registered"), text("learning.state.registered_help")),
+        MachineState.COLLECTING: (text("learning.state.collecting"), text("learning.state.collecting_help")),
+        MachineState.LEARNING: (text("learning.state.learning"), text("learning.state.learning_help")),
+        MachineState.LIVE: (text("learning.state.live"), text("learning.state.live_help")),
+        MachineState.FAILED: (text("learning.state.failed"), text("learning.state.failed_help")),
+        MachineState.RETIRED: (text("learning.state.retired"), text("learning.state.retired_help")),
+    }[state]
+
+
+def _button(title: str, label: str, action: Callable[[], None]) -> None:
+    button = html.button(title, type="button", **{"aria-label": label}).classes("ac-button ac-small")
+    button.on("click", action)

@@ -1,4 +1,4 @@
-"""The memory, live: how it is shared among machines and labels, and how balanced it is."""
+"""The replay memory of the active version: its windows by alarm code and machine, and its imbalance."""
 
 from typing import Any
 
@@ -6,31 +6,28 @@ from nicegui import html
 
 from service.page.components.blocks import empty_state, number, stats, table
 from service.page.components.elements import Chart
+from service.page.texts import text
 from wire.rest.memory import CodeMemory, MachineMemory, MemoryView, VersionMemory
 
 _AXIS = {"axisLine": {"lineStyle": {"color": "var(--line)"}}, "axisTick": {"show": False}}
 _QUIET = {"axisLabel": {"color": "var(--soft)"}, "splitLine": {"lineStyle": {"color": "var(--line)"}}}
 _LEGEND = {"top": 0, "left": 0, "textStyle": {"color": "var(--ink)"}, "itemWidth": 14, "itemHeight": 10}
 _ROW = 1.7  # rem for each machine
-_MOST_LABELS = 60
+_SHOWN_CODES = 60
 
 
-class MemoryPart:
-    """Three charts and their figures."""
+class ReplayMemory:
+    """Three charts with their figures."""
 
     def __init__(self) -> None:
         self._place = html.div().classes("ac-stack")
 
     def show(self, memory: MemoryView) -> None:
-        """Draw the memory of the version that serves."""
+        """Draw the memory of the active version."""
         self._place.clear()
         with self._place:
             if not memory.machines:
-                empty_state(
-                    "Nothing remembered yet",
-                    "With every machine that is learned, windows of all machines before are learned again. "
-                    "Which of them are kept is shown here.",
-                )
+                empty_state(text("learning.memory.none"), text("learning.memory.none_help"))
                 return
             _draw(memory)
 
@@ -40,76 +37,89 @@ def _draw(memory: MemoryView) -> None:
     held_out = sum(one.held_out for one in memory.machines)
     stats(
         {
-            "windows": f"{replayed + held_out:,}",
-            "machines": len(memory.machines),
-            "labels": sum(one.windows > 0 for one in memory.codes),
-            "KL to uniform": number(memory.kl_to_uniform, 3),
-            "KL of what was offered": number(memory.kl_offered, 3),
-        },
-        {
-            "windows": f"{replayed:,} replayed, {held_out:,} held out",
-            "labels": f"of {len(memory.codes)} that are forecast",
-            "KL to uniform": "0 if all labels came alike",
-            "KL of what was offered": "what a fair draw would have",
-        },
+            text("learning.memory.windows"): (
+                f"{replayed + held_out:,}",
+                text("learning.memory.windows_note", replayed=replayed, held_out=held_out),
+            ),
+            text("learning.memory.machines"): len(memory.machines),
+            text("learning.memory.codes"): (
+                sum(one.windows > 0 for one in memory.codes),
+                text("learning.memory.codes_note", count=len(memory.codes)),
+            ),
+            text("learning.memory.kl_memory"): (
+                number(memory.kl_to_uniform, 3),
+                text("learning.memory.kl_memory_note"),
+            ),
+            text("learning.memory.kl_data"): (
+                number(memory.kl_offered, 3),
+                text("learning.memory.kl_data_note"),
+            ),
+        }
     )
-    html.h3("By label")
-    html.p(
-        "Each label's share of all labels in the memory, beside its share in all windows that it was chosen from. "
-        "Where all labels came alike, every bar would end at the dashed line."
-    ).classes("small quiet")
-    Chart(by_label(memory.codes), label=_by_label_words(memory.codes))
+    html.h3(text("learning.memory.by_code"))
+    html.p(text("learning.memory.by_code_help")).classes("small quiet")
+    Chart(by_code(memory.codes), label=_by_code_label(memory.codes))
     with html.div().classes("ac-two"):
         with html.div():
-            html.h3("By machine")
-            chart = Chart(by_machine(memory.machines), label=_by_machine_words(memory.machines))
+            html.h3(text("learning.memory.by_machine"))
+            chart = Chart(by_machine(memory.machines), label=_by_machine_label(memory.machines))
             chart.style(f"height: {4.5 + _ROW * len(memory.machines):.1f}rem")
         with html.div():
-            html.h3("Balance over versions")
-            Chart(over_versions(memory.versions), label=_over_versions_words(memory.versions))
+            html.h3(text("learning.memory.by_version"))
+            Chart(by_version(memory.versions), label=_by_version_label(memory.versions))
     with html.details():
-        html.summary("As a table")
+        html.summary(text("learning.show_table"))
         table(
-            ("Code", "Alarm", "Windows kept", "Windows offered"),
+            (
+                text("learning.memory.code_column"),
+                text("learning.memory.alarm_column"),
+                text("learning.memory.memory_column"),
+                text("learning.memory.data_column"),
+            ),
             [(one.code, one.text, one.windows, one.offered) for one in memory.codes],
             numbers=(2, 3),
-            label="Memory by label",
+            label=text("learning.memory.table_label"),
         )
 
 
-def by_label(codes: list[CodeMemory]) -> dict[str, Any]:
-    """Return each label's share of what is kept and of what was offered."""
-    shown = codes[:_MOST_LABELS]
-    kept, offered = sum(one.windows for one in codes) or 1, sum(one.offered or 0 for one in codes)
+def by_code(codes: list[CodeMemory]) -> dict[str, Any]:
+    """Return a chart of each code's share in memory and in the training data."""
+    shown = codes[:_SHOWN_CODES]
+    in_memory, in_data = sum(one.windows for one in codes) or 1, sum(one.offered or 0 for one in codes)
     tips = [
-        f"{one.code} {one.text}\nin {one.windows} windows kept" + (f" of {one.offered} offered" if offered else "")
+        text("learning.memory.tip", code=one.code, alarm=one.text, windows=one.windows)
+        + (text("learning.memory.tip_data", offered=one.offered) if in_data else "")
         for one in shown
     ]
     series: list[dict[str, Any]] = [
         {
-            "name": "kept",
+            "name": text("learning.memory.in_memory"),
             "type": "bar",
-            "data": [{"value": one.windows / kept, "tip": tip} for one, tip in zip(shown, tips, strict=True)],
+            "data": [{"value": one.windows / in_memory, "tip": tip} for one, tip in zip(shown, tips, strict=True)],
             "itemStyle": {"color": "var(--bar)"},
             "markLine": {
                 "symbol": "none",
                 "silent": True,
                 "lineStyle": {"color": "var(--ink)", "type": "dashed"},
-                "label": {"formatter": "all alike", "color": "var(--ink)", "position": "insideEndTop"},
+                "label": {
+                    "formatter": text("learning.memory.uniform"),
+                    "color": "var(--ink)",
+                    "position": "insideEndTop",
+                },
                 "data": [{"yAxis": 1 / max(len(codes), 1)}],
             },
         }
     ]
-    if offered:
+    if in_data:
         series.append(
             {
-                "name": "offered",
+                "name": text("learning.memory.in_data"),
                 "type": "bar",
                 "data": [
-                    {"value": (one.offered or 0) / offered, "tip": tip}
+                    {"value": (one.offered or 0) / in_data, "tip": tip}
                     for one, tip in zip(shown, tips, strict=True)
                 ],
-                # A pattern beside the colour: hollow bars are told apart without it.
+                # Hollow bars can be distinguished without colour.
                 "itemStyle": {"color": "transparent", "borderColor": "var(--usual)", "borderWidth": 1.5},
             }
         )
@@ -120,7 +130,7 @@ def by_label(codes: list[CodeMemory]) -> dict[str, Any]:
         "xAxis": {
             "type": "category",
             "data": [str(one.code) for one in shown],
-            "name": "code",
+            "name": text("learning.memory.code_axis"),
             "nameLocation": "middle",
             "nameGap": 24,
             "nameTextStyle": {"color": "var(--soft)"},
@@ -133,7 +143,7 @@ def by_label(codes: list[CodeMemory]) -> dict[str, Any]:
 
 
 def by_machine(machines: list[MachineMemory]) -> dict[str, Any]:
-    """Return how many windows each machine has, replayed and held out."""
+    """Return a chart of the windows of each machine, replayed and held out."""
 
     def bars(name: str, field: str, style: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -145,7 +155,12 @@ def by_machine(machines: list[MachineMemory]) -> dict[str, Any]:
             "data": [
                 {
                     "value": getattr(one, field),
-                    "tip": f"{one.machine}\n{one.replayed} windows replayed, {one.held_out} held out",
+                    "tip": text(
+                        "learning.memory.machine_tip",
+                        machine=one.machine,
+                        replayed=one.replayed,
+                        held_out=one.held_out,
+                    ),
                 }
                 for one in machines
             ],
@@ -164,16 +179,18 @@ def by_machine(machines: list[MachineMemory]) -> dict[str, Any]:
             **_AXIS,
         },
         "series": [
-            bars("replayed", "replayed", {"color": "var(--bar)"}),
+            bars(text("learning.memory.replayed"), "replayed", {"color": "var(--bar)"}),
             bars(
-                "held out", "held_out", {"color": "var(--bar-soft)", "borderColor": "var(--bar)", "borderWidth": 1}
+                text("learning.memory.held_out"),
+                "held_out",
+                {"color": "var(--bar-soft)", "borderColor": "var(--bar)", "borderWidth": 1},
             ),
         ],
     }
 
 
-def over_versions(versions: list[VersionMemory]) -> dict[str, Any]:
-    """Return how the divergence went from version to version."""
+def by_version(versions: list[VersionMemory]) -> dict[str, Any]:
+    """Return a chart of the KL divergence by version."""
 
     def line(name: str, field: str, color: str, **more: Any) -> dict[str, Any]:
         return {
@@ -187,8 +204,13 @@ def over_versions(versions: list[VersionMemory]) -> dict[str, Any]:
             "data": [
                 {
                     "value": getattr(one, field),
-                    "tip": f"{one.version}, {one.machines} machines\nKL kept {number(one.kl_to_uniform, 3)}, "
-                    f"offered {number(one.kl_offered, 3)}",
+                    "tip": text(
+                        "learning.memory.version_tip",
+                        version=one.version,
+                        machines=one.machines,
+                        memory=number(one.kl_to_uniform, 3),
+                        data=number(one.kl_offered, 3),
+                    ),
                 }
                 for one in versions
             ],
@@ -206,22 +228,29 @@ def over_versions(versions: list[VersionMemory]) -> dict[str, Any]:
         },
         "yAxis": {"type": "value", "min": 0, **_QUIET},
         "series": [
-            line("KL kept", "kl_to_uniform", "var(--bar)"),
-            line("KL offered", "kl_offered", "var(--usual)", type="dashed") | {"symbol": "diamond"},
+            line(text("learning.memory.kl_series"), "kl_to_uniform", "var(--bar)"),
+            line(text("learning.memory.kl_data_series"), "kl_offered", "var(--usual)", type="dashed")
+            | {"symbol": "diamond"},
         ],
     }
 
 
-def _by_label_words(codes: list[CodeMemory]) -> str:
+def _by_code_label(codes: list[CodeMemory]) -> str:
     most = codes[0]
-    return f"{len(codes)} labels; {most.code} {most.text} comes in most windows, {most.windows}."
+    return text(
+        "learning.memory.by_code_label",
+        count=len(codes),
+        code=most.code,
+        alarm=most.text,
+        windows=most.windows,
+    )
 
 
-def _by_machine_words(machines: list[MachineMemory]) -> str:
+def _by_machine_label(machines: list[MachineMemory]) -> str:
     shares = [one.replayed + one.held_out for one in machines]
-    return f"{len(machines)} machines with {min(shares)} to {max(shares)} windows each."
+    return text("learning.memory.by_machine_label", count=len(machines), least=min(shares), most=max(shares))
 
 
-def _over_versions_words(versions: list[VersionMemory]) -> str:
+def _by_version_label(versions: list[VersionMemory]) -> str:
     parts = ", ".join(f"{one.version} {number(one.kl_to_uniform, 3)}" for one in versions[-12:])
-    return f"KL to uniform by version: {parts}."
+    return text("learning.memory.by_version_label", values=parts)

@@ -1,153 +1,139 @@
-"""The learning page: enrol machines, watch them being learned, keep or take back what was learned, judge it."""
+"""The learning page: enrolment, training jobs, versions, forgetting, replay memory and live accuracy."""
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError
+from service.page.components.actions import ActionRunner
 from service.page.components.blocks import panel
 from service.page.layout import PageContext, layout
-from service.page.learning.actions import Deeds
+from service.page.learning.actions import LearningActions
 from service.page.learning.elements import JobBoard
 from service.page.learning.enrol import Enrolment
 from service.page.learning.forgetting import Forgetting
 from service.page.learning.machines import draw_machines
-from service.page.learning.memory import MemoryPart
-from service.page.learning.scoreboard import Board
+from service.page.learning.memory import ReplayMemory
+from service.page.learning.scoreboard import Scoreboard
 from service.page.learning.state import LearningState
 from service.page.learning.versions import draw_versions
+from service.page.texts import text
 from wire.enums import Role
 
-_PULSE = 1.0  # seconds between two looks at the jobs
-_FLEET_EVERY, _BOARD_EVERY = 5, 60  # pulses
-_PARTS = {
-    "enrol": "Enrol",
-    "jobs": "Jobs",
-    "machines": "Machines",
-    "versions": "Versions",
-    "forgetting": "Forgetting",
-    "memory": "Memory",
-    "scores": "Scoreboard",
-}
+_INTERVAL_S = 1.0  # between two polls of the jobs
+_FLEET_EVERY, _SCORES_EVERY = 5, 60  # polls
 
 
-async def learning(told: PageContext, *, site: str | None = None, machine: str | None = None) -> None:
+async def learning(context: PageContext, *, site: str | None = None, machine: str | None = None) -> None:
     """Draw the page; ``site`` and ``machine`` fill the form."""
-    with layout(told, "Learning", path="/learning", look="learning"):
+    anchors = {
+        "jobs": text("learning.jobs.title"),
+        "machines": text("learning.machines.title"),
+        "versions": text("learning.versions.title"),
+        "forgetting": text("learning.forgetting.title"),
+        "memory": text("learning.memory.title"),
+        "scores": text("learning.scores.title"),
+    }
+    if context.may(Role.ADMIN):
+        anchors = {"enrol": text("learning.enrol.short")} | anchors
+    with layout(context, text("learning.title"), path="/learning", stylesheet="learning"):
         with html.div().classes("ac-head"):
-            html.h1("What the model has learned, and how well")
-            with html.nav().classes("ac-jump small").props('aria-label="On this page"'):
-                for anchor, name in _PARTS.items():
-                    if anchor != "enrol" or told.may(Role.ADMIN):
-                        html.a(name, href=f"#{anchor}")
-        Page(told, site=site, machine=machine)
+            html.h1(text("learning.heading"))
+            with html.nav(**{"aria-label": text("learning.jump")}).classes("ac-jump small"):
+                for anchor, name in anchors.items():
+                    html.a(name, href=f"#{anchor}")
+        _Page(context, site=site, machine=machine)
 
 
-class May(NamedTuple):
-    """What of this page the visitor may change."""
+@contextmanager
+def _part(anchor: str, title: str, note: str = "") -> Iterator[None]:
+    with html.div(id=anchor).classes("ac-anchor"), panel(title, note=note):
+        yield
 
-    machines: bool
-    versions: bool  # of the whole fleet, so of all sites only
 
+class _Page:
+    """One open page; each part is redrawn when its data changes."""
 
-@dataclass
-class Page:
-    """The parts of one open page, renewed as what they show changes."""
-
-    told: PageContext
-    site: str | None
-    machine: str | None
-    _pulses: int = field(default=0, init=False)
-    _told_jobs: list[dict[str, Any]] | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        client = self.told.client
-        self._seen = LearningState(client)
-        self._trouble = html.p().classes("ac-bad").props('role="status"')
-        self._trouble.set_visibility(False)
-        self._deeds = Deeds(client, self._look_at_all)
-        self._may = May(machines=self.told.may(Role.ADMIN), versions=self.told.may(Role.ADMIN, everywhere=True))
+    def __init__(self, context: PageContext, *, site: str | None, machine: str | None) -> None:
+        client = context.client
+        self._client, self._state = client, LearningState(client)
+        self._polls = 0
+        self._sent_jobs: list[dict[str, Any]] | None = None
+        self._error = html.p().classes("ac-bad").props('role="status"')
+        self._error.set_visibility(False)
+        actions = LearningActions(client, ActionRunner(self._refresh))
+        self._machine_actions = actions if context.may(Role.ADMIN) else None
+        self._version_actions = actions if context.may(Role.ADMIN, everywhere=True) else None
         with html.div().classes("ac-grid"):
-            with html.div(id="enrol").classes("ac-anchor") as enrol, panel("Enrol a machine"):
-                self._enrolment = Enrolment(client, site=self.site, machine=self.machine)
-            enrol.set_visibility(self.told.may(Role.ADMIN))
-            with (
-                html.div(id="jobs").classes("ac-anchor"),
-                panel("Being learned", note="stage, loss and time left"),
-            ):
+            with html.div(id="enrol").classes("ac-anchor") as enrol, panel(text("learning.enrol.title")):
+                self._enrolment = Enrolment(client, site=site, machine=machine)
+            enrol.set_visibility(context.may(Role.ADMIN))
+            with _part("jobs", text("learning.jobs.title")):
                 self._jobs = JobBoard()
-                self._jobs.on("ready", self._tell_again)
-        with html.div(id="machines").classes("ac-anchor"), panel("Machines"):
+                self._jobs.on("ready", self._forget_sent_jobs)
+        with _part("machines", text("learning.machines.title")):
             self._machines = html.div()
-        with (
-            html.div(id="versions").classes("ac-anchor"),
-            panel("Versions", note="each is kept with its memory, so there is always a way back"),
-        ):
+        with _part("versions", text("learning.versions.title"), text("learning.versions.note")):
             self._versions = html.div().classes("ac-stack")
-        with (
-            html.div(id="forgetting").classes("ac-anchor"),
-            panel("Forgetting", note="is what was learned first still known?"),
-        ):
+        with _part("forgetting", text("learning.forgetting.title"), text("learning.forgetting.note")):
             self._forgetting = Forgetting()
-        with (
-            html.div(id="memory").classes("ac-anchor"),
-            panel("Memory", note="the windows of earlier machines that every new one is learned with"),
-        ):
-            self._memory = MemoryPart()
-        with html.div(id="scores").classes("ac-anchor"), panel("Scoreboard", note="of forecasts that were served"):
-            self._board = Board(client)
-        ui.timer(_PULSE, self._pulse)
+        with _part("memory", text("learning.memory.title"), text("learning.memory.note")):
+            self._memory = ReplayMemory()
+        with _part("scores", text("learning.scores.title"), text("learning.scores.note")):
+            self._scores = Scoreboard(client)
+        ui.timer(_INTERVAL_S, self._poll)
 
-    async def _pulse(self) -> None:
-        """Look at jobs every time, at the rest when a job moved on or now and then."""
+    async def _poll(self) -> None:
+        """Fetch the jobs every time, the rest after a change of a job or now and then."""
         try:
-            moved = await self._seen.look_at_jobs()
-            if moved or self._pulses % _FLEET_EVERY == 0:
-                await self._look_at_the_rest(first=self._pulses == 0)
-            self._tell_jobs()
-            if self._pulses % _BOARD_EVERY == 0:
-                await self._board.renew()
+            changed = await self._state.fetch_jobs()
+            if changed or self._polls % _FLEET_EVERY == 0:
+                await self._refresh_learned(first=self._polls == 0)
+            self._send_jobs()
+            if self._polls % _SCORES_EVERY == 0:
+                await self._scores.refresh()
         except AlarmcastError as error:
-            self._complain(f"This page is not up to date: {error}")
+            self._show_error(text("learning.not_up_to_date", error=error))
         else:
-            self._complain("")
-        self._pulses += 1
+            self._show_error("")
+        self._polls += 1
 
-    async def _look_at_all(self) -> None:
-        await self._seen.look_at_jobs()
-        await self._look_at_the_rest()
-        self._tell_jobs()
+    async def _refresh(self) -> None:
+        await self._state.fetch_jobs()
+        await self._refresh_learned()
+        self._send_jobs()
 
-    async def _look_at_the_rest(self, *, first: bool = False) -> None:
-        if await self._seen.look_at_fleet() or first:
-            self._enrolment.offer(self._seen.fleet.unregistered)
+    async def _refresh_learned(self, *, first: bool = False) -> None:
+        if await self._state.fetch_fleet() or first:
+            self._enrolment.show_unregistered(self._state.fleet.unregistered)
             self._machines.clear()
             with self._machines:
-                draw_machines(self._seen.fleet.machines, self._deeds if self._may.machines else None)
-        if await self._seen.look_at_models() or first:
-            await self._draw_learned()
+                draw_machines(self._state.fleet.machines, self._machine_actions)
+        if await self._state.fetch_models() or first:
+            await self._draw_models()
 
-    async def _draw_learned(self) -> None:
+    async def _draw_models(self) -> None:
         self._versions.clear()
         with self._versions:
-            draw_versions(self._seen, self._deeds if self._may.versions else None)
-        champion, client = self._seen.champion, self.told.client
-        learned = {one.version: one.machines for one in self._seen.models}
-        self._forgetting.show(await client.models.get(champion.version) if champion else None, learned)
-        self._memory.show(await client.memory.get())
+            draw_versions(self._state, self._version_actions)
+        champion = self._state.champion
+        trained = {one.version: one.machines for one in self._state.models}
+        self._forgetting.show(await self._client.models.get(champion.version) if champion else None, trained)
+        self._memory.show(await self._client.memory.get())
 
-    def _tell_jobs(self) -> None:
-        jobs = self._seen.told_jobs()
-        if jobs != self._told_jobs:  # most seconds bring nothing new
-            self._told_jobs = jobs
+    def _send_jobs(self) -> None:
+        jobs = self._state.jobs_json()
+        if jobs != self._sent_jobs:
+            self._sent_jobs = jobs
             self._jobs.load(jobs)
             self._enrolment.watch(jobs)
 
-    def _tell_again(self) -> None:
-        """Tell the browser the jobs once more: what it had is gone, or it was not there yet."""
-        self._told_jobs = None
+    def _forget_sent_jobs(self) -> None:
+        """Send the jobs again with the next poll: the browser has just loaded or reloaded the component."""
+        self._sent_jobs = None
 
-    def _complain(self, words: str) -> None:
-        self._trouble.text = words
-        self._trouble.set_visibility(bool(words))
+    def _show_error(self, message: str) -> None:
+        self._error.text = message
+        self._error.set_visibility(bool(message))

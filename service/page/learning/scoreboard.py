@@ -1,4 +1,4 @@
-"""The scoreboard: forecasts that were served, beside persistence and the base rate, and how honest they were."""
+"""Live accuracy: evaluated forecasts compared with two baselines, and their calibration."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,34 +8,38 @@ from nicegui import events, html
 from alarmcast import AsyncClient
 from service.page.components.blocks import NOTHING, Cell, empty_state, number, percent, stats, table
 from service.page.components.elements import Chart
+from service.page.components.forms import select
 from service.page.layout import show_api_errors
+from service.page.texts import text
 from wire.enums import Grouping
 from wire.rest.scores import CalibrationBinView, ScoreboardView, ScoreRow, ScoreSummaryView
 
-SPANS = {"7": "7 days", "30": "30 days", "90": "90 days"}
-LINES = {Grouping.MACHINE: "machine", Grouping.CODE: "alarm", Grouping.VERSION: "version"}
-_MOST = 60
+_SHOWN_ROWS = 60
+_GROUPINGS = (Grouping.MACHINE, Grouping.CODE, Grouping.VERSION)
+_EMIT_VALUE = "(event) => emit(event.target.value)"
 
 
-class Board:
-    """The reader's choice of span and lines, and what the API says to it."""
+class Scoreboard:
+    """The scores of the chosen period, by the chosen grouping."""
 
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
         self._days, self._by = 30, Grouping.MACHINE
         with html.div().classes("ac-tools"):
-            self._select("Span ", SPANS, str(self._days), self._choose_span)
-            self._select(
-                "A line for each ",
-                {key.value: word for key, word in LINES.items()},
-                self._by.value,
-                self._choose_lines,
-            )
+            with html.label():
+                html.span(text("learning.scores.period"))
+                period = select("period", _periods().items(), str(self._days))
+                period.on("change", self._choose_period, js_handler=_EMIT_VALUE)
+            with html.label():
+                html.span(text("learning.scores.group_by"))
+                groupings = [(one.value, _group_name(one)) for one in _GROUPINGS]
+                group = select("group", groupings, self._by.value)
+                group.on("change", self._choose_grouping, js_handler=_EMIT_VALUE)
         self._place = html.div().classes("ac-stack")
         self._shown: ScoreboardView | None = None
 
-    async def renew(self) -> None:
-        """Ask again, and draw anew what changed."""
+    async def refresh(self) -> None:
+        """Fetch the scores and redraw them if they changed."""
         until = (await self._client.health.status()).plant_time
         board = await self._client.scores.scoreboard(
             since=until - timedelta(days=self._days), until=until, by=self._by
@@ -47,25 +51,15 @@ class Board:
         with self._place:
             _draw(board, self._by)
 
-    def _select(self, label: str, options: dict[str, str], chosen: str, choose: Any) -> None:
-        with html.label(label):
-            select = html.select()
-            with select:
-                for value, words in options.items():
-                    option = html.option(words, value=value)
-                    if value == chosen:
-                        option.props("selected")
-            select.on("change", choose, js_handler="(e) => emit(e.target.value)")
-
-    async def _choose_span(self, event: events.GenericEventArguments) -> None:
-        self._days = int(event.args) if event.args in SPANS else self._days
+    async def _choose_period(self, event: events.GenericEventArguments) -> None:
+        self._days = int(event.args) if event.args in _periods() else self._days
         with show_api_errors():
-            await self.renew()
+            await self.refresh()
 
-    async def _choose_lines(self, event: events.GenericEventArguments) -> None:
+    async def _choose_grouping(self, event: events.GenericEventArguments) -> None:
         self._by = Grouping(event.args)
         with show_api_errors():
-            await self.renew()
+            await self.refresh()
 
 
 def _without_times(board: ScoreboardView) -> dict[str, Any]:
@@ -75,88 +69,84 @@ def _without_times(board: ScoreboardView) -> dict[str, Any]:
 def _draw(board: ScoreboardView, by: Grouping) -> None:
     total = board.total
     if total is None:
-        empty_state(
-            "Nothing scored yet",
-            "A forecast is scored once its horizon has closed and the machine was heard after it: eight hours "
-            f"after it was made. {board.pending} wait for that.",
-        )
+        empty_state(text("learning.scores.none"), text("learning.scores.none_help", count=board.pending))
         return
+    model, persistence, base_rate = total.model, total.persistence, total.base_rate
+    baselines = {
+        "persistence": number(persistence.average_precision, 3),
+        "base_rate": number(base_rate.average_precision, 3),
+    }
     stats(
         {
-            "lift over persistence": _times(total.lift_over_persistence),
-            "average precision": number(total.model.average_precision, 3),
-            "Brier skill": _signed(total.model.brier_skill),
-            "calibration error": percent(total.model.calibration_error),
-            "days of machines": total.days,
-        },
-        {
-            "lift over persistence": "in average precision",
-            "average precision": f"persistence {number(total.persistence.average_precision, 3)}, "
-            f"base rate {number(total.base_rate.average_precision, 3)}",
-            "Brier skill": "over the base rate; 0 is no better",
-            "calibration error": "mean distance of said and came",
-            "days of machines": f"of independent evidence, from {total.forecasts:,} forecasts",
-        },
+            text("learning.scores.lift"): _times(total.lift_over_persistence),
+            text("learning.scores.ap"): (
+                number(model.average_precision, 3),
+                text("learning.scores.ap_note", **baselines),
+            ),
+            text("learning.scores.brier"): (_signed(model.brier_skill), text("learning.scores.brier_note")),
+            text("learning.scores.ece"): (percent(model.calibration_error), text("learning.scores.ece_note")),
+            text("learning.scores.days"): (
+                total.days,
+                text("learning.scores.days_note", count=total.forecasts),
+            ),
+        }
     )
-    html.p(_beside(board, total)).classes("small quiet")
-    with html.div().classes("ac-board"):
+    html.p(_pending(board, total)).classes("small quiet")
+    with html.div().classes("ac-calibration"):
         with html.div():
-            html.h3("Said and came")
-            html.p(
-                "Forecasts that said about the same, by what they said; on the line, what was said is what came. "
-                "The larger the point, the more there are."
-            ).classes("small quiet")
-            Chart(calibration(total), label=_calibration_words(total)).style("height: 22rem")
+            html.h3(text("learning.scores.calibration"))
+            html.p(text("learning.scores.calibration_help")).classes("small quiet")
+            Chart(calibration(total), label=_calibration_label(total)).style("height: 22rem")
         with html.div():
-            html.h3(f"By {LINES[by]}")
+            html.h3(text("learning.scores.by", group=_group_name(by)))
             _table(board, by)
 
 
 def _table(board: ScoreboardView, by: Grouping) -> None:
-    lines = sorted(board.rows, key=lambda line: -(line.metrics.model.positives if by is Grouping.CODE else 0))
+    rows = sorted(board.rows, key=lambda row: -(row.metrics.model.positives if by is Grouping.CODE else 0))
     head = (
-        LINES[by].capitalize(),
-        "Days",
-        "Average precision",
-        "of persistence",
-        "of base rate",
-        "Lift",
-        "Brier skill",
-        "F1",
-        "of persistence",
+        _group_name(by).capitalize(),
+        text("learning.scores.column.days"),
+        text("learning.scores.column.ap"),
+        text("learning.scores.column.ap_persistence"),
+        text("learning.scores.column.ap_base_rate"),
+        text("learning.scores.column.lift"),
+        text("learning.scores.column.brier"),
+        text("learning.scores.column.f1"),
+        text("learning.scores.column.f1_persistence"),
     )
     table(
         head,
-        [_line(line, by) for line in lines[:_MOST]],
+        [_row(row, by) for row in rows[:_SHOWN_ROWS]],
         numbers=range(1, len(head)),
-        label=f"Scores by {LINES[by]}",
+        label=text("learning.scores.table_label", group=_group_name(by)),
     )
-    if len(lines) > _MOST:
-        html.p(f"and {len(lines) - _MOST} more over REST").classes("small quiet")
+    if len(rows) > _SHOWN_ROWS:
+        html.p(text("learning.scores.more", count=len(rows) - _SHOWN_ROWS)).classes("small quiet")
 
 
-def _line(line: ScoreRow, by: Grouping) -> tuple[Cell, ...]:
+def _row(row: ScoreRow, by: Grouping) -> tuple[Cell, ...]:
     name = {
-        Grouping.MACHINE: f"{line.site}/{line.machine}",
-        Grouping.CODE: f"{line.code} {line.text}",
-        Grouping.VERSION: line.model_version or NOTHING,
+        Grouping.MACHINE: f"{row.site}/{row.machine}",
+        Grouping.CODE: f"{row.code} {row.text}",
+        Grouping.VERSION: row.model_version or NOTHING,
     }[by]
-    it = line.metrics
+    scores = row.metrics
     return (
         name,
-        it.days,
-        lambda: html.strong(number(it.model.average_precision, 3)),
-        number(it.persistence.average_precision, 3),
-        number(it.base_rate.average_precision, 3),
-        _times(it.lift_over_persistence),
-        _signed(it.model.brier_skill),
-        number(it.model.f1, 3),
-        number(it.persistence.f1, 3),
+        scores.days,
+        lambda: html.strong(number(scores.model.average_precision, 3)),
+        number(scores.persistence.average_precision, 3),
+        number(scores.base_rate.average_precision, 3),
+        _times(scores.lift_over_persistence),
+        _signed(scores.model.brier_skill),
+        number(scores.model.f1, 3),
+        number(scores.persistence.f1, 3),
     )
 
 
 def calibration(total: ScoreSummaryView) -> dict[str, Any]:
-    """Return the reliability curve of the model and of the base rate, with the diagonal."""
+    """Return a chart of the calibration curves of the model and the base rate, with the diagonal."""
     most = max((one.pairs for one in (*total.model.reliability, *total.base_rate.reliability)), default=1)
     axis = {
         "type": "value",
@@ -169,21 +159,28 @@ def calibration(total: ScoreSummaryView) -> dict[str, Any]:
     }
     return {
         "grid": {"left": 24, "right": 24, "top": 34, "bottom": 28, "containLabel": True},
-        "legend": {"top": 0, "left": 0, "textStyle": {"color": "var(--ink)"}, "data": ["model", "base rate"]},
+        "legend": {
+            "top": 0,
+            "left": 0,
+            "textStyle": {"color": "var(--ink)"},
+            "data": [text("learning.scores.model"), text("learning.scores.base_rate")],
+        },
         "tooltip": {"formatter": "@tip", "confine": True},
-        "xAxis": {**axis, "name": "said", "nameGap": 28},
-        "yAxis": {**axis, "name": "came", "nameGap": 44},
+        "xAxis": {**axis, "name": text("learning.scores.forecast_axis"), "nameGap": 28},
+        "yAxis": {**axis, "name": text("learning.scores.observed_axis"), "nameGap": 44},
         "series": [
             {
-                "name": "as said",
+                "name": text("learning.scores.diagonal"),
                 "type": "line",
                 "data": [[0, 0], [1, 1]],
                 "symbol": "none",
                 "silent": True,
                 "lineStyle": {"color": "var(--usual)", "type": "dashed", "width": 1},
             },
-            _curve("model", total.model.reliability, most, "var(--bar)", "circle"),
-            _curve("base rate", total.base_rate.reliability, most, "var(--usual)", "diamond"),
+            _curve(text("learning.scores.model"), total.model.reliability, most, "var(--bar)", "circle"),
+            _curve(
+                text("learning.scores.base_rate"), total.base_rate.reliability, most, "var(--usual)", "diamond"
+            ),
         ],
     }
 
@@ -203,30 +200,52 @@ def _curve(name: str, bins: list[CalibrationBinView], most: int, color: str, sym
             {
                 "value": [one.predicted, one.observed],
                 "symbolSize": round(6 + 20 * (one.pairs / most) ** 0.5, 1),
-                "tip": f"{name} said {percent(one.predicted)}\nobserved {percent(one.observed)} of {one.pairs:,}",
+                "tip": text(
+                    "learning.scores.tip",
+                    series=name,
+                    forecast=percent(one.predicted),
+                    observed=percent(one.observed),
+                    count=one.pairs,
+                ),
             }
             for one in bins
         ],
     }
 
 
-def _beside(board: ScoreboardView, total: ScoreSummaryView) -> str:
-    parts = [
-        f"{board.pending:,} wait to be scored",
-        f"{total.revision_count:,} were scored again for something late",
-    ]
+def _pending(board: ScoreboardView, total: ScoreSummaryView) -> str:
+    pending = text("learning.scores.pending", pending=board.pending, revised=total.revision_count)
     if total.unobserved:
-        parts.append(f"{total.unobserved:,} left out because events of their horizon were lost")
-    return ", ".join(parts) + "."
+        pending = f"{pending} {text('learning.scores.unobserved', count=total.unobserved)}"
+    return pending
 
 
-def _calibration_words(total: ScoreSummaryView) -> str:
-    parts = ", ".join(f"{percent(one.predicted)} came {percent(one.observed)}" for one in total.model.reliability)
-    return f"Calibration of the model, what was said and what came: {parts}."
+def _calibration_label(total: ScoreSummaryView) -> str:
+    values = ", ".join(
+        text("learning.scores.calibration_value", forecast=percent(one.predicted), observed=percent(one.observed))
+        for one in total.model.reliability
+    )
+    return text("learning.scores.calibration_label", values=values)
+
+
+def _periods() -> dict[str, str]:
+    return {
+        "7": text("learning.scores.7d"),
+        "30": text("learning.scores.30d"),
+        "90": text("learning.scores.90d"),
+    }
+
+
+def _group_name(by: Grouping) -> str:
+    return {
+        Grouping.MACHINE: text("learning.group.machine"),
+        Grouping.CODE: text("learning.group.code"),
+        Grouping.VERSION: text("learning.group.version"),
+    }[by]
 
 
 def _times(lift: float | None) -> str:
-    return NOTHING if lift is None else f"{lift:.2f} times"
+    return NOTHING if lift is None else text("learning.scores.times", factor=f"{lift:.2f}")
 
 
 def _signed(value: float | None) -> str:

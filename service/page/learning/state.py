@@ -1,4 +1,4 @@
-"""What the page has seen of the plant's learning: machines, jobs and versions, as the API says them."""
+"""The state behind the learning page: machines, jobs and versions as last fetched from the API."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,46 +10,46 @@ from wire.rest.machines import Fleet
 from wire.rest.models import ModelView
 from wire.zones import common_zone
 
-_JOBS = 60  # the newest; older ones are over REST
+_SHOWN_JOBS = 60  # newest first; older jobs are available over REST
 
 
 @dataclass
 class LearningState:
-    """The newest answers, and whether the last question brought something new."""
+    """The last answers of the API; each fetch returns whether something changed."""
 
     client: AsyncClient
     fleet: Fleet = field(default_factory=lambda: Fleet(machines=[], unregistered=[]))
     jobs: list[JobView] = field(default_factory=list)
     models: list[ModelView] = field(default_factory=list)
 
-    async def look_at_jobs(self) -> bool:
-        """Ask for jobs; say whether any of them began, ended or changed its state."""
+    async def fetch_jobs(self) -> bool:
+        """Fetch the jobs; return whether a job began, ended or changed its state."""
         before = {job.id: job.state for job in self.jobs}
-        self.jobs = (await self.client.jobs.list(limit=_JOBS)).jobs
+        self.jobs = (await self.client.jobs.list(limit=_SHOWN_JOBS)).jobs
         return before != {job.id: job.state for job in self.jobs}
 
-    async def look_at_fleet(self) -> bool:
-        """Ask for machines; say whether something changed that this page shows of them."""
+    async def fetch_fleet(self) -> bool:
+        """Fetch the machines; return whether something changed that this page shows."""
         before, self.fleet = self.fleet, await self.client.machines.list()
         return _shown(before) != _shown(self.fleet)
 
-    async def look_at_models(self) -> bool:
-        """Ask for versions; say whether there is another one, or another one serves."""
+    async def fetch_models(self) -> bool:
+        """Fetch the versions; return whether they changed."""
         before, self.models = self.models, (await self.client.models.list()).models
         return before != self.models
 
     @property
     def champion(self) -> ModelView | None:
-        """The version that serves."""
+        """The active version."""
         return next((one for one in self.models if one.status is VersionStatus.CHAMPION), None)
 
     @property
     def zone(self) -> str:
-        """The time zone for what is no single machine's: that of most machines."""
+        """The time zone of most machines."""
         return common_zone(one.time_zone for one in self.fleet.machines)
 
-    def told_jobs(self) -> list[dict[str, Any]]:
-        """Return the jobs for the browser, each with the zone of its machine."""
+    def jobs_json(self) -> list[dict[str, Any]]:
+        """Return the jobs for the browser, each with the time zone of its machine."""
         zones = {(one.site, one.machine): one.time_zone for one in self.fleet.machines}
         return [
             {**job.model_dump(mode="json"), "time_zone": zones.get((job.site, job.machine), self.zone)}

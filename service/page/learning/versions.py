@@ -1,4 +1,4 @@
-"""Every version: what it has learned, what became of it, and the way back."""
+"""The table of model versions, with promotion and rollback."""
 
 from collections.abc import Awaitable, Callable
 
@@ -6,76 +6,85 @@ from nicegui import html
 
 from service.page.components.blocks import Cell, empty_state, table, timestamp
 from service.page.layout import show_api_errors
-from service.page.learning.actions import Deeds
+from service.page.learning.actions import LearningActions
 from service.page.learning.state import LearningState
+from service.page.texts import text
 from wire.enums import VersionStatus
 from wire.rest.models import ModelView
 
-_SIGNS = {
-    VersionStatus.CHAMPION: ("★", "ac-good", "serves"),
-    VersionStatus.PROMOTED: ("●", "", "has served"),
-    VersionStatus.REJECTED: ("✕", "ac-bad-word", "rejected by the gate"),
-}
-_MOST = 40  # the newest; all of them are over REST
+_SHOWN = 40  # newest first; all versions are available over REST
 
 
-def draw_versions(seen: LearningState, deeds: Deeds | None) -> None:
-    """Draw the table and, above it, the way back for those who may go it."""
-    if not seen.models:
-        empty_state(
-            "Nothing learned yet",
-            "The first version comes once a machine was heard for about four weeks, or at once from its past.",
-        )
+def draw_versions(state: LearningState, actions: LearningActions | None) -> None:
+    """Draw the active version and the table; ``actions`` is None for users without the permission."""
+    if not state.models:
+        empty_state(text("learning.versions.none"), text("learning.versions.none_help"))
         return
-    champion = seen.champion
     with html.div().classes("ac-buttons"):
-        if champion is None:
-            html.span("No version serves.").classes("quiet")
-        elif champion.parent is None:
-            html.span(f"{champion.version} serves; there is no earlier version to go back to.").classes("quiet")
-        else:
-            if deeds is not None:
-                back = html.button(f"Roll back to {champion.parent} …", type="button").classes("ac-button")
-                back.on("click", lambda: deeds.ask_roll_back(champion))
-            html.span(f"{champion.version} serves and was learned on top of {champion.parent}.").classes("quiet")
-    table(
-        ("Version", "Standing", "On top of", "Created", "Machines", "In its exams", ""),
-        [_row(one, seen, deeds) for one in seen.models[:_MOST]],
-        numbers=(4,),
-        label="Versions",
+        _draw_active(state.champion, actions)
+    head = (
+        text("learning.versions.version"),
+        text("learning.versions.status"),
+        text("learning.versions.parent"),
+        text("learning.versions.created"),
+        text("learning.versions.machines"),
+        text("learning.versions.results"),
+        "",
     )
+    rows = [_row(one, state, actions) for one in state.models[:_SHOWN]]
+    table(head, rows, numbers=(4,), label=text("learning.versions.title"))
 
 
-def _row(one: ModelView, seen: LearningState, deeds: Deeds | None) -> tuple[Cell, ...]:
-    sign, tone, words = _SIGNS[one.status]
+def _draw_active(champion: ModelView | None, actions: LearningActions | None) -> None:
+    if champion is None:
+        html.span(text("learning.versions.no_active")).classes("quiet")
+    elif champion.parent is None:
+        html.span(text("learning.versions.first", version=champion.version)).classes("quiet")
+    else:
+        if actions is not None:
+            button = html.button(text("learning.roll_back.open", version=champion.parent), type="button")
+            button.classes("ac-button").on("click", lambda: actions.ask_roll_back(champion))
+        line = text("learning.versions.based_on", version=champion.version, parent=champion.parent)
+        html.span(line).classes("quiet")
 
-    def standing() -> None:
-        with html.span().classes(f"ac-nowrap {tone}"):
-            html.span(sign).props('aria-hidden="true"')
-            html.span(f" {words}")
 
+def _row(one: ModelView, state: LearningState, actions: LearningActions | None) -> tuple[Cell, ...]:
     async def ask() -> None:
-        if deeds is None:
+        if actions is None:
             return
         with show_api_errors():
-            deeds.ask_promote(one, seen.champion, await seen.client.models.get(one.version))
+            actions.ask_promote(one, state.champion, await state.client.models.get(one.version))
 
     return (
         lambda: html.strong(one.version),
-        standing,
+        lambda: _status(one.status),
         one.parent,
-        lambda: timestamp(one.created_at, seen.zone),
+        lambda: timestamp(one.created_at, state.zone),
         lambda: html.span(str(len(one.machines)), title=", ".join(one.machines)),
         lambda: html.div(one.summary).classes("ac-prose"),
-        lambda: _promote(one, ask) if deeds else None,
+        lambda: _promote(one, ask) if actions else None,
     )
+
+
+def _status(status: VersionStatus) -> None:
+    sign, tone, name = {
+        VersionStatus.CHAMPION: ("★", "ac-good", text("learning.status.champion")),
+        VersionStatus.PROMOTED: ("●", "", text("learning.status.promoted")),
+        VersionStatus.REJECTED: ("✕", "ac-bad-word", text("learning.status.rejected")),
+    }[status]
+    with html.span().classes(f"ac-nowrap {tone}"):
+        html.span(sign).props('aria-hidden="true"')
+        html.span(f" {name}")
 
 
 def _promote(one: ModelView, ask: Callable[[], Awaitable[None]]) -> None:
     if one.status is VersionStatus.CHAMPION:
         return
     if one.pruned:
-        html.span("weights let go", title="Only the newest versions keep their weights.").classes("quiet small")
+        html.span(text("learning.versions.pruned"), title=text("learning.versions.pruned_help")).classes(
+            "quiet small"
+        )
         return
-    button = html.button("Promote …", type="button").classes("ac-button ac-small ac-nowrap")
-    button.props(f'aria-label="Promote {one.version}"').on("click", ask)
+    label = {"aria-label": text("learning.promote.label", version=one.version)}
+    button = html.button(text("learning.promote.open"), type="button", **label)
+    button.classes("ac-button ac-small ac-nowrap").on("click", ask)

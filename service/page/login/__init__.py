@@ -1,1 +1,1 @@
-"""Where strangers become visitors."""
+"""Sign-in and password pages."""

@@ -1,20 +1,18 @@
-"""Signing in, and taking a password of one's own."""
+"""The sign-in form and the form to change a password."""
 
+from pathlib import Path
 from typing import Any
 
-from nicegui import html, ui
+from nicegui import ui
 
 from service.page.layout import login_layout
+from service.page.texts import text
 
-_NAME = {"name": "name", "label": "Name", "type": "text", "autocomplete": "username"}
-_PASSWORD = {"name": "password", "label": "Password", "type": "password", "autocomplete": "current-password"}
-_OLD = {"name": "old", "label": "Present password", "type": "password", "autocomplete": "current-password"}
-_NEW = {"name": "new", "label": "New password", "type": "password", "autocomplete": "new-password"}
-_AGAIN = {"name": "again", "label": "New password, again", "type": "password", "autocomplete": "new-password"}
+_FORMAT = {"alarmcast-format": str(Path(__file__).parent.parent / "format")}
 
 
-class SecretForm(ui.element, component="form.js"):
-    """A form that the browser sends to the API by itself."""
+class PasswordForm(ui.element, component="form.js", esm=_FORMAT):
+    """A form that the browser sends to the API itself."""
 
     def __init__(self, **props: Any) -> None:
         super().__init__()
@@ -22,37 +20,42 @@ class SecretForm(ui.element, component="form.js"):
 
 
 def sign_in(wanted: str) -> None:
-    """Draw the form that leads to the page that was wanted."""
-    with login_layout("Sign in"):
-        SecretForm(
-            title="Sign in",
-            note="The first admin's password was printed when the service was first started; "
-            "others get theirs from an admin.",
-            deed="Sign in",
-            fields=[_NAME, _PASSWORD],
+    """Draw the sign-in form; it leads to the wanted page."""
+    name = {"name": "name", "label": text("login.name"), "type": "text", "autocomplete": "username"}
+    with login_layout(text("login.sign_in")):
+        PasswordForm(
+            title=text("login.sign_in"),
+            notes=[text("login.sign_in.note")],
+            fields=[name, _password("password", text("login.password"), "current-password")],
             address="/v1/session",
             next=own_path(wanted),
         )
 
 
-def password(name: str, *, must: bool) -> None:
-    """Draw the form with which somebody takes another password."""
-    why = "The one you have was told once; take one of your own before you go on." if must else ""
-    with login_layout("Another password"):
-        SecretForm(
-            title=f"Another password for {name}",
-            note=f"{why} At least 12 characters: a few unrelated words are good.".strip(),
-            deed="Take it",
-            fields=[_OLD, _NEW, _AGAIN],
+def change_password(name: str, *, required: bool) -> None:
+    """Draw the form with which a user changes their password."""
+    why = [text("login.change.required")] if required else []
+    with login_layout(text("login.change")):
+        PasswordForm(
+            title=text("login.change"),
+            notes=[text("login.change.user", name=name), *why, text("login.change.rule")],
+            fields=[
+                _password("old", text("login.current"), "current-password"),
+                _password("new", text("login.new"), "new-password"),
+                _password("again", text("login.confirm"), "new-password"),
+            ],
             address="/v1/me/password",
             next="/",
-            repeat=["new", "again"],
+            confirm=["new", "again"],
+            cancel=None if required else "/",
         )
-        if not must:
-            html.a("Leave it as it is", href="/")
+
+
+def _password(name: str, label: str, autocomplete: str) -> dict[str, str]:
+    return {"name": name, "label": label, "type": "password", "autocomplete": autocomplete}
 
 
 def own_path(wanted: str) -> str:
-    """Return a path of this service: whatever else was asked for, nobody is led to another site."""
+    """Return the wanted path if it is one of this service, else the start page."""
     is_own = wanted.startswith("/") and not wanted.startswith(("//", "/\\")) and wanted.isprintable()
     return wanted if is_own else "/"

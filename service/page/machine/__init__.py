@@ -1,1 +1,1 @@
-"""One machine: what it will raise next, how sure that is, why, and whether it was right so far."""
+"""The page of one machine: forecast, contributing factors, alarm history, forecast accuracy."""

@@ -1,71 +1,73 @@
-// What a person may do about a likely alarm: say that it is known, or put it on the shelf for a while, with a reason.
-import { plantTime, utc, zoneName } from "alarmcast-format";
+// Acknowledge, shelve or unshelve the selected alarm.
+import { plantTime, text, utc, zoneName } from "alarmcast-format";
 
-const PATIENCE = 15000; // milliseconds
-const NO_ANSWER = "Nothing has answered for 15 seconds. It may have been done all the same: look at the page again, then try again.";
-
-const SHELVED = "No notification of it is sent until then. It is still forecast and learned from; it is left out of the alarm figures until then.";
-const ACKNOWLEDGED = "No further notification of it is sent until its probability has dropped below the threshold. It is still forecast, learned from and in the alarm figures.";
+const TIMEOUT = 15; // seconds
+const HOURS = [1, 8];
 
 export default {
   template: `
-    <div v-if="alarm" class="ac-deeds">
-      <p v-if="shelf" class="ac-warn">‖ Shelved until <time :datetime="shelf.until" :title="utc(shelf.until)">{{ plantTime(shelf.until, zone) }}</time> by {{ shelf.actor }}: {{ shelf.reason }}</p>
-      <p v-else-if="known" class="quiet small">✓ {{ known.actor }} knows of it since <time :datetime="known.at" :title="utc(known.at)">{{ plantTime(known.at, zone) }}</time><template v-if="known.note">: {{ known.note }}</template></p>
+    <div v-if="alarm" class="ac-alarm-actions">
+      <p v-if="shelf" class="ac-warn" :title="utc(shelf.until)">‖ {{ text("machine.actions.shelved", { time: plantTime(shelf.until, zone), actor: shelf.actor, reason: shelf.reason }) }}</p>
+      <p v-else-if="acknowledgement" class="quiet small" :title="utc(acknowledgement.at)">✓ {{ acknowledged }}</p>
       <div class="ac-tools">
-        <button v-if="!known" type="button" class="ac-button" @click="open('acknowledge')">Acknowledge</button>
-        <button v-if="!shelf" type="button" class="ac-button" @click="open('shelve')">Shelve …</button>
-        <button v-else type="button" class="ac-button" @click="$emit('unshelve', shelf.id)">Unshelve</button>
-        <span class="quiet small">Both stop notifications of it; a shelved alarm is also left out of the alarm figures. Forecasts and learning go on as before.</span>
+        <button v-if="!acknowledgement" type="button" class="ac-button" @click="open('acknowledge')">{{ text("machine.actions.acknowledge") }}</button>
+        <button v-if="!shelf" type="button" class="ac-button" @click="open('shelve')">{{ text("machine.actions.shelve.open") }}</button>
+        <button v-else type="button" class="ac-button" @click="$emit('unshelve', shelf.id)">{{ text("machine.actions.unshelve") }}</button>
+        <span class="quiet small">{{ text("machine.actions.note") }}</span>
       </div>
-      <dialog ref="dialog" class="ac-dialog" aria-labelledby="ac-deed" @close="stop" @cancel="busy && $event.preventDefault()">
+      <dialog ref="dialog" class="ac-dialog" aria-labelledby="ac-action-title" @close="stop" @cancel="busy && $event.preventDefault()">
         <form @submit.prevent="send">
-          <h2 id="ac-deed">{{ deed === "shelve" ? "Shelve" : "Acknowledge" }} {{ alarm.code }} {{ alarm.text }}</h2>
-          <p class="quiet small">{{ deed === "shelve" ? SHELVED : ACKNOWLEDGED }}</p>
-          <fieldset v-if="deed === 'shelve'">
-            <legend>For how long</legend>
-            <label v-for="one in spans" :key="one.value"><input type="radio" name="span" :value="one.value" v-model="span" /> {{ one.word }}</label>
-            <label><input type="radio" name="span" value="until" v-model="span" /> until, in plant time ({{ zoneName(Date.now(), zone) }}) <input class="ac-field" type="datetime-local" v-model="until" :required="span === 'until'" aria-label="until, in plant time" @focus="span = 'until'" /></label>
+          <h2 id="ac-action-title">{{ text("machine.actions." + action + ".title", { alarm: alarm.code + " " + alarm.text }) }}</h2>
+          <p class="quiet small">{{ text("machine.actions." + action + ".effect") }}</p>
+          <fieldset v-if="action === 'shelve'">
+            <legend>{{ text("machine.actions.duration") }}</legend>
+            <label v-for="count in hours" :key="count"><input type="radio" name="duration" :value="count" v-model="duration" /> {{ text("machine.actions.duration.hours", { count }) }}</label>
+            <label><input type="radio" name="duration" value="until" v-model="duration" /> {{ text("machine.actions.duration.until", { zone: zoneName(Date.now(), zone) }) }} <input class="ac-field" type="datetime-local" v-model="until" :required="duration === 'until'" :aria-label="text('machine.actions.duration.until.label')" @focus="duration = 'until'" /></label>
           </fieldset>
-          <label>{{ deed === "shelve" ? "Why" : "What is done about it (may stay empty)" }} <input class="ac-field" type="text" maxlength="1000" v-model.trim="reason" :required="deed === 'shelve'" /></label>
-          <p v-if="refusal" class="ac-bad" role="alert">{{ refusal }}</p>
+          <label>{{ action === "shelve" ? text("common.reason") : text("machine.actions.comment") }} <input class="ac-field" type="text" maxlength="1000" v-model.trim="reason" :required="action === 'shelve'" /></label>
+          <p v-if="error" class="ac-bad" role="alert">{{ error }}</p>
           <div class="ac-tools">
-            <button type="submit" class="ac-button ac-main-deed" :disabled="busy">{{ busy ? "…" : deed === "shelve" ? "Shelve it" : "Acknowledge it" }}</button>
-            <button type="button" class="ac-button" :disabled="busy" @click="$refs.dialog.close()">Leave it</button>
+            <button type="submit" class="ac-button ac-primary" :disabled="busy">{{ busy ? "…" : text("machine.actions." + action) }}</button>
+            <button type="button" class="ac-button" :disabled="busy" @click="$refs.dialog.close()">{{ text("common.cancel") }}</button>
           </div>
         </form>
       </dialog>
     </div>`,
   data() {
     return {
-      alarm: null, shelf: null, known: null, zone: "UTC", deed: "acknowledge", span: 60, until: "", reason: "",
-      refusal: "", busy: false, waiting: null,
-      SHELVED, ACKNOWLEDGED, spans: [{ value: 60, word: "1 hour" }, { value: 480, word: "8 hours" }],
+      alarm: null, shelf: null, acknowledgement: null, zone: "UTC", action: "acknowledge", hours: HOURS, duration: HOURS[0], until: "", reason: "",
+      error: "", busy: false, timer: null,
     };
+  },
+  computed: {
+    acknowledged() {
+      const { actor, at, note } = this.acknowledgement;
+      const values = { actor, time: plantTime(at, this.zone), note };
+      return note ? text("machine.actions.acknowledged.note", values) : text("machine.actions.acknowledged", values);
+    },
   },
   mounted() {
     this.$emit("ready");
   },
   methods: {
-    plantTime, utc, zoneName,
-    // While the dialog is open it stays about the alarm it was opened for.
-    load(told) {
-      if (!this.$refs.dialog?.open) Object.assign(this, told);
+    plantTime, text, utc, zoneName,
+    // An open dialog keeps its alarm.
+    load(data) {
+      if (!this.$refs.dialog?.open) Object.assign(this, data);
     },
-    open(deed) {
-      this.deed = deed;
-      this.refusal = "";
+    open(action) {
+      this.action = action;
+      this.error = "";
       this.$refs.dialog.showModal();
     },
     send() {
-      const words = { code: this.alarm.code, reason: this.reason || null };
-      const end = this.span === "until" ? { until: this.until } : { minutes: this.span };
-      this.refusal = "";
+      const values = { code: this.alarm.code, reason: this.reason || null };
+      const end = this.duration === "until" ? { until: this.until } : { minutes: 60 * this.duration };
+      this.error = "";
       this.busy = true;
-      this.waiting = setTimeout(() => this.refuse(NO_ANSWER), PATIENCE);
-      this.$emit(this.deed, this.deed === "shelve" ? { ...words, ...end } : words);
+      this.timer = setTimeout(() => this.refuse(text("common.no_response", { seconds: TIMEOUT })), TIMEOUT * 1000);
+      this.$emit(this.action, this.action === "shelve" ? { ...values, ...end } : values);
     },
-    // What was typed stays until it was taken.
     done() {
       this.reason = "";
       this.$refs.dialog?.close();
@@ -73,10 +75,10 @@ export default {
     },
     refuse(detail) {
       this.stop();
-      this.refusal = detail;
+      this.error = detail;
     },
     stop() {
-      clearTimeout(this.waiting);
+      clearTimeout(this.timer);
       this.busy = false;
     },
   },

@@ -1,4 +1,4 @@
-"""The machine page's parts that live in the browser, each beside its JavaScript."""
+"""Browser components of the machine page, each with its JavaScript file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,37 +9,37 @@ from nicegui import ui
 _FORMAT = {"alarmcast-format": str(Path(__file__).parent.parent / "format")}
 
 
-class Loaded(ui.element):
-    """A part that shows what it is told and keeps what the reader has set; says ``ready`` once it can be told."""
+class _Component(ui.element):
+    """A component that shows data and keeps what the reader has set."""
 
-    def load(self, told: Mapping[str, Any]) -> None:
-        """Show this; what is not named stays as it is."""
-        self.run_method("load", dict(told))
-
-
-class MachineHead(Loaded, component="head.js", esm=_FORMAT):
-    """Who the machine is and how it is: told ``machine``, ``card``, ``forecast``, ``now``."""
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Show data; fields that are not named stay as they are."""
+        self.run_method("load", dict(data))
 
 
-class ForecastBars(Loaded, component="forecast.js", esm=_FORMAT):
-    """Every alarm that is forecast: told ``forecast``, ``chosen``, ``shelves``; says ``chosen`` with a code."""
+class MachineHead(_Component, component="head.js", esm=_FORMAT):
+    """Name and status; loads ``machine``, ``card``, ``forecast``, ``now``; emits ``ready``."""
 
 
-class WhyBars(Loaded, component="why.js", esm=_FORMAT):
-    """The parts of one alarm's forecast: told ``reason`` and what it rests on."""
+class ForecastList(_Component, component="forecast.js", esm=_FORMAT):
+    """All forecast alarms; loads ``forecast``, ``selected``, ``shelves``; emits ``selected`` with a code."""
 
 
-class Deeds(Loaded, component="actions.js", esm=_FORMAT):
-    """What may be done about an alarm; says ``acknowledge``, ``shelve`` and ``unshelve``, and awaits an answer."""
+class FactorList(_Component, component="explanation.js", esm=_FORMAT):
+    """The contributing factors of one alarm; loads ``alarm`` and the basis of its explanation."""
+
+
+class AlarmActions(_Component, component="actions.js", esm=_FORMAT):
+    """Emits ``ready``, ``acknowledge``, ``shelve``, ``unshelve``; then waits for ``done`` or ``refuse``."""
 
     def done(self) -> None:
-        """Close the dialog: what was asked for is done."""
+        """Close the dialog."""
         self.run_method("done")
 
     def refuse(self, detail: str) -> None:
-        """Say in the open dialog why it was not done."""
+        """Show in the open dialog why the action failed."""
         self.run_method("refuse", detail)
 
 
-class PastGrid(Loaded, component="past.js", esm=_FORMAT):
-    """Past forecasts beside what happened: told ``moments`` and ``next``; says ``older`` with a cursor."""
+class ForecastGrid(_Component, component="history.js", esm=_FORMAT):
+    """Past forecasts and what occurred; loads ``forecasts``, ``next``; emits ``ready`` and ``older``."""

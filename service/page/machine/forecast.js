@@ -1,72 +1,67 @@
-// Every alarm that is forecast, most likely first, beside how likely it usually is. Choosing one asks why.
-import { percent, plantTime, severitySigns, times, utc } from "alarmcast-format";
+// Every forecast alarm, highest probability first, with its usual rate and alert threshold.
+import { formatLift, percent, plantTime, severitySign, severityText, text } from "alarmcast-format";
 
 export default {
   template: `
     <div v-if="forecast">
-      <p class="ac-key quiet small" aria-hidden="true">
-        <span><i class="ac-key-bar"></i> likely</span>
-        <span><i class="ac-key-usual"></i> usual here</span>
-        <span><i class="ac-key-from"></i> expected from here on</span>
-        <span>×2 twice as likely as usual</span>
+      <p class="ac-legend quiet small" aria-hidden="true">
+        <span><i class="ac-legend-bar"></i> {{ text("machine.forecast.legend.bar") }}</span>
+        <span><i class="ac-legend-usual"></i> {{ text("machine.forecast.legend.usual") }}</span>
+        <span><i class="ac-legend-threshold"></i> {{ text("machine.forecast.legend.threshold") }}</span>
+        <span>{{ text("machine.forecast.legend.lift") }}</span>
       </p>
-      <ul class="ac-bars" @keydown.down.prevent="step(1)" @keydown.up.prevent="step(-1)">
-        <li v-for="one in forecast.alarms" :key="one.code">
-          <button type="button" :class="['ac-line', one.expected ? 'is-expected' : '']" :aria-pressed="one.code === chosen" :aria-label="spoken(one)" @click="choose(one.code)">
-            <span class="ac-what"><span :class="'ac-sev-' + one.severity" :title="one.severity + ' severity'">{{ signs[one.severity] ?? "◆" }}</span> {{ one.text }} <span class="quiet small">{{ one.code }}</span></span>
-            <span class="ac-words">
-              <span v-if="one.expected" class="ac-tag ac-expected">▶ expected</span>
-              <span v-if="shelf(one)" class="ac-tag quiet" :title="'until ' + plantTime(shelf(one).until, zone) + ': ' + shelf(one).reason">‖ shelved</span>
-              <span v-else-if="known(one)" class="ac-tag quiet" :title="known(one).note ?? ''">✓ known</span>
+      <ul class="ac-bars" @keydown.down.prevent="moveFocus(1)" @keydown.up.prevent="moveFocus(-1)">
+        <li v-for="alarm in forecast.alarms" :key="alarm.code">
+          <button type="button" :class="['ac-forecast-row', alarm.expected ? 'is-expected' : '']" :aria-pressed="alarm.code === selected" :aria-label="label(alarm)" @click="select(alarm.code)">
+            <span class="ac-name"><span :class="'ac-sev-' + alarm.severity" :title="severityText(alarm.severity)">{{ severitySign(alarm.severity) }}</span> {{ alarm.text }} <span class="quiet small">{{ alarm.code }}</span></span>
+            <span class="ac-tags">
+              <span v-if="alarm.expected" class="ac-tag ac-expected" :title="text('machine.forecast.above.help')">▶ {{ text("machine.forecast.above") }}</span>
+              <span v-if="alarm.base_rate === 0" class="ac-tag quiet" :title="text('machine.forecast.never_seen.help')">{{ text("machine.forecast.never_seen") }}</span>
+              <span v-if="shelf(alarm)" class="ac-tag quiet" :title="text('machine.forecast.shelved.help', { time: plantTime(shelf(alarm).until, zone), reason: shelf(alarm).reason })">‖ {{ text("machine.forecast.shelved") }}</span>
+              <span v-else-if="acknowledgement(alarm)" class="ac-tag quiet" :title="acknowledgement(alarm).note ?? ''">✓ {{ text("machine.forecast.acknowledged") }}</span>
             </span>
-            <span class="ac-gauge" :title="spoken(one)">
-              <i :style="{ width: 100 * one.probability + '%' }"></i>
-              <b v-if="one.base_rate !== null" :style="{ left: 100 * one.base_rate + '%' }"></b>
-              <u :style="{ left: 100 * one.threshold + '%' }"></u>
+            <span class="ac-gauge" :title="label(alarm)">
+              <i :style="{ width: 100 * alarm.probability + '%' }"></i>
+              <b v-if="alarm.base_rate !== null" :style="{ left: 100 * alarm.base_rate + '%' }"></b>
+              <u :style="{ left: 100 * alarm.threshold + '%' }"></u>
             </span>
-            <span class="ac-share">{{ percent(one.probability) }}</span>
-            <span class="ac-lift" :title="usual(one)">{{ lift(one) }}</span>
+            <span class="ac-value">{{ percent(alarm.probability) }}</span>
+            <span class="ac-lift" :title="usual(alarm)">{{ alarm.base_rate ? formatLift(alarm.probability / alarm.base_rate) : "–" }}</span>
           </button>
         </li>
       </ul>
     </div>`,
   data() {
-    return { forecast: null, chosen: null, shelves: [], known_of: [], zone: "UTC", signs: severitySigns };
-  },
-  mounted() {
-    this.$emit("ready");
+    return { forecast: null, selected: null, shelves: [], acknowledgements: [], zone: "UTC" };
   },
   methods: {
-    percent, plantTime, utc,
-    load(told) {
-      Object.assign(this, told);
+    formatLift, percent, plantTime, severitySign, severityText, text,
+    load(data) {
+      Object.assign(this, data);
     },
-    choose(code) {
-      this.chosen = code;
-      this.$emit("chosen", code);
-      // Where the reasons stand below and not beside, go there.
-      if (matchMedia("(max-width: 1000px)").matches) document.querySelector(".ac-why")?.closest(".ac-panel").scrollIntoView();
+    select(code) {
+      this.selected = code;
+      this.$emit("selected", code);
+      // On a narrow screen the factors are below the list.
+      if (matchMedia("(max-width: 1000px)").matches) document.querySelector(".ac-explanation")?.closest(".ac-panel").scrollIntoView();
     },
-    step(by) {
-      const lines = [...this.$el.querySelectorAll(".ac-line")];
-      lines[lines.indexOf(document.activeElement) + by]?.focus();
+    moveFocus(step) {
+      const rows = [...this.$el.querySelectorAll(".ac-forecast-row")];
+      rows[rows.indexOf(document.activeElement) + step]?.focus();
     },
-    shelf(one) {
-      return this.shelves.find((shelf) => shelf.code === one.code);
+    shelf(alarm) {
+      return this.shelves.find((shelf) => shelf.code === alarm.code);
     },
-    known(one) {
-      return this.known_of.find((known) => known.code === one.code);
+    acknowledgement(alarm) {
+      return this.acknowledgements.find((acknowledgement) => acknowledgement.code === alarm.code);
     },
-    lift(one) {
-      return one.base_rate ? times(one.probability / one.base_rate) : "new";
+    usual(alarm) {
+      if (alarm.base_rate === null) return text("machine.forecast.no_usual");
+      return alarm.base_rate ? text("machine.forecast.usual", { rate: percent(alarm.base_rate) }) : text("machine.forecast.never_seen.help");
     },
-    usual(one) {
-      if (one.base_rate === null) return "there is no past yet to compare with";
-      return one.base_rate ? `usually ${percent(one.base_rate)}` : "it has not come in this machine's past horizons";
-    },
-    spoken(one) {
-      const words = `${one.text}: ${percent(one.probability)}, ${this.usual(one)}, expected from ${percent(one.threshold)} on`;
-      return one.expected ? `${words}, so it is expected` : words;
+    label(alarm) {
+      const values = { alarm: alarm.text, probability: percent(alarm.probability), usual: this.usual(alarm), threshold: percent(alarm.threshold) };
+      return alarm.expected ? text("machine.forecast.label.above", values) : text("machine.forecast.label", values);
     },
   },
 };

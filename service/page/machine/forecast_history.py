@@ -1,4 +1,4 @@
-"""Whether the forecasts were right: each one beside what happened, and the score day by day."""
+"""The accuracy of past forecasts: each one with what occurred, and the score by day."""
 
 from dataclasses import dataclass
 
@@ -8,83 +8,85 @@ from nicegui.events import GenericEventArguments
 from service.page.components.blocks import empty_state, panel
 from service.page.components.elements import Chart
 from service.page.layout import PageContext, show_api_errors
-from service.page.machine.elements import PastGrid
-from service.page.machine.score_chart import MEASURES, options, spoken
+from service.page.machine.elements import ForecastGrid
+from service.page.machine.score_chart import METRICS, options, summary
+from service.page.texts import text
 from wire.enums import Grouping
 from wire.rest.scores import ScoreboardView
 
-_AT_ONCE = 200  # two days of forecasts every quarter of an hour
+_PAGE_SIZE = 200  # two days of forecasts every 15 minutes
 
 
 @dataclass
 class ForecastHistoryPanel:
-    """Past forecasts as a grid, and figures as a line over days."""
+    """Past forecasts as a grid, and a metric by day as a chart."""
 
-    told: PageContext
+    context: PageContext
     machine: str
     zone: str
-    measure: str = "f1"
+    metric: str = METRICS[0]
     board: ScoreboardView | None = None
 
     def draw(self) -> None:
         """Draw the grid of past forecasts."""
-        with panel("Was it right?", note="forecasts whose horizon has passed, newest first"):
-            self._waits = html.div()
-            self._grid = PastGrid()
-        self._grid.on("ready", self.renew)
-        self._grid.on("older", self._older)
+        with panel(text("machine.history"), note=text("machine.history.note")):
+            self._empty = html.div()
+            self._grid = ForecastGrid()
+        self._grid.on("ready", self.refresh)
+        self._grid.on("older", self._load_older)
 
     def draw_scores(self) -> None:
-        """Draw the figures over days."""
-        with panel("Score over time", note="by day in UTC, the last 30"):
-            with html.div().classes("ac-tools"), html.label("Figure"), html.select() as measures:
-                for name, measure in MEASURES.items():
-                    html.option(measure.title, value=name)
-            self._reading = ui.label(MEASURES[self.measure].reading).classes("quiet small")
-            self._none = html.div()
-            self._chart = Chart({}, label="Score by day", zone="UTC")
+        """Draw the chart by day."""
+        with panel(text("machine.scores"), note=text("machine.scores.note")):
+            with (
+                html.div().classes("ac-tools"),
+                html.label(text("machine.scores.metric")),
+                html.select() as metrics,
+            ):
+                for name in METRICS:
+                    html.option(text(f"machine.scores.{name}"), value=name)
+            self._help = ui.label("").classes("quiet small")
+            self._no_scores = html.div()
+            self._chart = Chart({}, label=text("machine.scores"), zone="UTC")
             self._chart.set_visibility(False)
-        measures.on("change", self._choose, js_handler="(event) => emit(event.target.value)")
+        metrics.on("change", self._choose, js_handler="(event) => emit(event.target.value)")
 
-    async def renew(self) -> None:
-        """Ask for the newest past forecasts and for the figures."""
-        await self._renew_past(None)
+    async def refresh(self) -> None:
+        """Fetch the newest past forecasts and the scores."""
+        await self._load(None)
         site, name = self.machine.split("/")
-        self.board = await self.told.client.scores.scoreboard(site=site, machine=name, by=Grouping.DAY)
+        self.board = await self.context.client.scores.scoreboard(site=site, machine=name, by=Grouping.DAY)
         self._show()
 
-    async def _renew_past(self, cursor: str | None) -> None:
-        page = await self.told.client.scores.page(self.machine, limit=_AT_ONCE, cursor=cursor, rejections=False)
-        moments = [one.model_dump(mode="json") for one in page.forecasts]
-        self._waits.clear()
-        if not moments and cursor is None:
-            with self._waits:
-                empty_state(
-                    "Nothing to judge yet",
-                    "A forecast can be judged once the hours it spoke of have passed and the machine was heard "
-                    "after them; the first scores come about eight hours after the first forecast.",
-                )
-        self._grid.load({"moments": moments, "next": page.next, "zone": self.zone, "older": cursor is not None})
+    async def _load(self, cursor: str | None) -> None:
+        page = await self.context.client.scores.page(
+            self.machine, limit=_PAGE_SIZE, cursor=cursor, rejections=False
+        )
+        forecasts = [forecast.model_dump(mode="json") for forecast in page.forecasts]
+        self._empty.clear()
+        if not forecasts and cursor is None:
+            with self._empty:
+                empty_state(text("machine.history.empty"), text("machine.history.empty.help"))
+        older = cursor is not None
+        self._grid.load({"forecasts": forecasts, "next": page.next, "zone": self.zone, "older": older})
 
     def _show(self) -> None:
-        board = self.board
-        if board is None:
+        if self.board is None:
             return
-        measure = MEASURES[self.measure]
-        self._reading.text = measure.reading
-        self._none.clear()
-        self._chart.set_visibility(bool(board.rows))
-        if board.rows:
-            self._chart.show(options(board, self.measure), label=spoken(board, self.measure))
+        self._help.text = text(f"machine.scores.{self.metric}.help")
+        self._no_scores.clear()
+        self._chart.set_visibility(bool(self.board.rows))
+        if self.board.rows:
+            self._chart.show(options(self.board, self.metric), label=summary(self.board, self.metric))
         else:
-            with self._none:
-                empty_state("No scores yet", "There is a point for every day on which forecasts came due.")
+            with self._no_scores:
+                empty_state(text("machine.scores.empty"), text("machine.scores.empty.help"))
 
-    async def _older(self, event: GenericEventArguments) -> None:
+    async def _load_older(self, event: GenericEventArguments) -> None:
         with show_api_errors():
-            await self._renew_past(str(event.args))
+            await self._load(str(event.args))
 
     def _choose(self, event: GenericEventArguments) -> None:
-        if event.args in MEASURES:
-            self.measure = event.args
+        if event.args in METRICS:
+            self.metric = event.args
             self._show()

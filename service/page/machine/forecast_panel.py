@@ -1,8 +1,7 @@
-"""What the machine will raise next: every forecast alarm as a bar, and why for the one that is chosen."""
+"""The forecast of a machine: every forecast alarm, and the contributing factors of the selected one."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from nicegui import html
@@ -11,150 +10,167 @@ from nicegui.events import GenericEventArguments
 from alarmcast import Gone, Rejected, Unavailable
 from service.page.components.blocks import empty_state, panel
 from service.page.layout import PageContext, show_api_errors
-from service.page.machine.elements import Deeds, ForecastBars, WhyBars
+from service.page.machine.elements import AlarmActions, FactorList, ForecastList
+from service.page.texts import text
 from wire.enums import Role
 from wire.forecasts import Forecast
 from wire.rest.suppression import AcknowledgementView, ShelvedAlarmView
 
+_BASIS = {"reading", "baseline_samples", "model_version", "as_of"}
+
 
 @dataclass
 class ForecastPanel:
-    """Forecast, reasons and deeds; the chosen alarm stays chosen whatever is renewed."""
+    """Forecast, factors and actions; a refresh keeps the selected alarm."""
 
-    told: PageContext
+    context: PageContext
     machine: str
     zone: str
-    chosen: int | None = None
+    selected: int | None = None
     forecast: Forecast | None = None
     shelves: list[ShelvedAlarmView] = field(default_factory=list)
-    known: list[AcknowledgementView] = field(default_factory=list)
-    left: bool = False  # the machine has been let go: nothing is asked or shown any more
-    _why_not: str = ""
+    acknowledgements: list[AcknowledgementView] = field(default_factory=list)
+    removed: bool = False  # the machine is retired
+    _error: str = ""
 
-    def draw(self) -> None:
-        """Draw both panels; they fill themselves once the browser is there."""
-        with html.div().classes("ac-outlook") as self._place:
-            with panel("What comes next", note="choose an alarm to see why"):
+    def draw(self, hours: float | None) -> None:
+        """Draw both panels; they load their data once the browser is ready."""
+        title = text("machine.forecast.hours", count=f"{hours:g}") if hours else text("machine.forecast")
+        with html.div().classes("ac-forecast") as self._container:
+            with panel(title, note=text("machine.forecast.note")):
                 self._none = html.div()
-                self._bars = ForecastBars()
-            with panel("Why"):
-                self._why = WhyBars()
-                self._deeds = Deeds()
-        self._deeds.set_visibility(self.told.may(Role.OPERATOR))
-        self._bars.on("chosen", self._choose)
-        self._deeds.on("ready", self.renew_all)
-        self._deeds.on("acknowledge", self._acknowledge)
-        self._deeds.on("shelve", self._shelve)
-        self._deeds.on("unshelve", self._unshelve)
+                self._list = ForecastList()
+            with panel(text("machine.factors")):
+                self._factors = FactorList()
+                self._actions = AlarmActions()
+        self._actions.set_visibility(self.context.may(Role.OPERATOR))
+        self._list.on("selected", self._select)
+        self._actions.on("ready", self.refresh_all)
+        self._actions.on("acknowledge", self._acknowledge)
+        self._actions.on("shelve", self._shelve)
+        self._actions.on("unshelve", self._unshelve)
 
-    def leave(self) -> None:
-        """Take it all away: the machine has been let go."""
-        if not self.left:
-            self.left, self.forecast = True, None
-            self._place.delete()
+    def remove(self) -> None:
+        """Remove the panels of a retired machine."""
+        if not self.removed:
+            self.removed, self.forecast = True, None
+            self._container.delete()
 
-    async def renew_all(self) -> None:
-        """Ask for everything."""
-        await self.renew_hush()
-        await self.renew()
+    async def refresh_all(self) -> None:
+        """Fetch everything."""
+        await self.refresh_suppression()
+        await self.refresh()
 
-    async def renew(self) -> None:
-        """Ask for the newest forecast, and for its reasons where an alarm is chosen."""
-        if self.left:
+    async def refresh(self) -> None:
+        """Fetch the newest forecast and the factors of the selected alarm."""
+        if self.removed:
             return
         try:
-            forecast = await self.told.client.forecasts.get(self.machine)
+            forecast = await self.context.client.forecasts.get(self.machine)
         except (Gone, Unavailable) as error:
-            self._say_why_not(str(error))
+            self._show_error(str(error))
             return
-        if self.left:
-            return  # meanwhile
+        if self.removed:
+            return  # during the request
         self.forecast = forecast
-        self._say_why_not("")
-        if self.chosen is None and self.forecast.alarms:
-            self.chosen = self.forecast.alarms[0].code
+        self._show_error("")
+        if self.selected is None and self.forecast.alarms:
+            self.selected = self.forecast.alarms[0].code
         self._show()
-        await self._renew_why()
+        await self._refresh_factors()
 
-    async def renew_hush(self) -> None:
-        """Ask what is shelved or known."""
-        if self.left:
+    async def refresh_suppression(self) -> None:
+        """Fetch what is shelved or acknowledged."""
+        if self.removed:
             return
-        shelves = await self.told.client.shelves.list_for(self.machine)
-        known = await self.told.client.acknowledgements.list_for(self.machine, active=True)
-        self.shelves, self.known = shelves.shelves, known.acknowledgements
+        shelves = await self.context.client.shelves.list_for(self.machine)
+        acknowledged = await self.context.client.acknowledgements.list_for(self.machine, active=True)
+        self.shelves, self.acknowledgements = shelves.shelves, acknowledged.acknowledgements
 
-    async def _renew_why(self) -> None:
-        if self.chosen is None:
+    async def _refresh_factors(self) -> None:
+        if self.selected is None:
             return
         try:
-            why = await self.told.client.forecasts.explanation(self.machine, code=self.chosen)
+            explanation = await self.context.client.forecasts.explanation(self.machine, code=self.selected)
         except (Gone, Rejected, Unavailable):
-            return  # the version that serves may have changed in between; the next forecast brings its reasons
-        for reason in () if self.left else why.explanations:
-            basis = why.model_dump(mode="json", include={"reading", "baseline_samples", "model_version", "as_of"})
-            self._why.load({"reason": reason.model_dump(mode="json"), "zone": self.zone, **basis})
+            return  # the active version may have changed; the next forecast brings its factors
+        for alarm in () if self.removed else explanation.explanations:
+            basis = explanation.model_dump(mode="json", include=_BASIS)
+            self._factors.load({"alarm": alarm.model_dump(mode="json"), "zone": self.zone, **basis})
 
     def _show(self) -> None:
-        if self.forecast is None or self.left:
+        if self.forecast is None or self.removed:
             return
-        shelves = [one.model_dump(mode="json") for one in self.shelves]
-        known = [one.model_dump(mode="json") for one in self.known]
-        told: dict[str, Any] = {"zone": self.zone, "shelves": shelves, "known_of": known, "chosen": self.chosen}
-        self._bars.load({"forecast": self.forecast.model_dump(mode="json"), **told})
-        alarm = next((one for one in self.forecast.alarms if one.code == self.chosen), None)
-        self._deeds.load(
+        forecast = self.forecast.model_dump(mode="json")
+        shelves = [shelf.model_dump(mode="json") for shelf in self.shelves]
+        acknowledgements = [one.model_dump(mode="json") for one in self.acknowledgements]
+        self._list.load(
             {
-                "alarm": alarm and alarm.model_dump(mode="json"),
-                "shelf": next((one for one in shelves if one["code"] == self.chosen), None),
-                "known": next((one for one in known if one["code"] == self.chosen), None),
+                "forecast": forecast,
+                "zone": self.zone,
+                "shelves": shelves,
+                "acknowledgements": acknowledgements,
+                "selected": self.selected,
+            }
+        )
+        self._actions.load(
+            {
+                "alarm": _by_code(forecast["alarms"], self.selected),
+                "shelf": _by_code(shelves, self.selected),
+                "acknowledgement": _by_code(acknowledgements, self.selected),
                 "zone": self.zone,
             }
         )
 
-    def _say_why_not(self, words: str) -> None:
-        if self.left or words == self._why_not:
+    def _show_error(self, error: str) -> None:
+        if self.removed or error == self._error:
             return
-        self._why_not = words
-        for part in (self._bars, self._why):
-            part.set_visibility(not words)
-        self._deeds.set_visibility(not words and self.told.may(Role.OPERATOR))
+        self._error = error
+        for component in (self._list, self._factors):
+            component.set_visibility(not error)
+        self._actions.set_visibility(not error and self.context.may(Role.OPERATOR))
         self._none.clear()
-        if words:
+        if error:
             with self._none:
-                empty_state("No forecast", words)
+                empty_state(text("machine.forecast.none"), error)
 
-    async def _choose(self, event: GenericEventArguments) -> None:
-        self.chosen = int(event.args)
+    async def _select(self, event: GenericEventArguments) -> None:
+        self.selected = int(event.args)
         self._show()
         with show_api_errors():
-            await self._renew_why()
+            await self._refresh_factors()
 
     async def _acknowledge(self, event: GenericEventArguments) -> None:
-        asked = event.args
-        with show_api_errors(self._deeds.refuse):
-            await self.told.client.acknowledgements.acknowledge(self.machine, asked["code"], note=asked["reason"])
-            self._deeds.done()
-            await self.renew_hush()
+        values = event.args
+        with show_api_errors(self._actions.refuse):
+            await self.context.client.acknowledgements.acknowledge(
+                self.machine, values["code"], note=values["reason"]
+            )
+            self._actions.done()
+            await self.refresh_suppression()
         self._show()
 
     async def _shelve(self, event: GenericEventArguments) -> None:
-        asked = event.args
-        until = asked.get("until")
-        with show_api_errors(self._deeds.refuse):
-            await self.told.client.shelves.shelve(
+        values = event.args
+        until = values.get("until")
+        with show_api_errors(self._actions.refuse):
+            await self.context.client.shelves.shelve(
                 self.machine,
-                asked["code"],
-                minutes=asked.get("minutes"),
+                values["code"],
+                minutes=values.get("minutes"),
                 until=None if until is None else datetime.fromisoformat(until).replace(tzinfo=ZoneInfo(self.zone)),
-                reason=asked["reason"],
+                reason=values["reason"],
             )
-            self._deeds.done()
-            await self.renew_hush()
+            self._actions.done()
+            await self.refresh_suppression()
         self._show()
 
     async def _unshelve(self, event: GenericEventArguments) -> None:
         with show_api_errors():
-            await self.told.client.shelves.unshelve(self.machine, int(event.args))
-            await self.renew_hush()
+            await self.context.client.shelves.unshelve(self.machine, int(event.args))
+            await self.refresh_suppression()
         self._show()
+
+
+def _by_code(rows: list[dict[str, object]], code: int | None) -> dict[str, object] | None:
+    return next((row for row in rows if row["code"] == code), None)

@@ -1,4 +1,4 @@
-"""What was lost: alarms that an agent had to drop, or could not read, before they could be sent."""
+"""The panel of lost alarms: dropped or unread at the edge before they could be sent."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,54 +6,63 @@ from datetime import datetime
 
 from nicegui import html
 
-from service.page.components.blocks import panel, table, timestamp
+from service.page.components.blocks import empty_message, panel, table, timestamp
 from service.page.layout import PageContext
+from service.page.texts import text
 from wire.events import GapReason
 from wire.rest.gaps import GapPage, GapView
 
-_WHY = {
-    GapReason.SPOOL_FULL.value: "the agent's spool was full",
-    GapReason.SOURCE_LOST.value: "the log was cut or replaced before it was read",
-}
+_MAX_ROWS = 50
 
 
 @dataclass
-class Gaps:
-    """A list that is drawn again only when it has changed."""
+class GapsPanel:
+    """A table that is redrawn only when it has changed."""
 
-    told: PageContext
+    context: PageContext
     machine: str
     zone: str
     shown: GapPage | None = None
 
     def draw(self) -> None:
         """Draw the panel."""
-        with panel("Gaps", note="alarms that were lost at the machine before they could be sent"):
+        with panel(text("machine.gaps"), note=text("machine.gaps.note")):
             self._list = html.div()
 
-    async def renew(self) -> None:
-        """Ask for the newest gaps."""
-        found = await self.told.client.machines.gaps(self.machine, limit=50)
-        if found == self.shown:
+    async def refresh(self) -> None:
+        """Fetch the newest gaps."""
+        page = await self.context.client.machines.gaps(self.machine, limit=_MAX_ROWS)
+        if page == self.shown:
             return
-        self.shown = found
+        self.shown = page
         self._list.clear()
         with self._list:
-            if not found.gaps:
-                html.p("None: every alarm that it raised has arrived, or still waits there to be sent.").classes(
-                    "ac-calm"
-                )
-                return
-            rows = [
-                (self._when(gap.first_at), self._when(gap.last_at), *_lost(gap)) for gap in reversed(found.gaps)
-            ]
-            table(("From", "Until", "Lost", "Why"), rows, numbers=(2,), label="Gaps, newest first")
+            if page.gaps:
+                self._draw_table(page)
+            else:
+                empty_message(text("machine.gaps.none"))
 
-    def _when(self, moment: datetime) -> Callable[[], None]:
+    def _draw_table(self, page: GapPage) -> None:
+        head = (
+            text("machine.gaps.from"),
+            text("machine.gaps.until"),
+            text("machine.gaps.count"),
+            text("machine.gaps.reason"),
+        )
+        rows = [
+            (self._time(gap.first_at), self._time(gap.last_at), _count(gap), gap_reason(gap.reason))
+            for gap in reversed(page.gaps)
+        ]
+        table(head, rows, numbers=(2,), label=text("machine.gaps.label"))
+
+    def _time(self, moment: datetime) -> Callable[[], None]:
         return lambda: timestamp(moment, self.zone)
 
 
-def _lost(gap: GapView) -> tuple[str | int, str]:
-    """Return how many alarms a gap stands for, as far as that is known, and why."""
-    unknown = gap.reason == GapReason.SOURCE_LOST.value
-    return "unknown" if unknown else gap.dropped, _WHY.get(gap.reason, gap.reason)
+def gap_reason(reason: str) -> str:
+    """Return the reason of a gap as a text; one that is not known as it is."""
+    return text(f"machine.gaps.reason.{reason}") if reason in tuple(GapReason) else reason
+
+
+def _count(gap: GapView) -> str | int:
+    return text("machine.gaps.unknown") if gap.reason == GapReason.SOURCE_LOST else gap.dropped

@@ -1,34 +1,29 @@
-// Who the machine is, how it is, and in words whatever keeps its forecast from being trusted in full.
-import { ago, machineTitle, percent, plantTime, presences, utc } from "alarmcast-format";
-
-const STATES = {
-  registered: "Nothing has been heard of it yet. Start its agent, or let an administrator load its history on the page Learning.",
-  collecting: "It is heard, but not yet for long enough to learn from. It is learned by itself once there is enough; until then the fleet's model speaks for it.",
-  learning: "It is being learned just now; until that is done the fleet's model speaks for it.",
-  failed: "It was not learned, so the fleet's model speaks for it.",
-  retired: "It has been retired: nothing is taken from it and nothing forecast for it. Its past stays below.",
-};
+// The machine, its status, and notes on anything that limits its forecast.
+import { ago, machineTitle, percent, plantClock, plantDay, plantTime, presenceTag, text, utc, zoneName } from "alarmcast-format";
 
 const DAY = 86400000; // milliseconds
 
 export default {
   template: `
-    <section v-if="machine" class="ac-machine-head" aria-label="The machine">
+    <section v-if="machine" class="ac-machine-head" :aria-label="text('machine.region')">
       <div class="ac-head">
         <h1>{{ machineTitle(machine) }}</h1>
         <span class="quiet">{{ machine.site }}/{{ machine.machine }}</span>
-        <span v-if="presence" :class="['ac-tag', presence.tone]" :title="heard ? 'last heard ' + both(heard) : ''"><span aria-hidden="true">{{ presence.sign }}</span>{{ presence.word }}</span>
-        <span class="ac-tag quiet">{{ erased ? "erased" : machine.state }}</span>
-        <a class="ac-button ac-end" :href="'/v1/alarms.csv?site=' + machine.site + '&machine=' + machine.machine" download>Alarms as CSV</a>
+        <span v-if="presence" :class="['ac-tag', presence.tone]" :title="presence.help"><span aria-hidden="true">{{ presence.sign }}</span>{{ presence.label }}</span>
+        <span class="ac-tag quiet">{{ erased ? text("machine.erased") : text("machine.state." + machine.state) }}</span>
+        <a class="ac-button ac-end" :href="'/v1/alarms.csv?site=' + machine.site + '&machine=' + machine.machine" download>{{ text("machine.csv") }}</a>
       </div>
-      <p v-for="note in notes" :key="note" class="ac-warn">{{ note }}</p>
-      <dl class="ac-figures ac-facts">
-        <div><dt>Last heard</dt><dd :title="heard ? utc(heard) : ''">{{ heard ? ago(heard, now) : "never" }} <small v-if="heard">{{ plantTime(heard, zone) }}</small></dd></div>
-        <div><dt>Last alarm</dt><dd :title="last ? utc(last.at) : ''">{{ last ? ago(last.at, now) : "none yet" }} <small v-if="last">{{ last.code }} {{ last.text }}</small></dd></div>
-        <div><dt>Waiting at the machine</dt><dd :title="stateAt ? utc(stateAt) : ''">{{ spooled ?? "–" }} <small>{{ spooled === 1 ? "alarm" : "alarms" }} not yet sent{{ stateAt ? ", as of " + ago(stateAt, now) : "" }}</small></dd></div>
-        <div v-if="forecast"><dt>Evidence heard</dt><dd>{{ percent(forecast.coverage) }} <small>{{ forecast.events_seen }} {{ forecast.events_seen === 1 ? "alarm" : "alarms" }} in {{ hours(forecast.window_start, forecast.window_end) }}</small></dd></div>
-        <div v-if="forecast"><dt>Forecast until</dt><dd :title="utc(forecast.as_of) + ' to ' + utc(forecast.horizon_end)">{{ clock(forecast.horizon_end) }} <small>made for {{ plantTime(forecast.as_of, zone) }}</small></dd></div>
-        <div><dt>Model</dt><dd>{{ forecast ? forecast.model_version : "none yet" }} <small v-if="forecast" :title="machine.learned_at ? utc(machine.learned_at) : ''">{{ knows }}</small></dd></div>
+      <div v-for="note in notes" :key="note.text" class="ac-warn">
+        <p>{{ note.text }}</p>
+        <details v-if="note.details" class="small"><summary>{{ text("machine.details") }}</summary>{{ note.details }}</details>
+      </div>
+      <dl class="ac-stats ac-facts">
+        <div><dt>{{ text("machine.last_message") }}</dt><dd :title="lastSeen ? utc(lastSeen) : ''">{{ lastSeen ? ago(lastSeen, now) : text("machine.last_message.never") }} <small v-if="lastSeen">{{ plantTime(lastSeen, zone) }}</small></dd></div>
+        <div><dt>{{ text("machine.last_alarm") }}</dt><dd :title="lastAlarm ? utc(lastAlarm.at) : ''">{{ lastAlarm ? ago(lastAlarm.at, now) : text("machine.last_alarm.none") }} <small v-if="lastAlarm">{{ lastAlarm.code }} {{ lastAlarm.text }}</small></dd></div>
+        <div><dt>{{ text("machine.buffered") }}</dt><dd :title="stateAt ? utc(stateAt) : ''">{{ buffered ?? "–" }} <small v-if="stateAt">{{ text("machine.buffered.at", { count: buffered, time: clock(stateAt) }) }}</small></dd></div>
+        <div v-if="forecast"><dt>{{ text("machine.coverage") }}</dt><dd>{{ percent(forecast.coverage) }} <small>{{ text("machine.coverage.window", { count: forecast.events_seen, hours: inputHours }) }}</small></dd></div>
+        <div v-if="forecast"><dt>{{ text("machine.window") }}</dt><dd :title="text('machine.window.span', { start: utc(forecast.as_of), end: utc(forecast.horizon_end) })">{{ text("machine.window.span", { start: plantClock(forecast.as_of, zone), end: clock(forecast.horizon_end) }) }} <small>{{ plantDay(forecast.as_of, zone) }}</small></dd></div>
+        <div><dt>{{ text("machine.model") }}</dt><dd>{{ forecast ? forecast.model_version : text("machine.model.none") }} <small v-if="forecast" :title="machine.learned_at ? utc(machine.learned_at) : ''">{{ trained }}</small></dd></div>
       </dl>
     </section>`,
   data() {
@@ -38,75 +33,79 @@ export default {
     zone() {
       return this.machine.time_zone;
     },
-    presence() {
-      if (this.machine.state === "retired") return null;
-      return presences[this.card?.presence ?? "never"];
+    retired() {
+      return this.machine.state === "retired";
     },
     erased() {
-      return this.machine.state === "retired" && (this.machine.reason ?? "").startsWith("Erased");
+      return this.retired && (this.machine.reason ?? "").startsWith("Erased");
     },
-    heard() {
+    presence() {
+      return this.retired ? null : presenceTag(this.card?.presence ?? "never");
+    },
+    agent() {
+      return this.retired ? null : this.machine.agent;
+    },
+    lastSeen() {
       return this.card?.last_seen_at ?? this.machine.agent?.last_seen_at ?? null;
     },
-    last() {
+    lastAlarm() {
       return this.card?.last_alarm ?? null;
     },
-    spooled() {
+    buffered() {
       return this.machine.agent?.spooled ?? null;
     },
     stateAt() {
-      return this.machine.agent?.state_at ?? null;
+      return this.buffered === null ? null : (this.machine.agent.state_at ?? null);
     },
-    knows() {
-      if (!this.forecast.learned) return "the fleet's; it has not learned this machine";
-      return this.machine.learned_at ? `has learned it, ${plantTime(this.machine.learned_at, this.zone)}` : "has learned it";
+    inputHours() {
+      const minutes = Math.round((new Date(this.forecast.window_end) - new Date(this.forecast.window_start)) / 60000);
+      const parts = { hours: Math.floor(minutes / 60), minutes: minutes % 60 };
+      return parts.minutes ? text("machine.hours_minutes", parts) : text("machine.hours", parts);
+    },
+    trained() {
+      if (!this.forecast.learned) return text("machine.model.fleet");
+      return this.machine.learned_at ? text("machine.model.trained_at", { time: plantTime(this.machine.learned_at, this.zone) }) : text("machine.model.trained");
+    },
+    stateNote() {
+      const { state, reason } = this.machine;
+      if (this.erased) return { text: text("machine.note.erased"), details: reason };
+      if (state === "live") return reason && { text: text("machine.note.rejected"), details: reason };
+      return { text: text(`machine.note.${state}`), details: reason };
+    },
+    forecastNote() {
+      if (!this.forecast) return null;
+      if (!this.lastSeen && !this.retired) return text("machine.note.never_connected");
+      if (this.forecast.status === "warming_up") return text("machine.note.warming_up", { coverage: percent(this.forecast.coverage), hours: this.inputHours });
+      if (this.forecast.status === "stale") return this.lastSeen ? text("machine.note.stale", { time: plantTime(this.lastSeen, this.zone) }) : text("machine.note.stale.never");
+      return null;
+    },
+    agentNotes() {
+      const { skipped = 0, last_skipped = null, warning = null, duplicate = null } = this.agent ?? {};
+      const withTime = (key, note) => text(key, { note: note.text, time: plantTime(note.at, this.zone) });
+      return [
+        skipped && this.isRecent(last_skipped) && { text: text("machine.note.skipped", { count: skipped, rows: skipped.toLocaleString("en") }), details: withTime("machine.note.skipped.last", last_skipped) },
+        this.isRecent(warning) && { text: withTime("machine.note.agent", warning) },
+        this.isRecent(duplicate) && { text: withTime("machine.note.duplicate", duplicate) },
+      ];
     },
     notes() {
-      const state = this.erased
-        ? this.machine.reason.replace("Erased", "It has been erased with all that it told") + " Nothing is taken from it and nothing forecast for it."
-        : [STATES[this.machine.state], this.machine.reason].filter(Boolean).join(" ");
-      const notes = state ? [state] : [];
-      if (this.forecast && !this.heard && this.machine.state !== "retired") {
-        notes.push("Never connected: no agent of this machine has ever connected. What is below is computed from its imported history alone and says nothing about the machine now. Start its agent.");
-        return notes;
-      }
-      if (this.forecast?.status === "warming_up")
-        notes.push(`Warming up: the machine was heard for only ${percent(this.forecast.coverage)} of the ${this.hours(this.forecast.window_start, this.forecast.window_end)} that a forecast looks back on. The rest counts as unknown; trust grows by itself while it is heard.`);
-      if (this.forecast?.status === "stale")
-        notes.push(`Stale: the machine's agent ${this.heard ? "was last heard " + ago(this.heard, this.now) : "has not been heard"}. What happened since is unknown, so this forecast may be out of date. Look at the agent and at its line to the broker.`);
-      if (this.card?.presence === "silent")
-        notes.push("Silent: its agent is online, but by this machine's own rhythm an alarm should have come by now. See whether it stands still, or whether its alarms no longer reach the agent.");
-      const agent = this.machine.state === "retired" ? null : this.machine.agent;
-      if (agent?.skipped && this.recent(agent.last_skipped))
-        notes.push(`${agent.skipped.toLocaleString("en")} ${agent.skipped === 1 ? "row" : "rows"} of the source could not be read as an alarm, so what they say is not stored.${this.lastNote(agent.last_skipped)} Check the format of the source: a time like 2026-11-16 08:00:00, a comma, and a whole number as alarm.`);
-      if (this.recent(agent?.warning)) notes.push(`Its agent reports: ${agent.warning.text} (${this.both(agent.warning.at)})`);
-      if (this.recent(agent?.duplicate)) notes.push(`${agent.duplicate.text} (${this.both(agent.duplicate.at)})`);
-      return notes;
+      const silent = this.card?.presence === "silent" && { text: text("machine.note.silent") };
+      return [this.stateNote, this.forecastNote && { text: this.forecastNote }, silent, ...this.agentNotes].filter(Boolean);
     },
   },
   mounted() {
     this.$emit("ready");
   },
   methods: {
-    ago, machineTitle, percent, plantTime, utc,
-    load(told) {
-      Object.assign(this, told);
+    ago, machineTitle, percent, plantClock, plantDay, plantTime, text, utc,
+    load(data) {
+      Object.assign(this, data);
     },
-    recent(note) {
+    isRecent(note) {
       return Boolean(note) && new Date(this.now) - new Date(note.at) < DAY;
     },
-    lastNote(note) {
-      return note ? ` Last: ${note.text} (${this.both(note.at)}).` : "";
-    },
-    both(moment) {
-      return `${plantTime(moment, this.zone)}, ${utc(moment)}`;
-    },
     clock(moment) {
-      return plantTime(moment, this.zone).split(", ").at(-1); // with its zone
-    },
-    hours(start, end) {
-      const minutes = Math.round((new Date(end) - new Date(start)) / 60000);
-      return minutes % 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes / 60} h`;
+      return `${plantClock(moment, this.zone)} ${zoneName(moment, this.zone)}`;
     },
   },
 };

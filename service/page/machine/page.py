@@ -1,4 +1,4 @@
-"""Composes the machine's page and keeps it up to date, part by part."""
+"""Composes the machine page and refreshes its panels."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -9,163 +9,159 @@ from nicegui import background_tasks, html, ui
 
 from alarmcast import AlarmcastError, NotFound, Rejected
 from service.page.components.blocks import machine_title
+from service.page.horizon import horizon_hours
 from service.page.layout import PageContext, layout, subscribe
 from service.page.machine.elements import MachineHead
 from service.page.machine.forecast_history import ForecastHistoryPanel
 from service.page.machine.forecast_panel import ForecastPanel
-from service.page.machine.gaps import Gaps
-from service.page.machine.not_found import missing
-from service.page.machine.timeline import Timeline
+from service.page.machine.gaps import GapsPanel
+from service.page.machine.not_found import not_found
+from service.page.machine.timeline import TimelinePanel
 from wire.enums import MachineState
 from wire.rest.machines import MachineView
 
 
 @dataclass
-class _Turn:
-    """A part of the page and how many pulses of the fleet it waits at least before it is renewed."""
+class _PanelRefresh:
+    """A panel and the minimum number of fleet updates between two refreshes."""
 
-    renew: Callable[[], Awaitable[None]]
+    refresh: Callable[[], Awaitable[None]]
     every: int
     waited: int = 0
     due: bool = False
 
+    @property
+    def ready(self) -> bool:
+        return self.due and self.waited >= self.every
+
 
 @dataclass
-class _Keeper:
-    """Renews parts when their machine has changed, one after another and never twice at once."""
+class _RefreshScheduler:
+    """Refreshes panels after their machine has changed, one after another."""
 
-    turns: list[_Turn]
+    panels: list[_PanelRefresh]
     busy: bool = False
 
-    def pulse(self, *, changed: bool) -> bool:
-        """Count a pulse; return whether something is to be renewed now."""
-        for turn in self.turns:
-            turn.waited += 1
-            turn.due = turn.due or changed
-        return not self.busy and any(self._ready(turn) for turn in self.turns)
+    def tick(self, *, changed: bool) -> bool:
+        """Count a fleet update; return whether ``refresh`` should run now."""
+        for panel in self.panels:
+            panel.waited += 1
+            panel.due = panel.due or changed
+        return not self.busy and any(panel.ready for panel in self.panels)
 
-    async def renew(self) -> None:
-        """Renew what is due; what cannot be had stays as it is, and the frame says when nothing comes any more."""
+    async def refresh(self) -> None:
+        """Refresh the panels that are due; after an error they stay as they are."""
         self.busy = True
         try:
-            for turn in self.turns:
-                if self._ready(turn):
-                    turn.waited, turn.due = 0, False
-                    await turn.renew()
+            for panel in self.panels:
+                if panel.ready:
+                    panel.waited, panel.due = 0, False
+                    await panel.refresh()
         except AlarmcastError:
             pass
         finally:
             self.busy = False
 
-    @staticmethod
-    def _ready(turn: _Turn) -> bool:
-        return turn.due and turn.waited >= turn.every
-
 
 @dataclass
 class _MachinePage:
-    """One open page about one machine."""
+    """One open page of one machine."""
 
-    told: PageContext
+    context: PageContext
     view: MachineView
     card: dict[str, Any] | None = None
     now: str | None = None
-    left: bool = False  # the fleet says that it has gone; the machine itself is still to be asked
-    keeper: _Keeper = field(init=False)
+    gone: bool = False  # from the fleet; the machine itself decides whether it is retired
+    scheduler: _RefreshScheduler = field(init=False)
 
     def __post_init__(self) -> None:
         self.key = f"{self.view.site}/{self.view.machine}"
-        place = (self.told, self.key, self.view.time_zone)
-        self.outlook, self.timeline = ForecastPanel(*place), Timeline(*place)
-        self.record, self.gaps = ForecastHistoryPanel(*place), Gaps(*place)
-        self.keeper = _Keeper(
+        scope = (self.context, self.key, self.view.time_zone)
+        self.forecast, self.timeline = ForecastPanel(*scope), TimelinePanel(*scope)
+        self.history, self.gaps = ForecastHistoryPanel(*scope), GapsPanel(*scope)
+        self.scheduler = _RefreshScheduler(
             [
-                _Turn(self._renew_outlook, 1),
-                _Turn(self.timeline.renew, 4),
-                _Turn(self.outlook.renew_hush, 5),
-                _Turn(self._renew_view_and_head, 5),
-                _Turn(self.gaps.renew, 10),
-                _Turn(self.record.renew, 15),
+                _PanelRefresh(self._refresh_forecast, 1),
+                _PanelRefresh(self.timeline.refresh, 4),
+                _PanelRefresh(self.forecast.refresh_suppression, 5),
+                _PanelRefresh(self._refresh_head, 5),
+                _PanelRefresh(self.gaps.refresh, 10),
+                _PanelRefresh(self.history.refresh, 15),
             ]
         )
 
-    def draw(self) -> None:
-        """Draw what is known of it, and its parts."""
-        with layout(self.told, machine_title(self.view), path="", look="machine", zone=self.view.time_zone):
+    def draw(self, hours: float | None) -> None:
+        """Draw the head and all panels; ``hours`` is the length of a forecast."""
+        title = machine_title(self.view)
+        with layout(self.context, title, path="", stylesheet="machine", zone=self.view.time_zone):
             self.head = MachineHead()
-            if self.view.state is not MachineState.RETIRED:
-                self.outlook.draw()
+            if self.view.state is MachineState.RETIRED:
+                self.forecast.removed = True
             else:
-                self.outlook.left = True
+                self.forecast.draw(hours)
             self.timeline.draw()
-            self.record.draw()
+            self.history.draw()
             with html.div().classes("ac-grid"):
-                self.record.draw_scores()
+                self.history.draw_scores()
                 self.gaps.draw()
-        self.head.on("ready", self._begin)
-        subscribe(self.told, self.hear)
+        self.head.on("ready", self._load)
+        subscribe(self.context, self.on_fleet_change)
 
-    def hear(self, overview: dict[str, Any]) -> None:
-        """Take in what changed in the fleet."""
+    def on_fleet_change(self, overview: dict[str, Any]) -> None:
+        """Take over changes of the machine and refresh what is due."""
         own = [card for card in overview["cards"] if f"{card['site']}/{card['machine']}" == self.key]
         self.card = own[0] if own else self.card
-        self._tell_time(overview["plant_time"])
-        # A whole picture names nobody who has gone, only those who are there.
-        self.left = (self.left or self.key in overview["gone"] or overview["complete"]) and not own
-        if self.left and not self.outlook.left:
-            self._soon(self._let_go)
-        if own and self.outlook.left:
-            ui.navigate.reload()  # it has come back: what stands here is about what was
-        elif self.keeper.pulse(changed=bool(own)):
-            self._soon(self.keeper.renew)
+        self.now = overview["plant_time"]
+        self.timeline.now = datetime.fromisoformat(overview["plant_time"])
+        # A complete overview has no list of machines that are gone.
+        self.gone = (self.gone or self.key in overview["gone"] or overview["complete"]) and not own
+        if self.gone and not self.forecast.removed:
+            self._start(self._remove_forecast)
+        if own and self.forecast.removed:
+            ui.navigate.reload()  # the machine was enrolled again
+        elif self.scheduler.tick(changed=bool(own)):
+            self._start(self.scheduler.refresh)
 
-    def _soon(self, renew: Callable[[], Awaitable[None]]) -> None:
+    def _start(self, task: Callable[[], Awaitable[None]]) -> None:
         client = ui.context.client
 
-        async def within_the_page() -> None:
+        async def in_page() -> None:
             with client:
-                await renew()
+                await task()
 
-        background_tasks.create(within_the_page(), name=f"renew the page of {self.key}")
+        background_tasks.create(in_page(), name=f"refresh the page of {self.key}")
 
-    async def _let_go(self) -> None:
-        """Show no more than the past, if the machine says itself that it has been let go."""
+    async def _remove_forecast(self) -> None:
+        """Show the history only, if the machine is retired."""
         try:
-            await self._renew_view()
-            if self.view.state is not MachineState.RETIRED or self.outlook.left:
+            self.view = await self.context.client.machines.get(self.key)
+            if self.view.state is not MachineState.RETIRED or self.forecast.removed:
                 return
-            self.outlook.leave()
+            self.forecast.remove()
             self.card = None
             self._show_head()
-            for renew in (self.timeline.renew, self.gaps.renew, self.record.renew):
-                await renew()
+            for refresh in (self.timeline.refresh, self.gaps.refresh, self.history.refresh):
+                await refresh()
         except AlarmcastError:
-            pass  # asked again with the next pulse, as long as nothing was taken away
+            pass  # tried again with the next update
 
-    async def _begin(self) -> None:
-        self.hear(await self.told.live.snapshot())
+    async def _load(self) -> None:
+        self.on_fleet_change(await self.context.fleet.snapshot())
         self._show_head()
-        await self.timeline.renew()
-        await self.gaps.renew()
+        await self.timeline.refresh()
+        await self.gaps.refresh()
 
-    async def _renew_outlook(self) -> None:
+    async def _refresh_forecast(self) -> None:
         if self.view.state is not MachineState.RETIRED:
-            await self.outlook.renew()
+            await self.forecast.refresh()
         self._show_head()
 
-    async def _renew_view_and_head(self) -> None:
-        await self._renew_view()
+    async def _refresh_head(self) -> None:
+        self.view = await self.context.client.machines.get(self.key)
         self._show_head()
-
-    async def _renew_view(self) -> None:
-        self.view = await self.told.client.machines.get(self.key)
-
-    def _tell_time(self, now: str) -> None:
-        self.now = now
-        self.timeline.now = datetime.fromisoformat(now)
 
     def _show_head(self) -> None:
-        forecast = self.outlook.forecast
+        forecast = self.forecast.forecast
         self.head.load(
             {
                 "machine": self.view.model_dump(mode="json"),
@@ -176,12 +172,12 @@ class _MachinePage:
         )
 
 
-async def machine(told: PageContext, site: str, name: str) -> bool:
-    """Draw the page of a machine; return whether there is such a machine."""
+async def machine(context: PageContext, site: str, name: str) -> bool:
+    """Draw the page of a machine; return whether the machine exists."""
     try:
-        view = await told.client.machines.get(f"{site}/{name}")
+        view = await context.client.machines.get(f"{site}/{name}")
     except (NotFound, Rejected):
-        missing(told, f"{site}/{name}")
+        not_found(context, f"{site}/{name}")
         return False
-    _MachinePage(told, view).draw()
+    _MachinePage(context, view).draw(await horizon_hours(context))
     return True

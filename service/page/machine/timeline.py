@@ -1,4 +1,4 @@
-"""What the machine raised: alarms by code over time, with floods, chatter and gaps marked."""
+"""The alarm history of a machine: alarms by code over time, with floods, chattering and gaps."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -10,58 +10,56 @@ from service.page.components.blocks import machine_title, panel
 from service.page.components.elements import Chart
 from service.page.layout import PageContext, show_api_errors
 from service.page.machine.timeline_chart import options
+from service.page.texts import text
 from wire.rest.timelines import TimelineView
 
-_SPANS = {"8": "8 hours", "28": "28 hours", "168": "7 days"}
+_SPANS_H = (8, 28, 168)
+_DEFAULT_SPAN_H = 28
 
 
 @dataclass
-class Timeline:
-    """The chart and what stands around it; zoom and span stay as the reader has set them."""
+class TimelinePanel:
+    """The chart with its controls; zoom and span stay as the reader has set them."""
 
-    told: PageContext
+    context: PageContext
     machine: str
     zone: str
     now: datetime | None = None  # plant time
-    span: timedelta = field(default_factory=lambda: timedelta(hours=28))
+    span: timedelta = field(default_factory=lambda: timedelta(hours=_DEFAULT_SPAN_H))
 
     def draw(self) -> None:
-        """Draw the panel; alarms come with the first ``renew``."""
-        with panel("What it raised", note="drag the handles below the chart to zoom; hover for the words"):
+        """Draw the panel; ``refresh`` loads the alarms."""
+        with panel(text("machine.timeline"), note=text("machine.timeline.note")):
             with html.div().classes("ac-tools"):
-                with html.label("Span"), html.select() as spans:
-                    for hours, words in _SPANS.items():
-                        html.option(words, value=hours).props("selected" if hours == "28" else "")
-                self._said = ui.label("").classes("quiet small").props('role="status"')
-            self._chart = Chart({}, label="Alarms of the machine over time", zone=self.zone)
+                with html.label(text("machine.timeline.span")), html.select() as spans:
+                    for hours in _SPANS_H:
+                        option = html.option(text(f"machine.timeline.span.{hours}"), value=str(hours))
+                        option.props("selected" if hours == _DEFAULT_SPAN_H else "")
+                self._summary = ui.label("").classes("quiet small").props('role="status"')
+            self._chart = Chart({}, label=text("machine.timeline.label"), zone=self.zone)
             self._chart.classes("ac-tall")
         spans.on("change", self._choose, js_handler="(event) => emit(event.target.value)")
 
-    async def renew(self) -> None:
-        """Ask for the span again."""
+    async def refresh(self) -> None:
+        """Fetch the alarms of the span."""
         since = None if self.now is None else self.now - self.span
-        found = await self.told.client.timelines.get(self.machine, since=since, until=self.now)
-        words = summary(found)
-        self._said.text = words
-        self._chart.show(options(found), label=f"Alarms of {machine_title(found)} over time: {words}")
+        timeline = await self.context.client.timelines.get(self.machine, since=since, until=self.now)
+        self._summary.text = summary(timeline)
+        label = text("machine.timeline.label.summary", machine=machine_title(timeline), summary=summary(timeline))
+        self._chart.show(options(timeline), label=label)
 
     async def _choose(self, event: GenericEventArguments) -> None:
         self.span = timedelta(hours=int(event.args))
         with show_api_errors():
-            await self.renew()
+            await self.refresh()
 
 
-def summary(found: TimelineView) -> str:
-    """Return in words what a timeline shows."""
-    told = [
-        _counted(found.count, "alarm"),
-        _counted(len(found.floods), "flood"),
-        _counted(len(found.chatter), "burst") + " of chatter",
-        _counted(len(found.gaps), "gap"),
+def summary(timeline: TimelineView) -> str:
+    """Return the counts of a timeline as a text."""
+    counts = [
+        text("machine.timeline.alarms", count=timeline.count),
+        text("machine.timeline.floods", count=len(timeline.floods)),
+        text("machine.timeline.chatter", count=len(timeline.chatter)),
+        text("machine.timeline.gaps", count=len(timeline.gaps)),
     ]
-    words = ", ".join(told)
-    return f"{words}; too many to draw, the newest are shown" if found.truncated else words
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+    return ", ".join(counts + ([text("machine.timeline.truncated")] if timeline.truncated else []))

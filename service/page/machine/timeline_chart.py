@@ -1,40 +1,48 @@
-"""A timeline as an ECharts chart: a row a code, a point an alarm, a sign a severity."""
+"""A timeline as an ECharts chart: one row per code, one point per alarm, one symbol per severity."""
 
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from service.page.components.blocks import plant_time
+from service.page.components.blocks import plant_time, severity_text
+from service.page.machine.gaps import gap_reason
+from service.page.texts import text
+from wire.rest.alarm_metrics import FloodView
+from wire.rest.gaps import GapView
 from wire.rest.timelines import TimelineView
 
-_ROWS = 14  # codes with a row of their own; the rest share one
-_OTHERS = "other alarms"
-_NAMED = 6  # bands that bear their name; more would write over each other, and the legend names them too
+_MAX_ROWS = 14  # codes with a row of their own; the others share one
+_MAX_LABELS = 6  # more labels of bands would overlap; the legend names them too
 _SYMBOLS = {"high": "triangle", "medium": "diamond", "low": "circle"}
 
 
-def options(found: TimelineView) -> dict[str, Any]:
-    """Return the chart's options as plain data."""
-    counts = Counter(alarm.code for alarm in found.alarms)
-    texts = {alarm.code: f"{alarm.code} {alarm.text}" for alarm in found.alarms}
-    rows = {code: texts[code] for code, _ in counts.most_common(_ROWS)}
-    names = list(rows.values()) + ([_OTHERS] if len(counts) > len(rows) else [])
-
-    days = found.until - found.since > timedelta(days=3)
+def options(timeline: TimelineView) -> dict[str, Any]:
+    """Return the options of the chart as plain data."""
+    counts = Counter(alarm.code for alarm in timeline.alarms)
+    names = {alarm.code: f"{alarm.code} {alarm.text}" for alarm in timeline.alarms}
+    rows = {code: names[code] for code, _ in counts.most_common(_MAX_ROWS)}
+    others = text("machine.timeline.others")
+    labels = list(rows.values()) + ([others] if len(counts) > len(rows) else [])
+    days = timeline.until - timeline.since > timedelta(days=3)
 
     def row(code: int) -> str:
-        return rows.get(code, _OTHERS)
+        return rows.get(code, others)
 
     chatter = [
         {
             "value": [_ms(burst.start), row(burst.code)],
-            "tip": f"{burst.code} {burst.text} chatters: {burst.alarms} times "
-            f"until {plant_time(burst.end, found.time_zone)}",
+            "tip": text(
+                "machine.timeline.chatter.tip",
+                code=burst.code,
+                alarm=burst.text,
+                count=burst.alarms,
+                end=plant_time(burst.end, timeline.time_zone),
+            ),
             "at": burst.start.isoformat(),
         }
-        for burst in found.chatter
-        if burst.code in texts
+        for burst in timeline.chatter
+        if burst.code in names
     ]
     return {
         "grid": {"left": 230, "right": 18, "top": 42, "bottom": 92},
@@ -42,8 +50,8 @@ def options(found: TimelineView) -> dict[str, Any]:
         "tooltip": {"trigger": "item", "formatter": "@tip", "confine": True} | _TIP,
         "xAxis": {
             "type": "time",
-            "min": _ms(found.since),
-            "max": _ms(found.until),
+            "min": _ms(timeline.since),
+            "max": _ms(timeline.until),
             "axisLabel": {
                 "formatter": "@plantDay" if days else "@plantAxis",
                 "color": "var(--soft)",
@@ -54,8 +62,8 @@ def options(found: TimelineView) -> dict[str, Any]:
         },
         "yAxis": {
             "type": "category",
-            "data": names,
-            "inverse": True,  # the commonest on top
+            "data": labels,
+            "inverse": True,  # the most frequent on top
             "axisLabel": {"color": "var(--ink)", "width": 214, "overflow": "truncate"},
             "axisTick": {"show": False},
             "axisLine": {"lineStyle": {"color": "var(--line)"}},
@@ -63,13 +71,13 @@ def options(found: TimelineView) -> dict[str, Any]:
         },
         "dataZoom": [
             {"type": "slider", "height": 24, "bottom": 8, "labelFormatter": "@plantTime"} | _SLIDER,
-            # The wheel alone must go on scrolling the page.
+            # The wheel without shift scrolls the page.
             {"type": "inside", "zoomOnMouseWheel": "shift", "moveOnMouseMove": False, "moveOnMouseWheel": False},
         ],
         "series": [
-            *(_alarms(found, severity, row) for severity in _SYMBOLS),
+            *(_alarms(timeline, severity, row) for severity in _SYMBOLS),
             {
-                "name": "chatter",
+                "name": text("machine.timeline.series.chatter"),
                 "type": "scatter",
                 "symbol": "circle",
                 "symbolSize": 17,
@@ -77,15 +85,15 @@ def options(found: TimelineView) -> dict[str, Any]:
                 "data": chatter,
                 "z": 1,
             },
-            _bands("flood", _floods(found), "var(--bad-fill)", "solid"),
-            _bands("gap", _gaps(found), "var(--usual)", "dashed"),
+            _bands(text("machine.timeline.series.flood"), _floods(timeline), "var(--bad-fill)", "solid"),
+            _bands(text("machine.timeline.series.gap"), _gaps(timeline), "var(--usual)", "dashed"),
         ],
         "media": [
             {
                 "query": {"maxWidth": 560},
                 "option": {"grid": {"left": 104, "right": 8, "top": 66}, "yAxis": {"axisLabel": {"width": 92}}},
             },
-            # Said again, because a chart that was narrow once would otherwise stay so.
+            # Repeated, because a chart that was narrow once would stay so.
             {"option": {"grid": {"left": 230, "right": 18, "top": 42}, "yAxis": {"axisLabel": {"width": 214}}}},
         ],
     }
@@ -104,11 +112,11 @@ _SLIDER = {
 }
 
 
-def _alarms(found: TimelineView, severity: str, row: Callable[[int], str]) -> dict[str, Any]:
-    """Return the alarms of one severity; an unknown severity stands with the middle one."""
-    own = [one for one in found.alarms if (one.severity if one.severity in _SYMBOLS else "medium") == severity]
+def _alarms(timeline: TimelineView, severity: str, row: Callable[[int], str]) -> dict[str, Any]:
+    """Return the alarms of one severity; unknown severities count as medium."""
+    own = [one for one in timeline.alarms if (one.severity if one.severity in _SYMBOLS else "medium") == severity]
     return {
-        "name": f"{severity} severity",
+        "name": severity_text(severity),
         "type": "scatter",
         "symbol": _SYMBOLS[severity],
         "symbolSize": 9,
@@ -116,7 +124,7 @@ def _alarms(found: TimelineView, severity: str, row: Callable[[int], str]) -> di
         "data": [
             {
                 "value": [_ms(one.at), row(one.code)],
-                "tip": f"{one.code} {one.text} ({one.severity})",
+                "tip": f"{one.code} {one.text} ({severity_text(one.severity)})",
                 "at": one.at.isoformat(),
             }
             for one in own
@@ -125,7 +133,7 @@ def _alarms(found: TimelineView, severity: str, row: Callable[[int], str]) -> di
 
 
 def _bands(name: str, areas: list[Any], colour: str, border: str) -> dict[str, Any]:
-    """Return stretches of time as shaded bands with their name above them."""
+    """Return spans of time as shaded bands with their name above them."""
     return {
         "name": name,
         "type": "scatter",
@@ -134,7 +142,7 @@ def _bands(name: str, areas: list[Any], colour: str, border: str) -> dict[str, A
         "symbol": "rect",
         "markArea": {
             "label": {
-                "show": len(areas) <= _NAMED,
+                "show": len(areas) <= _MAX_LABELS,
                 "position": "top",
                 "color": "var(--soft)",
                 "formatter": name,
@@ -152,21 +160,19 @@ def _bands(name: str, areas: list[Any], colour: str, border: str) -> dict[str, A
     }
 
 
-def _floods(found: TimelineView) -> list[Any]:
-    return [
-        _area(
-            flood.start,
-            flood.end or found.until,
-            f"Flood: {flood.alarms} alarms, {flood.peak_10min} within ten minutes, most of them {flood.top_text}",
-        )
-        for flood in found.floods
-    ]
+def _floods(timeline: TimelineView) -> list[Any]:
+    def tip(flood: FloodView) -> str:
+        peak, alarm = flood.peak_10min, flood.top_text
+        return text("machine.timeline.flood.tip", count=flood.alarms, peak=peak, alarm=alarm)
+
+    return [_area(flood.start, flood.end or timeline.until, tip(flood)) for flood in timeline.floods]
 
 
-def _gaps(found: TimelineView) -> list[Any]:
-    return [
-        _area(gap.first_at, gap.last_at, f"Gap: {gap.dropped} alarms lost, {gap.reason}") for gap in found.gaps
-    ]
+def _gaps(timeline: TimelineView) -> list[Any]:
+    def tip(gap: GapView) -> str:
+        return text("machine.timeline.gap.tip", count=gap.dropped, reason=gap_reason(gap.reason))
+
+    return [_area(gap.first_at, gap.last_at, tip(gap)) for gap in timeline.gaps]
 
 
 def _area(start: datetime, end: datetime, tip: str) -> list[dict[str, Any]]:

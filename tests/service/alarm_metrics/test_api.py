@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.alarm_metrics.csv_export import csv_chunks, harmless
+from service.alarm_metrics.csv_export import csv_chunks, escape_formula
 from service.app.service import Service
 from service.app.stores import Stores
 from service.database.event_row import FROM_THE_FUTURE, EventRow
@@ -26,7 +26,7 @@ from wire.timestamps import isoformat, to_us
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
 FLOOD = NOW - 5 * HOUR
 CHATTER = NOW - 2 * HOUR
-FINDINGS = ("/v1/figures/floods.csv", "/v1/figures/chatter.csv", "/v1/figures/standing.csv")
+FINDINGS = ("/v1/alarm-metrics/floods.csv", "/v1/alarm-metrics/chatter.csv", "/v1/alarm-metrics/standing.csv")
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def busy(stores: Stores, filler: Machine) -> Machine:
 
 @pytest.mark.usefixtures("busy")
 def test_figures_say_how_many_how_dense_which_and_what_stands_out(client: Client) -> None:
-    answer = client.get("/v1/figures")
+    answer = client.get("/v1/alarm-metrics")
     found = answer.json()
     AlarmMetricsReport.model_validate_json(answer.content)
     assert (found["machines"], found["by"], found["shift"], found["excluded"]) == (1, "machine", None, 0)
@@ -95,7 +95,7 @@ def test_figures_say_how_many_how_dense_which_and_what_stands_out(client: Client
     ("by", "key"), [("site", "site"), ("shift", "shift"), ("code", "code"), ("day", "day"), ("hour", "hour")]
 )
 def test_lines_can_be_by_anything_and_their_keys_say_what(client: Client, by: str, key: str) -> None:
-    found = client.get("/v1/figures", by=by).json()
+    found = client.get("/v1/alarm-metrics", by=by).json()
     keys = ("site", "machine", "shift", "code", "day", "hour")
     for line in found["rows"]:
         assert [name for name in keys if line[name] is not None] == [key]
@@ -112,13 +112,13 @@ def test_lists_are_bounded_and_say_how_many_there_are(client: Client, stores: St
     for number in range(120):
         machine = enrolled(stores.enrolments, MachineId("lyon", f"m{number}"))
         raise_alarms(stores, machine, *((NOW - HOUR + n * 10 * SECOND, 26) for n in range(12)))
-    found = client.get("/v1/figures", site="lyon").json()
+    found = client.get("/v1/alarm-metrics", site="lyon").json()
     assert [len(found[name]) for name in ("floods", "chatter", "lines")] == [100, 100, 120]
     assert (found["counts"]["floods"], found["counts"]["chatter"], found["total"]["floods"]) == (120, 120, 120)
 
 
 def test_a_fleet_without_machines_has_figures_of_nothing(client: Client) -> None:
-    found = client.get("/v1/figures").json()
+    found = client.get("/v1/alarm-metrics").json()
     assert (found["machines"], found["total"]["alarms"], found["total"]["band"]) == (0, 0, None)
     assert (found["rows"], found["top"]) == ([], [])
 
@@ -137,25 +137,29 @@ WRONG: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.usefixtures("busy")
-@pytest.mark.parametrize("path", ["/v1/figures", "/v1/figures/top.csv", "/v1/figures/lines.csv", *FINDINGS])
+@pytest.mark.parametrize(
+    "path", ["/v1/alarm-metrics", "/v1/alarm-metrics/top.csv", "/v1/alarm-metrics/rows.csv", *FINDINGS]
+)
 @pytest.mark.parametrize("query", WRONG)
-def test_a_wrong_question_about_figures_is_refused(client: Client, path: str, query: dict[str, Any]) -> None:
-    problem(client.get(path, **query), 422)
+def test_a_wrong_question_about_figures_is_refused(
+    shared_client: Client, path: str, query: dict[str, Any]
+) -> None:
+    problem(shared_client.get(path, **query), 422)
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/figures", "/v1/figures/top.csv", "/v1/figures/lines.csv", *FINDINGS, "/v1/alarms.csv"]
+    "path",
+    ["/v1/alarm-metrics", "/v1/alarm-metrics/top.csv", "/v1/alarm-metrics/rows.csv", *FINDINGS, "/v1/alarms.csv"],
 )
-def test_figures_of_an_unknown_place_are_not_found(client: Client, path: str) -> None:
-    assert client.get(path, site="atlantis").status_code == 404
-    assert client.get(path, site="padova", machine="none").status_code == 404
+def test_figures_of_an_unknown_place_are_not_found(shared_client: Client, path: str) -> None:
+    assert shared_client.get(path, site="atlantis").status_code == 404
+    assert shared_client.get(path, site="padova", machine="none").status_code == 404
 
 
 @pytest.mark.usefixtures("busy")
 def test_the_very_edges_of_time_are_answered(client: Client) -> None:
     for edge in ("2000-01-01T00:00:01Z", "2099-12-31T23:59:59.999999Z"):
-        assert client.get("/v1/figures", until=edge, by="day").json()["total"]["alarms"] == 0
+        assert client.get("/v1/alarm-metrics", until=edge, by="day").json()["total"]["alarms"] == 0
         assert client.get(f"{BASE}/timeline", until=edge).json()["count"] == 0
 
 
@@ -198,7 +202,6 @@ def test_a_timeline_holds_the_newest_alarms_and_says_that_there_were_more(
     assert (flood["alarms"], flood["end"]) == (5001, isoformat(NOW - HOUR + (2498 + 600) * SECOND))
 
 
-@pytest.mark.usefixtures("filler")
 @pytest.mark.parametrize(
     "query",
     [
@@ -207,9 +210,9 @@ def test_a_timeline_holds_the_newest_alarms_and_says_that_there_were_more(
         {"since": isoformat(NOW), "until": isoformat(NOW)},
     ],
 )
-def test_a_wrong_question_about_a_timeline_is_refused(client: Client, query: dict[str, Any]) -> None:
-    problem(client.get(f"{BASE}/timeline", **query), 422)
-    problem(client.get("/v1/machines/padova/none/timeline"), 404)
+def test_a_wrong_question_about_a_timeline_is_refused(shared_client: Client, query: dict[str, Any]) -> None:
+    problem(shared_client.get(f"{BASE}/timeline", **query), 422)
+    problem(shared_client.get("/v1/machines/padova/none/timeline"), 404)
 
 
 def table(answer: httpx.Response) -> list[list[str]]:
@@ -252,7 +255,6 @@ def test_an_export_can_be_narrowed_and_its_file_name_says_how(client: Client, st
     assert part.headers["content-disposition"] == name
 
 
-@pytest.mark.usefixtures("busy")
 @pytest.mark.parametrize(
     "query",
     [
@@ -264,16 +266,16 @@ def test_an_export_can_be_narrowed_and_its_file_name_says_how(client: Client, st
         {"site": "../etc"},
     ],
 )
-def test_a_wrong_export_is_refused_before_its_first_line(client: Client, query: dict[str, Any]) -> None:
-    problem(client.get("/v1/alarms.csv", **query), 422)
+def test_a_wrong_export_is_refused_before_its_first_line(shared_client: Client, query: dict[str, Any]) -> None:
+    problem(shared_client.get("/v1/alarms.csv", **query), 422)
 
 
 @pytest.mark.usefixtures("busy")
 @pytest.mark.parametrize("name", ["floods", "chatter", "standing"])
 def test_what_stands_out_leaves_as_csv_as_it_is_listed(client: Client, name: str) -> None:
-    answer = client.get(f"/v1/figures/{name}.csv", site="padova")
+    answer = client.get(f"/v1/alarm-metrics/{name}.csv", site="padova")
     head, *rows = table(answer)
-    listed = client.get("/v1/figures").json()[name]
+    listed = client.get("/v1/alarm-metrics").json()[name]
     assert len(listed) == 1
     told = [{key: "" if value is None else str(value) for key, value in one.items()} for one in listed]
     assert [dict(zip(head, row, strict=True)) for row in rows] == told
@@ -282,13 +284,13 @@ def test_what_stands_out_leaves_as_csv_as_it_is_listed(client: Client, name: str
 
 @pytest.mark.usefixtures("busy")
 def test_the_tables_of_figures_leave_as_csv(client: Client) -> None:
-    top = client.get("/v1/figures/top.csv", site="padova", shift="early")
+    top = client.get("/v1/alarm-metrics/top.csv", site="padova", shift="early")
     assert table(top)[0] == ["code", "text", "severity", "alarms", "share", "machines"]
     assert top.headers["content-disposition"].startswith('attachment; filename="top-alarms_padova_early_2026')
-    whole = table(client.get("/v1/figures/top.csv"))
+    whole = table(client.get("/v1/alarm-metrics/top.csv"))
     assert whole[1] == ["8", "Alarm 8", "medium", "52", "0.6842", "1"]
-    head, *rows = table(client.get("/v1/figures/lines.csv", by="code"))
-    lines = client.get("/v1/figures", by="code").json()["lines"]
+    head, *rows = table(client.get("/v1/alarm-metrics/rows.csv", by="code"))
+    lines = client.get("/v1/alarm-metrics", by="code").json()["lines"]
     assert len(rows) == len(lines)
     for row, line in zip(rows, lines, strict=True):
         flat = {name: value for name, value in line.items() if name != "figures"} | line["metrics"]
@@ -298,10 +300,10 @@ def test_the_tables_of_figures_leave_as_csv(client: Client) -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+49", "-2", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])
 def test_no_alarm_text_becomes_a_formula_in_a_spreadsheet(text: str) -> None:
-    assert harmless(text) == f"'{text}"
+    assert escape_formula(text) == f"'{text}"
     written = io.StringIO("".join(csv_chunks(["a"], [[text]])), newline="")
     assert list(csv.reader(written, strict=True)) == [["a"], [f"'{text}"]]
-    assert (harmless("Film torn"), harmless("5-2"), harmless("")) == ("Film torn", "5-2", "")
+    assert (escape_formula("Film torn"), escape_formula("5-2"), escape_formula("")) == ("Film torn", "5-2", "")
 
 
 def test_a_text_that_looks_like_a_formula_is_disarmed_in_the_file(
@@ -309,9 +311,9 @@ def test_a_text_that_looks_like_a_formula_is_disarmed_in_the_file(
 ) -> None:
     stores.catalogue.merge([CatalogueEntry(5, '=HYPERLINK("http://x","y")', "low", target=False)])
     raise_alarms(stores, filler, (NOW - HOUR, 5))
-    for path, column in (("/v1/alarms.csv", 5), ("/v1/figures/top.csv", 1)):
+    for path, column in (("/v1/alarms.csv", 5), ("/v1/alarm-metrics/top.csv", 1)):
         assert table(client.get(path))[1][column] == '\'=HYPERLINK("http://x","y")'
-    by_code = table(client.get("/v1/figures/lines.csv", by="code"))
+    by_code = table(client.get("/v1/alarm-metrics/rows.csv", by="code"))
     assert by_code[1][4].startswith("'=")
 
 
@@ -324,7 +326,7 @@ def test_a_long_export_comes_whole(client: Client, stores: Stores, filler: Machi
 
 def test_exports_are_documented_as_csv(client: Client) -> None:
     paths = client.get("/openapi.json").json()["paths"]
-    for path in ("/v1/alarms.csv", "/v1/figures/top.csv", "/v1/figures/lines.csv"):
+    for path in ("/v1/alarms.csv", "/v1/alarm-metrics/top.csv", "/v1/alarm-metrics/rows.csv"):
         content = paths[path]["get"]["responses"]["200"]["content"]
         assert list(content) == ["text/csv"]
         assert set(paths[path]["get"]["responses"]) == {"200", "401", "403", "404", "422", "429"}

@@ -10,18 +10,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from forecasting.series import AlarmSeries
-from service.alarm_metrics.chatter import bursts, chattering
-from service.alarm_metrics.exclusions import ExcludedSpan, exclude
-from service.alarm_metrics.flood import Flood, floods
+from service.alarm_metrics.chatter import CodeRun, find_bursts, find_standing, is_chattering
+from service.alarm_metrics.flood import Flood, find_floods
 from service.alarm_metrics.models import (
     AlarmCounts,
+    ExcludedSpan,
     MachineAlarms,
     alarms_per_day,
-    band,
     count_by_code,
-    count_by_slice,
+    count_by_group,
+    exclude,
+    rate_band,
 )
-from service.alarm_metrics.standing import StandingAlarm, standing
 from service.alarm_metrics.time_bins import TimeBins
 from wire.enums import RateBand
 from wire.identity import MachineId
@@ -81,14 +81,14 @@ def floods_by_definition(alarms: list[Alarm]) -> list[Flood]:
 
 @given(spaced(HALF_MINUTE, 4))
 def test_floods_are_what_the_definition_says(alarms: list[Alarm]) -> None:
-    assert floods(series(*alarms)) == floods_by_definition(alarms)
+    assert find_floods(series(*alarms)) == floods_by_definition(alarms)
 
 
 def test_ten_alarms_in_ten_minutes_are_no_flood_and_eleven_are() -> None:
     ten = [(START + n * MINUTE, 1) for n in range(10)]
-    assert floods(series(*ten)) == []
-    assert floods(series(*ten, (START + 10 * MINUTE, 1))) == [], "the first is ten minutes old by then"
-    (flood,) = floods(series(*ten, (START + 10 * MINUTE - 1, 2)))
+    assert find_floods(series(*ten)) == []
+    assert find_floods(series(*ten, (START + 10 * MINUTE, 1))) == [], "the first is ten minutes old by then"
+    (flood,) = find_floods(series(*ten, (START + 10 * MINUTE - 1, 2)))
     assert (flood.start_us, flood.alarms, flood.peak, flood.top_code) == (START, 11, 11, 1)
     assert flood.end_us == START + 16 * MINUTE, "when the alarm of minute 6 leaves, four are left"
 
@@ -96,10 +96,10 @@ def test_ten_alarms_in_ten_minutes_are_no_flood_and_eleven_are() -> None:
 def test_a_flood_goes_on_while_five_alarms_come_in_ten_minutes() -> None:
     burst = [(START + n * SECOND, 1) for n in range(11)]
     tail = [(START + n * 2 * MINUTE, 2) for n in range(1, 31)]
-    (flood,) = floods(series(*burst, *tail))
+    (flood,) = find_floods(series(*burst, *tail))
     assert flood.end_us == START + 62 * MINUTE
     thin = [(START + n * 150 * SECOND, 2) for n in range(1, 31)]
-    (short,) = floods(series(*burst, *thin))
+    (short,) = find_floods(series(*burst, *thin))
     assert short.end_us == START + 10 * MINUTE + 10 * SECOND
 
 
@@ -114,14 +114,14 @@ def test_an_alarm_chatters_if_some_three_of_its_code_lie_within_a_minute(alarms:
         )
         for at, code in alarms
     ]
-    assert chattering(found).tolist() == expected
+    assert is_chattering(found).tolist() == expected
 
 
 @given(spaced(10 * SECOND, 5))
 def test_bursts_hold_every_chattering_alarm_once_and_a_minute_parts_them(alarms: list[Alarm]) -> None:
     found = series(*alarms)
-    chatters = chattering(found)
-    made = bursts(found, chatters)
+    chatters = is_chattering(found)
+    made = find_bursts(found, chatters)
     assert sum(burst.alarms for burst in made) == chatters.sum()
     assert all(burst.alarms >= 3 for burst in made)
     assert [burst.first_us for burst in made] == sorted(burst.first_us for burst in made)
@@ -165,7 +165,7 @@ def runs(taken: list[tuple[int, int, int, int]]) -> list[Alarm]:
 @example([(START + n * 60 * MINUTE, 1) for n in range(25)])  # 24 hours exactly
 @example([(START + n * 60 * MINUTE, 1) for n in range(26)])
 def test_a_standing_alarm_lasts_more_than_a_day_without_a_pause_of_more_than_an_hour(alarms: list[Alarm]) -> None:
-    found = standing(series(*alarms))
+    found = find_standing(series(*alarms))
     assert {(one.code, one.first_us, one.last_us, one.alarms) for one in found} == standing_by_definition(alarms)
     lengths = [one.last_us - one.first_us for one in found]
     assert lengths == sorted(lengths, reverse=True)
@@ -173,10 +173,10 @@ def test_a_standing_alarm_lasts_more_than_a_day_without_a_pause_of_more_than_an_
 
 def test_twenty_four_hours_are_not_yet_more_than_twenty_four_hours() -> None:
     hourly = [(START + n * 60 * MINUTE, 7) for n in range(26)]
-    assert standing(series(*hourly[:25])) == []
-    assert standing(series(*hourly)) == [StandingAlarm(7, START, START + 25 * 60 * MINUTE, 26)]
+    assert find_standing(series(*hourly[:25])) == []
+    assert find_standing(series(*hourly)) == [CodeRun(7, START, START + 25 * 60 * MINUTE, 26)]
     with_a_pause = [*hourly[:10], *((at + 1, code) for at, code in hourly[10:])]
-    assert standing(series(*with_a_pause)) == []
+    assert find_standing(series(*with_a_pause)) == []
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_twenty_four_hours_are_not_yet_more_than_twenty_four_hours() -> None:
     ],
 )
 def test_the_bands_are_those_of_the_standard(rate: float, expected: RateBand) -> None:
-    assert band(rate) is expected
+    assert rate_band(rate) is expected
 
 
 def test_a_rate_is_over_the_time_watched_and_too_little_of_it_gives_none() -> None:
@@ -210,7 +210,7 @@ SLICES = TimeBins(
 def test_tallies_count_each_group_as_if_it_were_looked_at_alone(alarms: list[Alarm]) -> None:
     seen = MachineAlarms(series(*alarms))
     watched = (START + 2 * MINUTE, START + 25 * MINUTE)
-    found = dict(count_by_slice(seen, SLICES, watched))
+    found = dict(count_by_group(seen, SLICES, watched))
     assert found.keys() == {2, 4}
     for group, tally in found.items():
         own = SLICES.for_group(group)
@@ -250,13 +250,13 @@ def test_tallies_count_each_group_as_if_it_were_looked_at_alone(alarms: list[Ala
 @given(spaced(HALF_MINUTE, 4))
 def test_codes_add_up_to_the_total_and_have_peaks_of_their_own(alarms: list[Alarm]) -> None:
     seen = MachineAlarms(series(*alarms))
-    (total,) = [tally for _, tally in count_by_slice(seen, SLICES.ungrouped(), (START, START + MINUTE))]
+    (total,) = [tally for _, tally in count_by_group(seen, SLICES.ungrouped(), (START, START + MINUTE))]
     codes = dict(count_by_code(seen, SLICES))
     for name in ("alarms", "in_floods", "chattering"):
         assert sum(getattr(tally, name) for tally in codes.values()) == getattr(total, name)
     for code, tally in codes.items():
         own = series(*((at, same) for at, same in alarms if same == code))
-        (alone,) = [one for _, one in count_by_slice(MachineAlarms(own), SLICES.ungrouped(), (0, 0))]
+        (alone,) = [one for _, one in count_by_group(MachineAlarms(own), SLICES.ungrouped(), (0, 0))]
         assert (tally.peak, tally.floods, tally.band) == (alone.peak, None, None)
 
 
@@ -268,9 +268,9 @@ def test_a_standing_alarm_counts_in_each_group_in_which_it_was_raised_and_once_i
         np.array([START + 10 * hour, START + 40 * hour, START + 41 * hour]),
         np.array([0, 1, 2]),
     )
-    found = dict(count_by_slice(seen, halves, (START, START + 40 * hour)))
+    found = dict(count_by_group(seen, halves, (START, START + 40 * hour)))
     assert [found[group].standing for group in (0, 1, 2)] == [1, 1, 0]
-    assert [tally.standing for _, tally in count_by_slice(seen, halves.ungrouped(), (0, 0))] == [1]
+    assert [tally.standing for _, tally in count_by_group(seen, halves.ungrouped(), (0, 0))] == [1]
     assert dict(count_by_code(seen, halves))[7].standing == 1
 
 

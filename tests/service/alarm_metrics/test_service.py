@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.alarm_metrics.exclusions import ExcludedSpan
+from service.alarm_metrics.models import ExcludedSpan
 from service.alarm_metrics.service import AlarmMetrics, AlarmMetricsQuery, AlarmMetricsService
 from service.app.service import Service
 from service.app.stores import Stores
@@ -35,7 +35,7 @@ def lines(found: AlarmMetrics) -> dict[Any, int]:
         next(
             part for part in (key.machine, key.site, key.shift, key.code, key.day, key.hour) if part is not None
         ): tally.alarms
-        for key, tally in found.lines
+        for key, tally in found.rows
     }
 
 
@@ -82,11 +82,11 @@ def test_whatever_the_lines_are_by_their_alarms_add_up_to_the_same_total(
     found = desk.compute(AlarmMetricsQuery(by=by, shift=shift))
     total = desk.compute(AlarmMetricsQuery(shift=shift)).total
     assert found.total == total
-    assert sum(tally.alarms for _, tally in found.lines) == total.alarms > 0
+    assert sum(tally.alarms for _, tally in found.rows) == total.alarms > 0
     assert sum(bucket.alarms for bucket in found.rate) == total.alarms
-    assert sum(bucket.watched_us for bucket in found.rate) == total.monitored_us
+    assert sum(bucket.monitored_us for bucket in found.rate) == total.monitored_us
     if by is not AlarmMetricsGrouping.CODE:
-        assert sum(tally.monitored_us for _, tally in found.lines) == total.monitored_us
+        assert sum(tally.monitored_us for _, tally in found.rows) == total.monitored_us
 
 
 def test_lines_are_by_site_machine_code_day_and_hour(
@@ -141,7 +141,7 @@ def test_a_rate_in_the_night_when_clocks_change_is_over_the_hours_that_it_had(
     found = desk.compute(
         AlarmMetricsQuery(by=AlarmMetricsGrouping.SHIFT, since=end - 24 * HOUR, until=end, shift="night")
     )
-    ((key, night),) = found.lines
+    ((key, night),) = found.rows
     assert (key.shift, night.monitored_us) == ("night", length // timedelta(microseconds=1))
     assert night.alarms == length // (10 * MINUTE)
     assert night.alarms_per_day == 144
@@ -153,7 +153,7 @@ def test_a_flood_across_two_shifts_counts_in_both_and_once_in_the_total(
     change = datetime(2026, 11, 15, 13, 0, tzinfo=UTC)  # two in the afternoon in Padova
     raise_alarms(stores, filler, *steady(change - 5 * MINUTE, change + 5 * MINUTE, 20 * SECOND))
     found = desk.compute(AlarmMetricsQuery(by=AlarmMetricsGrouping.SHIFT))
-    assert {key.shift: tally.floods for key, tally in found.lines} == {"early": 1, "late": 1, "night": 0}
+    assert {key.shift: tally.floods for key, tally in found.rows} == {"early": 1, "late": 1, "night": 0}
     assert found.total.floods == 1
     (flood,) = found.floods
     assert (flood.machine, flood.flood.alarms, flood.flood.top_code, flood.over) == (filler.id, 30, 139, True)
@@ -216,7 +216,7 @@ def test_what_was_shelved_is_in_no_figure_and_is_counted(
     desk = AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS, shelved)
     found = desk.compute(AlarmMetricsQuery(by=AlarmMetricsGrouping.CODE))
     assert lines(found) == {1: 1, 26: 1}
-    assert (found.left_out, found.total.alarms, found.total.floods, found.chatter) == (30, 2, 0, [])
+    assert (found.excluded, found.total.alarms, found.total.floods, found.chatter) == (30, 2, 0, [])
     assert len(stores.events.series(filler, NOW - DAY, NOW)) == 32, "features never hear of it"
 
 
@@ -250,7 +250,7 @@ def test_of_a_machine_with_too_many_alarms_the_newest_are_counted_and_the_figure
     raise_alarms(stores, filler, *steady(NOW - DAY, NOW, 15 * MINUTE))
     other = enrolled(stores.enrolments, TOKYO)
     raise_alarms(stores, other, *steady(NOW - DAY, NOW, 60 * MINUTE))
-    desk = AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS, most_read=40)
+    desk = AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS, max_read=40)
     found = desk.compute(AlarmMetricsQuery())
     assert (found.total.alarms, found.truncated) == (40 + 24, 1)
     assert (
@@ -262,8 +262,8 @@ def test_of_a_machine_with_too_many_alarms_the_newest_are_counted_and_the_figure
 
 
 def test_figures_that_find_no_room_beside_others_are_asked_for_again(service: Service, stores: Stores) -> None:
-    desk = AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS, patience=0.01)
-    with desk.room, desk.room, pytest.raises(Unavailable, match="ask again"):
+    desk = AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS, queue_timeout=0.01)
+    with desk.slots, desk.slots, pytest.raises(Unavailable, match="ask again"):
         desk.compute(AlarmMetricsQuery())
-    with desk.room:
+    with desk.slots:
         assert desk.compute(AlarmMetricsQuery()).machines == 0

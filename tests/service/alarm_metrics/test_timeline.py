@@ -19,7 +19,7 @@ def timeline(service: Service, stores: Stores, filler: Machine) -> Timeline:
     """A timeline with two floods, of which only the second is among the alarms that are read."""
     floods = [(start + n * SECOND, n % 90) for start in (NOW - 9 * HOUR, NOW - 2 * HOUR) for n in range(60)]
     raise_alarms(stores, filler, *floods)
-    desk = TimelineService(stores.machines, stores.events, service.clock, most_read=80)
+    desk = TimelineService(stores.machines, stores.events, service.clock, max_read=80)
     return desk.timeline(filler.id, None, None)
 
 
@@ -35,6 +35,6 @@ def test_floods_are_looked_for_in_the_alarms_that_are_read(timeline: Timeline) -
 
 def test_a_timeline_that_fits_is_whole(service: Service, stores: Stores, filler: Machine) -> None:
     raise_alarms(stores, filler, *((NOW - HOUR + n * SECOND, n % 90) for n in range(80)))
-    desk = TimelineService(stores.machines, stores.events, service.clock, most_read=80)
+    desk = TimelineService(stores.machines, stores.events, service.clock, max_read=80)
     found = desk.timeline(filler.id, None, None)
     assert (found.count, len(found.alarms), found.truncated) == (80, 80, False)

@@ -239,12 +239,11 @@ def test_a_past_moment_can_be_asked_about_and_the_future_cannot(client: Client) 
         client.forecasts.get(FILLER, at=datetime(2000, 1, 1, 12, tzinfo=UTC))
 
 
-@pytest.mark.usefixtures("champion", "filler")
 @pytest.mark.parametrize(
     "at", ["yesterday", "2026-11-16T00:00:00", "1999-12-31T00:00:00Z", "9999-01-01T00:00:00Z", "", "\x00"]
 )
-def test_a_moment_that_is_none_is_refused(client: Client, at: str) -> None:
-    assert problem(client.get(f"{BASE}/forecast", at=at), 422)["errors"][0]["pointer"] == "query/at"
+def test_a_moment_that_is_none_is_refused(shared_client: Client, at: str) -> None:
+    assert problem(shared_client.get(f"{BASE}/forecast", at=at), 422)["errors"][0]["pointer"] == "query/at"
 
 
 @pytest.mark.usefixtures("champion")
@@ -272,7 +271,6 @@ def test_history_comes_in_pages_that_a_cursor_joins(client: Client, stores: Stor
     assert alarms[1].text == "Alarm 4", "a code the catalogue does not know still has a name"
 
 
-@pytest.mark.usefixtures("filler")
 @pytest.mark.parametrize(
     "query",
     [
@@ -286,8 +284,8 @@ def test_history_comes_in_pages_that_a_cursor_joins(client: Client, stores: Stor
         {"limit": "ten"},
     ],
 )
-def test_a_wrong_question_about_history_is_refused(client: Client, query: dict[str, Any]) -> None:
-    problem(client.get(f"{BASE}/alarms", **query), 422)
+def test_a_wrong_question_about_history_is_refused(shared_client: Client, query: dict[str, Any]) -> None:
+    problem(shared_client.get(f"{BASE}/alarms", **query), 422)
 
 
 def test_a_catalogue_whose_forecast_fits_no_message_is_taken_with_a_warning(
@@ -326,8 +324,10 @@ def test_without_a_broker_the_service_lives_but_is_not_ready_and_says_why(client
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/nowhere", 404), ("DELETE", "/v1/machines", 405)])
-def test_even_the_frameworks_own_errors_are_problems(client: Client, method: str, path: str, status: int) -> None:
-    answer = client.request(method, path)
+def test_even_the_frameworks_own_errors_are_problems(
+    shared_client: Client, method: str, path: str, status: int
+) -> None:
+    answer = shared_client.request(method, path)
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
 
@@ -335,40 +335,39 @@ def test_even_the_frameworks_own_errors_are_problems(client: Client, method: str
 @pytest.mark.parametrize(
     ("path", "query", "takes"),
     [
-        ("/v1/jobs", "limt=5", "this address takes the parameters limit."),
+        ("/v1/jobs", "limt=5", "this path accepts the parameters limit."),
         ("/v1/jobs", "limit=5&Limit=6", "There is no query parameter 'Limit' here"),
-        ("/v1/webhooks", "site=padova", "this address takes no parameters."),
+        ("/v1/webhooks", "site=padova", "this path accepts no parameters."),
         (f"{BASE}/forecast", "when=now", "There is no query parameter 'when' here"),
         ("/v1/stream", "kind=alarm", "the parameters kinds, machine, site."),
         ("/v1/jobs", "%0Ax=1", "There is no query parameter '?x' here"),
     ],
 )
-@pytest.mark.usefixtures("filler")
 def test_a_query_parameter_that_an_address_does_not_know_is_refused(
-    client: Client, path: str, query: str, takes: str
+    shared_client: Client, path: str, query: str, takes: str
 ) -> None:
-    refused = problem(client.request("GET", f"{path}?{query}"), 422)
+    refused = problem(shared_client.request("GET", f"{path}?{query}"), 422)
     assert takes in refused["detail"]
     assert refused["errors"][0]["pointer"].startswith("query/")
 
 
-def test_probes_take_whatever_a_monitor_adds(client: Client) -> None:
-    assert client.get("/livez", _="12345").status_code == 200
-    assert client.get("/metrics", x="1").status_code == 200
+def test_probes_take_whatever_a_monitor_adds(shared_client: Client) -> None:
+    assert shared_client.get("/livez", _="12345").status_code == 200
+    assert shared_client.get("/metrics", x="1").status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/health.json", "/ready", "/status", "/api/v1/machines"])
 def test_a_probe_by_another_name_is_told_what_there_is_also_if_it_brings_no_key(
-    service: Service, path: str
+    shared_service: Service, path: str
 ) -> None:
-    with alarmcast.Client("http://test", transport=InProcess(service.app)) as stranger:
+    with alarmcast.Client("http://test", transport=InProcess(shared_service.app)) as stranger:
         refused = problem(stranger.http.get(path), 404)
     assert "/livez" in refused["detail"]
     assert "/readyz" in refused["detail"]
 
 
-def test_the_documentation_is_complete_and_its_references_hold(client: Client) -> None:
-    document = client.get("/openapi.json").json()
+def test_the_documentation_is_complete_and_its_references_hold(shared_client: Client) -> None:
+    document = shared_client.get("/openapi.json").json()
     assert "Problem" in document["components"]["schemas"]
     text = str(document)
     for name in document["components"]["schemas"]:
@@ -378,13 +377,13 @@ def test_the_documentation_is_complete_and_its_references_hold(client: Client) -
             assert operation["description"], operation
 
 
-def test_the_documentation_loads_nothing_from_elsewhere(client: Client) -> None:
-    page = client.get("/docs").text
+def test_the_documentation_loads_nothing_from_elsewhere(shared_client: Client) -> None:
+    page = shared_client.get("/docs").text
     loaded = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert loaded
     for address in loaded:
         assert address.startswith("/"), address
-        assert client.get(address).status_code == 200
+        assert shared_client.get(address).status_code == 200
 
 
 def test_a_wrong_id_or_name_is_refused_in_words_and_not_by_a_pattern(client: Client) -> None:

@@ -32,14 +32,14 @@ from service.auth.authenticator import LOCAL
 from service.database.engine import Database
 from service.machines.catalogue import CatalogueEntry
 from service.machines.events import EventWrite, QuarantineRow
+from service.notifications.store import WebhookStore
 from service.notifications.webhook import Webhook
-from service.notifications.webhook_store import WebhookStore
 from service.settings import DynamicSecurity
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.enums import Role, Severity
 from wire.timestamps import to_us
 
-EXAMPLES = 12  # for each operation, once good and once bad; more are for a patient evening
+EXAMPLES = 8  # for each operation, once good and once bad; more are for a patient evening
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -72,7 +72,7 @@ class Plant:
         if role is None:
             return {}
         if role not in self.keys:
-            made = self.service.gatehouse.people.add_key(f"of-{role.value}", role, None, lasts=None, by=LOCAL)
+            made = self.service.auth.users.add_key(f"of-{role.value}", role, None, ttl=None, by=LOCAL)
             self.keys[role] = made.token
         return {"Authorization": f"Bearer {self.keys[role]}"}
 
@@ -151,8 +151,15 @@ def document(plant: Plant) -> schemathesis.BaseSchema:
     return from_asgi("/openapi.json", plant.service.app)
 
 
-@pytest.mark.parametrize("role", PRINCIPALS)
-@pytest.mark.parametrize(("operation", "mode"), list(_operations()))
+def _cases() -> Iterator[tuple[str, GenerationMode, Role | None]]:
+    """Name who asks what: bad requests are an admin's, because others are refused before theirs is read."""
+    for operation, mode in _operations():
+        for role in PRINCIPALS:
+            if role is Role.ADMIN or mode is GenerationMode.POSITIVE:
+                yield operation, mode, role
+
+
+@pytest.mark.parametrize(("operation", "mode", "role"), list(_cases()))
 def test_every_answer_is_one_that_the_document_promises(
     plant: Plant, document: schemathesis.BaseSchema, operation: str, mode: GenerationMode, role: Role | None
 ) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
@@ -17,9 +18,9 @@ from service.database.tables import audit_log, events
 from service.machines.api import write_cursor
 from service.machines.catalogue import CatalogueEntry
 from service.machines.events import Cursor
-from service.machines.models import Machine
 from service.settings import Settings
-from tests.service.conftest import NOW, raise_alarms
+from tests.service.conftest import FILLER, NOW, enrolled, new_stores, raise_alarms, still_settings
+from tests.support.databases import new_postgresql
 
 EVIL = [
     "'; DROP TABLE events; --",
@@ -39,17 +40,28 @@ EVIL = [
 ]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def settings(request: pytest.FixtureRequest, settings: Settings) -> Settings:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """Both databases: each refuses what the other takes."""
+    chosen = still_settings(tmp_path_factory.mktemp("injection") / "data", rate_per_second=0)
     if request.param == "sqlite":
-        return settings
-    url: str = request.getfixturevalue("new_postgresql_url")
-    return settings.model_copy(update={"database_url": url})
+        yield chosen
+        return
+    with new_postgresql(request.getfixturevalue("postgresql")) as url:
+        yield chosen.model_copy(update={"database_url": url})
 
 
-@pytest.fixture
-def http(service: Service, filler: Machine, stores: Stores) -> httpx.Client:
+@pytest.fixture(scope="module")
+def stores(settings: Settings) -> Iterator[Stores]:
+    with new_stores(settings) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def http(settings: Settings, stores: Stores) -> httpx.Client:
+    """A client of one service for all tests: what is refused changes nothing."""
+    service = Service(settings, stores)
+    filler = enrolled(stores.enrolments, FILLER)
     stores.catalogue.merge([CatalogueEntry(139, "=HYPERLINK(1)", "high", target=True)])
     raise_alarms(stores, filler, *((NOW - timedelta(minutes=n), 139) for n in range(1, 20)))
     key = {"Authorization": f"Bearer {service.key}"}
@@ -75,10 +87,10 @@ def test_no_query_parameter_reaches_the_database_as_more_than_a_value(
         f"/v1/machines/padova/filler-1/alarms?cursor={text}",
         f"/v1/machines/padova/filler-1/scores?cursor={text}",
         f"/v1/machines/{text}/{text}",
-        f"/v1/figures?site={text}&machine={text}",
-        f"/v1/figures?shift={text}",
+        f"/v1/alarm-metrics?site={text}&machine={text}",
+        f"/v1/alarm-metrics?shift={text}",
         f"/v1/models/{text}",
-        f"/v1/notices?site={text}",
+        f"/v1/notifications?site={text}",
     ):
         answer = http.post(path) if "replay" in path else http.get(path)
         assert answer.status_code in (200, 404, 405, 422), f"{path}: {answer.text}"
@@ -93,9 +105,9 @@ def test_no_header_of_an_answer_is_written_by_who_asks(http: httpx.Client, words
     for path in (
         f"/v1/alarms.csv?site=padova&machine=filler-1&since={text}",
         f"/v1/alarms.csv?site={text}",
-        f"/v1/figures/lines.csv?shift={text}",
-        f"/v1/figures/lines.csv?by={text}",
-        f"/v1/figures/top.csv?site=padova&machine={text}",
+        f"/v1/alarm-metrics/rows.csv?shift={text}",
+        f"/v1/alarm-metrics/rows.csv?by={text}",
+        f"/v1/alarm-metrics/top.csv?site=padova&machine={text}",
     ):
         answer = http.get(path)
         assert answer.status_code in (404, 422), f"{path}: {answer.text[:200]}"
@@ -104,7 +116,9 @@ def test_no_header_of_an_answer_is_written_by_who_asks(http: httpx.Client, words
 
 
 def test_the_name_of_a_download_is_letters_digits_and_underscores(http: httpx.Client) -> None:
-    paths = [f"/v1/figures/{name}.csv?shift=late" for name in ("lines", "top", "floods", "chatter", "standing")]
+    paths = [
+        f"/v1/alarm-metrics/{name}.csv?shift=late" for name in ("rows", "top", "floods", "chatter", "standing")
+    ]
     paths.append("/v1/alarms.csv?site=padova&machine=filler-1&since=2026-11-16T00:00:00%2B01:00")
     for path in paths:
         answer = http.get(path)
@@ -145,10 +159,11 @@ def test_a_file_that_is_uploaded_is_never_written_under_the_name_it_gives(
 def test_words_that_may_be_said_are_kept_exactly_as_they_were_said(
     http: httpx.Client, stores: Stores, words: str
 ) -> None:
-    machine = {"site": "padova", "machine": "evil", "name": words, "time_zone": "UTC"}
+    name = f"evil-{EVIL.index(words)}"
+    machine = {"site": "padova", "machine": name, "name": words, "time_zone": "UTC"}
     assert http.post("/v1/machines", json=machine).status_code == 202
-    assert http.get("/v1/machines/padova/evil").json()["name"] == words.strip()
-    assert http.post("/v1/machines/padova/evil/retire", json={"reason": words}).status_code == 200
+    assert http.get(f"/v1/machines/padova/{name}").json()["name"] == words.strip()
+    assert http.post(f"/v1/machines/padova/{name}/retire", json={"reason": words}).status_code == 200
     with stores.database.read() as connection:
         assert words.strip() in connection.execute(select(audit_log.c.reason)).scalars().all()
 
@@ -176,7 +191,7 @@ def test_a_number_that_no_column_holds_is_refused_and_not_a_defect(http: httpx.C
         ):
             assert http.get(path).status_code in (404, 422), path
     for number in (2**63, 10**30):
-        assert http.get(f"/v1/notices?cursor={number}").status_code == 422
+        assert http.get(f"/v1/notifications?cursor={number}").status_code == 422
         assert http.get(f"/v1/quarantine?cursor={number}").status_code == 422
     for place in (Cursor(1, 2**31, 1, 1), Cursor(1, 1, 2**31, 1), Cursor(2**63, 1, 1, 1), Cursor(1, 1, 1, 2**63)):
         answer = http.get(f"/v1/machines/padova/filler-1/alarms?cursor={write_cursor(place)}")

@@ -34,14 +34,9 @@ from service.machines.events import EventWrite, PageQuery
 from service.machines.models import QuarantineQuery
 from service.machines.quarantine_store import QuarantineStore
 from service.machines.store import MachineStore
-from service.notifications.acknowledgement_store import AcknowledgementStore
-from service.notifications.delivery_store import DeliveryStore
-from service.notifications.maintenance_store import MaintenanceStore
-from service.notifications.models import NotificationQuery
-from service.notifications.shelving_store import ShelvingStore
-from service.notifications.store import NotificationStore
-from service.notifications.suppression import SuppressionQuery
-from service.notifications.webhook_store import WebhookStore
+from service.notifications.models import NotificationQuery, SuppressionQuery
+from service.notifications.store import DeliveryStore, NotificationStore, WebhookStore
+from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
 from service.scoring.store import OutcomeStore
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled
 from tests.service.database.schema_diff import differences

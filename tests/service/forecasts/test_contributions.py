@@ -87,24 +87,24 @@ def test_a_past_alarm_is_told_with_how_often_and_how_long_ago() -> None:
     part = witness(*often).render(Contribution(PartKind.ALARM, 137, 0.5))
     assert (
         part.sentence
-        == "137 Film splice came 4 times, last 60 minutes ago: a larger share of the alarms than usual."
+        == "137 Film splice occurred 4 times, last 60 minutes ago: a larger share of the alarms than usual."
     )
     assert (part.seen, part.last_seen, part.share, part.baseline_share) == (4, AT - HOUR, 0.5, 0.25)
     new = witness(*often, usual=()).render(Contribution(PartKind.ALARM, 137, 0.5))
-    assert new.sentence == "137 Film splice came 4 times, last 60 minutes ago."
+    assert new.sentence == "137 Film splice occurred 4 times, last 60 minutes ago."
 
 
 def test_an_alarm_that_stayed_away_is_told_and_when_it_was_last_seen() -> None:
     part = witness((AT - 3 * DAY, 26)).render(Contribution(PartKind.ALARM, 26, -0.5))
-    assert part.sentence == "Alarm 26 did not come in the last 29 hours, as it usually does."
+    assert part.sentence == "Alarm 26 did not occur in the last 29 hours, unlike usual."
     assert (part.seen, part.last_seen) == (0, AT - 3 * DAY)
 
 
 def test_recency_is_told_as_far_back_as_the_model_reads() -> None:
     pull = Contribution(PartKind.RECENCY, 137, 1.0)
-    assert witness((AT - 3 * DAY, 137)).render(pull).sentence == "137 Film splice itself last came 3 days ago."
+    assert witness((AT - 3 * DAY, 137)).render(pull).sentence == "137 Film splice last occurred 3 days ago."
     long_ago = witness((AT - 31 * DAY, 137)).render(pull)
-    assert long_ago.sentence == "137 Film splice itself has not come in the last 30 days."
+    assert long_ago.sentence == "137 Film splice has not occurred in the last 30 days."
     assert long_ago.last_seen == AT - 31 * DAY
 
 
@@ -112,18 +112,15 @@ def test_habit_is_told_by_the_days_that_were_heard() -> None:
     came = [(AT - DAY, 137), (AT - 2 * DAY + 8 * HOUR, 137), (AT - 3 * DAY + 7 * HOUR, 137)]
     pull = Contribution(PartKind.HABIT, 137, 1.0)
     told = witness(*came).render(pull).sentence
-    assert told == "137 Film splice itself came in the same 8 hours on 2 of the last 7 days."
+    assert told == "137 Film splice occurred in this period of 8 hours on 2 of the last 7 days."
     assert "on 2 of the last 3 days" in witness(*came, since=3).render(pull).sentence
-    assert "not been watched for a day yet" in witness(*came, since=0).render(pull).sentence
+    assert "observed for less than a day" in witness(*came, since=0).render(pull).sentence
 
 
 def test_the_machines_condition_is_told_beside_the_usual() -> None:
     alarms = [(AT - 2 * HOUR, 137), (AT - HOUR, 26), (AT - 40 * HOUR, 26)]
     part = witness(*alarms).render(Contribution(PartKind.CONDITION, None, 0.2))
-    assert (
-        part.sentence
-        == "The machine raised 2 alarms in the last 29 hours, usually 1; the last came 60 minutes ago."
-    )
+    assert part.sentence == "The machine raised 2 alarms in the last 29 hours, usually 1; last 60 minutes ago."
     assert (part.seen, part.last_seen, part.code) == (2, AT - HOUR, None)
     never = witness(usual=()).render(Contribution(PartKind.CONDITION, None, 0.2))
     assert never.sentence == "The machine raised no alarm in the last 29 hours."

@@ -170,7 +170,6 @@ def test_the_past_is_explained_by_the_version_that_spoke(service: Service, store
     assert (long_before.model_version, long_before.hindsight) == ("v2", True)
 
 
-@pytest.mark.usefixtures("filler", "champion")
 @pytest.mark.parametrize(
     "query",
     [
@@ -186,8 +185,8 @@ def test_the_past_is_explained_by_the_version_that_spoke(service: Service, store
         {"parts": "all"},
     ],
 )
-def test_a_wrong_question_is_refused(service: Service, query: dict[str, Any]) -> None:
-    problem(get(service, f"{BASE}/explanation", **query), 422)
+def test_a_wrong_question_is_refused(shared_service: Service, query: dict[str, Any]) -> None:
+    problem(get(shared_service, f"{BASE}/explanation", **query), 422)
 
 
 @pytest.mark.usefixtures("champion")

@@ -259,7 +259,7 @@ def test_nobody_waits_for_the_forecasts_of_a_large_fleet(watch: Watch, stores: S
         lambda watch, filler: heard(watch.service.stores, filler, online=False),
         lambda watch, _: setattr(watch, "now", watch.now + 16 * MINUTE),
         lambda watch, _: setattr(watch, "now", watch.now.replace(hour=9, minute=0)),
-        lambda watch, _: setattr(watch.service.machines.silence, "found", [SilentMachine(FILLER, NOW, 3.0, 2.0)]),
+        lambda watch, _: setattr(watch.service.machines.silence, "silent", [SilentMachine(FILLER, NOW, 3.0, 2.0)]),
         lambda watch, _: watch.service.stores.catalogue.merge(
             [CatalogueEntry(139, "Film torn", "medium", target=True)]
         ),

@@ -53,9 +53,9 @@ def test_after_a_revision_comes_what_changed(
 
 def test_who_knocks_is_named(client: Client, stores: Stores) -> None:
     stores.events.commit(EventWrite(to_us(NOW), unregistered={MachineId("lyon", "capper")}))
-    (knock,) = client.get("/v1/fleet").json()["knocking"]
+    (knock,) = client.get("/v1/fleet").json()["unregistered"]
     assert (knock["site"], knock["machine"]) == ("lyon", "capper")
-    assert client.get("/v1/fleet", site="padova").json()["knocking"] == []
+    assert client.get("/v1/fleet", site="padova").json()["unregistered"] == []
 
 
 @pytest.mark.parametrize("query", [{"site": "Not A Site"}, {"since": "x" * 101}])

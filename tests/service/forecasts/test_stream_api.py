@@ -185,8 +185,8 @@ def test_one_key_has_so_many_streams_those_of_jobs_included_and_others_have_thei
     settings: Settings, stores: Stores
 ) -> None:
     service = Service(settings.model_copy(update={"streams_per_user": 2}), stores)
-    people = service.gatehouse.people
-    made = [people.add_key(name, Role.VIEWER, None, lasts=None, by=LOCAL) for name in ("busy", "calm")]
+    people = service.auth.users
+    made = [people.add_key(name, Role.VIEWER, None, ttl=None, by=LOCAL) for name in ("busy", "calm")]
     busy, calm = ({"Authorization": f"Bearer {one.token}"} for one in made)
     with serving(service.app, service.forecasts.streams) as url:
         with (
@@ -215,7 +215,6 @@ def test_a_job_that_changes_is_told_to_all_who_follow_it_until_it_has_ended(
     wait_until(lambda: service.forecasts.streams.count == 0, "all places are free again")
 
 
-@pytest.mark.usefixtures("filler")
 @pytest.mark.parametrize(
     ("query", "status"),
     [
@@ -229,10 +228,10 @@ def test_a_job_that_changes_is_told_to_all_who_follow_it_until_it_has_ended(
     ],
 )
 def test_a_wish_that_cannot_be_met_is_a_problem_and_opens_no_stream(
-    service: Service, query: str, status: int
+    shared_service: Service, query: str, status: int
 ) -> None:
-    problem(Client(service).request("GET", f"/v1/stream?{query}"), status)
-    assert service.forecasts.streams.count == 0
+    problem(Client(shared_service).request("GET", f"/v1/stream?{query}"), status)
+    assert shared_service.forecasts.streams.count == 0
 
 
 def test_a_retired_machine_is_gone(service: Service, stores: Stores, filler: Machine) -> None:

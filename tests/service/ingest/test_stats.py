@@ -3,17 +3,11 @@
 import pytest
 
 from service.ingest.stats import IngestStats
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.fake_clock import FakeClock
 
 
 def test_a_rate_is_of_its_span_and_older_events_do_not_count() -> None:
-    clock = Clock()
+    clock = FakeClock(1000.0)
     pace = IngestStats(monotonic=clock)
     clock.now += 2000
     pace.record(900)
@@ -30,7 +24,7 @@ def test_a_rate_is_of_its_span_and_older_events_do_not_count() -> None:
 
 
 def test_a_young_process_divides_by_its_age() -> None:
-    clock = Clock()
+    clock = FakeClock(1000.0)
     pace = IngestStats(monotonic=clock)
     clock.now += 10
     pace.record(50)

@@ -41,7 +41,7 @@ def sets(labels: Labels) -> list[bytes]:
     return sorted(row.tobytes() for row in labels)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(labels=tables(), data=st.data())
 def test_keeps_what_the_pseudo_code_keeps(labels: Labels, data: st.DataObject) -> None:
     size = data.draw(st.integers(0, len(labels)))
@@ -53,7 +53,7 @@ def test_keeps_what_the_pseudo_code_keeps(labels: Labels, data: st.DataObject) -
         assert divergence(labels[kept]) == pytest.approx(divergence(labels[expected]), abs=1e-9)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(labels=tables(), rho=st.floats(0.01, 3), data=st.data())
 def test_keeps_what_the_pseudo_code_keeps_for_any_allocation_power(
     labels: Labels, rho: float, data: st.DataObject
@@ -66,7 +66,7 @@ def test_keeps_what_the_pseudo_code_keeps_for_any_allocation_power(
     assert sets(labels[kept]) == sets(labels[expected])
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(labels=tables(samples=18), batch=st.integers(1, 5), data=st.data())
 def test_batches_keep_what_the_task_update_keeps(labels: Labels, batch: int, data: st.DataObject) -> None:
     size = data.draw(st.integers(0, len(labels)))

@@ -1,19 +1,13 @@
 """The broker's counters: only what is new is worth a warning, and a restart is not a negative number."""
 
 from service.messaging.broker_stats import BrokerStats
+from tests.support.fake_clock import FakeClock
 
 DROPPED, STORED = "$SYS/broker/publish/messages/dropped", "$SYS/broker/store/messages/count"
 
 
-class Clock:
-    now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_drops_of_long_ago_are_no_warning_and_new_ones_are_for_an_hour() -> None:
-    clock = Clock()
+    clock = FakeClock(1_000_000.0)
     watch = BrokerStats(queue_alarm=10, monotonic=clock)
     watch.update(DROPPED, b"500")
     assert watch.warnings() == {}

@@ -134,7 +134,7 @@ def test_lists_come_in_pages_that_neither_skip_nor_repeat(client: Client, stores
         "/v1/shelves": "shelves",
         f"{BASE}/acknowledgements": "acknowledgements",
         "/v1/maintenance": "windows",
-        "/v1/notices": "notifications",
+        "/v1/notifications": "notifications",
     }
     for path, name in lists.items():
         seen: list[int] = []
@@ -154,7 +154,7 @@ def test_lists_come_in_pages_that_neither_skip_nor_repeat(client: Client, stores
 def test_an_acknowledgement_is_shown_beside_its_notice(client: Client, stores: Stores, filler: Machine) -> None:
     opened(stores, filler, 139, 26)
     made = post(client, f"{BASE}/acknowledgements", {"code": 139, "note": "reel is coming", "by": "Anna"})
-    notices = NotificationPage.model_validate(client.get("/v1/notices").json()).notifications
+    notices = NotificationPage.model_validate(client.get("/v1/notifications").json()).notifications
     shown = {one.code: one for one in notices}
     assert made["notification"] == shown[139].id
     assert shown[139].acknowledged
@@ -167,17 +167,18 @@ def test_an_acknowledgement_is_shown_beside_its_notice(client: Client, stores: S
     problem(client.request("POST", "/v1/machines/padova/none/acknowledgements", json={"code": 1}), 404)
 
 
-def test_notices_are_filtered_by_place_and_by_whether_they_stand(
+def test_notification_are_filtered_by_place_and_by_whether_they_stand(
     client: Client, stores: Stores, filler: Machine
 ) -> None:
     opened(stores, filler, 139)
     assert (
-        len(client.get("/v1/notices", open=True, site="padova", machine="filler-1").json()["notifications"]) == 1
+        len(client.get("/v1/notifications", open=True, site="padova", machine="filler-1").json()["notifications"])
+        == 1
     )
     for other in ({"open": False}, {"site": "lyon"}, {"machine": "filler-2"}):
-        assert client.get("/v1/notices", **other).json()["notifications"] == []
+        assert client.get("/v1/notifications", **other).json()["notifications"] == []
     for wrong in ({"open": "perhaps"}, {"site": "NO"}, {"machine": "a/b"}):
-        problem(client.get("/v1/notices", **wrong), 422)
+        problem(client.get("/v1/notifications", **wrong), 422)
 
 
 def test_maintenance_is_planned_shown_and_ended(client: Client) -> None:
@@ -295,7 +296,7 @@ def test_a_body_that_is_no_object_is_refused_everywhere(client: Client) -> None:
 
 def test_every_endpoint_here_is_documented_with_an_example(client: Client) -> None:
     document = client.get("/openapi.json").json()
-    nouns = ("/shelves", "/acknowledgements", "/maintenance", "/webhooks", "/notices")
+    nouns = ("/shelves", "/acknowledgements", "/maintenance", "/webhooks", "/notifications")
     paths = {path: methods for path, methods in document["paths"].items() if any(noun in path for noun in nouns)}
     assert len(paths) == 10
     for methods in paths.values():
@@ -316,16 +317,16 @@ def test_a_forecast_reaches_a_webhook_and_a_shelved_alarm_does_not(
     expected = {alarm["code"] for alarm in client.get(f"{BASE}/forecast").json()["alarms"] if alarm["expected"]}
     quiet, *told = sorted(expected)
     post(client, f"{BASE}/shelves", SHELF | {"code": quiet})
-    service.lookout.start()
-    service.courier.start()
+    service.notifications.thread.start()
+    service.notifications.sender.start()
     try:
         service.forecasts.thread.refresh.run_grid()
-        wait_until(lambda: service.courier.delivered == len(told), "the others are delivered")
+        wait_until(lambda: service.notifications.sender.delivered == len(told), "the others are delivered")
     finally:
-        service.lookout.stop()
-        service.courier.stop()
+        service.notifications.thread.stop()
+        service.notifications.sender.stop()
     assert [letter.content["notification"]["code"] for letter in receiver.at("/andon")] == told
-    notices = NotificationPage.model_validate(client.get("/v1/notices").json()).notifications
+    notices = NotificationPage.model_validate(client.get("/v1/notifications").json()).notifications
     assert [(one.code, [sent.state for sent in one.deliveries]) for one in notices] == [
         (code, [DeliveryState.DELIVERED]) for code in told[::-1]
     ]

@@ -11,22 +11,22 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.errors import Unavailable
 from service.forecasts.cache import CachedForecast
-from service.learning.enrolment import TrainingDataPolicy
-from service.learning.training_data import DatasetBuilder
+from service.learning.training_data import DatasetBuilder, TrainingDataPolicy
 from service.machines.models import Machine
 from service.messaging.bus import ChangeBus
-from service.notifications.acknowledgement_store import AcknowledgementStore
-from service.notifications.delivery_store import DeliveryStore
-from service.notifications.maintenance_store import MaintenanceStore
-from service.notifications.models import HysteresisPolicy, Notification, NotificationQuery
+from service.notifications.models import (
+    HysteresisPolicy,
+    MaintenanceWindow,
+    Notification,
+    NotificationQuery,
+    SuppressionQuery,
+)
 from service.notifications.service import NotificationService
-from service.notifications.shelving_store import ShelvingStore
-from service.notifications.store import NotificationStore
-from service.notifications.suppression import MaintenanceWindow, SuppressionQuery
-from service.notifications.suppression_service import SuppressionService
+from service.notifications.store import DeliveryStore, NotificationStore, WebhookStore
+from service.notifications.suppression import SuppressionService
+from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
 from service.notifications.thread import NotificationThread
 from service.notifications.webhook import Webhook
-from service.notifications.webhook_store import WebhookStore
 from tests.conftest import wait_until
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms
 from wire.clock import PlantClock
@@ -72,21 +72,21 @@ def forecast(
 
 
 @dataclass
-class Bench:
+class Harness:
     """The flow on real stores, with a plant clock that a test sets."""
 
     stores: Stores
     now: datetime = NOW
-    notify: NotificationService = field(init=False)
-    desk: SuppressionService = field(init=False)
+    service: NotificationService = field(init=False)
+    suppression: SuppressionService = field(init=False)
 
     def __post_init__(self) -> None:
         database, clock = self.stores.database, PlantClock(wall=self.seconds)
-        self.notices = NotificationStore(database)
-        self.notify = NotificationService(
+        self.notifications = NotificationStore(database)
+        self.service = NotificationService(
             machines=self.stores.machines,
-            log=self.stores.events,
-            notices=self.notices,
+            events=self.stores.events,
+            notifications=self.notifications,
             shelves=ShelvingStore(database),
             windows=MaintenanceStore(database),
             acknowledgements=AcknowledgementStore(database),
@@ -95,12 +95,12 @@ class Bench:
             policy=HysteresisPolicy(0.8, HOUR),
         )
         bus = ChangeBus()
-        self.notify.subscribe_to(bus)
-        self.desk = SuppressionService(
+        self.service.subscribe_to(bus)
+        self.suppression = SuppressionService(
             machines=self.stores.machines,
-            shelves=self.notify.shelves,
-            windows=self.notify.windows,
-            acknowledgements=self.notify.acknowledgements,
+            shelves=self.service.shelves,
+            windows=self.service.windows,
+            acknowledgements=self.service.acknowledgements,
             clock=clock,
             max_shelving=timedelta(days=7),
             bus=bus,
@@ -120,153 +120,157 @@ class Bench:
         """Let time pass, announce a forecast, look at it, and return how many notices were opened."""
         self.now += after
         made = forecast(self.now, probabilities, machine, status)
-        self.notify.on_forecast(CachedForecast(machine, made, b""))
-        return self.notify.run_once()
+        self.service.on_forecast(CachedForecast(machine, made, b""))
+        return self.service.run_once()
 
     def ends(self) -> list[NotificationEnd | None]:
         """Return how each notice stands, oldest first; None is open."""
         return [notice.ended for notice in self.found()]
 
     def found(self) -> list[Notification]:
-        return self.notices.page(NotificationQuery())[::-1]
+        return self.notifications.page(NotificationQuery())[::-1]
 
 
 @pytest.fixture
-def bench(stores: Stores, filler: Machine) -> Bench:
+def harness(stores: Stores, filler: Machine) -> Harness:
     assert filler.id == FILLER
-    return Bench(stores)
+    return Harness(stores)
 
 
-def test_an_alarm_is_told_once_while_its_probability_wobbles(bench: Bench) -> None:
-    said = [bench.say({139: one, 26: 0.1}, after=15 * MINUTE) for one in (0.4, 0.6, 0.45, 0.5, 0.41, 0.9)]
+def test_an_alarm_is_told_once_while_its_probability_wobbles(harness: Harness) -> None:
+    said = [harness.say({139: one, 26: 0.1}, after=15 * MINUTE) for one in (0.4, 0.6, 0.45, 0.5, 0.41, 0.9)]
     assert said == [0, 1, 0, 0, 0, 0]
-    [notice] = bench.found()
+    [notice] = harness.found()
     assert (notice.code, notice.severity, notice.probability) == (139, "high", 0.6)
-    assert bench.say({139: 0.1}, after=MINUTE) == 0
-    assert bench.ends() == [NotificationEnd.FELL]
-    assert bench.say({139: 0.9}, after=59 * MINUTE) == 0, "a quiet time follows"
-    assert bench.say({139: 0.9}, after=MINUTE) == 1
+    assert harness.say({139: 0.1}, after=MINUTE) == 0
+    assert harness.ends() == [NotificationEnd.CLEARED]
+    assert harness.say({139: 0.9}, after=59 * MINUTE) == 0, "a quiet time follows"
+    assert harness.say({139: 0.9}, after=MINUTE) == 1
 
 
-def test_an_alarm_that_was_raised_closes_its_notice_and_is_no_news_while_it_stays_likely(
-    bench: Bench, stores: Stores, filler: Machine
+def test_an_alarm_that_was_raised_closes_its_notification_and_is_no_news_while_it_stays_likely(
+    harness: Harness, stores: Stores, filler: Machine
 ) -> None:
     raise_alarms(stores, filler, (NOW - MINUTE, 139))
-    assert bench.say({139: 0.9}) == 1
-    bench.say({139: 0.9}, after=MINUTE)
-    assert bench.ends() == [None], "what was raised before is not what was forecast"
+    assert harness.say({139: 0.9}) == 1
+    harness.say({139: 0.9}, after=MINUTE)
+    assert harness.ends() == [None], "what was raised before is not what was forecast"
     raise_alarms(stores, filler, (NOW + 2 * MINUTE, 139))
-    bench.say({139: 0.9}, after=2 * MINUTE)
-    assert bench.ends() == [NotificationEnd.CAME]
-    assert [bench.say({139: 0.9}, after=HOUR) for _ in range(30)] == [0] * 30
-    bench.say({139: 0.1}, after=MINUTE)
-    assert bench.say({139: 0.9}, after=2 * HOUR) == 1
+    harness.say({139: 0.9}, after=2 * MINUTE)
+    assert harness.ends() == [NotificationEnd.OCCURRED]
+    assert [harness.say({139: 0.9}, after=HOUR) for _ in range(30)] == [0] * 30
+    harness.say({139: 0.1}, after=MINUTE)
+    assert harness.say({139: 0.9}, after=2 * HOUR) == 1
 
 
-def test_a_shelf_silences_its_code_on_its_machine_alone_and_gives_it_back(bench: Bench, stores: Stores) -> None:
+def test_a_shelf_silences_its_code_on_its_machine_alone_and_gives_it_back(
+    harness: Harness, stores: Stores
+) -> None:
     other = enrolled(stores.enrolments, MachineId("padova", "filler-2")).id
-    assert bench.say({139: 0.9, 26: 0.2}) == 1
-    bench.desk.shelve(FILLER, 139, until=2 * HOUR, who="anna", reason="sensor")
-    assert bench.notify.pending.is_set(), "nobody waits for the next forecast"
-    bench.notify.run_once()
-    assert bench.ends() == [NotificationEnd.SHELVED]
-    assert bench.say({139: 0.9, 26: 0.9}, after=MINUTE) == 1
-    assert bench.say({139: 0.9}, machine=other) == 1
-    assert bench.say({139: 0.9, 26: 0.9}, after=2 * HOUR) == 1, "it is still likely, and the shelf is over"
+    assert harness.say({139: 0.9, 26: 0.2}) == 1
+    harness.suppression.shelve(FILLER, 139, until=2 * HOUR, who="anna", reason="sensor")
+    assert harness.service.pending.is_set(), "nobody waits for the next forecast"
+    harness.service.run_once()
+    assert harness.ends() == [NotificationEnd.SHELVED]
+    assert harness.say({139: 0.9, 26: 0.9}, after=MINUTE) == 1
+    assert harness.say({139: 0.9}, machine=other) == 1
+    assert harness.say({139: 0.9, 26: 0.9}, after=2 * HOUR) == 1, "it is still likely, and the shelf is over"
 
 
-def test_lifting_a_shelf_brings_the_alarm_back_at_once(bench: Bench) -> None:
-    shelf = bench.desk.shelve(FILLER, 139, until=2 * HOUR, who="anna", reason="sensor")
-    assert bench.say({139: 0.9}) == 0
-    bench.now += MINUTE
-    bench.desk.unshelve(FILLER, shelf.id, who="anna", reason=None)
-    assert bench.notify.run_once() == 1
+def test_lifting_a_shelf_brings_the_alarm_back_at_once(harness: Harness) -> None:
+    shelf = harness.suppression.shelve(FILLER, 139, until=2 * HOUR, who="anna", reason="sensor")
+    assert harness.say({139: 0.9}) == 0
+    harness.now += MINUTE
+    harness.suppression.unshelve(FILLER, shelf.id, who="anna", reason=None)
+    assert harness.service.run_once() == 1
 
 
 @pytest.mark.parametrize("machine", [None, "filler-1"])
-def test_maintenance_silences_a_machine_or_its_site_for_its_time(bench: Bench, machine: str | None) -> None:
-    bench.say({139: 0.9})
+def test_maintenance_silences_a_machine_or_its_site_for_its_time(harness: Harness, machine: str | None) -> None:
+    harness.say({139: 0.9})
     window = MaintenanceWindow(0, "padova", machine, NOW + HOUR, NOW + 2 * HOUR, "anna", "overhaul")
-    bench.desk.schedule_maintenance(window)
-    bench.say({139: 0.9}, after=59 * MINUTE)
-    assert bench.ends() == [None], "it has not begun"
-    bench.say({139: 0.9, 26: 0.9}, after=MINUTE)
-    assert bench.ends() == [NotificationEnd.MAINTENANCE]
-    assert bench.say({139: 0.9, 26: 0.9}, after=HOUR) == 2
+    harness.suppression.schedule_maintenance(window)
+    harness.say({139: 0.9}, after=59 * MINUTE)
+    assert harness.ends() == [None], "it has not begun"
+    harness.say({139: 0.9, 26: 0.9}, after=MINUTE)
+    assert harness.ends() == [NotificationEnd.MAINTENANCE]
+    assert harness.say({139: 0.9, 26: 0.9}, after=HOUR) == 2
 
 
-def test_what_somebody_acknowledged_is_not_told_again_before_it_was_unlikely(bench: Bench) -> None:
-    bench.say({139: 0.9})
-    assert bench.desk.acknowledge(FILLER, 139, who="anna", note=None).notice == bench.found()[0].id
-    shelf = bench.desk.shelve(FILLER, 139, until=HOUR, who="anna", reason="sensor")
-    bench.notify.run_once()
-    bench.desk.unshelve(FILLER, shelf.id, who="anna", reason=None)
-    assert bench.notify.run_once() == 0
-    assert bench.say({139: 0.9}, after=5 * HOUR) == 0
-    bench.say({139: 0.1}, after=MINUTE)
-    assert bench.notify.acknowledgements.active() == []
-    assert bench.say({139: 0.9}, after=2 * HOUR) == 1
+def test_what_somebody_acknowledged_is_not_told_again_before_it_was_unlikely(harness: Harness) -> None:
+    harness.say({139: 0.9})
+    assert (
+        harness.suppression.acknowledge(FILLER, 139, who="anna", note=None).notification == harness.found()[0].id
+    )
+    shelf = harness.suppression.shelve(FILLER, 139, until=HOUR, who="anna", reason="sensor")
+    harness.service.run_once()
+    harness.suppression.unshelve(FILLER, shelf.id, who="anna", reason=None)
+    assert harness.service.run_once() == 0
+    assert harness.say({139: 0.9}, after=5 * HOUR) == 0
+    harness.say({139: 0.1}, after=MINUTE)
+    assert harness.service.acknowledgements.active() == []
+    assert harness.say({139: 0.9}, after=2 * HOUR) == 1
 
 
 @pytest.mark.parametrize("status", [ForecastStatus.STALE, ForecastStatus.WARMING_UP])
-def test_forecasts_that_are_not_to_be_trusted_are_no_news(bench: Bench, status: ForecastStatus) -> None:
-    assert bench.say({139: 0.9}, status=status) == 0
-    bench.say({139: 0.9})
-    bench.say({139: 0.1}, after=HOUR, status=status)
-    assert bench.ends() == [None]
-    bench.say({139: 0.9}, after=8 * HOUR, status=status)
-    assert bench.ends() == [NotificationEnd.LAPSED]
+def test_forecasts_that_are_not_to_be_trusted_are_no_news(harness: Harness, status: ForecastStatus) -> None:
+    assert harness.say({139: 0.9}, status=status) == 0
+    harness.say({139: 0.9})
+    harness.say({139: 0.1}, after=HOUR, status=status)
+    assert harness.ends() == [None]
+    harness.say({139: 0.9}, after=8 * HOUR, status=status)
+    assert harness.ends() == [NotificationEnd.EXPIRED]
 
 
-def test_a_code_or_a_machine_that_is_no_longer_forecast_takes_its_notice_along(
-    bench: Bench, stores: Stores, filler: Machine
+def test_a_code_or_a_machine_that_is_no_longer_forecast_takes_its_notification_along(
+    harness: Harness, stores: Stores, filler: Machine
 ) -> None:
-    bench.say({139: 0.9, 26: 0.9})
-    bench.say({26: 0.9}, after=MINUTE)
-    assert sorted(map(str, bench.ends())) == ["None", "withdrawn"]
+    harness.say({139: 0.9, 26: 0.9})
+    harness.say({26: 0.9}, after=MINUTE)
+    assert sorted(map(str, harness.ends())) == ["None", "withdrawn"]
     stores.enrolments.retire(filler, who="anna", at=NOW, plant_at=NOW, reason="sold")
-    bench.say({26: 0.9}, after=MINUTE)
-    assert set(bench.ends()) == {NotificationEnd.WITHDRAWN}
+    harness.say({26: 0.9}, after=MINUTE)
+    assert set(harness.ends()) == {NotificationEnd.WITHDRAWN}
 
 
-def test_a_restart_forgets_nothing_and_repeats_nothing(bench: Bench, stores: Stores) -> None:
-    bench.say({139: 0.9})
-    again = Bench(stores, bench.now)
+def test_a_restart_forgets_nothing_and_repeats_nothing(harness: Harness, stores: Stores) -> None:
+    harness.say({139: 0.9})
+    again = Harness(stores, harness.now)
     assert again.say({139: 0.9}, after=MINUTE) == 0
     again.say({139: 0.1}, after=MINUTE)
-    assert Bench(stores, again.now).say({139: 0.9}, after=MINUTE) == 0, "the quiet time outlives it too"
+    assert Harness(stores, again.now).say({139: 0.9}, after=MINUTE) == 0, "the quiet time outlives it too"
 
 
-def test_a_notice_and_its_deliveries_are_written_together(bench: Bench, stores: Stores) -> None:
+def test_a_notification_and_its_deliveries_are_written_together(harness: Harness, stores: Stores) -> None:
     hook = Webhook(0, "http://127.0.0.1/", "s", Severity.HIGH, "padova", None, enabled=True, created_at=NOW)
     WebhookStore(stores.database).add(hook, who="test", reason=None)
-    bench.say({139: 0.9, 26: 0.9})
-    by_code = {one.code: one.id for one in bench.found()}
+    harness.say({139: 0.9, 26: 0.9})
+    by_code = {one.code: one.id for one in harness.found()}
     assert list(DeliveryStore(stores.database).for_notifications(by_code.values())) == [by_code[139]]
 
 
-def test_trouble_with_the_store_loses_no_forecast(bench: Bench, stores: Stores) -> None:
+def test_trouble_with_the_store_loses_no_forecast(harness: Harness, stores: Stores) -> None:
     with stores.database.write() as connection:
         connection.exec_driver_sql("ALTER TABLE notifications RENAME TO elsewhere")
     with pytest.raises(Unavailable):
-        bench.say({139: 0.9})
-    lookout = NotificationThread(bench.notify, pulse=0.01)
-    lookout.start()
-    wait_until(lambda: lookout.complaint, "it complains")
+        harness.say({139: 0.9})
+    thread = NotificationThread(harness.service, interval=0.01)
+    thread.start()
+    wait_until(lambda: thread.complaint, "it complains")
     with stores.database.write() as connection:
         connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO notifications")
-    wait_until(lambda: bench.notify.opened == 1 and lookout.complaint is None, "it has recovered")
-    lookout.stop()
+    wait_until(lambda: harness.service.opened == 1 and thread.complaint is None, "it has recovered")
+    thread.stop()
 
 
-def test_shelved_codes_are_what_the_fleet_and_figures_need(bench: Bench) -> None:
-    desk, shelve = bench.desk, bench.desk.shelve
+def test_shelved_codes_are_what_the_fleet_and_figures_need(harness: Harness) -> None:
+    desk, shelve = harness.suppression, harness.suppression.shelve
     shelve(FILLER, 139, until=2 * HOUR, who="a", reason="x")
-    bench.now += HOUR
+    harness.now += HOUR
     shelve(FILLER, 139, until=3 * HOUR, who="a", reason="x")
     late = shelve(FILLER, 26, until=HOUR, who="a", reason="x")
     assert desk.shelved() == {FILLER: {139, 26}}
-    bench.now += 30 * MINUTE
+    harness.now += 30 * MINUTE
     desk.unshelve(FILLER, late.id, who="a", reason=None)
     assert desk.shelved() == {FILLER: {139}}
     everything = desk.excluded_spans(NOW, NOW + 10 * HOUR)
@@ -285,7 +289,7 @@ def test_the_running_parts_turn_announced_forecasts_into_notices(
     raise_alarms(stores, filler, *((NOW - number * HOUR, 139) for number in range(1, 40)))
     heard(stores, filler)
     service.forecasts.thread.refresh.run_grid()
-    service.notify.run_once()
+    service.notifications.service.run_once()
     newest = service.forecasts.cache.fresh_for([filler])[0].forecast
     expected = {alarm.code for alarm in newest.alarms if alarm.expected}
     assert newest.status is ForecastStatus.OK
@@ -307,28 +311,30 @@ def test_no_shelf_acknowledgement_or_window_changes_a_forecast_or_a_dataset(
         made = service.forecasts.service.forecast_now([filler], NOW)[0]
         cut = school.build(filler, NOW, HistorySpec(), listed=())
         arrays = [
-            array.tobytes() for part in (cut.train, cut.calibration, cut.exam) for array in vars(part).values()
+            array.tobytes() for part in (cut.train, cut.calibration, cut.holdout) for array in vars(part).values()
         ]
         assert len(cut.train) > 100, "or this test says nothing"
         return [made.forecast, made.stored.probabilities.tobytes(), *arrays]
 
     before = told()
     for code in (139, 26, 137):
-        service.hush.shelve(FILLER, code, until=HOUR, who="a", reason="x")
-        service.hush.acknowledge(FILLER, code, who="a", note=None)
-    service.hush.schedule_maintenance(MaintenanceWindow(0, "padova", None, NOW, NOW + 9 * HOUR, "a", "x"))
-    assert len(service.hush.shelves.page(SuppressionQuery())) == 3
+        service.notifications.suppression.shelve(FILLER, code, until=HOUR, who="a", reason="x")
+        service.notifications.suppression.acknowledge(FILLER, code, who="a", note=None)
+    service.notifications.suppression.schedule_maintenance(
+        MaintenanceWindow(0, "padova", None, NOW, NOW + 9 * HOUR, "a", "x")
+    )
+    assert len(service.notifications.suppression.shelves.page(SuppressionQuery())) == 3
     assert told() == before
 
 
-def test_many_changes_are_written_in_pieces_with_a_pause_between_them(bench: Bench, stores: Stores) -> None:
+def test_many_changes_are_written_in_pieces_with_a_pause_between_them(harness: Harness, stores: Stores) -> None:
     for number in range(60):
         enrolled(stores.enrolments, MachineId("lyon", f"filler-{number}"))
     pauses: list[int] = []
     for number in range(60):
         with_both = MachineId("lyon", f"filler-{number}")
-        bench.notify.on_forecast(
-            CachedForecast(with_both, forecast(bench.now, {139: 0.9, 26: 0.9}, with_both), b"")
+        harness.service.on_forecast(
+            CachedForecast(with_both, forecast(harness.now, {139: 0.9, 26: 0.9}, with_both), b"")
         )
-    assert bench.notify.run_once(lambda: pauses.append(1)) == 120
+    assert harness.service.run_once(lambda: pauses.append(1)) == 120
     assert len(pauses) == 2

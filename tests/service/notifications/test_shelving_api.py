@@ -37,7 +37,7 @@ def test_shelving_touches_urgency_and_figures_and_nothing_else(
     assert [(one.code, one.text) for one in card.shelved] == [(139, "Film torn")]
     urgent = [one.probability for one in card.likely if one.expected and not one.shelved]
     assert (card.expected, card.urgency) == (len(urgent), max(urgent, default=0))
-    figures = client.figures.get(since=NOW - timedelta(hours=1), until=NOW + timedelta(minutes=5))
+    figures = client.alarm_metrics.get(since=NOW - timedelta(hours=1), until=NOW + timedelta(minutes=5))
     assert (figures.total.alarms, figures.excluded) == (1, 1)
     again = client.forecasts.get(FILLER)
     assert [(one.code, one.base_rate) for one in again.alarms] == [

@@ -23,15 +23,16 @@ from service.learning.enrolment_store import EnrolmentStore
 from service.machines.models import Machine
 from service.machines.retention import Retention
 from service.machines.retention_store import RetentionStore
-from service.notifications.acknowledgement_store import AcknowledgementStore
-from service.notifications.delivery_store import DeliveryStore
-from service.notifications.maintenance_store import MaintenanceStore
-from service.notifications.models import Notification, NotificationChanges, NotificationQuery
-from service.notifications.shelving_store import ShelvingStore
-from service.notifications.store import NotificationStore
-from service.notifications.suppression import MaintenanceWindow, SuppressionQuery
+from service.notifications.models import (
+    MaintenanceWindow,
+    Notification,
+    NotificationChanges,
+    NotificationQuery,
+    SuppressionQuery,
+)
+from service.notifications.store import DeliveryStore, NotificationStore, WebhookStore
+from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
 from service.notifications.webhook import DeliveryResult, Webhook
-from service.notifications.webhook_store import WebhookStore
 from tests.service.conftest import FILLER, NOW, enrolled
 from wire.enums import DeliveryState, NotificationEnd, Severity
 
@@ -67,7 +68,7 @@ def count(database: Database, table: object) -> int:
         return int(connection.execute(select(func.count()).select_from(table)).scalar_one())  # type: ignore[arg-type]
 
 
-def test_a_notice_is_stored_as_it_was_said_with_a_delivery_for_each_who_asked(
+def test_a_notification_is_stored_as_it_was_said_with_a_delivery_for_each_who_asked(
     database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     wanting = hook(database)
@@ -80,7 +81,7 @@ def test_a_notice_is_stored_as_it_was_said_with_a_delivery_for_each_who_asked(
     assert (sent.webhook, sent.state, sent.attempts) == (wanting.id, DeliveryState.WAITING, 0)
 
 
-def test_there_are_never_two_open_notices_of_one_alarm_however_many_open_them(
+def test_there_are_never_two_open_notification_of_one_alarm_however_many_open_them(
     database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     hook(database)
@@ -95,10 +96,12 @@ def test_there_are_never_two_open_notices_of_one_alarm_however_many_open_them(
     assert (count(database, notifications), count(database, deliveries)) == (1, 1)
 
 
-def test_notices_are_live_while_open_unarmed_or_lately_rearmed(store: NotificationStore, filler: Machine) -> None:
+def test_notification_are_live_while_open_unarmed_or_lately_rearmed(
+    store: NotificationStore, filler: Machine
+) -> None:
     first, second, third = opened(store, filler, 1, 2, 3)
-    store.write(NotificationChanges(closed=[(second.id, NotificationEnd.CAME)]), at=NOW, wall=NOW)
-    store.write(NotificationChanges(closed=[(third.id, NotificationEnd.FELL)]), at=NOW, wall=NOW)
+    store.write(NotificationChanges(closed=[(second.id, NotificationEnd.OCCURRED)]), at=NOW, wall=NOW)
+    store.write(NotificationChanges(closed=[(third.id, NotificationEnd.CLEARED)]), at=NOW, wall=NOW)
     assert [one.id for one in store.current([filler.row_id], NOW - MINUTE)] == [
         first.id,
         second.id,
@@ -125,7 +128,7 @@ def test_only_machines_that_are_asked_for_and_those_let_go_are_read(
 
 def test_a_closed_alarm_can_be_news_again(store: NotificationStore, filler: Machine) -> None:
     [first] = opened(store, filler, 139)
-    store.write(NotificationChanges(closed=[(first.id, NotificationEnd.FELL)]), at=NOW, wall=NOW)
+    store.write(NotificationChanges(closed=[(first.id, NotificationEnd.CLEARED)]), at=NOW, wall=NOW)
     assert len(opened(store, filler, 139)) == 2
 
 
@@ -134,8 +137,8 @@ def test_a_closed_alarm_can_be_news_again(store: NotificationStore, filler: Mach
     [
         (NotificationEnd.SHELVED, DeliveryState.GIVEN_UP),
         (NotificationEnd.MAINTENANCE, DeliveryState.GIVEN_UP),
-        (NotificationEnd.FELL, DeliveryState.WAITING),
-        (NotificationEnd.CAME, DeliveryState.WAITING),
+        (NotificationEnd.CLEARED, DeliveryState.WAITING),
+        (NotificationEnd.OCCURRED, DeliveryState.WAITING),
     ],
 )
 def test_nobody_is_told_late_of_what_was_silenced_meanwhile(
@@ -148,7 +151,7 @@ def test_nobody_is_told_late_of_what_was_silenced_meanwhile(
     assert sent.state is state
 
 
-def test_a_delivery_is_taken_up_by_one_courier_and_is_due_again_if_that_one_dies(
+def test_a_delivery_is_claimed_by_one_courier_and_is_due_again_if_that_one_dies(
     database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     hook(database)
@@ -182,7 +185,7 @@ def test_what_waits_is_counted_while_its_webhook_is_told(
     parcel = outbox.claim(outbox.due(NOW, limit=1)[0], now=NOW, lease=MINUTE)
     assert parcel
     assert (parcel.webhook.id, outbox.backlog().number) == (told.id, 1), "on its way is not there"
-    outbox.complete(parcel.delivery, DeliveryResult(204, ""), now=NOW, again=None)
+    outbox.complete(parcel.delivery, DeliveryResult(204, ""), now=NOW, next_try=None)
     assert outbox.backlog() == (0, None)
 
 
@@ -191,8 +194,8 @@ def settled(answer: DeliveryResult, *, again: bool) -> Callable[[DeliveryStore],
         [due] = outbox.due(NOW, limit=9)
         parcel = outbox.claim(due, now=NOW, lease=MINUTE)
         assert parcel
-        outbox.complete(parcel.delivery, answer, now=NOW, again=NOW + HOUR if again else None)
-        [after] = outbox.for_notifications([due.notice])[due.notice]
+        outbox.complete(parcel.delivery, answer, now=NOW, next_try=NOW + HOUR if again else None)
+        [after] = outbox.for_notifications([due.notification])[due.notification]
         assert (after.status, after.answer) == (answer.status, answer.text)
         return after.state
 
@@ -230,7 +233,7 @@ def test_a_failure_does_not_undo_what_was_given_up_meanwhile(
     parcel = outbox.claim(outbox.due(NOW, limit=1)[0], now=NOW, lease=MINUTE)
     assert parcel
     store.write(NotificationChanges(closed=[(notice.id, NotificationEnd.SHELVED)]), at=NOW, wall=NOW)
-    outbox.complete(parcel.delivery, DeliveryResult(500, ""), now=NOW, again=NOW + HOUR)
+    outbox.complete(parcel.delivery, DeliveryResult(500, ""), now=NOW, next_try=NOW + HOUR)
     [after] = outbox.for_notifications([notice.id])[notice.id]
     assert after.state is DeliveryState.GIVEN_UP
     assert after.answer
@@ -243,7 +246,7 @@ def test_a_webhook_that_is_gone_or_off_is_not_told_and_one_that_is_removed_takes
     gone, off, removed = hook(database), hook(database), hook(database)
     outbox, hooks = DeliveryStore(database), WebhookStore(database)
     [notice] = opened(store, filler, 139)
-    outbox.abandon(gone.id, now=NOW, plant_at=NOW, why="Gone.")
+    outbox.abandon(gone.id, now=NOW, plant_at=NOW, reason="Gone.")
     hooks.switch(off, enabled=False, at=NOW, who="test", reason="quiet")
     hooks.remove(removed, at=NOW, who="test", reason="moved")
     assert outbox.due(NOW, limit=9) == []
@@ -273,7 +276,7 @@ def test_a_shelf_ends_by_itself_or_is_lifted_once_and_a_new_one_takes_its_place(
     assert store.active(NOW + 2 * HOUR) == []
     lifted = store.unshelve(second, at=NOW + 2 * MINUTE, who="anna", reason=None)
     assert (lifted.unshelved_at, lifted.is_active(NOW + 2 * MINUTE)) == (NOW + 2 * MINUTE, False)
-    with pytest.raises(Conflict, match="ended already"):
+    with pytest.raises(Conflict, match="already ended"):
         store.unshelve(second, at=NOW + 3 * MINUTE, who="anna", reason=None)
     assert [one.code for one in store.page(SuppressionQuery(active_at=NOW + 5 * MINUTE))] == [26]
     assert len(store.between(NOW, NOW + DAY)) == 3
@@ -294,13 +297,13 @@ def test_a_window_is_planned_holds_and_is_cancelled_once(database: Database) -> 
     assert [one.id for one in store.page(SuppressionQuery(site="padova", machine="filler-2"))] == [window.id]
     store.cancel(window, at=NOW, who="anna", reason="not needed")
     assert [one.id for one in store.active(NOW + HOUR)] == [own.id]
-    with pytest.raises(Conflict, match="over already"):
+    with pytest.raises(Conflict, match="already ended"):
         store.cancel(window, at=NOW, who="anna", reason=None)
     with pytest.raises(NotFound):
         store.get(999)
 
 
-def test_an_acknowledgement_knows_its_notice_and_ends_with_the_likelihood(
+def test_an_acknowledgement_knows_its_notification_and_ends_with_the_likelihood(
     database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     known = AcknowledgementStore(database)
@@ -308,7 +311,7 @@ def test_an_acknowledgement_knows_its_notice_and_ends_with_the_likelihood(
     first = known.add(filler, 139, at=NOW, who="anna", note="reel is coming")
     other = known.add(filler, 26, at=NOW, who="anna", note=None)
     known.add(filler, 139, at=NOW + MINUTE, who="bruno", note=None)
-    assert (first.notice, other.notice) == (notice.id, None)
+    assert (first.notification, other.notification) == (notice.id, None)
     assert known.for_notifications([notice.id])[notice.id] == first, "the first who knew"
     store.write(NotificationChanges(ended_acks=[first.id]), at=NOW + HOUR, wall=NOW)
     assert first.id not in {one.id for one in known.active()}
@@ -320,7 +323,7 @@ def test_what_is_over_for_long_is_forgotten_and_what_stands_is_not(
 ) -> None:
     hook(database)
     [first, _open] = opened(store, filler, 1, 2)
-    store.write(NotificationChanges(closed=[(first.id, NotificationEnd.FELL)]), at=NOW, wall=NOW)
+    store.write(NotificationChanges(closed=[(first.id, NotificationEnd.CLEARED)]), at=NOW, wall=NOW)
     ShelvingStore(database).add(filler, 1, at=NOW, until=NOW + HOUR, who="a", reason="x")
     ShelvingStore(database).add(filler, 2, at=NOW, until=NOW + 500 * DAY, who="a", reason="x")
     MaintenanceStore(database).add(MaintenanceWindow(0, "padova", None, NOW, NOW + HOUR, "a", "x"), at=NOW)
@@ -336,7 +339,7 @@ def test_what_is_over_for_long_is_forgotten_and_what_stands_is_not(
     assert [count(database, table) for table in tables] == [1, 1, 1, 0, 1]
 
 
-def test_an_erased_machine_leaves_no_notice_behind(
+def test_an_erased_machine_leaves_no_notification_behind(
     database: Database, store: NotificationStore, filler: Machine
 ) -> None:
     hook(database)

@@ -9,9 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import InputRejected
-from service.notifications.suppression import MaintenanceWindow
-from service.notifications.webhook import DeliveryResult, Webhook, WebhookDelivery, backoff, checked_url, next_try
-from service.notifications.webhook_addresses import Receivers
+from service.notifications.models import MaintenanceWindow
+from service.notifications.webhook import (
+    AllowedAddresses,
+    DeliveryResult,
+    Webhook,
+    WebhookDelivery,
+    backoff,
+    check_url,
+    next_try,
+)
 from tests.service.conftest import FILLER, NOW
 from wire.enums import Severity
 from wire.identity import MachineId
@@ -20,7 +27,7 @@ from wire.signature import sign, verify
 HOUR = timedelta(hours=1)
 
 
-PLANT = Receivers((ip_network("10.0.0.0/8"), ip_network("fd00::/8")))
+PLANT = AllowedAddresses((ip_network("10.0.0.0/8"), ip_network("fd00::/8")))
 
 
 @pytest.mark.parametrize(
@@ -29,7 +36,7 @@ PLANT = Receivers((ip_network("10.0.0.0/8"), ip_network("fd00::/8")))
      "http://[::ffff:10.0.0.7]/", "http://8.8.8.8/", "http://[2606:4700::1111]/"],
 )  # fmt: skip
 def test_public_addresses_names_and_those_of_the_plants_networks_may_be_told(url: str) -> None:
-    assert checked_url(url, PLANT) == url
+    assert check_url(url, PLANT) == url
 
 
 @pytest.mark.parametrize(
@@ -40,7 +47,7 @@ def test_public_addresses_names_and_those_of_the_plants_networks_may_be_told(url
 )  # fmt: skip
 def test_an_address_that_is_not_public_is_refused_and_the_setting_is_named(url: str) -> None:
     with pytest.raises(InputRejected, match="ALARMCAST_WEBHOOK_NETWORKS"):
-        checked_url(url, Receivers())
+        check_url(url, AllowedAddresses())
 
 
 @pytest.mark.parametrize(
@@ -77,7 +84,7 @@ def test_an_address_that_is_not_public_is_refused_and_the_setting_is_named(url: 
 )
 def test_other_addresses_are_refused_in_a_sentence(url: str) -> None:
     with pytest.raises(InputRejected, match=r"\.$"):
-        checked_url(url, Receivers((ip_network("0.0.0.0/0"), ip_network("::/0"))))
+        check_url(url, AllowedAddresses((ip_network("0.0.0.0/0"), ip_network("::/0"))))
 
 
 @pytest.mark.parametrize(
@@ -100,9 +107,9 @@ def test_a_webhook_is_told_of_what_it_asked_for(
     wanted: bool,  # noqa: FBT001
 ) -> None:
     hook = Webhook(1, "http://x", "s", Severity(least), site, machine, enabled=True, created_at=NOW)
-    assert hook.wants(FILLER, severity) is wanted
+    assert hook.accepts(FILLER, severity) is wanted
     off = Webhook(1, "http://x", "s", Severity(least), site, machine, enabled=False, created_at=NOW)
-    assert not off.wants(FILLER, severity)
+    assert not off.accepts(FILLER, severity)
 
 
 @given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))

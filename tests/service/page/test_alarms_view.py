@@ -1,4 +1,4 @@
-"""The alarms page's address: whatever days it names, there is a question to ask."""
+"""The alarms page's URL: every range of days gives a valid query."""
 
 from datetime import UTC, datetime
 
@@ -19,13 +19,13 @@ NOW = datetime(2026, 11, 16, 8, tzinfo=UTC)
         ("275000-01-01", "x"),
     ],
 )
-def test_days_out_of_reach_become_the_nearest_within(first: str, last: str, zone: str) -> None:
-    question = View.of({"span": "own", "first": first, "last": last}).question(NOW, zone)
-    assert question.since < question.until
-    assert 2000 <= question.since.year <= question.until.year <= 2099
+def test_days_out_of_range_are_clamped(first: str, last: str, zone: str) -> None:
+    query = View.of({"span": "custom", "first": first, "last": last}).query(NOW, zone)
+    assert query.since < query.until
+    assert 2000 <= query.since.year <= query.until.year <= 2099
 
 
-def test_days_within_reach_stay_as_they_are() -> None:
-    question = View.of({"span": "own", "first": "2026-11-01", "last": "2026-11-02"}).question(NOW, "Europe/Rome")
-    assert question.since == datetime(2026, 10, 31, 23, tzinfo=UTC)
-    assert question.until == datetime(2026, 11, 2, 23, tzinfo=UTC)
+def test_days_in_range_are_kept() -> None:
+    query = View.of({"span": "custom", "first": "2026-11-01", "last": "2026-11-02"}).query(NOW, "Europe/Rome")
+    assert query.since == datetime(2026, 10, 31, 23, tzinfo=UTC)
+    assert query.until == datetime(2026, 11, 2, 23, tzinfo=UTC)

@@ -11,7 +11,7 @@ from service.page.page_rate_limit import PageRateLimit, SocketLimits, Visitors
 from wire.rest.auth import SESSION_COOKIE
 
 DRAWN = "7d1c2c0e-6b0e-4c5e-9a4f-2f6f3c1b8a10"
-LIMITS = SocketLimits(of_a_person=2, of_a_strangers_address=1, of_strangers=2)
+LIMITS = SocketLimits(per_user=2, per_anonymous_address=1, anonymous=2)
 
 
 async def pages(scope: Scope, receive: Receive, send: Send) -> None:

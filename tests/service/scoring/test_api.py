@@ -41,7 +41,7 @@ def scored(champion: object, service: Service, stores: Stores, filler: Machine) 
     said(stores, filler, *(MADE + n * QUARTER for n in range(10)))
     raise_alarms(stores, filler, (MADE - 40 * HOUR, 139), (MADE + 7 * QUARTER, 139), (MADE + 5 * HOUR, 26))
     heard(stores, filler)
-    assert sum(service.scoring.all_due()) == 10
+    assert sum(service.scoring.service.score_all_due()) == 10
 
 
 def total(board: ScoreboardView) -> ScoreSummaryView:
@@ -98,7 +98,7 @@ def test_days_are_in_utc_in_order_and_the_total_stays(
     said(stores, other, midnight - QUARTER)
     raise_alarms(stores, other, (midnight - HOUR, 26), (NOW, 26))
     heard(stores, other)
-    assert sum(service.scoring.all_due()) == 4
+    assert sum(service.scoring.service.score_all_due()) == 4
     both = client.get("/v1/scoreboard", by="day").json()
     assert both["total"] == client.get("/v1/scoreboard", by="machine").json()["total"]
     one = client.get("/v1/scoreboard", by="day", site="padova", machine="filler-1").json()
@@ -139,18 +139,18 @@ def test_what_neither_was_announced_nor_came_can_be_left_out(
 ) -> None:
     said(stores, filler, MADE, probabilities=(0.9, 0.1))
     heard(stores, filler)
-    list(service.scoring.all_due())
-    (full,) = client.scores.of(FILLER)
+    list(service.scoring.service.score_all_due())
+    (full,) = client.scores.all(FILLER)
     assert [alarm.verdict for alarm in full.alarms] == ["false_alarm", "correct_rejection"]
     assert full.alarms[0].base_rate is None
-    (short,) = client.scores.of(FILLER, rejections=False)
+    (short,) = client.scores.all(FILLER, rejections=False)
     assert [alarm.verdict for alarm in short.alarms] == ["false_alarm"]
 
 
 @pytest.mark.usefixtures("scored")
 def test_scored_forecasts_come_in_pages_that_a_cursor_joins(client: Client) -> None:
     assert len(client.scores.page(FILLER, limit=4).forecasts) == 4
-    moments = [one.as_of for one in client.scores.of(FILLER, limit=4)]
+    moments = [one.as_of for one in client.scores.all(FILLER, limit=4)]
     assert len(moments) == 10
     assert moments == sorted(set(moments), reverse=True)
 
@@ -162,7 +162,7 @@ def test_a_forecast_whose_horizon_was_not_heard_is_neither_right_nor_wrong(
     at = to_us(MADE - HOUR)
     gap = GapRow(filler.row_id, EPOCH, 1, 5, at, to_us(MADE + QUARTER), "spool_full")
     stores.events.commit(EventWrite(to_us(NOW), gaps=[gap]))
-    assert sum(service.scoring.all_due()) == 10
+    assert sum(service.scoring.service.score_all_due()) == 10
     oldest = client.scores.page(FILLER).forecasts[-1]
     assert (oldest.unobserved, oldest.revision_count) == (True, 1)
     assert [alarm.verdict for alarm in oldest.alarms] == [None, None]
@@ -175,7 +175,7 @@ def test_a_silent_machines_closed_forecasts_are_said_to_wait(
     client: Client, stores: Stores, filler: Machine, service: Service
 ) -> None:
     said(stores, filler, MADE, MADE + QUARTER)
-    list(service.scoring.all_due())
+    list(service.scoring.service.score_all_due())
     board = client.scores.scoreboard()
     assert (board.pending, board.total, board.rows) == (2, None, [])
 
@@ -195,7 +195,6 @@ def test_unknown_machines_and_sites_are_not_found(client: Client) -> None:
         client.scores.scoreboard(site="atlantis")
 
 
-@pytest.mark.usefixtures("filler")
 @pytest.mark.parametrize(
     "query",
     [
@@ -209,11 +208,10 @@ def test_unknown_machines_and_sites_are_not_found(client: Client) -> None:
         {"status": "fine"},
     ],
 )
-def test_a_wrong_question_to_the_scoreboard_is_refused(client: Client, query: dict[str, Any]) -> None:
-    problem(client.get("/v1/scoreboard", **query), 422)
+def test_a_wrong_question_to_the_scoreboard_is_refused(shared_client: Client, query: dict[str, Any]) -> None:
+    problem(shared_client.get("/v1/scoreboard", **query), 422)
 
 
-@pytest.mark.usefixtures("filler")
 @pytest.mark.parametrize(
     "query",
     [
@@ -226,5 +224,5 @@ def test_a_wrong_question_to_the_scoreboard_is_refused(client: Client, query: di
         {"code": -1},
     ],
 )
-def test_a_wrong_question_about_scores_is_refused(client: Client, query: dict[str, Any]) -> None:
-    problem(client.get(f"{BASE}/scores", **query), 422)
+def test_a_wrong_question_about_scores_is_refused(shared_client: Client, query: dict[str, Any]) -> None:
+    problem(shared_client.get(f"{BASE}/scores", **query), 422)

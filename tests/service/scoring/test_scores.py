@@ -24,16 +24,16 @@ def sheet(
         codes=np.array(codes),
         version=np.full(rows, version),
         at=20_000 * DAY + np.arange(rows) * QUARTER,
-        revised=np.zeros(rows, dtype=np.int64),
+        revision_count=np.zeros(rows, dtype=np.int64),
         status=np.full(rows, "ok"),
-        heard=np.ones(rows, dtype=np.bool_),
-        asked=np.ones(shape, dtype=np.bool_),
+        observed=np.ones(rows, dtype=np.bool_),
+        is_target=np.ones(shape, dtype=np.bool_),
         probability=said,
         base_rate=rate,
-        announced=said >= 0.5,
-        came=rng.random(shape) < said,
+        predicted=said >= 0.5,
+        occurred=rng.random(shape) < said,
         persisted=rng.random(shape) < 0.4,
-        usual=rate >= 0.5,
+        base_rate_predicted=rate >= 0.5,
     )
 
 
@@ -43,48 +43,50 @@ def mean(values: NDArray[np.float64]) -> float:
 
 def test_figures_are_those_of_the_definitions() -> None:
     one = sheet()
-    line = summarize(count(one).whole)
-    model, hits = line.model, int((one.announced & one.came).sum())
-    assert model.precision == pytest.approx(hits / one.announced.sum(), abs=1e-4)
-    assert model.recall == pytest.approx(hits / one.came.sum(), abs=1e-4)
-    assert model.brier == pytest.approx(brier(one.came, one.probability).mean(), abs=1e-4)
-    assert model.average_precision == pytest.approx(mean(average_precision(one.came, one.probability)), abs=1e-4)
-    curve = reliability(one.came, one.probability)
+    line = summarize(count(one).total)
+    model, hits = line.model, int((one.predicted & one.occurred).sum())
+    assert model.precision == pytest.approx(hits / one.predicted.sum(), abs=1e-4)
+    assert model.recall == pytest.approx(hits / one.occurred.sum(), abs=1e-4)
+    assert model.brier == pytest.approx(brier(one.occurred, one.probability).mean(), abs=1e-4)
+    assert model.average_precision == pytest.approx(
+        mean(average_precision(one.occurred, one.probability)), abs=1e-4
+    )
+    curve = reliability(one.occurred, one.probability)
     assert model.calibration_error == pytest.approx(curve.expected_calibration_error, abs=1e-4)
     assert [one.pairs for one in model.reliability] == curve.count.tolist()
     assert [one.predicted for one in model.reliability] == pytest.approx(curve.forecast.tolist(), abs=1e-4)
     assert line.persistence.precision == pytest.approx(
-        (one.persisted & one.came).sum() / one.persisted.sum(), abs=1e-4
+        (one.persisted & one.occurred).sum() / one.persisted.sum(), abs=1e-4
     )
     certain = one.persisted.astype(np.float32)
-    assert line.persistence.brier == pytest.approx(brier(one.came, certain).mean(), abs=1e-4)
+    assert line.persistence.brier == pytest.approx(brier(one.occurred, certain).mean(), abs=1e-4)
     assert line.persistence.average_precision == pytest.approx(
-        mean(average_precision(one.came, certain)), abs=1e-4
+        mean(average_precision(one.occurred, certain)), abs=1e-4
     )
     assert line.persistence.brier_skill == pytest.approx(
-        1 - brier(one.came, certain).sum() / brier(one.came, one.base_rate).sum(), abs=1e-4
+        1 - brier(one.occurred, certain).sum() / brier(one.occurred, one.base_rate).sum(), abs=1e-4
     )
-    curve = reliability(one.came, certain)
+    curve = reliability(one.occurred, certain)
     assert line.persistence.calibration_error == pytest.approx(curve.expected_calibration_error, abs=1e-4)
     assert [(one.predicted, one.pairs) for one in line.persistence.reliability] == [
         (0, curve.count[0]),
         (1, curve.count[9]),
     ]
     assert line.base_rate.average_precision == pytest.approx(
-        mean(average_precision(one.came, one.base_rate)), abs=1e-4
+        mean(average_precision(one.occurred, one.base_rate)), abs=1e-4
     )
-    assert line.base_rate.brier == pytest.approx(brier(one.came, one.base_rate).mean(), abs=1e-4)
-    assert (line.base_rate.brier_skill, line.base_rate.announced) == (0, int(one.usual.sum()))
+    assert line.base_rate.brier == pytest.approx(brier(one.occurred, one.base_rate).mean(), abs=1e-4)
+    assert (line.base_rate.brier_skill, line.base_rate.predicted) == (0, int(one.base_rate_predicted.sum()))
     assert (line.forecasts, line.days, model.pairs, model.hits) == (200, 3, 600, hits)
 
 
 def test_each_code_has_its_own_figures() -> None:
     one, counted = sheet(), count(sheet())
     for column in range(3):
-        line = summarize(counted.of(column))
-        assert line.model.f1 == pytest.approx(f1(one.came, one.announced)[column], abs=1e-4)
+        line = summarize(counted.for_code(column))
+        assert line.model.f1 == pytest.approx(f1(one.occurred, one.predicted)[column], abs=1e-4)
         assert line.model.brier_skill == pytest.approx(
-            1 - brier(one.came, one.probability)[column] / brier(one.came, one.base_rate)[column], abs=1e-4
+            1 - brier(one.occurred, one.probability)[column] / brier(one.occurred, one.base_rate)[column], abs=1e-4
         )
         assert (line.forecasts, line.days) == (200, 3)
 
@@ -92,17 +94,17 @@ def test_each_code_has_its_own_figures() -> None:
 def test_a_constant_base_rate_gives_the_brier_skill_of_the_exam() -> None:
     rate = np.array([0.2, 0.4, 0.6], dtype=np.float32)
     one = replace(sheet(), base_rate=np.broadcast_to(rate, (200, 3)))
-    assert summarize(count(one).whole).model.brier_skill == pytest.approx(
-        brier_skill(one.came, one.probability, rate), abs=1e-4
+    assert summarize(count(one).total).model.brier_skill == pytest.approx(
+        brier_skill(one.occurred, one.probability, rate), abs=1e-4
     )
 
 
 def test_unheard_forecasts_are_counted_and_left_out() -> None:
     one = sheet()
     heard = np.arange(200) >= 96
-    line = summarize(count(replace(one, heard=heard)).whole)
-    rest = summarize(count(rows(one, heard)).whole)
-    assert (line.forecasts, line.unheard, line.days) == (104, 96, 2)
+    line = summarize(count(replace(one, observed=heard)).total)
+    rest = summarize(count(rows(one, heard)).total)
+    assert (line.forecasts, line.unobserved, line.days) == (104, 96, 2)
     assert line.model == rest.model
 
 
@@ -111,11 +113,11 @@ def test_forecasts_without_a_base_rate_are_left_out_of_the_comparison_with_it_on
     young = np.arange(200) < 50
     rate = one.base_rate.copy()
     rate[young] = NAN
-    line, grown = summarize(count(replace(one, base_rate=rate)).whole), summarize(count(rows(one, ~young)).whole)
+    line, grown = summarize(count(replace(one, base_rate=rate)).total), summarize(count(rows(one, ~young)).total)
     assert (line.model.pairs, line.base_rate.pairs) == (600, 450)
     assert line.base_rate.brier == grown.base_rate.brier
     assert line.model.brier_skill == grown.model.brier_skill
-    assert line.model.brier == summarize(count(one).whole).model.brier
+    assert line.model.brier == summarize(count(one).total).model.brier
 
 
 def test_versions_with_other_codes_stand_in_one_sheet_each_code_scored_where_it_was_asked_about() -> None:
@@ -126,22 +128,24 @@ def test_versions_with_other_codes_stand_in_one_sheet_each_code_scored_where_it_
     assert together.codes.tolist() == [26, 139, 150]
     assert np.all(np.diff(together.at) > 0)
     counted = count(together)
-    assert summarize(counted.of(2)).model == summarize(count(new).of(2)).model
-    assert (summarize(counted.of(2)).forecasts, summarize(counted.of(1)).forecasts) == (100, 200)
-    assert counted.of(1).pairs[0, :7] == pytest.approx((count(old).of(0) + count(new).of(0)).pairs[0, :7])
-    assert summarize(counted.whole).model.pairs == 500
+    assert summarize(counted.for_code(2)).model == summarize(count(new).for_code(2)).model
+    assert (summarize(counted.for_code(2)).forecasts, summarize(counted.for_code(1)).forecasts) == (100, 200)
+    assert counted.for_code(1).pairs[0, :7] == pytest.approx(
+        (count(old).for_code(0) + count(new).for_code(0)).pairs[0, :7]
+    )
+    assert summarize(counted.total).model.pairs == 500
 
 
 def test_where_nothing_came_or_was_announced_there_is_no_figure_instead_of_a_wrong_one() -> None:
     quiet = np.zeros((200, 3), dtype=np.bool_)
-    silent = replace(sheet(), came=quiet, announced=quiet, base_rate=np.zeros((200, 3), dtype=np.float32))
-    model = summarize(count(silent).whole).model
+    silent = replace(sheet(), occurred=quiet, predicted=quiet, base_rate=np.zeros((200, 3), dtype=np.float32))
+    model = summarize(count(silent).total).model
     assert (model.precision, model.recall, model.f1, model.average_precision, model.brier_skill) == (None,) * 5
     assert model.brier is not None
 
 
 def test_an_empty_sheet_has_no_figures() -> None:
-    line = summarize(count(rows(sheet(), np.zeros(200, dtype=np.bool_))).whole)
+    line = summarize(count(rows(sheet(), np.zeros(200, dtype=np.bool_))).total)
     assert (line.forecasts, line.days, line.model.brier, line.model.reliability) == (0, 0, None, ())
 
 
@@ -157,10 +161,10 @@ def test_average_precision_with_ties_and_gaps_is_that_of_the_definition(seed: in
     one = sheet(rows_made, codes, seed=seed)
     said = rng.choice(np.array([0, 0.25, 0.5, 1], dtype=np.float32), size=(rows_made, 4))
     asked = rng.random((rows_made, 4)) < (1 if seed % 2 else 0.7)
-    counts = count(replace(one, probability=said, asked=asked))
+    counts = count(replace(one, probability=said, is_target=asked))
     for column in range(4):
         rows_asked = asked[:, column]
-        labels, scores = one.came[rows_asked, column, None], said[rows_asked, column, None]
+        labels, scores = one.occurred[rows_asked, column, None], said[rows_asked, column, None]
         expected = average_precision(labels, scores)[0]
-        got = summarize(counts.of(column)).model.average_precision
+        got = summarize(counts.for_code(column)).model.average_precision
         assert got == (None if np.isnan(expected) else pytest.approx(expected, abs=1e-4))

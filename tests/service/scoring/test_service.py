@@ -148,11 +148,11 @@ def test_what_is_committed_while_scoring_is_under_way_is_not_overlooked(bench: B
             bench.raised(filler, (AT + HOUR, 26))
             return log.gaps(*which)  # type: ignore[arg-type]
 
-    bench.scoring.log = Interrupted()  # type: ignore[assignment]
+    bench.scoring.events = Interrupted()  # type: ignore[assignment]
     bench.now = CLOSED + GRACE
     bench.scoring.score(filler, bench.machines.agent(filler))
     assert bench.found(filler)[AT][0] == [False, False]
-    bench.scoring.log = log
+    bench.scoring.events = log
     assert bench.score() == 1
     assert bench.found(filler)[AT][0] == [False, True]
 
@@ -182,12 +182,12 @@ def test_scoring_beside_a_stream_of_late_events_ends_with_the_truth(bench: Bench
 def test_after_a_standstill_it_catches_up_in_bounded_pieces(bench: Bench, filler: Machine) -> None:
     for quarter in range(25):
         bench.said(filler, AT + quarter * 15 * MINUTE)
-    bench.scoring.at_once = 10
+    bench.scoring.batch_size = 10
     bench.now = AT + 99 * HOUR
     other = bench.machine("filler-2")
     bench.heard(other, AT + 100 * HOUR)
     bench.said(other, AT)
-    assert list(bench.scoring.all_due()) == [10, 1, 10, 5], "and the others do not wait for it"
+    assert list(bench.scoring.score_all_due()) == [10, 1, 10, 5], "and the others do not wait for it"
 
 
 def test_a_version_that_looks_less_far_ahead_does_not_hide_one_that_looks_further(
@@ -271,7 +271,7 @@ def outcomes(bench: Bench, machine: Machine) -> list[tuple[object, ...]]:
     return [
         (
             one.outcome.as_of_us - to_us(AT),
-            one.outcome.events_occurred,
+            one.outcome.event_count,
             one.outcome.unobserved,
             one.outcome.occurred.tolist(),
             one.outcome.persisted.tolist(),

@@ -45,10 +45,10 @@ def test_a_scored_forecast_is_read_back_as_it_was_written(bench: Bench, filler: 
     bench.score(CLOSED + GRACE)
     (one,) = bench.outcomes.page(filler, AT, AT + HOUR, limit=9)
     assert (one.outcome.as_of_us, one.outcome.horizon_end_us) == (to_us(AT), to_us(CLOSED))
-    assert (one.outcome.events_occurred, one.status, one.scored_us) == (2, "stale", to_us(CLOSED + GRACE))
+    assert (one.outcome.event_count, one.status, one.scored_us) == (2, "stale", to_us(CLOSED + GRACE))
     assert one.probabilities.tolist() == [0.75, 0.25]
     (sheet,) = bench.outcomes.score_tables(filler, AT, AT + HOUR)
-    assert (sheet.came.tolist(), sheet.announced.tolist()) == ([[False, True]], [[True, False]])
+    assert (sheet.occurred.tolist(), sheet.predicted.tolist()) == ([[False, True]], [[True, False]])
     assert np.array_equal(sheet.base_rate[0], one.outcome.base_rate, equal_nan=True)
     assert bench.outcomes.score_tables(filler, AT, AT + HOUR, status="ok") == []
     assert bench.outcomes.score_tables(filler, AT - HOUR, AT) == []
@@ -74,7 +74,7 @@ def test_the_mark_of_a_late_event_stands_and_falls_with_its_commit(bench: Bench,
         bench.events.commit(EventWrite(to_us(bench.now), events=[good, bad]))
     assert bench.score() == 0
     bench.events.commit(EventWrite(to_us(bench.now), events=[good]))
-    assert sum(bench.new_scoring().all_due()) == 1, "whoever scores after a crash finds the mark"
+    assert sum(bench.new_scoring().score_all_due()) == 1, "whoever scores after a crash finds the mark"
 
 
 def test_scoring_waits_for_a_commit_that_has_already_looked_at_the_mark(

@@ -28,11 +28,11 @@ def filler(bench: Bench) -> Machine:
 def test_forecasts_are_scored_without_being_asked_for(bench: Bench, filler: Machine) -> None:
     bench.said(filler, AT)
     bench.now = CLOSED + GRACE
-    keeper = ScoringThread(bench.scoring, pulse=0.01)
+    keeper = ScoringThread(bench.scoring, interval=0.01)
     keeper.start()
     wait_until(lambda: keeper.scored == 1, "the forecast is scored")
     keeper.stop()
-    assert keeper.error == "the scorekeeper has ended"
+    assert keeper.error == "the scoring thread has ended"
     assert set(bench.found(filler)) == {AT}
 
 
@@ -41,7 +41,7 @@ def test_trouble_is_told_and_goes_away_with_its_cause(bench: Bench, filler: Mach
     bench.now = CLOSED + GRACE
     with bench.database.write() as connection:
         connection.exec_driver_sql("ALTER TABLE outcomes RENAME TO elsewhere")
-    keeper = ScoringThread(bench.scoring, pulse=0.01)
+    keeper = ScoringThread(bench.scoring, interval=0.01)
     keeper.start()
     wait_until(lambda: keeper.complaint, "it complains")
     with bench.database.write() as connection:

@@ -1,60 +1,56 @@
-// The fields of a dialog: lines, choices and sites. What is typed lives in `typed`, by the names of the fields;
-// what was refused stands at the field it is about.
-export const DeedFields = {
-  props: { fields: Array, typed: Object, errors: Object, id: String },
+// The fields of a dialog: one-line inputs, choices and sites. `values` holds what is typed, by field name.
+import { text } from "alarmcast-format";
+
+export const DialogFields = {
+  props: { fields: Array, values: Object, errors: Object, id: String },
   template: `
-    <template v-for="(field, place) in fields" :key="field.name">
+    <template v-for="(field, index) in fields" :key="field.name">
       <fieldset v-if="field.kind === 'sites'" class="ac-sites" :aria-describedby="errors[field.name] ? id + field.name + '-error' : null">
         <legend>{{ field.label }}</legend>
-        <label v-if="field.every" class="ac-check"><input type="radio" :name="id + field.name" :value="true" v-model="typed[field.name].every" /> every site, also those that are yet to come</label>
-        <label v-if="field.every" class="ac-check"><input type="radio" :name="id + field.name" :value="false" v-model="typed[field.name].every" /> only these</label>
+        <label v-if="field.every" class="ac-check"><input type="radio" :name="id + field.name" :value="true" v-model="values[field.name].every" /> {{ text("common.sites.all") }}</label>
+        <label v-if="field.every" class="ac-check"><input type="radio" :name="id + field.name" :value="false" v-model="values[field.name].every" /> {{ text("common.sites.some") }}</label>
         <div class="ac-choices">
-          <label v-for="site in field.options" :key="site" class="ac-check"><input type="checkbox" :value="site" v-model="typed[field.name].some" @change="typed[field.name].every = false" /> {{ site }}</label>
+          <label v-for="site in field.options" :key="site" class="ac-check"><input type="checkbox" :value="site" v-model="values[field.name].some" @change="values[field.name].every = false" /> {{ site }}</label>
         </div>
-        <label v-if="field.every" class="ac-labelled">Sites that have no machine yet
-          <input class="ac-field" v-model="typed[field.name].others" autocomplete="off" placeholder="with commas between them" @input="typed[field.name].every = false" />
+        <label v-if="field.every" class="ac-labelled">{{ text("common.sites.others") }}
+          <input class="ac-field" v-model="values[field.name].others" autocomplete="off" :placeholder="text('common.sites.others.hint')" @input="values[field.name].every = false" />
         </label>
-        <small v-if="errors[field.name]" class="ac-bad-word" :id="id + field.name + '-error'">{{ errors[field.name] }}</small>
+        <small v-if="errors[field.name]" class="ac-bad-text" :id="id + field.name + '-error'">{{ errors[field.name] }}</small>
       </fieldset>
       <label v-else class="ac-labelled">{{ field.label }}
-        <select v-if="field.kind === 'choice'" class="ac-field" :name="field.name" v-model="typed[field.name]" :autofocus="!place" v-bind="told(field)">
-          <option v-for="one in field.options" :key="one.value" :value="one.value">{{ one.text }}</option>
+        <select v-if="field.kind === 'choice'" class="ac-field" :name="field.name" v-model="values[field.name]" :autofocus="!index" v-bind="errorAttributes(field)">
+          <option v-for="option in field.options" :key="option.value" :value="option.value">{{ option.text }}</option>
         </select>
-        <input v-else class="ac-field" :type="field.kind" :name="field.name" v-model.trim="typed[field.name]" :autofocus="!place" autocomplete="off" autocapitalize="none" spellcheck="false" v-bind="{ ...field.more, ...told(field) }" />
-        <small v-if="errors[field.name]" class="ac-bad-word" :id="id + field.name + '-error'">{{ errors[field.name] }}</small>
+        <input v-else class="ac-field" :type="field.kind" :name="field.name" v-model.trim="values[field.name]" :autofocus="!index" autocomplete="off" autocapitalize="none" spellcheck="false" v-bind="{ ...field.more, ...errorAttributes(field) }" />
+        <small v-if="errors[field.name]" class="ac-bad-text" :id="id + field.name + '-error'">{{ errors[field.name] }}</small>
         <small v-if="field.hint" class="quiet">{{ field.hint }}</small>
       </label>
     </template>`,
   methods: {
-    told(field) {
+    text,
+    errorAttributes(field) {
       return this.errors[field.name] ? { "aria-invalid": "true", "aria-describedby": `${this.id}${field.name}-error` } : {};
     },
   },
 };
 
-// What stands in the fields when they are first shown.
-export function begun(fields) {
-  return Object.fromEntries(fields.map((field) => [field.name, field.kind === "sites" ? opened(field) : (field.value ?? "")]));
+export function initialValues(fields) {
+  const initial = ({ kind, value, every }) => (kind === "sites" ? { every: every && value === null, some: value ?? [], others: "" } : (value ?? ""));
+  return Object.fromEntries(fields.map((field) => [field.name, initial(field)]));
 }
 
-function opened({ value, every }) {
-  return { every: every && value === null, some: value ?? [], others: "" };
+// Returns the values as they are sent: sites as a list of names, all sites as null.
+export function submittedValues(fields, values) {
+  return Object.fromEntries(fields.map(({ name, kind }) => [name, kind === "sites" ? siteNames(values[name]) : values[name]]));
 }
 
-// What was typed as it is sent: sites as their names, and every site as null.
-export function sent(fields, typed) {
-  return Object.fromEntries(fields.map(({ name, kind }) => [name, kind === "sites" ? named(typed[name]) : typed[name]]));
+function siteNames({ every, some, others }) {
+  return every ? null : [...new Set([...some, ...others.split(/[\s,]+/).filter(Boolean)])];
 }
 
-function named({ every, some, others }) {
-  if (every) return null;
-  const added = others.split(/[\s,]+/).filter(Boolean);
-  return [...new Set([...some, ...added])];
-}
-
-// What was refused, by the fields that it names; the rest is for the dialog as a whole.
-export function placed(fields, errors) {
+// Returns errors by the field that they name, and whether there is an error without a field.
+export function errorsByField(fields, errors) {
   const names = fields.map((field) => field.name);
-  const known = errors.map((one) => [one.pointer.split("/").find((part) => names.includes(part)), one.detail]);
-  return { at: Object.fromEntries(known.filter(([name]) => name)), whole: !known.length || known.some(([name]) => !name) };
+  const located = errors.map((error) => [error.pointer.split("/").find((part) => names.includes(part)), error.detail]);
+  return { byField: Object.fromEntries(located.filter(([name]) => name)), general: !located.length || located.some(([name]) => !name) };
 }

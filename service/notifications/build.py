@@ -1,0 +1,107 @@
+"""Build the notification feature."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from service import __version__
+from service.auth.audit_store import AuditStore
+from service.database.engine import Database
+from service.http.principal import current_sites
+from service.machines.catalogue_store import CatalogueStore
+from service.machines.event_store import EventStore
+from service.machines.models import MachineReader
+from service.machines.store import MachineStore
+from service.messaging.bus import ChangeBus
+from service.notifications import api, suppression_api
+from service.notifications.models import HysteresisPolicy
+from service.notifications.service import NotificationService
+from service.notifications.store import DeliveryStore, NotificationStore, WebhookStore
+from service.notifications.suppression import SuppressionService
+from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
+from service.notifications.thread import NotificationThread, WebhookSender
+from service.notifications.webhook import AllowedAddresses
+from service.notifications.webhook_client import WebhookClient
+from service.notifications.webhook_service import WebhookService
+from service.settings import Settings
+from wire.clock import PlantClock
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+
+@dataclass(frozen=True)
+class Notifications:
+    """Services and threads of the feature; they see every site, the routes only the sites of the caller."""
+
+    service: NotificationService
+    suppression: SuppressionService
+    deliveries: DeliveryStore
+    client: WebhookClient
+    thread: NotificationThread
+    sender: WebhookSender
+
+    def routers(
+        self, machines: MachineReader, catalogue: CatalogueStore, audit: AuditStore
+    ) -> "tuple[APIRouter, APIRouter]":
+        """Return the routes; ``machines`` must be limited to the caller's sites, as the stores here are."""
+        database, clock = self.service.notifications.database, self.service.clock
+        suppression = replace(
+            self.suppression,
+            machines=machines,
+            shelves=ShelvingStore(database, current_sites),
+            windows=MaintenanceStore(database, current_sites),
+        )
+        return (
+            api.router(
+                notifications=NotificationStore(database, current_sites),
+                acknowledgements=self.service.acknowledgements,
+                deliveries=self.deliveries,
+                webhooks=WebhookService(machines, WebhookStore(database, current_sites), self.client, clock),
+                audit=audit,
+            ),
+            suppression_api.router(suppression, catalogue),
+        )
+
+
+def build(
+    settings: Settings,
+    database: Database,
+    *,
+    machines: MachineStore,
+    events: EventStore,
+    clock: PlantClock,
+    wall: Callable[[], datetime],
+    bus: ChangeBus,
+) -> Notifications:
+    """Build the feature."""
+    shelves, windows = ShelvingStore(database), MaintenanceStore(database)
+    acknowledgements, deliveries = AcknowledgementStore(database), DeliveryStore(database)
+    service = NotificationService(
+        machines=machines,
+        events=events,
+        notifications=NotificationStore(database),
+        shelves=shelves,
+        windows=windows,
+        acknowledgements=acknowledgements,
+        clock=clock,
+        wall=wall,
+        policy=HysteresisPolicy(
+            settings.notification_release_ratio, timedelta(minutes=settings.notification_quiet_minutes)
+        ),
+    )
+    service.subscribe_to(bus)
+    suppression = SuppressionService(
+        machines=machines,
+        shelves=shelves,
+        windows=windows,
+        acknowledgements=acknowledgements,
+        clock=clock,
+        max_shelving=timedelta(hours=settings.shelving_max_hours),
+        bus=bus,
+    )
+    client = WebhookClient(agent=f"Alarmcast/{__version__}", allowed=AllowedAddresses(settings.receiver_networks))
+    sender = WebhookSender(deliveries, client, wall=wall, plant=clock.now, chance=random.random)
+    return Notifications(service, suppression, deliveries, client, NotificationThread(service), sender)
