@@ -20,7 +20,7 @@ from service.app.stores import Stores, open_stores
 from service.database.engine import Database
 from service.database.event_row import IN_TIME, EventRow
 from service.forecasts.version import StoredForecast
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from service.scoring.service import ScoringService
 from wire.clock import PlantClock
 from wire.timestamps import to_us

@@ -30,7 +30,7 @@ from benchmarks.servers import HOST, Serving, alarmcast, mosquitto
 from service.app.configuration import load_settings
 from service.app.stores import open_stores
 from service.database.event_row import EventRow
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from wire.codec import encode
 from wire.events import AlarmEvent, EventBatch
 from wire.identity import MachineId

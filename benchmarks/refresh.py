@@ -47,22 +47,22 @@ def measure(rounds: int) -> list[Figure]:
         settings = load_settings(data_dir=data_dir, broker_port=broker)
         with open_stores(settings) as stores:
             service = Service(settings, stores)
-            service.link.start()
-            wait_until(lambda: service.link.connected, "the service is connected")
-            model = service.desk.champion.current().forecaster
+            service.ingest.mqtt.start()
+            wait_until(lambda: service.ingest.mqtt.connected, "the service is connected")
+            model = service.forecasts.service.champion.current().forecaster
             scanned = opened(data_dir / "alarmcast.sqlite3")
             freeze()  # as a service does at its start
             for place in range(rounds + 1):
                 at = start + place * _STEP
                 stopped = PlantClock(plant_origin=at, speed=0.0)
-                seconds = _timed(replace(service.rhythm.refresh, clock=stopped).run_grid)
+                seconds = _timed(replace(service.forecasts.thread.refresh, clock=stopped).run_grid)
                 if place == 0:
                     first = seconds
                     continue
                 ours.append(seconds)
                 limits.append(scanning(scanned, model, at))
             scanned.close()
-            service.link.stop()
+            service.ingest.mqtt.stop()
     return [
         Figure(
             f"fleet refresh, {_MACHINES:,} machines",

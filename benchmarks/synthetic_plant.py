@@ -30,7 +30,7 @@ from service.app.stores import Stores
 from service.database.event_row import IN_TIME, EventRow
 from service.database.tables import epochs, machines, tasks
 from service.machines.catalogue import CatalogueEntry
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from wire.enums import MachineState
 from wire.identity import MachineId
 from wire.timestamps import to_us

@@ -11,10 +11,10 @@ from service.alarm_metrics.service import AlarmMetrics, AlarmMetricsQuery, Alarm
 from service.alarm_metrics.timeline import Timeline, TimelineService
 from service.http.problems import responses
 from service.http.request import MachineName, Site
+from service.machines.api import gap_view
 from service.machines.catalogue import CatalogueEntry, unknown_code
 from service.machines.catalogue_store import CatalogueStore
-from service.machines.gaps_api import gap_view
-from service.machines.silence_detector import SilentMachine
+from service.machines.silence import SilentMachine
 from wire.enums import AlarmMetricsGrouping
 from wire.identity import ID_PATTERN, MachineId
 from wire.rest.alarm_metrics import (

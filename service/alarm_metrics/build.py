@@ -13,7 +13,7 @@ from service.alarm_metrics.timeline import TimelineService
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
 from service.machines.models import MachineReader
-from service.machines.silence_detector import SilentMachine
+from service.machines.silence import SilentMachine
 from service.settings import Settings
 from wire.clock import PlantClock
 

@@ -12,8 +12,7 @@ from service.alarm_metrics.export_store import AlarmExports
 from service.errors import InputRejected
 from service.machines.catalogue import CatalogueEntry, unknown_code
 from service.machines.catalogue_store import CatalogueStore
-from service.machines.models import Machine, MachineReader
-from service.machines.query_scope import chosen_machines
+from service.machines.models import Machine, MachineReader, chosen_machines
 from wire.timestamps import EARLIEST, LATEST, isoformat
 
 ALARM_COLUMNS = ("site", "machine", "at", "plant_time", "code", "text", "severity", "received_at", "flag")

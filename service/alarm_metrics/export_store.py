@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Row, TextClause, select, text, tuple_
 from service.database.engine import Database
 from service.database.event_row import FROM_THE_FUTURE, TOO_OLD
 from service.database.tables import events
-from service.machines.history import Cursor, StoredAlarm
+from service.machines.events import Cursor, StoredAlarm
 from service.machines.models import Machine
 from wire.timestamps import from_us, to_us
 

@@ -32,8 +32,7 @@ from service.alarm_metrics.models import (
 from service.alarm_metrics.time_bins import TimeBins, by_daily_times, by_days, by_hours
 from service.errors import InputRejected, Unavailable
 from service.machines.event_store import EventStore
-from service.machines.models import Agent, Machine, MachineReader
-from service.machines.query_scope import chosen_machines, chosen_span
+from service.machines.models import Agent, Machine, MachineReader, chosen_machines, chosen_span
 from wire.clock import PlantClock
 from wire.enums import AlarmMetricsGrouping, BucketLength
 from wire.timestamps import EARLIEST, from_us, to_us

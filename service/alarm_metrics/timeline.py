@@ -9,9 +9,8 @@ from service.alarm_metrics.findings import MachineFlood, MachineStanding, machin
 from service.alarm_metrics.models import MachineAlarms
 from service.alarm_metrics.time_bins import TimeBins
 from service.machines.event_store import EventStore
-from service.machines.history import ExactGaps
-from service.machines.models import Agent, Machine, MachineReader
-from service.machines.query_scope import chosen_span
+from service.machines.events import ExactGaps
+from service.machines.models import Agent, Machine, MachineReader, chosen_span
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.timestamps import EARLIEST, to_us

@@ -22,32 +22,17 @@ from service.auth.middleware import (
 )
 from service.broker_access import api as credentials
 from service.forecasts import api as forecasts
-from service.forecasts import explanation_api as explanations
-from service.forecasts import fast_path as ready
-from service.forecasts import fleet_api as fleet
 from service.forecasts import stream_api as stream
 from service.http import problems
 from service.http.permissions import document_rules
 from service.http.query_check import known_parameters
 from service.ingest import quarantine_api as quarantine
 from service.learning.build import learning_routers
-from service.machines import api as machines
-from service.machines import catalogue_api as catalogue
-from service.machines import gaps_api as gaps
-from service.machines import silence_api as silent
+from service.machines import api as machines_api
 
 RouterFactory = Callable[[AppServices], APIRouter]
 NOUNS: Final[tuple[RouterFactory, ...]] = (
-    machines.router,
-    fleet.router,
     lambda services: credentials.router(services.credentials),
-    forecasts.router,
-    stream.router,
-    explanations.router,
-    gaps.router,
-    silent.router,
-    catalogue.router,
-    quarantine.router,
     lambda services: auth.session_router(services.sign_in),
     lambda services: auth.users_router(services.people),
     lambda services: auth.keys_router(services.people),
@@ -72,7 +57,12 @@ Every answer has an `X-Request-Id`, which the service's log names too; send one 
 def _feature_routers(parts: AppServices) -> list[APIRouter]:
     """Return the routes of the features that build themselves."""
     machines, catalogue = parts.machines, parts.catalogue
+    stream_sources = stream.StreamSources(parts.streams, machines, parts.newest, catalogue)
     return [
+        *machines_api.routers(machines, parts.log, catalogue, parts.silence),
+        *forecasts.routers(machines, parts.desk, parts.newest, parts.explanations, parts.fleet),
+        stream.router(stream_sources),
+        quarantine.router(parts.quarantine, parts.replay, parts.audit),
         parts.scoring.router(machines, catalogue),
         *alarm_metrics_routers(
             parts.settings,
@@ -81,7 +71,7 @@ def _feature_routers(parts: AppServices) -> list[APIRouter]:
             catalogue=catalogue,
             clock=parts.clock,
             excluded_spans=parts.notifications.suppression.excluded_spans,
-            silent_machines=lambda: parts.silence.found,
+            silent_machines=parts.silence.current,
         ),
         *parts.notifications.routers(machines, catalogue, parts.audit),
     ]
@@ -109,8 +99,8 @@ def create_app(parts: AppServices, config: AuthConfig, nouns: tuple[RouterFactor
         app.include_router(router)
     if nouns is NOUNS:
         routes = (route for router in routers for route in router.routes)
-        asked = next(route for route in routes if getattr(route, "path", None) == ready.PATH)
-        app.add_middleware(ready.ForecastFastPath, newest=parts.newest, route=asked)
+        asked = next(route for route in routes if getattr(route, "path", None) == forecasts.PATH)
+        app.add_middleware(forecasts.ForecastFastPath, newest=parts.newest, route=asked)
     app.add_middleware(AuthMiddleware, config=config)
     documented = app.openapi
 

@@ -5,25 +5,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from service.app.configuration import time_policy
-from service.app.site_filters import (
-    SiteFilteredBus,
-    SiteFilteredFleet,
-    SiteFilteredMachines,
-    SiteFilteredQuarantine,
-    SiteFilteredSilence,
-)
 from service.auth.audit_store import AuditStore
 from service.auth.login import LoginService
 from service.auth.users import UserService
 from service.broker_access.service import CredentialService
 from service.forecasts.cache import ForecastCache
 from service.forecasts.explanation import ExplanationService
-from service.forecasts.fleet import FleetDependencies, FleetOverview
+from service.forecasts.fleet import FleetDependencies, FleetService
 from service.forecasts.service import ForecastService
+from service.forecasts.streams import StreamHub
 from service.http.health import Health
 from service.http.principal import can_see as asker_sees
 from service.http.principal import current_sites
+from service.ingest.build import time_policy
 from service.ingest.quarantine_replay import QuarantineReplay
 from service.learning.build import LearningRoutes
 from service.learning.enrolment_api import EnrolmentServices
@@ -32,6 +26,8 @@ from service.learning.versions import VersionService
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
 from service.machines.hourly_counts_store import HourlyCountStore
+from service.machines.site_filter import SiteFilteredMachines, SiteFilteredQuarantine, SiteFilteredSilence
+from service.messaging.bus import HistoryLoaded
 from service.notifications.build import Notifications
 from service.scoring.build import Scoring
 from service.settings import Settings
@@ -61,8 +57,8 @@ class AppServices:
     quarantine: SiteFilteredQuarantine
     replay: QuarantineReplay
     silence: SiteFilteredSilence
-    fleet: SiteFilteredFleet
-    feed: SiteFilteredBus
+    fleet: FleetService
+    streams: StreamHub
     condition: Callable[[], SystemStatus]
     notifications: Notifications
     sign_in: LoginService
@@ -74,16 +70,15 @@ class AppServices:
 def parts_of(service: "Service") -> AppServices:
     """Return what the web layer is given."""
     stores, settings, clock = service.stores, service.settings, service.clock
-    seen, quarantine = SiteFilteredMachines(stores.machines), SiteFilteredQuarantine(service.quarantine)
-    feed = SiteFilteredBus(service.feed)
+    seen, quarantine = SiteFilteredMachines(stores.machines), SiteFilteredQuarantine(service.machines.quarantine)
     return AppServices(
         settings=settings,
         machines=seen,
         log=stores.events,
         catalogue=stores.catalogue,
-        desk=service.desk,
-        newest=service.newest,
-        explanations=ExplanationService(service.desk, service.newest),
+        desk=service.forecasts.service,
+        newest=service.forecasts.cache,
+        explanations=service.forecasts.explanations,
         clock=clock,
         health=lambda: service.health(asker_sees),
         learning=LearningRoutes(
@@ -95,23 +90,23 @@ def parts_of(service: "Service") -> AppServices:
                 history=service.history,
                 audit=stores.audit,
                 clock=clock,
-                on_history_loaded=service.on_history_loaded,
+                on_history_loaded=lambda machine: service.bus.publish(HistoryLoaded(machine)),
             ),
             versions=SiteFilteredVersions(stores.versions),
             holdouts=SiteFilteredHoldouts(stores.exams),
             version_service=VersionService(stores.versions, clock),
             catalogue=stores.catalogue,
-            streams=feed,
+            streams=service.forecasts.streams,
         ),
         credentials=service.credentials,
         scoring=service.scoring,
         quarantine=quarantine,
         replay=QuarantineReplay(
-            quarantine, stores.events, service.registry, clock, time_policy(settings), service.on_events_stored
+            quarantine, stores.events, service.machines.cache, clock, time_policy(settings), service.bus
         ),
-        silence=SiteFilteredSilence(service.silence, service.clock.now),
-        fleet=SiteFilteredFleet(_board(service)),
-        feed=feed,
+        silence=SiteFilteredSilence(service.machines.silence, service.clock.now),
+        fleet=_board(service),
+        streams=service.forecasts.streams,
         condition=lambda: service.condition.read(current_sites()),
         notifications=service.notifications,
         sign_in=service.auth.login,
@@ -121,16 +116,16 @@ def parts_of(service: "Service") -> AppServices:
     )
 
 
-def _board(service: "Service") -> FleetOverview:
+def _board(service: "Service") -> FleetService:
     sources = FleetDependencies(
         machines=service.stores.machines,
         strips=HourlyCountStore(service.stores.database),
         catalogue=service.stores.catalogue,
-        champion=service.desk.champion,
-        newest=service.newest,
-        silence=service.silence,
+        champion=service.forecasts.service.champion,
+        newest=service.forecasts.cache,
+        silence=service.machines.silence,
         clock=service.clock,
         stale_after=service.settings.stale_after,
         shelved=service.notifications.suppression.shelved,
     )
-    return FleetOverview(sources, token=secrets.token_hex(4))
+    return FleetService(sources, token=secrets.token_hex(4))

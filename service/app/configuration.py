@@ -4,14 +4,12 @@ import logging
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from service.errors import InputRejected
-from service.ingest.service import TimePolicy
 from service.settings import (
     CLIENT_SECRETS,
     CONFIG,
@@ -140,11 +138,6 @@ def _sentence(error: ValidationError) -> str:
 def plant_clock(settings: Settings) -> PlantClock:
     """Return the plant clock."""
     return PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
-
-
-def time_policy(settings: Settings) -> TimePolicy:
-    """Return the range of plausible event times."""
-    return TimePolicy(timedelta(minutes=settings.future_minutes), timedelta(days=settings.retention_days))
 
 
 def sqlite_url(data_dir: Path) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from service.app.config_check import window_conflict
-from service.app.coordination import EVERYTHING
 from service.app.warnings import WARNING_TTL, agent_warnings, limit_warnings
 from service.broker_access.models import BrokerAuthState
 from service.errors import NoChampion, Unavailable
@@ -43,13 +42,13 @@ def health_of(service: "Service", can_see: Callable[[str], bool]) -> Health:
 def _errors(service: "Service") -> dict[str, str | None]:
     errors = {"maintenance": service.housekeeping.error}
     if service.roles & {ProcessRole.INGEST, ProcessRole.WORKER}:  # not needed for the API alone
-        errors["broker"] = service.link.error
-        errors["broker_thread"] = None if service.link.is_alive else "the network thread has ended"
+        errors["broker"] = service.ingest.mqtt.error
+        errors["broker_thread"] = None if service.ingest.mqtt.is_alive else "the network thread has ended"
     if ProcessRole.INGEST in service.roles:
-        ingester = service.ingester
+        ingester = service.ingest.ingester
         errors["ingest"] = ingester.complaint or (None if ingester.is_alive else "the ingester has ended")
     if service.roles & {ProcessRole.API, ProcessRole.WORKER}:
-        errors["forecasts"] = service.rhythm.error
+        errors["forecasts"] = service.forecasts.thread.error
     if ProcessRole.WORKER in service.roles:
         errors["learning"] = service.worker.error
         errors["scoring"] = service.scoring.thread.error
@@ -61,32 +60,36 @@ def _errors(service: "Service") -> dict[str, str | None]:
 
 def _counts(service: "Service") -> dict[str, int]:
     return {
-        **service.ingester.counts,
-        "forecasts_stored": service.rhythm.made,
+        **service.ingest.ingester.counts,
+        "forecasts_stored": service.forecasts.thread.made,
         "forecasts_scored": service.scoring.thread.scored,
         "events_deleted": service.housekeeping.forgotten,
         "notifications_opened": service.notifications.service.opened,
         "notifications_delivered": service.notifications.sender.delivered,
-        "rejected": sum(service.ingester.rejected.values()),
-        **service.watch.counts,
+        "rejected": sum(service.ingest.ingester.rejected.values()),
+        **service.ingest.broker_stats.counts,
     }
 
 
 def _warnings(service: "Service", can_see: Callable[[str], bool]) -> dict[str, str]:
-    warnings = service.watch.warnings() | _credential_warnings(service, can_see) | _cluster_warnings(service)
+    warnings = (
+        service.ingest.broker_stats.warnings()
+        | _credential_warnings(service, can_see)
+        | _cluster_warnings(service)
+    )
     warnings |= _catalogue_warnings(service)
     warnings |= service.backups.warnings()
     stores, now = service.stores, service.clock.now()
     warnings |= limit_warnings(ExcessStore(stores.database), stores.events.limits, now, can_see)
-    if service.clock_check.warning:
-        warnings["clock"] = service.clock_check.warning
+    if service.machines.clock_check.warning:
+        warnings["clock"] = service.machines.clock_check.warning
     warnings |= _agent_warnings(service, can_see)
     warnings |= _model_warnings(service, can_see)
-    silent = [one for one in service.silence.silent if can_see(one.machine.site)]
+    silent = [one for one in service.machines.silence.silent if can_see(one.machine.site)]
     if silent:
         names = ", ".join(str(one.machine) for one in silent[:10])
         warnings["silent"] = f"{len(silent)} machines have sent no alarms for unusually long: {names}."
-    senders = (name.removeprefix(f"{PREFIX}/") for name, _ in service.ingester.rejected.most_common())
+    senders = (name.removeprefix(f"{PREFIX}/") for name, _ in service.ingest.ingester.rejected.most_common())
     flooding = [name for name in senders if can_see(name.partition("/")[0])][:3]
     if flooding:
         warnings["flood"] = f"The inbox was full, mostly from {', '.join(flooding)}; agents resend."
@@ -104,7 +107,7 @@ def _catalogue_warnings(service: "Service") -> dict[str, str]:
 def _model_warnings(service: "Service", can_see: Callable[[str], bool]) -> dict[str, str]:
     """Return conflicts of model and settings, and machines with too many unknown codes."""
     try:
-        serving = service.desk.champion.current()
+        serving = service.forecasts.service.champion.current()
     except (NoChampion, Unavailable):
         return {}
     warnings: dict[str, str] = {}
@@ -139,7 +142,7 @@ def _cluster_warnings(service: "Service") -> dict[str, str]:
     except Unavailable:
         return {}  # reported as an error of the database
     warnings: dict[str, str] = {}
-    missing = EVERYTHING - service.roles - {role for one in present for role in one.roles}
+    missing = frozenset(ProcessRole) - service.roles - {role for one in present for role in one.roles}
     if missing:
         words = "; ".join(f"no process {_MISSING[role]} (role {role})" for role in sorted(missing))
         warnings["roles"] = f"A process is missing: {words}. Start one: alarmcast serve --roles …"
@@ -159,7 +162,7 @@ def _credential_error(service: "Service") -> str | None:
     desk = service.credentials
     if service.settings.broker_dynamic_security is DynamicSecurity.ON and desk.auth_state is BrokerAuthState.OFF:
         return f"broker_dynamic_security is on, but {desk.unavailable_reason}"
-    return service.reconciler.error if service.link.connected else None
+    return service.reconciler.error if service.ingest.mqtt.connected else None
 
 
 def _credential_warnings(service: "Service", can_see: Callable[[str], bool]) -> dict[str, str]:
@@ -191,7 +194,7 @@ def _database_error(service: "Service") -> str | None:
 
 
 def _model(service: "Service") -> tuple[str | None, str | None]:
-    champion = service.desk.champion
+    champion = service.forecasts.service.champion
     try:
         return champion.current().version.name, champion.complaint
     except NoChampion:  # not an error: a new installation has no model yet

@@ -23,7 +23,7 @@ from service.http.health import Health
 from service.http.histogram import Counted
 from service.http.request_metrics import HttpMetrics
 from service.ingest.thread import Ingester
-from service.machines.silence_detector import SilenceDetector
+from service.machines.silence import SilenceDetector
 from service.notifications.store import DeliveryStore, WebhookStore
 from service.settings import Settings
 from wire.clock import PlantClock

@@ -13,14 +13,14 @@ from service.app.stores import Stores
 from service.broker_access.models import BrokerAuthState
 from service.database.info import DatabaseInfo, DatabaseInfoReader
 from service.errors import Unavailable
+from service.forecasts.streams import StreamHub
 from service.http.principal import Sites
 from service.ingest.thread import Ingester
-from service.machines.connection_status import connection_status
+from service.machines.models import connection_status
 from service.machines.quarantine_store import QuarantineStore
 from service.messaging.broker_stats import BrokerStats
 from service.messaging.mqtt_client import MqttClient
 from service.messaging.process import Process
-from service.messaging.pubsub import EventBus
 from service.settings import Settings
 from wire.clock import PlantClock
 from wire.enums import ConnectionStatus, JobState
@@ -54,7 +54,7 @@ class StatusService:
     ingester: Ingester
     link: MqttClient
     watch: BrokerStats
-    feed: EventBus
+    streams: StreamHub
     quarantine: QuarantineStore
     present: Callable[[], list[Process]] = list  # processes that share the database
     guard: Callable[[], BrokerAuthState] = lambda: BrokerAuthState.UNKNOWN
@@ -85,7 +85,7 @@ class StatusService:
             broker=self._broker(),
             disk=self._disk(),
             versions=self._versions(info),
-            streams=self.feed.subscriber_count,
+            streams=self.streams.count,
             quarantine=_or_none(lambda: self._quarantine(sites)),
             agents=_or_none(lambda: self._agents(sites)),
             database=info

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from service.database.backup import BackupRecord, read_record, record_start
 from service.errors import InputRejected, Unavailable
-from service.machines.limits import Excess, ExcessKind, MachineLimits
 from service.machines.limits_store import ExcessStore
-from service.machines.models import Agent
+from service.machines.models import Agent, Excess, ExcessKind, MachineLimits
 from service.settings import Settings
 from wire.identity import MachineId
 from wire.state import Note

@@ -13,6 +13,7 @@ from service.auth.store import ApiKeyStore, SessionStore
 from service.auth.tokens import Token, digest, matches, read_token
 from service.errors import Unavailable
 from service.http.principal import Principal
+from service.messaging.bus import ChangeBus, ChangesMissed, PermissionsChanged
 from wire.enums import PrincipalKind, Role
 
 _MAX_CACHED = 10_000  # tokens
@@ -35,11 +36,15 @@ class Authenticator:
     own: dict[Token, Principal] = field(default_factory=dict)
     cache_ttl: float = 5.0
     monotonic: Callable[[], float] = time.monotonic
-    on_invalidate: Callable[[], None] = lambda: None  # informs other processes
+    bus: ChangeBus = field(default_factory=ChangeBus)
     _cache: "OrderedDict[str, tuple[float, Principal]]" = field(default_factory=OrderedDict)
     _recently_valid: "OrderedDict[str, None]" = field(default_factory=OrderedDict)
     _invalidations: int = 0
     _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.bus.subscribe(PermissionsChanged, self._clear_cache)
+        self.bus.subscribe(ChangesMissed, self._clear_cache)
 
     def cached(self, text: str) -> Principal | None:
         """Return the cached principal of a token, without a query."""
@@ -81,12 +86,10 @@ class Authenticator:
                 self._recently_valid.popitem(last=False)
 
     def invalidate(self) -> None:
-        """Clear the caches of all processes after a change of permissions."""
-        self.invalidate_local()
-        self.on_invalidate()
+        """Check every token again, in this process and in the others."""
+        self.bus.publish(PermissionsChanged())
 
-    def invalidate_local(self) -> None:
-        """Clear this process's cache after permissions have changed in another one."""
+    def _clear_cache(self, _event: PermissionsChanged | ChangesMissed) -> None:
         with self._lock:
             self._invalidations += 1
             self._cache.clear()

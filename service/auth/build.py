@@ -20,6 +20,7 @@ from service.database.engine import Database
 from service.errors import InputRejected
 from service.http.principal import Sites
 from service.http.rate_limit import TokenBuckets
+from service.messaging.bus import ChangeBus
 from service.settings import Settings
 from wire.clock import PlantClock
 
@@ -37,6 +38,7 @@ class AuthServices:
     settings: Settings
     database: Database
     clock: PlantClock = field(default_factory=PlantClock)
+    bus: ChangeBus = field(default_factory=ChangeBus)
     hasher: PasswordHasher = field(default_factory=PasswordHasher)
     local: Token = field(default_factory=lambda: new_token(tokens.LOCAL, secrets.token_bytes))
     authenticator: Authenticator = field(init=False)
@@ -48,7 +50,9 @@ class AuthServices:
         settings, hasher = self.settings, self.hasher
         users, sessions, keys = UserStore(self.database), SessionStore(self.database), ApiKeyStore(self.database)
         idle = timedelta(hours=settings.session_idle_hours)
-        self.authenticator = Authenticator(sessions, keys, wall=_wall_now, idle=idle, own={self.local: LOCAL})
+        self.authenticator = Authenticator(
+            sessions, keys, wall=_wall_now, idle=idle, own={self.local: LOCAL}, bus=self.bus
+        )
         ttl = timedelta(days=settings.session_days)
         self.login = LoginService(users, sessions, hasher, self.authenticator, _wall_now, ttl=ttl)
         reset = self.login.throttle.reset

@@ -23,7 +23,7 @@ from service.cli.arguments import (
 )
 from service.cli.client import api, running_api
 from service.errors import InputRejected
-from service.machines.time_zone import zone_named
+from service.machines.models import zone_named
 from service.settings import Settings
 from wire.enums import JobState
 from wire.identity import MachineId

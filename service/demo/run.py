@@ -124,7 +124,7 @@ def _serving(service: Service, listener: socket.socket) -> Iterator[str]:
     """Serve the API from a thread; the main one draws or checks."""
     address = url_of(listener)
     service.announce(address)
-    server = Server(server_config(service.asgi_app(), service.settings), ending=service.feed.close)
+    server = Server(server_config(service.asgi_app(), service.settings), ending=service.forecasts.streams.close)
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="api", daemon=True)
     service.start()
     thread.start()

@@ -77,7 +77,7 @@ def _machines(service: Service) -> Table:
 
 def _forecasts(service: Service) -> list[Forecast]:
     try:
-        newest = service.newest.fresh_for(service.stores.machines.all())
+        newest = service.forecasts.cache.fresh_for(service.stores.machines.all())
     except Unavailable:
         return []
     return sorted((one.forecast for one in newest), key=urgency)

@@ -8,10 +8,10 @@ from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from service.app.configuration import time_policy
 from service.app.stores import Stores, open_stores
 from service.demo.plan import BACKLOG, HISTORY_DAYS, SEED, DemoMachine, Plan
 from service.errors import Unavailable
+from service.ingest.build import time_policy
 from service.learning.history_file import ImportFile
 from service.learning.history_import import load_history
 from service.learning.models import NewMachine

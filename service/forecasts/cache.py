@@ -43,6 +43,14 @@ class CachedForecast:
         return encode(frame.model_copy(update=fitting))
 
 
+@dataclass(frozen=True)
+class ForecastMade:
+    """A new forecast of a machine, published on the change bus in this process; ``leads``: by the leader."""
+
+    newest: CachedForecast
+    leads: bool
+
+
 class ForecastCache:
     """At most ``max_age`` of plant time old; an event or a change of state makes it old at once."""
 

@@ -12,8 +12,13 @@ from forecasting.forecaster import Forecaster, ObservedSeries
 from service.errors import NotFound
 from service.forecasts.cache import ForecastCache
 from service.forecasts.champion import LoadedModel
-from service.forecasts.contributions import DIGITS, AlarmExplanation, Contribution, top_k_with_rest
-from service.forecasts.explanation_text import ExplanationRenderer
+from service.forecasts.explanation_text import (
+    DIGITS,
+    AlarmExplanation,
+    Contribution,
+    ExplanationRenderer,
+    top_k_with_rest,
+)
 from service.forecasts.service import ForecastService, ServingAt
 from service.forecasts.target_labels import is_target
 from service.machines.catalogue import CatalogueEntry, unknown_code

@@ -15,11 +15,16 @@ from service.forecasts.version import Version
 from service.http.principal import Sites
 from service.machines.catalogue import CatalogueEntry, unknown_code
 from service.machines.catalogue_store import CatalogueStore
-from service.machines.connection_status import connection_status
-from service.machines.hourly_counts import HourlyCounts, hourly_counts_end
 from service.machines.hourly_counts_store import HourlyCountStore
-from service.machines.models import Agent, Machine, UnregisteredMachine
-from service.machines.silence_detector import SilenceDetector
+from service.machines.models import (
+    Agent,
+    HourlyCounts,
+    Machine,
+    UnregisteredMachine,
+    connection_status,
+    hourly_counts_end,
+)
+from service.machines.silence import SilenceDetector
 from service.machines.store import MachineStore
 from wire.clock import PlantClock
 from wire.enums import ConnectionStatus
@@ -51,7 +56,7 @@ class FleetSnapshot:
     model_version: str | None
     cards: list[CachedCard]
     gone: list[MachineId]
-    knocking: list[UnregisteredMachine]
+    unregistered: list[UnregisteredMachine]
     sites: list[str]
 
 
@@ -97,7 +102,7 @@ class FleetDependencies:
     shelved: Callable[[], Mapping[MachineId, AbstractSet[int]]] = dict  # codes that nobody wants to hear of now
 
 
-class FleetOverview:
+class FleetService:
     """Holds the cards of the whole fleet; asking costs little as long as little changes.
 
     ``token`` tells this process's revisions from those of another.
@@ -116,7 +121,7 @@ class FleetOverview:
         self._gone: dict[MachineId, int] = {}
         self._gone_since = 0  # departures up to this number are forgotten
         self._ordered: list[CachedCard] = []
-        self._knocking: list[UnregisteredMachine] = []
+        self._unregistered: list[UnregisteredMachine] = []
 
     def overview(self, *, site: str | None = None, since: str | None = None, sites: Sites = None) -> FleetSnapshot:
         """Return the fleet, or only what changed since a revision that this process has given.
@@ -147,7 +152,7 @@ class FleetOverview:
                 gone=[]
                 if after is None
                 else [one for one, left in self._gone.items() if left > after and wanted(one.site)],
-                knocking=[knock for knock in self._knocking if wanted(knock.machine.site)],
+                unregistered=[other for other in self._unregistered if wanted(other.machine.site)],
                 sites=sorted({one.site for one in self._places if sites is None or one.site in sites}),
             )
 
@@ -160,7 +165,7 @@ class FleetOverview:
 
     def _refresh(self, now: datetime) -> None:
         """Make anew the cards of machines about which something has changed."""
-        self._knocking = self._from.machines.unregistered()
+        self._unregistered = self._from.machines.unregistered()
         machines, agents = self._from.machines.all(), self._from.machines.agents()
         serving = self._serving()
         common = self._now_common(now, serving)

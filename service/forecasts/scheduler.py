@@ -4,38 +4,82 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
 from forecasting.window import grid_floor
-from service.forecasts.cache import CachedForecast, ForecastCache
-from service.forecasts.clock_jump import ClockLeap
-from service.forecasts.publisher import ForecastOutput
+from service.forecasts.cache import CachedForecast, ForecastCache, ForecastMade
 from service.forecasts.service import ForecastService
 from service.forecasts.store import ForecastStore
 from service.machines.store import MachineStore
+from service.messaging.bus import ChangeBus
+from service.messaging.mqtt_client import MqttClient
 from wire.clock import PlantClock
 from wire.identity import MachineId
+from wire.topics import Channel, topic
 
 _MAX_MISSED = 60.0  # seconds before we lead, in which who led before may have been lost with something untold
+_LEAP: Final = timedelta(hours=1)  # so much ahead of the time that has passed is a leap
+_MOST: Final = 1_000  # moments after which a clock that leapt is taken for right
+
+
+class ClockLeap:
+    """Observes the moments of the grid, in the order in which they are used."""
+
+    def __init__(self, speed: float) -> None:
+        self._speed = speed
+        self._last: tuple[datetime, float] | None = None
+        self._since_leap: list[datetime] | None = None
+
+    def observe(self, at: datetime, seconds: float) -> list[datetime]:
+        """Take the next moment and the monotonic clock; return the moments used while the clock was ahead."""
+        last, self._last = self._last, (at, seconds)
+        if last is None:
+            return []
+        wrong: list[datetime] = []
+        if self._since_leap and at < self._since_leap[0]:
+            wrong, self._since_leap = self._since_leap, None
+        elif at - last[0] - timedelta(seconds=(seconds - last[1]) * self._speed) > _LEAP:
+            self._since_leap = []
+        if self._since_leap is not None:
+            self._since_leap.append(at)
+            if len(self._since_leap) > _MOST:
+                self._since_leap = None
+        return wrong
+
+
+@dataclass(frozen=True)
+class ForecastPublisher:
+    """Publishes each machine's newest forecast."""
+
+    link: MqttClient
+
+    def publish(self, machine: MachineId, encoded: bytes) -> None:
+        """Replace the machine's retained forecast."""
+        self.link.publish(topic(machine, Channel.FORECAST), encoded, retain=True)
+
+    def clear(self, machine: MachineId) -> None:
+        """Take the machine's retained forecast away; an HMI must not show it for ever."""
+        self.link.publish(topic(machine, Channel.FORECAST), b"", retain=True)
 
 
 @dataclass
 class ForecastScheduler:
     """Runs often, does little: whatever the clock and the arrivals call for.
 
-    One process at a time ``leads``: it stores forecasts, announces them abroad, and tells them to ``told``, who
-    must not block. A process that has listeners of its own (``home``) makes the same forecasts for them.
+    One process at a time leads: it stores forecasts and publishes them over MQTT. A process with streams of its
+    own (``has_streams``) makes the same forecasts for them.
     """
 
     desk: ForecastService
     newest: ForecastCache
     machines: MachineStore
     stored: ForecastStore
-    mqtt: ForecastOutput
+    mqtt: ForecastPublisher
+    bus: ChangeBus
     clock: PlantClock
     step: timedelta
-    local_feed: ForecastOutput | None = None
+    has_streams: bool = False
     is_leader: Callable[[], bool] = lambda: True
-    listeners: tuple[Callable[[CachedForecast], None], ...] = ()
     monotonic: Callable[[], float] = time.monotonic
     _done: tuple[datetime, bool] | None = None
     _leap: ClockLeap = field(init=False)
@@ -49,7 +93,7 @@ class ForecastScheduler:
     @property
     def idle(self) -> bool:
         """Whether nobody here wants a forecast now."""
-        return self.local_feed is None and not self.is_leader()
+        return not self.has_streams and not self.is_leader()
 
     def run_grid(self) -> int:
         """Make the forecasts of the grid's last moment, once, and store them if we lead; return how many.
@@ -117,9 +161,6 @@ class ForecastScheduler:
         self._missed |= dict.fromkeys(touched, self.monotonic())
 
     def _announce(self, newest: CachedForecast, *, leads: bool) -> None:
-        if self.local_feed is not None:
-            self.local_feed.publish(newest.machine, newest.encoded)
         if leads:
             self.mqtt.publish(newest.machine, newest.published)
-            for tell in self.listeners:
-                tell(newest)
+        self.bus.publish(ForecastMade(newest, leads))

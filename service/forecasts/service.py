@@ -17,7 +17,7 @@ from service.forecasts.version import StoredForecast
 from service.http.histogram import Histogram
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
-from service.machines.history import Evidence
+from service.machines.events import Evidence
 from service.machines.models import Agent, Machine
 from service.machines.store import MachineStore
 from wire.clock import PlantClock

@@ -11,8 +11,8 @@ from service.database.dialect import insert_rows
 from service.database.engine import Database
 from service.database.tables import forecasts, machines
 from service.forecasts.version import StoredForecast
-from service.machines.erase_check_store import absent
 from service.machines.models import Machine
+from service.machines.store import absent
 from wire.timestamps import from_us, to_us
 
 _COLUMNS = ("machine_id", "as_of_us", "version_id", "status", "events_seen", "coverage", "probabilities")

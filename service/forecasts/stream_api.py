@@ -1,31 +1,33 @@
-"""What happens, as it happens: forecasts and alarms as server-sent events."""
+"""Route of the stream: forecasts and alarms as server-sent events."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from service.errors import InputRejected, NotFound, Unavailable
+from service.forecasts.cache import ForecastCache
+from service.forecasts.streams import StreamFilter, StreamHub, Subscription
 from service.http.problems import responses
 from service.http.server_sent_events import EventStream, Wake
 from service.machines.catalogue import CatalogueEntry, unknown_code
+from service.machines.catalogue_store import CatalogueStore
 from service.machines.models import Machine
-from service.messaging.pubsub import AlarmEvent, Filter, Subscription
+from service.machines.site_filter import SiteFilteredMachines
+from service.messaging.bus import AlarmEvent
 from wire.enums import StreamKind
 from wire.identity import ID_PATTERN, MachineId
 from wire.rest.stream import Missed, RaisedAlarm
 from wire.timestamps import from_us
 
-if TYPE_CHECKING:
-    from service.app.api_services import AppServices
-
-_GATHER = 0.1  # seconds in which what comes is sent together: a flood is told in few pieces
-_AT_ONCE = 50  # machines whose first forecasts are sent in one piece
-_BEGINNING = b"retry: 2000\n\n"
+_BATCH_DELAY_S = 0.1  # so that a flood is sent in few chunks
+_MACHINES_PER_CHUNK = 50
+_RETRY_HINT = b"retry: 2000\n\n"
 _EXAMPLE = (
     'event: forecast\ndata: {"site":"padova","machine":"filler-1","as_of":"2026-11-16T08:20:00.000Z", …}\n\n'
     'event: alarm\ndata: {"site":"padova","machine":"filler-1","at":"2026-11-16T08:20:07.000Z","code":139,'
@@ -36,7 +38,17 @@ _STREAM = {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMP
 _KINDS = "|".join(StreamKind)
 
 
-def router(parts: "AppServices") -> APIRouter:
+@dataclass(frozen=True)
+class StreamSources:
+    """What a stream is made from."""
+
+    streams: StreamHub
+    machines: SiteFilteredMachines
+    cache: ForecastCache
+    catalogue: CatalogueStore
+
+
+def router(sources: StreamSources) -> APIRouter:
     """Return the route of the stream."""
     routes = APIRouter(prefix="/v1", tags=["stream"])
 
@@ -66,64 +78,64 @@ def router(parts: "AppServices") -> APIRouter:
         read; the stream goes on with the newest. Of forecasts that wait for a slow reader only each machine's
         newest is sent. A comment every 15 seconds says that the stream is still there.
         """
-        wish = Filter(frozenset(StreamKind(kind) for kind in kinds.split(",")), site, machine)
-        machines = await run_in_threadpool(_asked, parts, wish)
+        wanted = StreamFilter(frozenset(StreamKind(kind) for kind in kinds.split(",")), site, machine)
+        machines = await run_in_threadpool(_wanted_machines, sources, wanted)
         wake = Wake()
-        subscription = parts.feed.subscribe(wish, wake)
-        return EventStream(_told(parts, subscription, machines, wake), subscription.close)
+        subscription = sources.streams.subscribe_for_user(wanted, wake)
+        return EventStream(_events(sources, subscription, machines, wake), subscription.close)
 
     return routes
 
 
-def _asked(parts: "AppServices", wish: Filter) -> list[Machine]:
-    """Return the machines that a wish is about, or say in a sentence what is wrong with it."""
-    if wish.machine is not None:
-        if wish.site is None:
+def _wanted_machines(sources: StreamSources, wanted: StreamFilter) -> list[Machine]:
+    """Return the machines that match a filter, or raise what is wrong with it."""
+    if wanted.machine is not None:
+        if wanted.site is None:
             raise InputRejected("A machine is named together with its site; give site too.")
-        known = parts.machines.get(MachineId(wish.site, wish.machine))
-        known.require_active()
-        return [known]
-    machines = [one for one in parts.machines.all() if wish.wants(one.id)]
-    if wish.site is not None and not machines:
-        raise NotFound(f"There is no machine at the site {wish.site}.")
+        machine = sources.machines.get(MachineId(wanted.site, wanted.machine))
+        machine.require_active()
+        return [machine]
+    machines = [machine for machine in sources.machines.all() if wanted.matches(machine.id)]
+    if wanted.site is not None and not machines:
+        raise NotFound(f"There is no machine at the site {wanted.site}.")
     return machines
 
 
-async def _told(
-    parts: "AppServices", subscription: Subscription, machines: list[Machine], wake: Wake
+async def _events(
+    sources: StreamSources, subscription: Subscription, machines: list[Machine], wake: Wake
 ) -> AsyncIterator[bytes]:
-    yield _BEGINNING
-    if StreamKind.FORECAST in subscription.wish.kinds:
-        for first in range(0, len(machines), _AT_ONCE):
-            yield await run_in_threadpool(_present, parts, machines[first : first + _AT_ONCE])
-    while not parts.feed.closed:
-        if not await wake.within(parts.feed.ping):
+    yield _RETRY_HINT
+    if StreamKind.FORECAST in subscription.filter.kinds:
+        for first in range(0, len(machines), _MACHINES_PER_CHUNK):
+            yield await run_in_threadpool(_present, sources, machines[first : first + _MACHINES_PER_CHUNK])
+    while not sources.streams.closed:
+        if not await wake.within(sources.streams.ping_interval_s):
             yield b": ping\n\n"
             continue
-        if not parts.feed.closed:
-            await asyncio.sleep(_GATHER)
+        if not sources.streams.closed:
+            await asyncio.sleep(_BATCH_DELAY_S)
         missed, alarms, forecasts = subscription.take()
-        told = [_event("missed", Missed(count=missed).model_dump_json().encode())] if missed else []
+        sent = [_event("missed", Missed(count=missed).model_dump_json().encode())] if missed else []
         if any(alarm.encoded is None for alarm in alarms):
-            await run_in_threadpool(_put_into_words, parts, alarms)
-        told += [_event("alarm", alarm.encoded) for alarm in alarms if alarm.encoded]
-        told += [_event("forecast", encoded) for encoded in forecasts]
-        yield b"".join(told)
+            await run_in_threadpool(_encode_alarms, sources, alarms)
+        sent += [_event("alarm", alarm.encoded) for alarm in alarms if alarm.encoded]
+        sent += [_event("forecast", encoded) for encoded in forecasts]
+        yield b"".join(sent)
 
 
-def _present(parts: "AppServices", machines: list[Machine]) -> bytes:
-    """Return the machines' present forecasts; none while there is no model, and the stream waits for one."""
+def _present(sources: StreamSources, machines: list[Machine]) -> bytes:
+    """Return the newest forecasts; none while there is no model."""
     try:
-        return b"".join(_event("forecast", newest.encoded) for newest in parts.newest.get_or_make(machines))
+        return b"".join(_event("forecast", newest.encoded) for newest in sources.cache.get_or_make(machines))
     except Unavailable:
         return b""
 
 
-def _put_into_words(parts: "AppServices", alarms: Sequence[AlarmEvent]) -> None:
-    """Encode what nobody has yet: once, whoever listens, and not in the thread that stores alarms."""
+def _encode_alarms(sources: StreamSources, alarms: Sequence[AlarmEvent]) -> None:
+    """Encode alarms once for all streams, and not in the ingest thread."""
     entries: dict[int, CatalogueEntry] = {}
     with suppress(Unavailable):
-        entries = parts.catalogue.entries()
+        entries = sources.catalogue.entries()
     for alarm in alarms:
         if alarm.encoded is None:
             entry = entries.get(alarm.code) or unknown_code(alarm.code)

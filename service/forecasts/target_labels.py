@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from forecasting.forecaster import Forecaster
 from forecasting.network import Matrix
+from forecasting.series import AlarmSeries
 from service.machines.catalogue import CatalogueEntry, unknown_code
 from wire.forecasts import LikelyAlarm
 
@@ -71,3 +72,14 @@ def is_target(code: int, entries: Mapping[int, CatalogueEntry]) -> bool:
 
 def _rounded(shares: Matrix) -> list[float]:
     return [round(share, _DIGITS) for share in shares.tolist()]
+
+
+def label_matrix(
+    series: AlarmSeries, start: NDArray[np.int64], end: NDArray[np.int64], codes: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return spans by codes: whether ``[start, end)`` of each span (microseconds) held each code."""
+    held = np.zeros((len(start), len(codes)), dtype=np.bool_)
+    for column, code in enumerate(codes):
+        times = series.times[series.codes == code]
+        held[:, column] = np.searchsorted(times, end) > np.searchsorted(times, start)
+    return held

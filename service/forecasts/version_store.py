@@ -28,8 +28,8 @@ from service.database.weight_files import WeightsFolder
 from service.errors import Conflict, NotFound
 from service.forecasts.shared_weight_store import SharedWeights, forget, keep
 from service.forecasts.version import Version, champion_changed_error
-from service.messaging.change_event import ChangeEvent, ChangeKind
-from service.messaging.pg_notify import notify
+from service.messaging.bus import ChampionPromoted
+from service.messaging.notify_store import notify
 from wire.enums import MachineState
 from wire.timestamps import from_us, to_us
 
@@ -181,7 +181,7 @@ class VersionStore:
 
 def promote(connection: Connection, version: int, *, at: datetime, reason: str | None) -> None:
     """Let a version serve, inside a transaction; other processes hear of it when that is committed."""
-    notify(connection, ChangeEvent(ChangeKind.CHAMPION_CHANGED))
+    notify(connection, ChampionPromoted())
     connection.execute(insert(promotions).values(version_id=version, at_us=to_us(at), reason=reason))
 
 

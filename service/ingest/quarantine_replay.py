@@ -1,16 +1,15 @@
 """Quarantine to store: what was refused is judged again, after a fix of ours or of theirs."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from service.errors import Conflict
 from service.ingest.service import IncomingMessage, IngestBatch, TimePolicy, commit
-from service.machines.event_write import EventWriter
-from service.machines.machine_cache import MachineCache
-from service.machines.quarantine import QuarantinedItem, QuarantineQuery, QuarantineReader
+from service.machines.events import EventWriter
+from service.machines.models import QuarantinedItem, QuarantineQuery, QuarantineReader
+from service.machines.store import MachineCache
+from service.messaging.bus import ChangeBus, EventsStored
 from wire.clock import PlantClock
-from wire.identity import MachineId
 from wire.topics import Channel, topic
 
 
@@ -31,7 +30,7 @@ class QuarantineReplay:
     registry: MachineCache
     clock: PlantClock
     policy: TimePolicy
-    touched: Callable[[Iterable[MachineId]], None]
+    bus: ChangeBus
 
     def replay(self, number: int, corrected: bytes | None = None) -> ReplayResult:
         """Replay one item, with a corrected body if one is given; raises if it is refused again."""
@@ -60,7 +59,7 @@ class QuarantineReplay:
         recording.seen_machines.clear()  # what was refused long ago is no sign of life
         recording.released_quarantine.add(item.id)
         receipt = commit(intake, recorder=self.recorder)
-        self.touched(receipt.affected)
+        self.bus.publish(EventsStored(frozenset(receipt.affected)))
         recorded = receipt.recorded
         if recorded.absent:
             return ReplayResult(0, 0, 1), "its machine is not registered"

@@ -11,9 +11,9 @@ from uuid import UUID
 from service.database.event_row import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventRow
 from service.ingest.duplicate_agents import DuplicateAgentDetector
 from service.ingest.stats import LATE
-from service.machines.event_write import MAX_BODY, EventWrite, EventWriter, GapRow, QuarantineRow, WriteResult
-from service.machines.machine_cache import MachineCache
+from service.machines.events import MAX_BODY, EventWrite, EventWriter, GapRow, QuarantineRow, WriteResult
 from service.machines.models import Agent, Machine
+from service.machines.store import MachineCache
 from wire.acks import Ack, merge_ranges, to_ranges
 from wire.codec import decode, decode_batch
 from wire.errors import PayloadRejected, TopicRejected
@@ -86,7 +86,7 @@ class IngestBatch:
     acked: dict[Sender, list[tuple[int, int]]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     machines: dict[MachineId, Machine] = field(default_factory=dict)
-    late: set[Machine] = field(default_factory=set)
+    late: set[MachineId] = field(default_factory=set)
     affected: set[MachineId] = field(default_factory=set)  # whose forecasts may have changed
 
     def __post_init__(self) -> None:
@@ -153,7 +153,7 @@ class IngestBatch:
         if flagged:
             self.counts["flagged"] += flagged
         if batch.events and batch.events[0].at < self._late_before:
-            self.late.add(machine)
+            self.late.add(machine.id)
         acked += to_ranges([event.seq for event in batch.events])
         for gap in batch.gaps:
             first, last = gap.seqs
@@ -220,7 +220,7 @@ class IngestResult:
 
     acks: list[tuple[MachineId, Ack]]
     affected: set[MachineId]
-    late: set[Machine]
+    late: set[MachineId]
     recorded: WriteResult
     counts: Counter[str]
     new_events: Sequence[EventRow] = ()

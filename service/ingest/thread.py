@@ -3,7 +3,6 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
 from datetime import timedelta
 from threading import Event, Thread
 
@@ -13,15 +12,14 @@ from service.ingest.duplicate_agents import DuplicateAgentDetector
 from service.ingest.inbox import BatchLimits, Inbox, InboxLimits
 from service.ingest.service import IncomingMessage, IngestBatch, IngestResult, Sender, TimePolicy, commit
 from service.ingest.stats import IngestStats
-from service.machines.event_write import EventWriter, WriteResult
-from service.machines.machine_cache import MachineCache
-from service.machines.models import Agent, Machine
+from service.machines.events import EventWriter, WriteResult
+from service.machines.models import Agent
+from service.machines.store import MachineCache
+from service.messaging.bus import AlarmEvent, AlarmsRaised, ChangeBus, EventsStored
 from service.messaging.mqtt_client import MqttClient, MqttMessage
-from service.messaging.pubsub import EventBus
 from wire.acks import acks
 from wire.clock import PlantClock
 from wire.codec import encode
-from wire.identity import MachineId
 from wire.timestamps import to_us
 from wire.topics import Channel, topic
 
@@ -35,7 +33,7 @@ _RETRY_AT_LEAST, _RETRY_AT_MOST = 0.2, 5.0
 class Ingester:
     """One thread between the broker's inbox and the store."""
 
-    def __init__(  # noqa: PLR0913 - it stands between everything that is told and everybody who wants to know
+    def __init__(
         self,
         *,
         registry: MachineCache,
@@ -43,18 +41,15 @@ class Ingester:
         clock: PlantClock,
         policy: TimePolicy,
         limits: BatchLimits,
-        touched: Callable[[Iterable[MachineId]], None],
-        late: Callable[[Iterable[Machine]], None] = lambda _machines: None,
+        bus: ChangeBus,
         inbox: InboxLimits | None = None,
-        feed: EventBus | None = None,
         stale_after: timedelta = timedelta(0),
     ) -> None:
         self._registry, self._recorder, self._clock = registry, recorder, clock
-        self._policy, self._limits, self._touched = policy, limits, touched
-        self._late, self._stale_after = late, stale_after
+        self._policy, self._limits, self._bus = policy, limits, bus
+        self._stale_after = stale_after
         self._agent_states: dict[int, Agent] = {}
         self._inbox = Inbox(inbox or InboxLimits())
-        self._feed = feed or EventBus(most_listeners=0)
         self.pace = IngestStats()
         self.twins = DuplicateAgentDetector()
         self._pending_acks: dict[Sender, list[tuple[int, int]]] = {}
@@ -123,8 +118,8 @@ class Ingester:
             receipt = self._quarantined(deliveries[0], error)
         if receipt is None or self.link is None:
             return  # told to stop: what was not acked will be sent again
-        self._late(receipt.late)
-        self._touched(receipt.affected)  # before the acks: who asks after an ack sees what it acked
+        if receipt.affected or receipt.late:  # before the acks: a request after an ack sees what it acked
+            self._bus.publish(EventsStored(frozenset(receipt.affected), frozenset(receipt.late)))
         for machine, ack in receipt.acks:
             sender = Sender(machine, ack.epoch, ack.instance)
             self._pending_acks.setdefault(sender, []).extend(ack.seqs)
@@ -145,8 +140,14 @@ class Ingester:
                 ages = live if self._is_live(row, committed_us) else backfilled
                 ages.append(committed_us - row.at_us)
         self.pace.record(receipt.recorded.stored, live, backfilled)
-        if self._feed.has_subscribers:
-            self._feed.publish_alarms(receipt.new_events, receipt.machines.values())
+        if receipt.new_events and self._bus.has_subscribers(AlarmsRaised):
+            names = {machine.row_id: machine.id for machine in receipt.machines.values()}
+            alarms = (
+                AlarmEvent(names[row.machine], row.at_us, row.code)
+                for row in receipt.new_events
+                if row.flag == IN_TIME
+            )
+            self._bus.publish(AlarmsRaised(tuple(alarms)))
 
     def _is_live(self, row: EventRow, now_us: int) -> bool:
         """Say whether an event was raised while its agent was connected, and is not from a backlog or an old log.

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, ExitStack
-from typing import Annotated, Any, Protocol
+from contextlib import ExitStack
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
+from service.forecasts.streams import StreamHub
 from service.forecasts.version import Version
 from service.http.problems import responses
 from service.http.request import actor
@@ -36,18 +37,6 @@ VERSION_PATTERN = r"^v[1-9][0-9]{0,8}$"
 VersionName = Annotated[str, Path(pattern=VERSION_PATTERN, description="The version.", examples=["v1"])]
 
 
-class Streams(Protocol):
-    """Server-sent event streams: limits their number and tells when they close."""
-
-    @property
-    def closed(self) -> bool: ...
-
-    @property
-    def ping(self) -> float: ...
-
-    def place(self) -> AbstractContextManager[None]: ...
-
-
 def job_view(job: Job) -> JobView:
     """Return a job as the API shows it."""
     return JobView(
@@ -67,7 +56,7 @@ def job_view(job: Job) -> JobView:
     )
 
 
-def jobs_router(jobs: SiteFilteredJobs, streams: Streams) -> APIRouter:
+def jobs_router(jobs: SiteFilteredJobs, streams: StreamHub) -> APIRouter:
     """Return the routes of jobs."""
     routes = APIRouter(prefix="/v1/jobs", tags=["learning"])
 
@@ -98,7 +87,7 @@ def jobs_router(jobs: SiteFilteredJobs, streams: Streams) -> APIRouter:
 class _JobStream(EventStream):
     """Counts as one stream and follows its job until the stream ends."""
 
-    def __init__(self, jobs: SiteFilteredJobs, streams: Streams, job: Job) -> None:
+    def __init__(self, jobs: SiteFilteredJobs, streams: StreamHub, job: Job) -> None:
         wake = Wake()
         self._resources = ExitStack()
         self._resources.enter_context(streams.place())
@@ -108,7 +97,7 @@ class _JobStream(EventStream):
 
 
 async def _changes(
-    jobs: SiteFilteredJobs, streams: Streams, job: Job, follower: Follower, wake: Wake
+    jobs: SiteFilteredJobs, streams: StreamHub, job: Job, follower: Follower, wake: Wake
 ) -> AsyncIterator[str]:
     sent: dict[str, Any] | None = None
     while True:
@@ -118,7 +107,7 @@ async def _changes(
             yield f"event: job\ndata: {json.dumps(current)}\n\n"
         if not job.is_open or streams.closed:
             return
-        if not await wake.within(streams.ping):
+        if not await wake.within(streams.ping_interval_s):
             yield ": still there\n\n"
         job = follower.latest or job
 

@@ -11,7 +11,8 @@ from fastapi import APIRouter
 
 from service.broker_access.service import CredentialService
 from service.database.engine import Database
-from service.forecasts.publisher import ForecastPublisher
+from service.forecasts.scheduler import ForecastPublisher
+from service.forecasts.streams import StreamHub
 from service.forecasts.version_store import VersionStore
 from service.ingest.service import TimePolicy
 from service.learning import api, enrolment_api
@@ -31,17 +32,9 @@ from service.learning.versions import VersionService
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
 from service.machines.store import MachineStore
+from service.messaging.bus import ChangeBus
 from service.settings import Settings
 from wire.clock import PlantClock
-
-
-@dataclass(frozen=True)
-class LearningCallbacks:
-    """What learning asks and tells the rest of the process."""
-
-    is_leader: Callable[[], bool]
-    on_jobs_changed: Callable[[], None]
-    on_version_committed: Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -54,7 +47,7 @@ class Learning:
     worker: TrainingWorker
 
 
-def build_learning(
+def build_learning(  # noqa: PLR0913
     settings: Settings,
     database: Database,
     versions: VersionStore,
@@ -63,7 +56,9 @@ def build_learning(
     time_policy: TimePolicy,
     publisher: ForecastPublisher,
     credentials: CredentialService,
-    callbacks: LearningCallbacks,
+    bus: ChangeBus,
+    is_leader: Callable[[], bool],
+    on_version_committed: Callable[[], None],
 ) -> Learning:
     """Construct the services and the thread of learning."""
     machines, events, jobs = MachineStore(database), EventStore(database), JobStore(database)
@@ -89,24 +84,20 @@ def build_learning(
         limits=UploadLimits(settings.history_uploads, settings.history_uploads_per_site),
         stored=events,
     )
-    job_watch = JobWatch(jobs)
-
-    def jobs_changed() -> None:
-        job_watch.changed()
-        callbacks.on_jobs_changed()
-
+    enrolment.subscribe_to(bus)
+    job_watch = JobWatch(jobs, bus)
     worker = TrainingWorker(
         jobs=jobs,
         updates=UpdateStore(database, versions.weights),
-        queue_ready=lambda: enrolment.queue_ready() if callbacks.is_leader() else 0,
-        changed=jobs_changed,
+        queue_ready=lambda: enrolment.queue_ready() if is_leader() else 0,
+        bus=bus,
         process_pool=WarmProcessPool(lambda: _training_process(settings)),
         job_payload=lambda job: _job_payload(job, settings, clock),
         read_candidate=Candidate.read,
         wall=wall_now,
         plant=clock.now,
         folder=settings.data_dir / "learning",
-        on_done=callbacks.on_version_committed,
+        on_done=on_version_committed,
         wake=enrolment.wake,
     )
     return Learning(enrolment, history, job_watch, worker)
@@ -134,7 +125,7 @@ class LearningRoutes:
     holdouts: SiteFilteredHoldouts
     version_service: VersionService
     catalogue: CatalogueStore
-    streams: api.Streams
+    streams: StreamHub
 
 
 def learning_routers(services: LearningRoutes) -> list[APIRouter]:

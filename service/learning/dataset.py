@@ -16,7 +16,7 @@ from forecasting.features import counts_between, runs_between
 from forecasting.history import HistorySpec, QueryPoints, code_recency_features, machine_activity_features
 from forecasting.series import AlarmSeries, to_us
 from forecasting.window import Span, WindowSpec, merge_spans
-from service.forecasts.labels import label_matrix
+from service.forecasts.target_labels import label_matrix
 from service.learning.windows import WindowSet
 
 Moments = NDArray[np.int64]

@@ -21,8 +21,7 @@ from service.learning.history_import import HistoryImporter, ImportResult
 from service.learning.models import NewMachine
 from service.learning.site_filters import SiteFilteredJobs
 from service.machines import api as machines
-from service.machines.models import MachineReader
-from service.machines.time_zone import zone_named
+from service.machines.models import MachineReader, zone_named
 from wire.clock import PlantClock
 from wire.enums import HistoryState
 from wire.identity import MachineId

@@ -7,16 +7,16 @@ from threading import Event
 
 from service.broker_access.service import CredentialService
 from service.errors import Conflict, InputRejected
-from service.forecasts.publisher import ForecastPublisher
+from service.forecasts.scheduler import ForecastPublisher
 from service.http.message import Message
 from service.learning.enrolment_store import EnrolmentStore
 from service.learning.job_store import JobStore
 from service.learning.models import Enrolled, Job, NewMachine
 from service.learning.training_data import DatasetBuilder
 from service.machines.event_store import EventStore
-from service.machines.models import Machine
+from service.machines.models import Machine, zone_named
 from service.machines.store import MachineStore
-from service.machines.time_zone import zone_named
+from service.messaging.bus import ChangeBus, ChangesMissed, HistoryLoaded
 from wire.clock import PlantClock
 from wire.enums import JobKind, JobState, MachineState
 from wire.identity import MachineId
@@ -56,6 +56,11 @@ class EnrolmentService:
     wake: Event = field(default_factory=Event)
     _checked_at: dict[int, datetime] = field(default_factory=dict)
     _without_events: set[int] = field(default_factory=set)  # jobs whose machine has raised no alarm yet
+
+    def subscribe_to(self, bus: ChangeBus) -> None:
+        """Check collecting machines again when a history was loaded."""
+        bus.subscribe(HistoryLoaded, lambda _event: self.invalidate())
+        bus.subscribe(ChangesMissed, lambda _event: self.invalidate())
 
     def enrol(self, new: NewMachine, *, key: str | None, who: str) -> Enrolled:
         """Enrol a machine, or return the job that it has; a repeated request changes nothing."""

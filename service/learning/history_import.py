@@ -20,10 +20,10 @@ from service.ingest.service import TimeBounds, TimePolicy
 from service.learning.history_file import ImportFile, blocks, plain_rows, require_alarms, scan
 from service.learning.history_scan import Survey
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite, EventWriter, QuarantineRow, WriteResult
+from service.machines.events import EventWrite, EventWriter, QuarantineRow, WriteResult
 from service.machines.models import Machine
 from service.machines.store import MachineStore
-from service.messaging.concurrency_limit import Full, Places
+from service.messaging.concurrency_limit import ConcurrencyLimit, LimitReached
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
@@ -70,7 +70,7 @@ class HistoryImporter:
     folder: Path
     max_bytes: int
     limits: UploadLimits = field(default_factory=UploadLimits)
-    _places: Places = field(default_factory=Places)
+    _places: ConcurrencyLimit = field(default_factory=ConcurrencyLimit)
     stored: EventStore | None = None
     _loading: int = 0
     _stopping: bool = False
@@ -99,7 +99,7 @@ class HistoryImporter:
         }
         try:
             self._places.take(names)
-        except Full as full:
+        except LimitReached as full:
             whose = "in all" if full.name == "all" else f"of {full.name}"
             raise TooMany(
                 f"{full.most} history files {whose} are being loaded already. Load this one when they are done.",

@@ -1,6 +1,6 @@
 """Follow jobs as they change; one query serves all followers.
 
-Jobs are read after :meth:`JobWatch.changed`, and at a regular interval for changes of other processes.
+Jobs are read after ``JobsChanged`` on the change bus, and at a regular interval.
 """
 
 import time
@@ -11,6 +11,7 @@ from threading import Event, Lock, Thread
 from service.errors import ServiceError
 from service.learning.job_store import JobStore
 from service.learning.models import Job
+from service.messaging.bus import ChangeBus, JobsChanged, StreamsClosed
 
 _POLL_INTERVAL_S = 2.0
 _BATCH_DELAY_S = 0.1  # changes within this time are read together
@@ -35,11 +36,16 @@ class JobWatch:
     """Reads the followed jobs, in a thread that runs while there are followers."""
 
     jobs: JobStore
+    bus: ChangeBus = field(default_factory=ChangeBus)
     poll_interval_s: float = _POLL_INTERVAL_S
     _followers: set[Follower] = field(default_factory=set)
     _changed: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
     is_running: bool = False
+
+    def __post_init__(self) -> None:
+        self.bus.subscribe(JobsChanged, lambda _event: self.changed())
+        self.bus.subscribe(StreamsClosed, lambda _event: self.close())
 
     def follow(self, number: int, wake: Callable[[], None]) -> Follower:
         """Start to follow a job."""

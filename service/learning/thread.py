@@ -26,6 +26,7 @@ from service.learning.job_store import JobStore
 from service.learning.models import Job, Progress
 from service.learning.training_process import RESULT_FILE, Interrupted, WarmProcessPool
 from service.messaging.background import BackgroundThread, short_switch_interval
+from service.messaging.bus import ChangeBus, JobsChanged
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ class TrainingWorker(BackgroundThread):
     folder: Path
     on_done: Callable[[], None]
     wake: Event = field(default_factory=Event)  # set when there may be a job
-    changed: Callable[[], None] = lambda: None  # called after every change of a job
+    bus: ChangeBus = field(default_factory=ChangeBus)
     lease: timedelta = LEASE
     hung_after_s: float = _HUNG_AFTER_S
     owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}")
@@ -95,14 +96,14 @@ class TrainingWorker(BackgroundThread):
             job = self.jobs.claim(self.owner, now=self.wall(), lease=self.lease)
         if job is None:
             return False
-        self.changed()
+        self.bus.publish(JobsChanged())
         with bound_contextvars(job=job.id, machine=str(job.machine)):
             try:
                 self._run_job(job)
             except LeaseLost as error:
                 log.warning("%s", error)
             finally:
-                self.changed()
+                self.bus.publish(JobsChanged())
         return True
 
     def _run_job(self, job: Job) -> None:
@@ -181,7 +182,7 @@ class TrainingWorker(BackgroundThread):
     def _renew(self, job: Job, progress: Progress) -> None:
         try:
             self.jobs.renew(job, progress, lease=self.lease)
-            self.changed()
+            self.bus.publish(JobsChanged())
         except Unavailable as error:
             # Training needs no database; if another worker claims the job meanwhile, the commit is rejected.
             log.warning("job %s: %s", job.id, error)

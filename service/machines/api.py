@@ -1,29 +1,43 @@
-"""Machines: who there is, how they are, who knocks, and what each of them has raised."""
+"""Routes of machines, their alarms and gaps, silent machines, and the alarm catalogue."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Body, Query
 
 from service.errors import InputRejected
 from service.http.pagination import HALF_WORD, WORD
 from service.http.problems import responses
 from service.http.request import MachineName, Site
-from service.machines.catalogue import unknown_code
-from service.machines.history import Cursor, PageQuery
+from service.machines.catalogue import parse_catalogue, size_warning, unknown_code
+from service.machines.catalogue_store import CatalogueStore
+from service.machines.event_store import EventStore
+from service.machines.events import Cursor, GapRecord, PageQuery
 from service.machines.models import Agent, Machine, UnregisteredMachine
+from service.machines.site_filter import SiteFilteredMachines, SiteFilteredSilence
 from wire.identity import MachineId
+from wire.rest.catalogue import CatalogueMergeResult, CatalogueView, EntryView
+from wire.rest.gaps import GapPage, GapView
 from wire.rest.machines import AgentView, AlarmsPage, AlarmView, Fleet, MachineView, UnregisteredMachineView
-from wire.timestamps import UtcDatetime
-
-if TYPE_CHECKING:
-    from service.app.api_services import AppServices
+from wire.rest.silent import SilentFleet, SilentView
+from wire.timestamps import EARLIEST, LATEST, UtcDatetime
 
 _MOST = Cursor(at_us=WORD, code=HALF_WORD, epoch_id=HALF_WORD, seq=WORD)
 
 
-def router(parts: "AppServices") -> APIRouter:
-    """Return the routes of machines."""
+def routers(
+    machines: SiteFilteredMachines, events: EventStore, catalogue: CatalogueStore, silence: SiteFilteredSilence
+) -> list[APIRouter]:
+    """Return all routes of this feature."""
+    return [
+        _machine_routes(machines, events, catalogue),
+        _gap_routes(machines, events),
+        _silence_routes(silence),
+        _catalogue_routes(catalogue),
+    ]
+
+
+def _machine_routes(machines: SiteFilteredMachines, events: EventStore, catalogue: CatalogueStore) -> APIRouter:
     routes = APIRouter(prefix="/v1/machines", tags=["machines"])
 
     @routes.get("", responses=responses(422))
@@ -31,17 +45,17 @@ def router(parts: "AppServices") -> APIRouter:
         retired: Annotated[bool, Query(description="Those too that have been let go.")] = False,  # noqa: FBT002
     ) -> Fleet:
         """All enrolled machines, and who knocks without being enrolled."""
-        agents = parts.machines.agents()
+        agents = machines.agents()
         return Fleet(
-            machines=[view(one, agents.get(one.id)) for one in parts.machines.all(retired=retired)],
-            unregistered=[knock_view(knock) for knock in parts.machines.unregistered()],
+            machines=[view(one, agents.get(one.id)) for one in machines.all(retired=retired)],
+            unregistered=[unregistered_view(unregistered) for unregistered in machines.unregistered()],
         )
 
     @routes.get("/{site}/{machine}", responses=responses(404, 422))
     def get_machine(site: Site, machine: MachineName) -> MachineView:
         """One machine and how its agent is."""
-        known = parts.machines.get(MachineId(site, machine))
-        return view(known, parts.machines.agent(known))
+        known = machines.get(MachineId(site, machine))
+        return view(known, machines.agent(known))
 
     @routes.get("/{site}/{machine}/alarms", responses=responses(404, 422))
     def list_alarms(
@@ -55,10 +69,10 @@ def router(parts: "AppServices") -> APIRouter:
         flagged: Annotated[bool, Query(description="Those kept out of windows instead.")] = False,  # noqa: FBT002
     ) -> AlarmsPage:
         """What the machine has raised, newest first, a page at a time."""
-        known = parts.machines.get(MachineId(site, machine))
+        known = machines.get(MachineId(site, machine))
         before = read_cursor(cursor) if cursor is not None else None
-        page = parts.log.page(known, PageQuery(limit, before, since, until, code, flagged))
-        entries = parts.catalogue.entries()
+        page = events.page(known, PageQuery(limit, before, since, until, code, flagged))
+        entries = catalogue.entries()
         views = []
         for alarm in page.alarms:
             entry = entries.get(alarm.code) or unknown_code(alarm.code)
@@ -96,7 +110,7 @@ def view(machine: Machine, agent: Agent | None) -> MachineView:
     )
 
 
-def knock_view(knock: UnregisteredMachine) -> UnregisteredMachineView:
+def unregistered_view(knock: UnregisteredMachine) -> UnregisteredMachineView:
     """Return who knocks as the API shows it."""
     site, machine = knock.machine
     return UnregisteredMachineView(site=site, machine=machine, first_at=knock.first_at, last_at=knock.last_at)
@@ -117,3 +131,89 @@ def read_cursor(text: str) -> Cursor:
     if cursor is None or not all(abs(part) <= most for part, most in zip(cursor, _MOST, strict=True)):
         raise InputRejected("The cursor is not one that a page gave; start again without it.")
     return cursor
+
+
+def _gap_routes(machines: SiteFilteredMachines, events: EventStore) -> APIRouter:
+    routes = APIRouter(prefix="/v1/machines", tags=["machines"])
+
+    @routes.get("/{site}/{machine}/gaps", responses=responses(404, 422))
+    def list_gaps(
+        site: Site,
+        machine: MachineName,
+        limit: Annotated[int, Query(ge=1, le=1000, description="How many at the most.")] = 100,
+        since: Annotated[UtcDatetime | None, Query(description="Gaps that end at this moment or later.")] = None,
+        until: Annotated[UtcDatetime | None, Query(description="Gaps that begin before this moment.")] = None,
+    ) -> GapPage:
+        """Which of the machine's events were dropped because its spool was full, the newest ``limit``."""
+        known = machines.get(MachineId(site, machine))
+        found = events.newest_gaps(known, since or EARLIEST, until or LATEST, limit)
+        views = [gap_view(gap, dropped) for gap, dropped in found]
+        return GapPage(gaps=views, dropped=sum(view.dropped for view in views))
+
+    return routes
+
+
+def gap_view(gap: GapRecord, dropped: int) -> GapView:
+    """Return a gap as the API shows it."""
+    return GapView(
+        first_at=gap.first_at,
+        last_at=gap.last_at,
+        first_seq=gap.first_seq,
+        last_seq=gap.last_seq,
+        dropped=dropped,
+        reason=gap.reason,
+    )
+
+
+def _silence_routes(silence: SiteFilteredSilence) -> APIRouter:
+    routes = APIRouter(tags=["machines"])
+
+    @routes.get("/v1/silent")
+    def list_silent_machines() -> SilentFleet:
+        """Machines whose agents are online and whose alarms have stopped coming; judged every minute."""
+        return SilentFleet(
+            silent=[
+                SilentView(
+                    site=one.machine.site,
+                    machine=one.machine.machine,
+                    since=one.since,
+                    overdue_hours=round(one.overdue_hours, 2),
+                    usual_hours=round(one.usual_hours, 2),
+                )
+                for one in silence.current()
+            ]
+        )
+
+    return routes
+
+
+def _catalogue_routes(catalogue: CatalogueStore) -> APIRouter:
+    routes = APIRouter(prefix="/v1/catalogue", tags=["catalogue"])
+
+    @routes.get("")
+    def read_catalogue() -> CatalogueView:
+        """Every known code with its text, its severity and whether it is forecast."""
+        entries = catalogue.entries().values()
+        return CatalogueView(
+            entries=[EntryView(code=e.code, text=e.text, severity=e.severity, target=e.target) for e in entries]
+        )
+
+    @routes.post("", responses=responses(409, 422))
+    def add_to_catalogue(
+        body: Annotated[
+            str,
+            Body(
+                media_type="text/csv",
+                max_length=1_000_000,
+                examples=["code,text,severity,target\n139,Film torn,high,yes\n"],
+            ),
+        ],
+    ) -> CatalogueMergeResult:
+        """Add a CSV with the columns code, text, severity and target; a code keeps the text it has."""
+        entries = parse_catalogue(body)
+        new = catalogue.merge(entries)
+        return CatalogueMergeResult(
+            entries=len(entries), new=new, warning=size_warning(catalogue.entries().values())
+        )
+
+    return routes

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 from service.database.dialect import stored_in
 from service.database.event_row import EventRow
 from service.database.tables import machines
-from service.machines.event_write import EventWrite, QuarantineRow
+from service.machines.events import EventWrite, QuarantineRow
 from wire.acks import merge_ranges
 from wire.identity import MachineId
 from wire.timestamps import from_us, isoformat

@@ -31,17 +31,24 @@ from service.errors import Unavailable
 from service.machines import postgres_event_store as arrivals
 from service.machines.conflict_store import Clash, conflicts, known_before, renumbered
 from service.machines.epoch_store import give_numbers, known_numbers
-from service.machines.erase_check_store import absent
-from service.machines.event_write import EventWrite, WriteResult
+from service.machines.events import (
+    AlarmPage,
+    Cursor,
+    EventWrite,
+    Evidence,
+    ExactGaps,
+    GapRecord,
+    PageQuery,
+    StoredAlarm,
+    WriteResult,
+)
 from service.machines.evidence_store import evidence
 from service.machines.gap_store import gaps_between, insert_gaps, newest_gaps
-from service.machines.history import AlarmPage, Cursor, Evidence, ExactGaps, GapRecord, PageQuery, StoredAlarm
-from service.machines.limits import ExcessKind, MachineLimits
 from service.machines.limits_store import NO_MACHINE, note_excess
-from service.machines.models import Machine
+from service.machines.models import ExcessKind, Machine, MachineLimits
 from service.machines.quarantine_store import insert_quarantined
 from service.machines.score_invalidation_store import invalidate_scores
-from service.machines.store import record_rivals, record_unregistered, update_last_seen
+from service.machines.store import absent, record_rivals, record_unregistered, update_last_seen
 from wire.timestamps import from_us, to_us
 
 _EVENT_COLUMNS = ("epoch_id", "seq", "machine_id", "code", "at_us", "received_us", "flag")

@@ -8,7 +8,7 @@ from sqlalchemy import BindParameter, Connection, bindparam, text
 
 from forecasting.series import AlarmSeries
 from service.database.dialect import integers
-from service.machines.history import Evidence, GapRecord
+from service.machines.events import Evidence, GapRecord
 from service.machines.models import Machine
 from wire.timestamps import from_us
 

@@ -10,10 +10,8 @@ from sqlalchemy import Connection, Row, func, select, tuple_, update
 
 from service.database.dialect import insert_rows, stored_in
 from service.database.tables import gaps
-from service.machines.event_write import GapRow
-from service.machines.history import ExactGaps, GapRecord
-from service.machines.limits import ExcessKind
-from service.machines.models import Machine
+from service.machines.events import ExactGaps, GapRecord, GapRow
+from service.machines.models import ExcessKind, Machine
 from wire.acks import merge_ranges
 from wire.timestamps import from_us
 

@@ -7,8 +7,7 @@ from datetime import datetime
 from sqlalchemy import bindparam, text
 
 from service.database.engine import Database
-from service.machines.hourly_counts import HOUR, HourlyCounts
-from service.machines.models import Machine
+from service.machines.models import HOUR, HourlyCounts, Machine
 from wire.timestamps import from_us, to_us
 
 _HOUR_US = int(HOUR.total_seconds()) * 1_000_000

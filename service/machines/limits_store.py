@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 from service.database.dialect import insert_rows
 from service.database.engine import Database
 from service.database.tables import limit_counts, machines
-from service.machines.limits import Excess, ExcessKind
+from service.machines.models import Excess, ExcessKind
 from wire.identity import MachineId
 from wire.timestamps import from_us, to_us
 

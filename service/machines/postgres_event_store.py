@@ -15,7 +15,7 @@ from service.database.event_row import EventRow
 from service.database.tables import events
 from service.errors import Unavailable
 from service.machines.conflict_store import Body, Clash
-from service.machines.event_write import EventWrite, WriteResult
+from service.machines.events import EventWrite, WriteResult
 from wire.acks import merge_ranges
 
 _COLUMNS = ("epoch_id", "seq", "machine_id", "code", "at_us", "received_us", "flag")

@@ -14,10 +14,9 @@ from service.database.engine import Database
 from service.database.tables import machines, quarantine
 from service.errors import NotFound
 from service.http.principal import Sites
-from service.machines.event_write import QuarantineRow
-from service.machines.limits import ExcessKind, MachineLimits
+from service.machines.events import QuarantineRow
 from service.machines.limits_store import NO_MACHINE
-from service.machines.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
+from service.machines.models import ExcessKind, MachineLimits, QuarantinedItem, QuarantineQuery, ReasonCount
 from wire.identity import MachineId
 from wire.timestamps import from_us
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 
 from service.database.event_row import IN_TIME
 from service.database.locks import Advisory
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 
 _FURTHEST = text("SELECT max(through_us) FROM scoring_progress")
 _COUNT = text("UPDATE scoring_progress SET late = late + 1 WHERE machine_id = :machine AND through_us > :at")

@@ -1,6 +1,7 @@
-"""Machines, how their agents are, and who knocks without being registered."""
+"""Machines, the state of their agents, and machines that publish without being registered."""
 
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -214,3 +215,46 @@ def _agent(row: Row[Any]) -> Agent:
         warning=_note(row.warning, row.warning_us),
         rival=_note(row.duplicate, row.duplicate_us),
     )
+
+
+_CACHE_TTL_S = 1.0  # seconds; who was enrolled or retired just now is known this soon
+
+
+class MachineCache:
+    """A picture of the fleet, taken anew at most once a second; a retired machine is a stranger again."""
+
+    def __init__(self, machines: MachineStore, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._machines, self._monotonic = machines, monotonic
+        self._known: dict[MachineId, Machine] = {}
+        self._until = float("-inf")
+
+    def find(self, machine: MachineId) -> Machine | None:
+        """Return the machine if it is enrolled."""
+        if self._monotonic() >= self._until:
+            self._known = {one.id: one for one in self._machines.all()}
+            self._until = self._monotonic() + _CACHE_TTL_S
+        return self._known.get(machine)
+
+
+_MACHINES_A_STATEMENT = 900  # SQLite takes at least 999 values in one statement
+_SQLITE = "SELECT id FROM machines WHERE id IN ({marks}) AND state <> 'retired'"
+# Who is retired or erased takes its row for itself; a commit that has seen it here ends before that.
+_POSTGRESQL = "SELECT id FROM machines WHERE id = ANY(%s) AND state <> 'retired' ORDER BY id FOR KEY SHARE"
+
+
+def absent(connection: Connection, machines: Collection[int]) -> set[int]:
+    """Return which of these machines are retired or erased; the others stay until the transaction ends.
+
+    Straight to the driver: every commit asks this.
+    """
+    wanted = sorted(machines)
+    if not wanted:
+        return set()
+    if connection.dialect.name != "sqlite":
+        return set(wanted).difference(connection.exec_driver_sql(_POSTGRESQL, (wanted,)).scalars())
+    missing = set(wanted)
+    for start in range(0, len(wanted), _MACHINES_A_STATEMENT):
+        some = tuple(wanted[start : start + _MACHINES_A_STATEMENT])
+        statement = _SQLITE.format(marks=", ".join("?" * len(some)))
+        missing.difference_update(connection.exec_driver_sql(statement, some).scalars())
+    return missing

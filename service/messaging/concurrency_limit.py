@@ -1,4 +1,4 @@
-"""Places that are limited in number, counted under several names at once: in all, by person, by site."""
+"""Concurrency limits counted under several names at once: in total, per user, per site."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -7,31 +7,30 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 
-class Full(Exception):
-    """There is no place left under one of the names."""
+class LimitReached(Exception):
+    """As many are open under a name as it may have."""
 
     def __init__(self, name: str, most: int) -> None:
-        super().__init__(f"{name}: all {most} places are taken")
+        super().__init__(f"{name}: all {most} are in use")
         self.name, self.most = name, most
 
 
 @dataclass
-class Places:
-    """Who has a place; safe to use from any thread."""
+class ConcurrencyLimit:
+    """What is in use under each name; safe to use from any thread."""
 
     _taken: Counter[str] = field(default_factory=Counter)
     _lock: Lock = field(default_factory=Lock)
 
     def take(self, limits: Mapping[str, int]) -> None:
-        """Take a place under every name, or raise :class:`Full` for the first that has as many as it may."""
+        """Count one more under every name, or raise :class:`LimitReached` for the first that has its maximum."""
         with self._lock:
             for name, most in limits.items():
                 if self._taken[name] >= most:
-                    raise Full(name, most)
+                    raise LimitReached(name, most)
             self._taken.update(limits.keys())
 
     def give_back(self, limits: Mapping[str, int]) -> None:
-        """Give back a place that was taken."""
         with self._lock:
             self._taken.subtract(limits.keys())
             for name in limits:
@@ -40,7 +39,7 @@ class Places:
 
     @contextmanager
     def taken(self, limits: Mapping[str, int]) -> Iterator[None]:
-        """Hold a place."""
+        """Take on entry, give back on exit."""
         self.take(limits)
         try:
             yield
@@ -48,6 +47,5 @@ class Places:
             self.give_back(limits)
 
     def count(self, name: str) -> int:
-        """Return how many places are taken under a name."""
         with self._lock:
             return self._taken.get(name, 0)

@@ -1,4 +1,4 @@
-"""The thread that tells the other processes that this one is there, and how it is."""
+"""The heartbeat of this process, read by the others."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -6,53 +6,49 @@ from threading import Event
 
 from service.errors import Unavailable
 from service.messaging.background import BackgroundThread
+from service.messaging.cluster_store import ProcessRegistry
 from service.messaging.process import HealthReport, ProcessInfo
-from service.messaging.process_store import ProcessRegistry
 
-_INTERVAL_S = 2.0  # seconds between two reports
+_INTERVAL_S = 2.0
 
 
 class Heartbeat(BackgroundThread):
-    """Writes this process down on the roll, again and again, and strikes it off at the end.
-
-    A report asks every part how it is, and may wait long for one that is not well; nobody waits for the report.
-    """
+    """Reports to the process registry at an interval; a slow report delays nothing else."""
 
     def __init__(
         self,
-        member: ProcessInfo,
+        process: ProcessInfo,
         *,
-        processes: ProcessRegistry,
+        registry: ProcessRegistry,
         report: Callable[[], HealthReport],
-        pulse: float = _INTERVAL_S,
+        interval_s: float = _INTERVAL_S,
     ) -> None:
-        super().__init__("presence")
-        self._member, self._processes, self._report, self._pulse = member, processes, report, pulse
-        self._news = Event()
+        super().__init__("heartbeat")
+        self._process, self._registry, self._report, self._interval_s = process, registry, report, interval_s
+        self._triggered = Event()
 
     def trigger(self) -> None:
-        """Say it again without waiting for the next time: something has changed."""
-        self._news.set()
+        """Send the next heartbeat at once: something has changed."""
+        self._triggered.set()
 
     def send(self) -> None:
-        """Say once how this process is."""
-        self._processes.report(self._member, self._report())
+        self._registry.report(self._process, self._report())
 
     def stop(self) -> None:
-        """End, and be missed by nobody."""
+        """End, and remove this process from the registry."""
         self._stopping.set()
-        self._news.set()
+        self._triggered.set()
         super().stop()
         with suppress(Unavailable):
-            self._processes.remove(self._member.name)
+            self._registry.remove(self._process.name)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self._news.clear()
+            self._triggered.clear()
             try:
                 self.send()
                 self.complaint = None
-            except Exception as error:  # noqa: BLE001 - told, and tried again
+            except Exception as error:  # noqa: BLE001 - recorded, and tried again
                 self._record_error(error)
             if not self._stopping.is_set():
-                self._news.wait(self._pulse)
+                self._triggered.wait(self._interval_s)

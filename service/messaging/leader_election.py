@@ -1,4 +1,4 @@
-"""The thread that keeps this process's turns, and does nothing else: whatever kept it waiting would cost them."""
+"""Leader election: a process renews its leases in a thread that does nothing else, so that nothing delays it."""
 
 import logging
 import time
@@ -8,72 +8,72 @@ from datetime import timedelta
 
 from service.errors import Unavailable
 from service.messaging.background import BackgroundThread
-from service.messaging.lease_store import LeaseStore
+from service.messaging.bus import ChangeBus, LeaseChanged
+from service.messaging.cluster_store import LeaseStore
 from service.messaging.process import Lease, ProcessInfo
 
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=10)
-_RENEW_INTERVAL_S = 2.0  # seconds between two renewals
-_SAFETY_MARGIN_S = 2.0  # seconds before the database lets another in, in which what is under way may end
+_RENEW_INTERVAL_S = 2.0
+_SAFETY_MARGIN_S = 2.0  # before the database gives the lease to another process; work under way may end in it
 
 
 class LeaseKeeper(BackgroundThread):
-    """Holds turns by the clock of this process: one that was stopped for long finds them lost when it wakes."""
+    """Holds leases by the clock of this process: after a long suspension it finds them expired."""
 
     def __init__(
         self,
-        member: ProcessInfo,
+        process: ProcessInfo,
         wanted: Collection[Lease],
         *,
-        turns: LeaseStore,
-        changed: Callable[[Lease, bool], None] = lambda _turn, _mine: None,
-        lease: timedelta = LEASE,
+        leases: LeaseStore,
+        bus: ChangeBus,
+        ttl: timedelta = LEASE,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__("steward")
-        self._member, self._wanted, self._lease = member, frozenset(wanted), lease
-        self._turns, self._changed, self._monotonic = turns, changed, monotonic
+        super().__init__("lease keeper")
+        self._process, self._wanted, self._ttl = process, frozenset(wanted), ttl
+        self._leases, self._bus, self._monotonic = leases, bus, monotonic
         self._until: dict[Lease, float] = {}
-        self._told: set[Lease] = set()
+        self._published: set[Lease] = set()
 
-    def is_holder(self, turn: Lease) -> bool:
-        """Say whether it is surely this process's turn now."""
-        return self._monotonic() < self._until.get(turn, float("-inf"))
+    def is_holder(self, lease: Lease) -> bool:
+        """Return whether this process certainly holds a lease now."""
+        return self._monotonic() < self._until.get(lease, float("-inf"))
 
     @property
     def held(self) -> tuple[str, ...]:
-        """The names of the turns that are this process's now."""
-        return tuple(sorted(turn.value for turn in self._wanted if self.is_holder(turn)))
+        """The names of the leases that this process holds now."""
+        return tuple(sorted(lease.value for lease in self._wanted if self.is_holder(lease)))
 
     def stop(self) -> None:
-        """End, and let others take over at once."""
+        """End, and release the leases at once."""
         super().stop()
         self._until = {}
         with suppress(Unavailable):
-            self._turns.release(self._member.name)
+            self._leases.release(self._process.name)
 
     def renew(self) -> None:
-        """Keep what is held, and take what is free."""
-        began = self._monotonic()
-        held = self._turns.acquire(self._wanted, self._member.name, self._lease)
-        good_until = began + self._lease.total_seconds() - _SAFETY_MARGIN_S
-        self._until = dict.fromkeys(held, good_until)
-        self._tell()
+        """Renew the leases that are held, and acquire those that are free."""
+        started = self._monotonic()
+        held = self._leases.acquire(self._wanted, self._process.name, self._ttl)
+        self._until = dict.fromkeys(held, started + self._ttl.total_seconds() - _SAFETY_MARGIN_S)
+        self._publish_changes()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
                 self.renew()
                 self.complaint = None
-            except Exception as error:  # noqa: BLE001 - told, and tried again
+            except Exception as error:  # noqa: BLE001 - recorded, and tried again
                 self._record_error(error)
-                self._tell()
+                self._publish_changes()
             self._stopping.wait(_RENEW_INTERVAL_S)
 
-    def _tell(self) -> None:
-        held = {turn for turn in self._wanted if self.is_holder(turn)}
-        for turn in sorted(held ^ self._told):
-            log.info("%s: %s", turn.value, "my turn" if turn in held else "no longer my turn")
-            self._changed(turn, turn in held)
-        self._told = held
+    def _publish_changes(self) -> None:
+        held = {lease for lease in self._wanted if self.is_holder(lease)}
+        for lease in sorted(held ^ self._published):
+            log.info("lease %s: %s", lease.value, "acquired" if lease in held else "lost")
+            self._bus.publish(LeaseChanged(lease, lease in held))
+        self._published = held

@@ -21,6 +21,8 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from service.messaging.broker_connection import create_client, tls_hint
 from service.messaging.broker_stats import TOPICS, BrokerStats
+from service.messaging.bus import LeaseChanged
+from service.messaging.process import Lease
 from wire.codec import exceeds_limit
 from wire.mqtt import BrokerConfig
 from wire.topics import SHARED_EVENTS, Channel, every_machine
@@ -132,11 +134,13 @@ class MqttClient:
             if delivery.generation == self._generation:
                 self._client.ack(delivery.mid, delivery.qos)
 
-    def set_leader(self, mine: bool) -> None:  # noqa: FBT001 - it is all that is said
-        """Listen from now on to what one process hears for all, or no longer: the states of agents, at least.
+    def on_lease_changed(self, event: LeaseChanged) -> None:
+        """Subscribe to agent states with the lease for them, or unsubscribe; the broker resends retained ones."""
+        if event.lease is Lease.AGENT_STATES:
+            self.set_leader(event.held)
 
-        The broker first tells the states that it has kept.
-        """
+    def set_leader(self, mine: bool) -> None:  # noqa: FBT001
+        """Subscribe to what only one process receives, or unsubscribe."""
         topics = _IN_TURN.get(self._hearing, ())
         with self._lock:
             if mine == self._has_turn:

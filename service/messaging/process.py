@@ -1,4 +1,4 @@
-"""The processes of one Alarmcast: what each of them does, whose turn it is, and how they are."""
+"""Processes that share a database: their roles, leases and health."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -6,21 +6,19 @@ from enum import StrEnum
 
 from wire.enums import ProcessRole
 
-SILENT_AFTER = timedelta(seconds=15)  # a process that has not reported for so long is away
+SILENT_AFTER = timedelta(seconds=15)  # without a heartbeat a process counts as stopped
 
 
 class Lease(StrEnum):
-    """What one process at a time does for all of them."""
+    """What only one process at a time does."""
 
-    LEADER = "duties"  # forecasts on the grid, notices, scores, retention, the schedule, the broker's memory
-    AGENT_STATES = (
-        "states"  # hearing whether agents are there; by MQTT 3.1.1, which shares nothing out, all of them
-    )
+    LEADER = "leader"  # forecasts on the grid, notifications, scoring, retention, scheduled refreshes
+    AGENT_STATES = "agent_states"  # subscribes to agent states; with MQTT 3.1.1 to events too
 
 
 @dataclass(frozen=True)
 class ProcessInfo:
-    """Which process this is."""
+    """The identity of a process."""
 
     name: str
     roles: frozenset[ProcessRole]
@@ -29,7 +27,7 @@ class ProcessInfo:
 
 @dataclass(frozen=True)
 class HealthReport:
-    """How a process says that it is."""
+    """What a process reports with its heartbeat."""
 
     ready: bool
     errors: dict[str, str] = field(default_factory=dict)
@@ -39,7 +37,7 @@ class HealthReport:
 
 @dataclass(frozen=True)
 class Process:
-    """A process that was seen at work on the database."""
+    """A process that has sent a heartbeat."""
 
     name: str
     roles: frozenset[ProcessRole]

@@ -14,6 +14,7 @@ from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
 from service.machines.models import MachineReader
 from service.machines.store import MachineStore
+from service.messaging.bus import ChangeBus
 from service.notifications import api, suppression_api
 from service.notifications.models import HysteresisPolicy
 from service.notifications.service import NotificationService
@@ -73,9 +74,9 @@ def build(
     events: EventStore,
     clock: PlantClock,
     wall: Callable[[], datetime],
-    on_change: Callable[[str, str | None], None],
+    bus: ChangeBus,
 ) -> Notifications:
-    """Build the feature; ``on_change`` gets the site and machine (None: whole site) whose suppression changed."""
+    """Build the feature."""
     shelves, windows = ShelvingStore(database), MaintenanceStore(database)
     acknowledgements, deliveries = AcknowledgementStore(database), DeliveryStore(database)
     service = NotificationService(
@@ -91,6 +92,7 @@ def build(
             settings.notification_release_ratio, timedelta(minutes=settings.notification_quiet_minutes)
         ),
     )
+    service.subscribe_to(bus)
     suppression = SuppressionService(
         machines=machines,
         shelves=shelves,
@@ -98,7 +100,7 @@ def build(
         acknowledgements=acknowledgements,
         clock=clock,
         max_shelving=timedelta(hours=settings.shelving_max_hours),
-        on_change=on_change,
+        bus=bus,
     )
     client = WebhookClient(agent=f"Alarmcast/{__version__}", allowed=AllowedAddresses(settings.receiver_networks))
     sender = WebhookSender(deliveries, client, wall=wall, plant=clock.now, chance=random.random)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Event, Lock
 
-from service.forecasts.cache import CachedForecast
+from service.forecasts.cache import CachedForecast, ForecastMade
 from service.machines.event_store import EventStore
 from service.machines.models import Machine
 from service.machines.store import MachineStore
+from service.messaging.bus import ChangeBus, SuppressionChanged
 from service.notifications.models import (
     HysteresisPolicy,
     MaintenanceWindow,
@@ -66,6 +67,11 @@ class NotificationService:
     _lock: Lock = field(default_factory=Lock)
     _waiting: dict[MachineId, Forecast] = field(default_factory=dict)
     _last: dict[MachineId, Forecast] = field(default_factory=dict)
+
+    def subscribe_to(self, bus: ChangeBus) -> None:
+        """Evaluate the leader's forecasts, and a machine or site again when its suppression has changed."""
+        bus.subscribe(SuppressionChanged, lambda event: self.reevaluate(event.site, event.machine))
+        bus.subscribe(ForecastMade, lambda event: self.on_forecast(event.newest) if event.leads else None)
 
     def on_forecast(self, newest: CachedForecast) -> None:
         """Queue a published forecast; never blocks, never queries the database."""

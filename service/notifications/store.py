@@ -14,7 +14,7 @@ from service.database.engine import Database
 from service.database.tables import acknowledgements, deliveries, machines, notifications, webhooks
 from service.errors import NotFound
 from service.http.principal import Sites, require_site
-from service.machines.erase_check_store import absent
+from service.machines.store import absent
 from service.notifications.models import Notification, NotificationChanges, NotificationQuery
 from service.notifications.webhook import DeliveryBacklog, DeliveryJob, DeliveryResult, Webhook, WebhookDelivery
 from wire.enums import MachineState, NotificationEnd, Severity

@@ -1,12 +1,12 @@
 """Suppress notifications: shelve, acknowledge, schedule maintenance. Forecasts and learning are not affected."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from service.alarm_metrics.models import ExcludedSpan
 from service.errors import InputRejected, NotFound
 from service.machines.models import MachineReader
+from service.messaging.bus import ChangeBus, SuppressionChanged
 from service.notifications.models import Acknowledgement, MaintenanceWindow, ShelvedAlarm
 from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
 from wire.clock import PlantClock
@@ -22,13 +22,9 @@ def require_site_or_machine(machines: MachineReader, site: str, machine: str | N
         raise NotFound(f"No machine is enrolled at {site}.")
 
 
-def _ignore(_site: str, _machine: str | None) -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class SuppressionService:
-    """``on_change`` is called with the site and the machine (None: whole site) whose suppression changed."""
+    """Publishes ``SuppressionChanged`` after every change."""
 
     machines: MachineReader
     shelves: ShelvingStore
@@ -36,7 +32,7 @@ class SuppressionService:
     acknowledgements: AcknowledgementStore
     clock: PlantClock
     max_shelving: timedelta
-    on_change: Callable[[str, str | None], None] = _ignore
+    bus: ChangeBus = field(default_factory=ChangeBus)
 
     def shelve(
         self, machine: MachineId, code: int, *, until: datetime | timedelta, who: str, reason: str
@@ -52,7 +48,7 @@ class SuppressionService:
             hours = self.max_shelving / timedelta(hours=1)
             raise InputRejected(f"An alarm can be shelved for at most {hours:g} hours.")
         shelved = self.shelves.add(enrolled, code, at=now, until=end, who=who, reason=reason)
-        self.on_change(*machine)
+        self.bus.publish(SuppressionChanged(*machine))
         return shelved
 
     def unshelve(self, machine: MachineId, shelf_id: int, *, who: str, reason: str | None) -> ShelvedAlarm:
@@ -62,7 +58,7 @@ class SuppressionService:
         if shelved.machine != machine:
             raise NotFound(f"{machine} has no shelved alarm {shelf_id}.")
         unshelved = self.shelves.unshelve(shelved, at=self.clock.now(), who=who, reason=reason)
-        self.on_change(*machine)
+        self.bus.publish(SuppressionChanged(*machine))
         return unshelved
 
     def shelved(self) -> dict[MachineId, set[int]]:
@@ -93,11 +89,11 @@ class SuppressionService:
         if scheduled.until <= scheduled.start:
             raise InputRejected("The window would end before it starts. Choose a later end.")
         stored = self.windows.add(scheduled, at=now)
-        self.on_change(window.site, window.machine)
+        self.bus.publish(SuppressionChanged(window.site, window.machine))
         return stored
 
     def cancel_maintenance(self, window_id: int, *, who: str, reason: str | None) -> MaintenanceWindow:
         """End a window before its time, started or not."""
         ended = self.windows.cancel(self.windows.get(window_id), at=self.clock.now(), who=who, reason=reason)
-        self.on_change(ended.site, ended.machine)
+        self.bus.publish(SuppressionChanged(ended.site, ended.machine))
         return ended

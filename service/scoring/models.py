@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from forecasting.network import Matrix
 from forecasting.series import AlarmSeries
-from service.forecasts.base_rate import base_rates
-from service.forecasts.labels import label_matrix
+from service.forecasts.base_rates import base_rates
+from service.forecasts.target_labels import label_matrix
 
 Flags = NDArray[np.bool_]
 Spans = Sequence[tuple[int, int]]

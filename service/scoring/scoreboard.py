@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from service.machines.models import Machine, MachineReader
-from service.machines.query_scope import chosen_machines, chosen_span
+from service.machines.models import Machine, MachineReader, chosen_machines, chosen_span
 from service.scoring.models import ScoredForecast
 from service.scoring.scores import ScoreSummary, ScoreSums, by_day, concat, count, summarize
 from service.scoring.store import OutcomeStore

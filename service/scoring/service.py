@@ -10,7 +10,7 @@ import numpy as np
 
 from forecasting.forecaster import Forecaster
 from service.errors import Unavailable
-from service.forecasts.base_rate import LOOKBACK
+from service.forecasts.base_rates import LOOKBACK
 from service.forecasts.version import Version
 from service.forecasts.version_store import VersionStore
 from service.machines.event_store import EventStore

@@ -32,7 +32,7 @@ def address(service: Service) -> Iterator[str]:
     """Where the app is served over a real socket."""
     with listen("127.0.0.1", 0) as listener:
         config = uvicorn.Config(Trusted(service), log_config=None, access_log=False)
-        server = Server(config, ending=service.feed.close)
+        server = Server(config, ending=service.forecasts.streams.close)
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         wait_until(lambda: server.started, "the server has started")

@@ -8,7 +8,7 @@ import time
 from service.__main__ import main
 from service.ingest.service import IncomingMessage, IngestBatch, commit
 from service.ingest.thread import Ingester
-from service.machines.event_write import WriteResult
+from service.machines.events import WriteResult
 from service.messaging.mqtt_client import MqttMessage
 from wire.codec import encode
 from wire.topics import Channel, topic

@@ -16,8 +16,8 @@ from service.database.event_row import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventR
 from service.ingest.duplicate_agents import DuplicateAgentDetector
 from service.ingest.service import IncomingMessage, IngestBatch, IngestResult, TimePolicy, commit
 from service.machines.conflict_store import renumbered
-from service.machines.event_write import MAX_BODY, QuarantineRow
-from service.machines.machine_cache import MachineCache
+from service.machines.events import MAX_BODY, QuarantineRow
+from service.machines.store import MachineCache
 from tests.fuzz.messages import ENROLLED, NOW
 from tests.service.conftest import enrolled
 from wire.acks import Ack, merge_ranges

@@ -12,8 +12,7 @@ from service.learning.history_file import ImportFile
 from service.learning.history_import import load_history
 from service.machines import api as machines
 from service.machines.catalogue import SEVERITIES, parse_catalogue
-from service.machines.event_write import EventWrite, WriteResult
-from service.machines.history import Cursor
+from service.machines.events import Cursor, EventWrite, WriteResult
 from service.machines.models import Machine
 from service.scoring import api as scores
 from tests.fuzz.messages import NOW

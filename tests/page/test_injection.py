@@ -19,7 +19,7 @@ from service.app.configuration import load_settings
 from service.app.stores import Stores, open_stores
 from service.database import tables
 from service.machines.catalogue import CatalogueEntry
-from service.machines.event_write import EventWrite, QuarantineRow
+from service.machines.events import EventWrite, QuarantineRow
 from tests.conftest import broker_in, require, wait_until
 from tests.page.conftest import Tabs, signed_in
 from tests.service.conftest import FILLER, enrolled, heard, raise_alarms, small_model

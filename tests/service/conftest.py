@@ -31,7 +31,7 @@ from service.learning.models import NewMachine
 from service.learning.thread import TrainingWorker
 from service.learning.training_process import TrainingProcess, WarmProcessPool
 from service.machines.catalogue import CatalogueEntry
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from service.machines.models import Agent, Machine
 from service.machines.store import MachineStore
 from service.settings import Settings

@@ -5,29 +5,30 @@ from typing import Any
 
 from service.app.service import Service
 from service.app.stores import Stores
-from service.forecasts.scheduler import ForecastScheduler
+from service.forecasts.scheduler import ForecastPublisher, ForecastScheduler
+from tests.support.recording_mqtt import RecordingMqtt
 from wire.forecasts import Forecast
 from wire.identity import MachineId
+from wire.topics import parse_topic
 
 
-class Announced:
-    """An announcer that remembers."""
+class Announced(RecordingMqtt):
+    """The machines whose forecasts were published."""
 
-    def __init__(self) -> None:
-        self.machines: list[MachineId] = []
-
-    def publish(self, machine: MachineId, encoded: bytes) -> None:
-        assert Forecast.model_validate_json(encoded)
-        self.machines.append(machine)
+    @property
+    def machines(self) -> list[MachineId]:
+        assert all(Forecast.model_validate_json(message.payload) for message in self.published)
+        return [parse_topic(message.topic).machine for message in self.published]
 
 
 def refresh(service: Service, stores: Stores, announced: Announced, **more: Any) -> ForecastScheduler:
     return ForecastScheduler(
-        desk=service.desk,
-        newest=service.newest,
+        desk=service.forecasts.service,
+        newest=service.forecasts.cache,
         machines=stores.machines,
         stored=stores.forecasts,
-        mqtt=announced,
+        mqtt=ForecastPublisher(announced),  # type: ignore[arg-type]
+        bus=service.bus,
         clock=service.clock,
         step=timedelta(minutes=15),
         **more,

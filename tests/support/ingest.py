@@ -6,7 +6,7 @@ from typing import Any
 
 from service.app.stores import Stores
 from service.ingest.service import IncomingMessage, IngestBatch, TimePolicy, commit
-from service.machines.machine_cache import MachineCache
+from service.machines.store import MachineCache
 from service.messaging.mqtt_client import MqttMessage
 from tests.service.conftest import EPOCH, NOW
 from wire.timestamps import isoformat

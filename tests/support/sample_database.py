@@ -64,8 +64,8 @@ def fill(connection: Connection, weights: Path) -> None:
     _outcomes(filler)
     _notifications(filler)
     _access(filler)
-    filler.add("leases", name="duties", owner="host-1", expires_us=AT)
-    report = '{"ready": true, "errors": {}, "leases": ["duties"], "events_per_second": 1.5}'
+    filler.add("leases", name="leader", owner="host-1", expires_us=AT)
+    report = '{"ready": true, "errors": {}, "leases": ["leader"], "events_per_second": 1.5}'
     filler.add("processes", name="host-1", roles="api,worker", since_us=AT - HOUR, last_seen_us=AT, report=report)
     filler.add("installation", id=1, identity="5f0c9a52-6f5d-4b8e-9f43-0d6f1d3a7c11")
 

@@ -15,7 +15,7 @@ from service.forecasts.version import StoredForecast, Version
 from service.forecasts.version_store import VersionStore
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite, GapRow, WriteResult
+from service.machines.events import EventWrite, GapRow, WriteResult
 from service.machines.models import Agent, Machine
 from service.machines.store import MachineStore
 from service.scoring.service import ScoringService

@@ -12,16 +12,16 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from service.app.http_server import Server, listen, url_of
-from service.messaging.pubsub import EventBus
+from service.forecasts.streams import StreamHub
 from tests.conftest import wait_until
 
 
 @contextmanager
-def serving(app: ASGIApp, feed: EventBus) -> Iterator[str]:
+def serving(app: ASGIApp, streams: StreamHub) -> Iterator[str]:
     """Serve an app on a free port, from a thread."""
     with listen("127.0.0.1", 0) as listener:
         config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=60)
-        server = Server(config, ending=feed.close)
+        server = Server(config, ending=streams.close)
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         wait_until(lambda: server.started, "the server has started")

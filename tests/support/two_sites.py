@@ -8,9 +8,9 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.auth.authenticator import LOCAL
 from service.http.message import MACHINE, Message, Sentence
-from service.machines.event_write import EventWrite, GapRow
+from service.machines.events import EventWrite, GapRow
 from service.machines.models import Machine
-from service.machines.silence_detector import SilentMachine
+from service.machines.silence import SilentMachine
 from service.notifications.models import MaintenanceWindow, Notification, NotificationChanges
 from service.notifications.store import NotificationStore, WebhookStore
 from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
@@ -45,10 +45,12 @@ def seed(service: Service, stores: Stores) -> dict[str, Machine]:
         heard(stores, machine)
         _things_of(service, stores, machine)
         machines[site] = machine
-    service.silence.silent = [SilentMachine(machine.id, NOW - HOUR, 3.0, 2.0) for machine in machines.values()]
+    service.machines.silence.silent = [
+        SilentMachine(machine.id, NOW - HOUR, 3.0, 2.0) for machine in machines.values()
+    ]
     service.credentials.locked_out = [machine.id for machine in machines.values()]
     for site in SITES:
-        service.ingester.rejected[f"alarmcast/v1/{site}/filler-1"] += 5
+        service.ingest.ingester.rejected[f"alarmcast/v1/{site}/filler-1"] += 5
     return machines
 
 

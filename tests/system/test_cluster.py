@@ -63,7 +63,7 @@ def test_every_process_is_on_the_roll_and_each_turn_is_one_processs(cluster: Clu
     def turns() -> list[str]:
         return sorted(turn for one in cluster.api.health.status().processes or () for turn in one.leases)
 
-    wait_until(lambda: turns() == ["duties", "states"], "each turn is somebody's")
+    wait_until(lambda: turns() == ["agent_states", "leader"], "each turn is somebody's")
     found = cluster.api.health.status().processes
     assert found is not None
     assert sorted(role for one in found for role in one.roles) == sorted(
@@ -164,7 +164,7 @@ def test_a_page_lives_on_when_its_process_is_killed(cluster: ClusterPlant) -> No
 def test_another_takes_the_duties_over_when_their_worker_is_killed(cluster: ClusterPlant) -> None:
     def leader() -> str | None:
         processes = cluster.api.health.status().processes or []
-        return next((one.name for one in processes if "duties" in one.leases), None)
+        return next((one.name for one in processes if "leader" in one.leases), None)
 
     before = leader()
     (killed,) = [one for one in cluster.of(ProcessRole.WORKER) if f"-{one.pid}-" in str(before)]

@@ -18,8 +18,7 @@ from service.database.engine import Database
 from service.ingest.service import IncomingMessage, IngestBatch, TimePolicy, commit
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
-from service.machines.machine_cache import MachineCache
-from service.machines.store import MachineStore
+from service.machines.store import MachineCache, MachineStore
 from tests.service.conftest import enrolled
 from tests.support.databases import new_sqlite
 from wire.acks import Ack

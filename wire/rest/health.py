@@ -153,7 +153,7 @@ class ProcessView(BaseModel):
     seen: UtcDatetime = Field(description="When it last said how it is, in wall time.")
     ready: bool
     errors: dict[str, str]
-    leases: list[str] = Field(description="What it does at present for all: duties, states.")
+    leases: list[str] = Field(description="Leases that it holds: leader, agent_states.")
     events_per_second: float = Field(description="Events that it has stored a second, over the last minute.")
 
 

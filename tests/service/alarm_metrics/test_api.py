@@ -13,9 +13,9 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.database.event_row import FROM_THE_FUTURE, EventRow
 from service.machines.catalogue import CatalogueEntry
-from service.machines.event_write import EventWrite, GapRow
+from service.machines.events import EventWrite, GapRow
 from service.machines.models import Machine
-from service.machines.silence_detector import SilentMachine
+from service.machines.silence import SilentMachine
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
 from tests.support.api_client import BASE, Client, problem
 from wire.identity import MachineId
@@ -185,7 +185,7 @@ def test_a_timeline_has_the_alarms_and_what_they_make(
     assert [one["code"] for one in found["standing"]] == [8]
     assert [(one["dropped"], one["reason"]) for one in found["gaps"]] == [(5, "spool_full")]
     assert (found["last_seen_at"], found["online"], found["silent_since"]) == (isoformat(NOW), True, None)
-    service.silence.silent = [SilentMachine(FILLER, NOW - HOUR, 3.0, 2.0)]
+    service.machines.silence.silent = [SilentMachine(FILLER, NOW - HOUR, 3.0, 2.0)]
     assert client.get(f"{BASE}/timeline").json()["silent_since"] == isoformat(NOW - HOUR)
     part = client.get(f"{BASE}/timeline", since=isoformat(CHATTER), until=isoformat(NOW)).json()
     assert (part["floods"], len(part["chatter"]), len(part["standing"])) == ([], 1, 1)

@@ -14,8 +14,7 @@ from service.database.engine import Database
 from service.database.event_row import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventRow
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite
-from service.machines.history import PageQuery
+from service.machines.events import EventWrite, PageQuery
 from service.machines.models import Machine
 from tests.service.conftest import enrolled
 from wire.identity import MachineId

@@ -4,9 +4,8 @@ from datetime import timedelta
 
 from service.app.service import Service
 from service.app.stores import Stores
-from service.machines.limits import ExcessKind
 from service.machines.limits_store import NO_MACHINE, note_excess
-from service.machines.models import Machine
+from service.machines.models import ExcessKind, Machine
 from tests.service.conftest import NOW
 from wire.timestamps import to_us
 

@@ -31,7 +31,7 @@ from service.app.stores import Stores, open_stores
 from service.auth.authenticator import LOCAL
 from service.database.engine import Database
 from service.machines.catalogue import CatalogueEntry
-from service.machines.event_write import EventWrite, QuarantineRow
+from service.machines.events import EventWrite, QuarantineRow
 from service.notifications.store import WebhookStore
 from service.notifications.webhook import Webhook
 from service.settings import DynamicSecurity
@@ -129,7 +129,7 @@ def plant(tmp_path_factory: pytest.TempPathFactory, postgresql: str) -> Iterator
         )
         stores.versions.add_and_promote(small_model(), report={"summary": "small"}, at=NOW - timedelta(days=1))
         service = Service(chosen, stores)
-        service.feed.close()  # streams end after what they have to say
+        service.forecasts.streams.close()  # streams end after what they have to say
         yield Plant(service, stores)
 
 

@@ -17,7 +17,7 @@ from service.app.stores import Stores
 from service.database.tables import audit_log, events
 from service.machines.api import write_cursor
 from service.machines.catalogue import CatalogueEntry
-from service.machines.history import Cursor
+from service.machines.events import Cursor
 from service.settings import Settings
 from tests.service.conftest import FILLER, NOW, enrolled, new_stores, raise_alarms, still_settings
 from tests.support.databases import new_postgresql

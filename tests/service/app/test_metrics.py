@@ -21,7 +21,7 @@ from service.app.stores import Stores
 from service.database.backup import back_up
 from service.errors import InputRejected
 from service.http.request_metrics import RequestMiddleware
-from service.machines.event_write import EventWrite, QuarantineRow
+from service.machines.events import EventWrite, QuarantineRow
 from service.machines.models import Agent, Machine
 from service.messaging.mqtt_client import MqttMessage
 from tests.conftest import require, wait_until
@@ -68,14 +68,14 @@ def test_events_are_told_apart_by_what_became_of_them(service: Service, filler: 
     ages = [timedelta(seconds=2), timedelta(seconds=40), timedelta(hours=3), timedelta(days=500)]
     events = [f'{{"seq":{n},"code":139,"at":"{isoformat(NOW - age)}"}}' for n, age in enumerate(ages, start=1)]
     body = f'{{"epoch":"{EPOCH}","events":[{",".join(events)},{{"seq":9,"code":"x","at":"no"}}]}}'.encode()
-    service.ingester.start(RecordingLink())  # type: ignore[arg-type]
+    service.ingest.ingester.start(RecordingLink())  # type: ignore[arg-type]
     topics = ["padova/filler-1", "padova/filler-1", "nowhere/stranger"]
     for mid, machine in enumerate(topics, start=1):
         topic = f"alarmcast/v1/{machine}/events"
-        service.ingester.on_message(MqttMessage(0, mid, 1, topic, body, retained=False))
-        wait_until(lambda: not service.ingester.waiting[0], "the message is taken")
-    wait_until(lambda: service.ingester.counts["unregistered"] == 1, "all is committed")
-    service.ingester.stop()
+        service.ingest.ingester.on_message(MqttMessage(0, mid, 1, topic, body, retained=False))
+        wait_until(lambda: not service.ingest.ingester.waiting[0], "the message is taken")
+    wait_until(lambda: service.ingest.ingester.counts["unregistered"] == 1, "all is committed")
+    service.ingest.ingester.stop()
     told = Scrape(service)
     results = ("stored", "late", "flagged", "duplicate", "quarantined")
     assert [told("events_total", result=result) for result in results] == [2, 1, 1, 4, 2]
@@ -116,7 +116,7 @@ def test_forecasts_and_the_model_that_makes_them_are_told(
     assert before("forecast_duration_seconds_count") == 0
     raise_alarms(stores, filler, (NOW - timedelta(days=2), 139), (NOW - timedelta(minutes=9), 26))
     heard(stores, filler)
-    service.newest.fresh_for([filler])
+    service.forecasts.cache.fresh_for([filler])
     told = Scrape(service)
     assert told("forecast_duration_seconds_count") == 1
     assert told("forecasts", status="ok") == 1

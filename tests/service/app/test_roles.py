@@ -49,7 +49,7 @@ def test_several_that_ingest_never_come_to_the_broker_by_one_name(
 ) -> None:
     chosen = shared(settings, database, "ingest").model_copy(update={"broker_mqtt_version": version})
     with open_stores(chosen) as stores:
-        names = {Service(chosen, stores).link.client_id for _ in range(2)}
+        names = {Service(chosen, stores).ingest.mqtt.client_id for _ in range(2)}
     assert len(names) == 2
 
 

@@ -13,13 +13,13 @@ from alarmcast import Forbidden, NotFound
 from service.app.http_server import Server, listen, url_of
 from service.app.service import Service
 from service.app.stores import Stores
-from service.database.event_row import EventRow
 from service.http.message import MACHINE, Message, Sentence
 from service.http.permissions import PERMISSIONS, RouteScope
 from service.machines.models import Machine
+from service.messaging.bus import AlarmEvent, AlarmsRaised
 from service.notifications.store import WebhookStore
 from tests.conftest import wait_until
-from tests.service.conftest import EPOCH, NOW, enrolled, new_stores, small_model, still_settings
+from tests.service.conftest import NOW, enrolled, new_stores, small_model, still_settings
 from tests.support.api_client import Visitor, visitor
 from tests.support.streams import Reader
 from tests.support.two_sites import NAMES, SITES, seed
@@ -55,7 +55,7 @@ def shared_sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with new_stores(settings) as stores:
         service = Service(settings, stores)
         seed(service, stores)
-        service.feed.close()  # or the streams would never end
+        service.forecasts.streams.close()  # or the streams would never end
         yield service
 
 
@@ -224,7 +224,7 @@ def test_an_idempotency_key_does_not_tell_what_it_was_used_for(service: Service,
 @pytest.fixture
 def address(service: Service) -> Iterator[str]:
     with listen("127.0.0.1", 0) as listener:
-        server = Server(uvicorn.Config(service.app, log_config=None), ending=service.feed.close)
+        server = Server(uvicorn.Config(service.app, log_config=None), ending=service.forecasts.streams.close)
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         wait_until(lambda: server.started, "the server has started")
@@ -241,9 +241,9 @@ def test_a_stream_tells_of_ones_own_sites_alone(
         Reader(f"{address}/v1/stream", key).start(),
         Reader(f"{address}/v1/stream", service.key).start(),
     )
-    wait_until(lambda: service.feed.subscriber_count == 2, "both listen")
-    rows = [EventRow(machine.row_id, EPOCH, 1, 139, to_us(NOW), 0) for machine in fleet.values()]
-    service.feed.publish_alarms(rows, fleet.values())
+    wait_until(lambda: service.forecasts.streams.count == 2, "both listen")
+    alarms = tuple(AlarmEvent(machine.id, to_us(NOW), 139) for machine in fleet.values())
+    service.bus.publish(AlarmsRaised(alarms))
     wait_until(lambda: len(all_of_it.of("alarm")) == 2, "both alarms were told")
     wait_until(lambda: own.of("alarm"), "the own alarm was told")
     assert {one["site"] for _, one in own.told} == {"padova"}
@@ -251,14 +251,14 @@ def test_a_stream_tells_of_ones_own_sites_alone(
 
 
 def test_a_stream_ends_when_its_key_is_revoked(service: Service, padovas: Visitor, address: str) -> None:
-    service.feed.ping = 0.05
+    service.forecasts.streams.ping_interval_s = 0.05
     key = padovas.http.headers["authorization"].removeprefix("Bearer ")
     reader = Reader(f"{address}/v1/stream", key).start()
-    wait_until(lambda: service.feed.subscriber_count == 1, "the stream is open")
+    wait_until(lambda: service.forecasts.streams.count == 1, "the stream is open")
     (own,) = [one for one in service.auth.users.keys.all() if f"_{one.prefix}_" in key]
     assert padovas.ask("DELETE", f"/v1/keys/{own.id}").status_code == 204
     wait_until(lambda: reader.ended, "the stream has ended in order")
-    wait_until(lambda: service.feed.subscriber_count == 0, "its place is free again")
+    wait_until(lambda: service.forecasts.streams.count == 0, "its place is free again")
 
 
 def test_machines_of_a_retired_fleet_are_hidden_too(service: Service, stores: Stores, padovas: Visitor) -> None:

@@ -11,7 +11,7 @@ from service import __version__
 from service.app.service import Service
 from service.app.stores import Stores
 from service.database.migrations import versions
-from service.machines.event_write import EventWrite, QuarantineRow
+from service.machines.events import EventWrite, QuarantineRow
 from service.machines.models import Agent, Machine
 from service.messaging.mqtt_client import MqttMessage
 from service.settings import Settings
@@ -141,7 +141,7 @@ def test_what_comes_over_the_broker_is_counted_with_its_lag_and_what_is_resent_i
     at = isoformat(NOW - timedelta(seconds=90))
     events = ",".join(f'{{"seq":{seq},"code":139,"at":"{at}"}}' for seq in range(1, 61))
     body = f'{{"epoch":"{EPOCH}","events":[{events}]}}'.encode()
-    ingester = service.ingester
+    ingester = service.ingest.ingester
     assert status(service).ingest.lag_p50_seconds is None
     ingester.start(RecordingLink())  # type: ignore[arg-type]
     for mid in (1, 2):

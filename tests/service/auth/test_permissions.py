@@ -56,7 +56,7 @@ def asked(client: Visitor, line: str, site: str) -> int:
 @pytest.mark.parametrize("who", EVERYBODY, ids=str)
 def test_who_gets_in_is_what_the_table_says(service: Service, stores: Stores, who: Who) -> None:
     seed(service, stores)
-    service.feed.close()  # or the streams would never end
+    service.forecasts.streams.close()  # or the streams would never end
     client = visitor(service, who.role, None if who.everywhere else [OWN])
     wrong = []
     for line, rule, site in walks():

@@ -17,7 +17,7 @@ from service.broker_access.models import BrokerAuthState, acls_for
 from service.broker_access.service import CredentialService
 from service.broker_access.thread import Reconciler
 from service.errors import Conflict, Gone, Unavailable
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from service.machines.models import Agent, Machine
 from service.settings import Settings
 from tests.conftest import Mosquitto, wait_until

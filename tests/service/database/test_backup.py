@@ -30,7 +30,7 @@ from service.database.copy_endpoint import open_endpoint
 from service.database.event_row import EventRow
 from service.errors import DatabaseDamaged, InputRejected, Unavailable
 from service.forecasts.version import Version
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from service.machines.models import Machine
 from service.settings import Settings
 from tests.conftest import require

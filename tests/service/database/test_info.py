@@ -9,7 +9,7 @@ from service.database.info import DatabaseInfoReader
 from service.learning.enrolment_store import EnrolmentStore
 from service.learning.job_store import JobStore
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite, QuarantineRow
+from service.machines.events import EventWrite, QuarantineRow
 from service.machines.quarantine_store import QuarantineStore
 from tests.service.conftest import enrolled
 from wire.enums import JobState

@@ -14,7 +14,7 @@ from service.database.partitions import Month
 from service.errors import Unavailable
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite, WriteResult
+from service.machines.events import EventWrite, WriteResult
 from service.machines.models import Machine
 from service.machines.retention import Retention
 from service.machines.retention_store import RetentionStore

@@ -22,8 +22,7 @@ from service.database.engine import Database
 from service.database.event_row import EventRow
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite, WriteResult
-from service.machines.history import Cursor, PageQuery
+from service.machines.events import Cursor, EventWrite, PageQuery, WriteResult
 from service.machines.hourly_counts_store import HourlyCountStore
 from service.machines.models import Machine
 from service.machines.retention_store import RetentionStore

@@ -13,7 +13,7 @@ from service.database.event_row import IN_TIME, EventRow
 from service.database.tables import epochs
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite, WriteResult
+from service.machines.events import EventWrite, WriteResult
 from service.machines.models import Machine
 from tests.service.conftest import enrolled
 from tests.service.database.work import counted_work

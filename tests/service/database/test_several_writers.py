@@ -33,7 +33,7 @@ from service.learning.enrolment_store import EnrolmentStore
 from service.machines.catalogue import CatalogueEntry
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite, GapRow, QuarantineRow, WriteResult
+from service.machines.events import EventWrite, GapRow, QuarantineRow, WriteResult
 from service.machines.models import Agent, Machine
 from service.machines.retention import Retention
 from service.machines.retention_store import RetentionStore

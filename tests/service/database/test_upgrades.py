@@ -30,9 +30,8 @@ from service.learning.job_store import JobStore
 from service.learning.memory_store import MemoryStore
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite
-from service.machines.history import PageQuery
-from service.machines.quarantine import QuarantineQuery
+from service.machines.events import EventWrite, PageQuery
+from service.machines.models import QuarantineQuery
 from service.machines.quarantine_store import QuarantineStore
 from service.machines.store import MachineStore
 from service.notifications.models import NotificationQuery, SuppressionQuery

@@ -7,7 +7,7 @@ import pytest
 
 from forecasting.series import AlarmSeries
 from forecasting.window import grid
-from service.forecasts.base_rate import LOOKBACK, base_rates
+from service.forecasts.base_rates import LOOKBACK, base_rates
 from wire.timestamps import to_us
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)

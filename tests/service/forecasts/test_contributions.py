@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from forecasting.forecaster import ObservedSeries
 from forecasting.series import AlarmSeries
 from forecasting.window import WindowSpec
-from service.forecasts.contributions import Contribution, top_k_with_rest
-from service.forecasts.explanation_text import ExplanationRenderer
+from service.forecasts.explanation_text import Contribution, ExplanationRenderer, top_k_with_rest
 from service.humanize import ago, duration, plural, times
 from service.machines.catalogue import CatalogueEntry
 from wire.enums import PartKind

@@ -5,7 +5,7 @@ import pytest
 
 from alarmcast import InProcess
 from service.app.service import Service
-from service.forecasts.fast_path import PATH
+from service.forecasts.api import PATH
 from service.machines.models import Machine
 from tests.service.conftest import FILLER
 
@@ -20,9 +20,9 @@ def asking(service: Service, key: str | None) -> httpx.Client:
 
 def test_the_second_answer_is_the_first_one_with_the_same_headers(service: Service) -> None:
     client = asking(service, service.key)
-    assert service.newest.get_fresh(FILLER) is None
+    assert service.forecasts.cache.get_fresh(FILLER) is None
     first = client.get(FORECAST)
-    kept = service.newest.get_fresh(FILLER)
+    kept = service.forecasts.cache.get_fresh(FILLER)
     assert kept is not None
     second = client.get(FORECAST)
     assert first.content == second.content == kept.encoded
@@ -55,5 +55,5 @@ def test_a_retired_machine_has_none_that_is_ready(service: Service, filler: Mach
     client = asking(service, service.key)
     client.get(FORECAST)
     service.enrolment.retire(filler.id, who="test", reason=None)
-    service.newest.invalidate([filler.id])
+    service.forecasts.cache.invalidate([filler.id])
     assert client.get(FORECAST).status_code == httpx.codes.GONE

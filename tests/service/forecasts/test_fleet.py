@@ -10,12 +10,12 @@ import pytest
 from forecasting.forecaster import Forecaster
 from service.app.service import Service
 from service.app.stores import Stores
-from service.forecasts.fleet import FleetDependencies, FleetOverview, FleetSnapshot
+from service.forecasts.fleet import FleetDependencies, FleetService, FleetSnapshot
 from service.machines.catalogue import CatalogueEntry
-from service.machines.hourly_counts import HourlyCounts
 from service.machines.hourly_counts_store import HourlyCountStore
-from service.machines.models import Machine
-from service.machines.silence_detector import SilentMachine
+from service.machines.models import HourlyCounts, Machine
+from service.machines.silence import SilentMachine
+from service.messaging.bus import EventsStored
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from wire.clock import PlantClock
 from wire.enums import ConnectionStatus, MachineState
@@ -46,7 +46,7 @@ class Watch:
     service: Service
     now: datetime = NOW
     seconds: float = 0.0
-    board: FleetOverview = field(init=False)
+    board: FleetService = field(init=False)
     strips: CountingStrips = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,13 +56,13 @@ class Watch:
             machines=stores.machines,
             strips=self.strips,
             catalogue=stores.catalogue,
-            champion=self.service.desk.champion,
-            newest=self.service.newest,
-            silence=self.service.silence,
+            champion=self.service.forecasts.service.champion,
+            newest=self.service.forecasts.cache,
+            silence=self.service.machines.silence,
             clock=PlantClock(wall=self._seconds_of_plant),
             stale_after=timedelta(minutes=15),
         )
-        self.board = FleetOverview(sources, token="t", monotonic=lambda: self.seconds)  # noqa: S106 - no password
+        self.board = FleetService(sources, token="t", monotonic=lambda: self.seconds)  # noqa: S106 - no password
 
     def _seconds_of_plant(self) -> float:
         return self.now.timestamp()
@@ -86,7 +86,7 @@ def test_a_look_that_takes_long_is_taken_less_often(watch: Watch, stores: Stores
     watch.look()
     watch.strips.before.clear()
     raise_alarms(stores, filler, (NOW - MINUTE, 139))
-    watch.service.on_events_stored([filler.id])
+    watch.service.bus.publish(EventsStored(frozenset({filler.id})))
     watch.seconds += 10
     assert watch.look().cards[0].card.last_alarm is None, "three seconds of work, twelve of rest"
     assert watch.look().cards[0].card.last_alarm
@@ -127,7 +127,7 @@ def test_a_card_says_how_a_machine_is_what_it_raised_and_what_is_likely(
     assert (card.last_alarm.at, card.last_alarm.code, card.last_alarm.text) == (NOW, 137, "Alarm 137")
     assert card.forecast_status == "ok"
     assert not card.learned
-    forecast = watch.service.newest.fresh_for([filler])[0].forecast
+    forecast = watch.service.forecasts.cache.fresh_for([filler])[0].forecast
     assert {alarm.code: alarm.probability for alarm in card.likely} == {
         alarm.code: alarm.probability for alarm in forecast.alarms
     }
@@ -153,7 +153,7 @@ def test_presence_is_told_by_the_agent_and_by_the_machines_rhythm(watch: Watch, 
     heard(stores, machines["quiet"])
     heard(stores, machines["stale"], at=NOW - 16 * MINUTE)
     heard(stores, machines["well"], at=NOW - 15 * MINUTE)
-    watch.service.silence.silent = [SilentMachine(machines["quiet"].id, NOW - HOUR, 3.0, 2.0)]
+    watch.service.machines.silence.silent = [SilentMachine(machines["quiet"].id, NOW - HOUR, 3.0, 2.0)]
     found = {kept.card.machine: kept.card.presence.value for kept in watch.look().cards}
     assert found == {"never": "never", "gone": "offline", "quiet": "silent", "stale": "stale", "well": "online"}
 
@@ -168,8 +168,8 @@ def test_the_most_urgent_come_first_then_who_cannot_be_heard_then_the_rest(watch
     model = small_model()
     limit = np.full_like(model.thresholds, sorted(likeliest)[6])  # so high that only a few pass it
     stores.versions.add_and_promote(replace(model, thresholds=limit), report={}, at=NOW)
-    watch.service.desk.champion.invalidate()
-    watch.service.newest.invalidate([machine.id for machine in machines])
+    watch.service.forecasts.service.champion.invalidate()
+    watch.service.forecasts.cache.invalidate([machine.id for machine in machines])
     cards = [kept.card for kept in watch.look().cards]
     groups = [0 if one.expected else 1 if one.presence is ConnectionStatus.OFFLINE else 2 for one in cards]
     assert groups == sorted(groups)
@@ -191,7 +191,7 @@ def test_a_machine_that_has_never_connected_has_no_forecast_and_comes_last(
     stores.versions.add_and_promote(
         replace(small_model(), thresholds=np.zeros(2, dtype=np.float32)), report={}, at=NOW
     )
-    watch.service.desk.champion.invalidate()
+    watch.service.forecasts.service.champion.invalidate()
     imported, offline = (kept.card for kept in reversed(watch.look().cards))
     assert (offline.machine, imported.machine) == ("zz-quiet", "filler-1")
     assert (imported.presence, imported.last_alarm is not None) == (ConnectionStatus.NEVER, True)
@@ -212,7 +212,7 @@ def test_only_what_was_touched_is_told_after_a_revision_and_only_that_is_read_ag
     nothing = watch.look(since=first.revision)
     assert (nothing.complete, nothing.cards, nothing.revision) == (False, [], first.revision)
     raise_alarms(stores, filler, (NOW, 139))
-    watch.service.newest.invalidate([FILLER])
+    watch.service.forecasts.cache.invalidate([FILLER])
     some = watch.look(since=first.revision)
     assert (some.complete, names(some), watch.strips.read) == (False, ["filler-1"], [5, 1])
     assert some.cards[0].card.hourly_counts[-1] == 1
@@ -224,7 +224,7 @@ def test_only_what_was_touched_is_told_after_a_revision_and_only_that_is_read_ag
 @pytest.mark.usefixtures("champion", "filler")
 def test_a_touch_that_changes_nothing_is_not_told(watch: Watch) -> None:
     first = watch.look()
-    watch.service.newest.invalidate([FILLER])
+    watch.service.forecasts.cache.invalidate([FILLER])
     assert watch.look(since=first.revision).revision == first.revision
 
 
@@ -233,10 +233,10 @@ def test_a_new_forecast_reaches_the_card_once_it_is_kept(watch: Watch, stores: S
     heard(stores, filler)
     first = watch.look()
     raise_alarms(stores, filler, *((NOW - n * MINUTE, 26) for n in range(1, 40)))
-    watch.service.newest.invalidate([FILLER])
+    watch.service.forecasts.cache.invalidate([FILLER])
     between = watch.look(since=first.revision)
     assert between.cards[0].card.likely == first.cards[0].card.likely
-    (newest,) = watch.service.newest.fresh_for([filler])
+    (newest,) = watch.service.forecasts.cache.fresh_for([filler])
     after = watch.look(since=between.revision).cards[0].card
     assert {one.code: one.probability for one in after.likely} == {
         one.code: one.probability for one in newest.forecast.alarms
@@ -259,7 +259,7 @@ def test_nobody_waits_for_the_forecasts_of_a_large_fleet(watch: Watch, stores: S
         lambda watch, filler: heard(watch.service.stores, filler, online=False),
         lambda watch, _: setattr(watch, "now", watch.now + 16 * MINUTE),
         lambda watch, _: setattr(watch, "now", watch.now.replace(hour=9, minute=0)),
-        lambda watch, _: setattr(watch.service.silence, "found", [SilentMachine(FILLER, NOW, 3.0, 2.0)]),
+        lambda watch, _: setattr(watch.service.machines.silence, "silent", [SilentMachine(FILLER, NOW, 3.0, 2.0)]),
         lambda watch, _: watch.service.stores.catalogue.merge(
             [CatalogueEntry(139, "Film torn", "medium", target=True)]
         ),
@@ -287,8 +287,8 @@ def test_another_champion_changes_every_card(
     raise_alarms(stores, filler, (NOW - HOUR, 26))
     first = watch.look()
     stores.versions.add_and_promote(small_model(seed=9), report={}, at=NOW)
-    watch.service.desk.champion.invalidate()
-    watch.service.newest.invalidate([FILLER])  # as the rhythm does when it sees the new version
+    watch.service.forecasts.service.champion.invalidate()
+    watch.service.forecasts.cache.invalidate([FILLER])  # as the rhythm does when it sees the new version
     after = watch.look(since=first.revision)
     assert after.model_version == "v2"
     assert after.cards[0].card.likely != first.cards[0].card.likely

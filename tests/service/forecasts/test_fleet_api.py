@@ -4,7 +4,7 @@ import pytest
 
 from service.app.service import Service
 from service.app.stores import Stores
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from service.machines.models import Machine
 from tests.conftest import wait_until
 from tests.service.conftest import FILLER, NOW, heard, raise_alarms
@@ -46,16 +46,16 @@ def test_after_a_revision_comes_what_changed(
     nothing = client.get("/v1/fleet", since=first["revision"]).json()
     assert (nothing["complete"], nothing["cards"]) == (False, [])
     raise_alarms(stores, filler, (NOW, 139))
-    service.newest.invalidate([FILLER])
+    service.forecasts.cache.invalidate([FILLER])
     wait_until(lambda: client.get("/v1/fleet", since=first["revision"]).json()["cards"], "the card has changed")
     assert client.get("/v1/fleet", since="of another process.7").json()["complete"] is True
 
 
 def test_who_knocks_is_named(client: Client, stores: Stores) -> None:
     stores.events.commit(EventWrite(to_us(NOW), unregistered={MachineId("lyon", "capper")}))
-    (knock,) = client.get("/v1/fleet").json()["knocking"]
+    (knock,) = client.get("/v1/fleet").json()["unregistered"]
     assert (knock["site"], knock["machine"]) == ("lyon", "capper")
-    assert client.get("/v1/fleet", site="padova").json()["knocking"] == []
+    assert client.get("/v1/fleet", site="padova").json()["unregistered"] == []
 
 
 @pytest.mark.parametrize("query", [{"site": "Not A Site"}, {"since": "x" * 101}])

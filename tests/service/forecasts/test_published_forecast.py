@@ -4,26 +4,14 @@ import pytest
 
 from service.app.service import Service
 from service.app.stores import Stores
-from service.forecasts.scheduler import ForecastScheduler
+from service.forecasts.cache import ForecastMade
 from service.machines.catalogue import CatalogueEntry, size_warning
 from tests.service.conftest import FILLER, NOW, small_model
-from tests.support.forecasts import refresh
+from tests.support.forecasts import Announced, refresh
 from wire.codec import MAX_BYTES
 from wire.forecasts import Forecast, PublishedForecast
-from wire.identity import MachineId
 
 CODES = range(100_000, 100_500)
-
-
-class Kept:
-    """An announcer that keeps what it was given."""
-
-    def __init__(self) -> None:
-        self.payload = b""
-
-    def publish(self, machine: MachineId, encoded: bytes) -> None:
-        assert machine == FILLER
-        self.payload = encoded
 
 
 def entries(number: int) -> list[CatalogueEntry]:
@@ -37,12 +25,13 @@ def test_a_forecast_of_five_hundred_targets_is_published_below_the_limit_of_a_me
 ) -> None:
     stores.catalogue.merge(entries(len(CODES)))
     stores.versions.add_and_promote(small_model(targets=tuple(CODES)), report={}, at=NOW)
-    abroad, home = Kept(), Kept()
-    rhythm: ForecastScheduler = refresh(service, stores, abroad, home=home)  # type: ignore[arg-type]
-    rhythm.run_grid()
-    whole, published = (PublishedForecast.model_validate_json(one.payload) for one in (home, abroad))
-    assert len(home.payload) > MAX_BYTES, "otherwise this shows nothing"
-    assert MAX_BYTES - 500 < len(abroad.payload) <= MAX_BYTES
+    mqtt, made = Announced(), list[ForecastMade]()
+    service.bus.subscribe(ForecastMade, made.append)
+    refresh(service, stores, mqtt).run_grid()
+    payloads = made[0].newest.encoded, mqtt.published[0].payload
+    whole, published = map(PublishedForecast.model_validate_json, payloads)
+    assert len(payloads[0]) > MAX_BYTES, "otherwise this shows nothing"
+    assert MAX_BYTES - 500 < len(payloads[1]) <= MAX_BYTES
     assert (len(whole.alarms), whole.omitted) == (500, 0)
     assert len(published.alarms) + published.omitted == 500
     assert sorted(published.alarms, key=lambda alarm: -alarm.probability) == published.alarms
@@ -57,7 +46,7 @@ def test_an_expected_alarm_is_published_before_likelier_ones_that_are_not(
 ) -> None:
     stores.catalogue.merge(entries(len(CODES)))
     stores.versions.add_and_promote(small_model(targets=tuple(CODES)), report={}, at=NOW)
-    newest = service.newest.fresh_for(stores.machines.all())[0]
+    newest = service.forecasts.cache.fresh_for(stores.machines.all())[0]
     unexpected = [alarm.model_copy(update={"expected": False}) for alarm in newest.forecast.alarms]
     alarms = [*unexpected[:-1], unexpected[-1].model_copy(update={"expected": True})]
     changed = newest.forecast.model_copy(update={"alarms": alarms})

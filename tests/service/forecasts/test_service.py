@@ -12,6 +12,7 @@ from forecasting.series import AlarmSeries
 from service.app.service import Service
 from service.app.stores import Stores
 from service.errors import InputRejected, NoChampion, NotFound
+from service.forecasts.cache import ForecastMade
 from service.forecasts.service import ForecastService, urgency
 from service.machines.models import Machine
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
@@ -24,11 +25,11 @@ HOUR = timedelta(hours=1)
 
 
 def desk(service: Service) -> ForecastService:
-    return service.desk
+    return service.forecasts.service
 
 
 def newest(service: Service, stores: Stores) -> Forecast:
-    return service.newest.fresh_for(stores.machines.all())[0].forecast
+    return service.forecasts.cache.fresh_for(stores.machines.all())[0].forecast
 
 
 def test_a_forecast_is_the_networks_word_on_the_evidence_window(
@@ -100,13 +101,13 @@ def test_a_machine_with_a_past_but_no_agent_is_stale_and_its_silence_is_no_evide
 
 @pytest.mark.usefixtures("champion")
 def test_a_forecast_begun_before_an_arrival_is_not_kept(service: Service, filler: Machine) -> None:
-    begun = service.newest.versions
+    begun = service.forecasts.cache.versions
     made = desk(service).forecast_now([filler], NOW)[0]
-    service.newest.invalidate([FILLER])  # while it was being made
-    service.newest.put(made, begun)
-    assert service.newest.get_fresh(FILLER) is None
-    service.newest.put(made, service.newest.versions)
-    assert service.newest.get_fresh(FILLER) is not None
+    service.forecasts.cache.invalidate([FILLER])  # while it was being made
+    service.forecasts.cache.put(made, begun)
+    assert service.forecasts.cache.get_fresh(FILLER) is None
+    service.forecasts.cache.put(made, service.forecasts.cache.versions)
+    assert service.forecasts.cache.get_fresh(FILLER) is not None
 
 
 @pytest.mark.usefixtures("champion")
@@ -150,7 +151,7 @@ def test_a_new_event_makes_a_new_forecast_at_once(service: Service, stores: Stor
     assert newest(service, stores).events_seen == 0
     raise_alarms(stores, filler, (NOW - HOUR, 139))
     assert newest(service, stores).events_seen == 0, "kept until something touches it"
-    service.newest.invalidate([FILLER])
+    service.forecasts.cache.invalidate([FILLER])
     assert newest(service, stores).events_seen == 1
 
 
@@ -158,15 +159,16 @@ def test_a_new_event_makes_a_new_forecast_at_once(service: Service, stores: Stor
 def test_who_does_not_lead_makes_forecasts_for_its_own_listeners_and_stores_none(
     service: Service, stores: Stores
 ) -> None:
-    abroad, home, leading = Announced(), Announced(), [False]
-    rhythm = refresh(service, stores, abroad, home=home, leads=lambda: leading[0])
-    assert (rhythm.run_grid(), home.machines, abroad.machines) == (0, [FILLER], [])
+    abroad, made, leading = Announced(), list[ForecastMade](), [False]
+    service.bus.subscribe(ForecastMade, made.append)
+    rhythm = refresh(service, stores, abroad, has_streams=True, is_leader=lambda: leading[0])
+    assert (rhythm.run_grid(), len(made), abroad.machines) == (0, 1, [])
     assert stores.forecasts.made_at(NOW.replace(minute=0)) == set()
     leading[0] = True
     assert rhythm.run_grid() == 1, "who takes over stores what its predecessor has not"
     leading[0] = False
     assert rhythm.run_grid() == 0
-    assert (home.machines, abroad.machines) == ([FILLER, FILLER], [FILLER])
+    assert ([event.leads for event in made], abroad.machines) == ([False, True], [FILLER])
 
 
 @pytest.mark.usefixtures("champion")
@@ -176,12 +178,18 @@ def test_who_takes_over_tells_what_arrived_shortly_before_and_nothing_else(
 ) -> None:
     others = [enrolled(stores.enrolments, MachineId("padova", f"filler-{number}")).id for number in (2, 3)]
     abroad, leading, seconds = Announced(), [False], [0.0]
-    home = Announced() if listened else None
-    rhythm = refresh(service, stores, abroad, home=home, leads=lambda: leading[0], monotonic=lambda: seconds[0])
+    rhythm = refresh(
+        service,
+        stores,
+        abroad,
+        has_streams=listened,
+        is_leader=lambda: leading[0],
+        monotonic=lambda: seconds[0],
+    )
 
     def arrives(machine: MachineId) -> None:
         rhythm.on_leadership()
-        service.newest.invalidate([machine])
+        service.forecasts.cache.invalidate([machine])
         if rhythm.idle:
             rhythm.skip()
         else:
@@ -206,7 +214,7 @@ def test_who_takes_over_tells_what_arrived_shortly_before_and_nothing_else(
 
 
 def test_who_neither_leads_nor_has_listeners_is_idle(service: Service, stores: Stores) -> None:
-    assert refresh(service, stores, Announced(), leads=lambda: False).idle
+    assert refresh(service, stores, Announced(), is_leader=lambda: False).idle
     assert not refresh(service, stores, Announced()).idle
 
 
@@ -285,7 +293,7 @@ def test_arrivals_in_between_are_announced_but_not_stored(service: Service, stor
     rhythm = refresh(service, stores, announced)
     rhythm.run_grid()
     assert rhythm.run_changed() == 0
-    service.newest.invalidate([FILLER])
+    service.forecasts.cache.invalidate([FILLER])
     assert rhythm.run_changed() == 1
     assert rhythm.run_changed() == 0
     assert announced.machines == [FILLER, FILLER]

@@ -11,7 +11,9 @@ import pytest
 from service.app.service import Service
 from service.app.stores import Stores
 from service.auth.authenticator import LOCAL
+from service.forecasts.cache import CachedForecast, ForecastMade
 from service.machines.models import Machine
+from service.messaging.bus import JobsChanged
 from service.messaging.mqtt_client import MqttMessage
 from service.settings import Settings
 from tests.conftest import wait_until
@@ -29,13 +31,13 @@ CAPPER = MachineId("lyon", "capper")
 
 @pytest.fixture
 def address(service: Service) -> Iterator[str]:
-    with serving(Trusted(service), service.feed) as url:
+    with serving(Trusted(service), service.forecasts.streams) as url:
         yield url
 
 
 def listening(service: Service, url: str, readers: int = 1) -> Reader:
     reader = Reader(url).start()
-    wait_until(lambda: service.feed.subscriber_count == readers, "the stream is open")
+    wait_until(lambda: service.forecasts.streams.count == readers, "the stream is open")
     return reader
 
 
@@ -44,19 +46,21 @@ def deliver(service: Service, *codes: int, first: int = 1, copies: int = 1) -> N
     at = isoformat(NOW)
     events = ",".join(f'{{"seq":{first + n},"code":{code},"at":"{at}"}}' for n, code in enumerate(codes))
     body = f'{{"epoch":"{EPOCH}","events":[{events}]}}'.encode()
-    before = sum(service.ingester.counts.values())
+    before = sum(service.ingest.ingester.counts.values())
     for mid in range(copies):
-        service.ingester.on_message(
+        service.ingest.ingester.on_message(
             MqttMessage(0, mid + 1, 1, "alarmcast/v1/padova/filler-1/events", body, retained=False)
         )
-    wait_until(lambda: sum(service.ingester.counts.values()) == before + copies * len(codes), "all is committed")
+    wait_until(
+        lambda: sum(service.ingest.ingester.counts.values()) == before + copies * len(codes), "all is committed"
+    )
 
 
 @pytest.fixture
 def ingesting(service: Service) -> Iterator[Service]:
-    service.ingester.start(RecordingLink())  # type: ignore[arg-type]
+    service.ingest.ingester.start(RecordingLink())  # type: ignore[arg-type]
     yield service
-    service.ingester.stop()
+    service.ingest.ingester.stop()
 
 
 @pytest.mark.usefixtures("champion")
@@ -74,8 +78,8 @@ def test_the_present_forecast_comes_first_as_rest_gives_it_and_then_each_new_one
     assert one.told == [("forecast", rest)]
     assert {(data["site"], data["machine"]) for data in everyone.of("forecast")} == {FILLER, CAPPER}
     raise_alarms(stores, filler, *((NOW - n * timedelta(minutes=1), 26) for n in range(1, 30)))
-    service.newest.invalidate([FILLER])
-    service.rhythm.refresh.run_changed()
+    service.forecasts.cache.invalidate([FILLER])
+    service.forecasts.thread.refresh.run_changed()
     wait_until(lambda: len(everyone.told) == 3 and len(one.told) == 2, "the new forecast has come")
     new = Forecast.model_validate_json(json.dumps(one.told[1][1]))
     assert new.events_seen == 29
@@ -110,7 +114,8 @@ def test_alarms_are_told_in_words_after_their_commit_and_once_however_often_they
 @pytest.mark.usefixtures("filler")
 def test_without_a_model_the_stream_waits_for_one(service: Service, address: str) -> None:
     reader = listening(service, f"{address}/v1/stream")
-    service.feed.publish(FILLER, b'{"made":"later"}')
+    forecast = Forecast.model_construct(site=FILLER.site, machine=FILLER.machine)
+    service.bus.publish(ForecastMade(CachedForecast(FILLER, forecast, b'{"made":"later"}'), leads=True))
     wait_until(lambda: reader.told, "the forecast has come")
     assert reader.told == [("forecast", {"made": "later"})]
 
@@ -124,7 +129,7 @@ def test_who_reads_too_slowly_is_told_how_much_was_missed_and_hears_the_newest(
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.connect((host, int(port)))
         slow.sendall(f"GET /v1/stream?kinds=alarm HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-        wait_until(lambda: ingesting.feed.subscriber_count == 1, "the stream is open")
+        wait_until(lambda: ingesting.forecasts.streams.count == 1, "the stream is open")
         for batch in range(60):
             deliver(ingesting, *range(500), first=batch * 500 + 1)
         deliver(ingesting, 77_777, first=99_999)
@@ -140,12 +145,12 @@ def test_who_reads_too_slowly_is_told_how_much_was_missed_and_hears_the_newest(
     told = heard_of.count(b"event: alarm")
     assert missed > 0
     assert told + missed == 60 * 500 + 1
-    wait_until(lambda: not ingesting.feed.has_subscribers, "the place is free again")
+    wait_until(lambda: ingesting.forecasts.streams.count == 0, "the place is free again")
 
 
 @pytest.mark.usefixtures("filler")
 def test_a_silent_stream_says_that_it_is_still_there(service: Service, address: str) -> None:
-    service.feed.ping = 0.02
+    service.forecasts.streams.ping_interval_s = 0.02
     reader = listening(service, f"{address}/v1/stream")
     wait_until(lambda: reader.comments >= 2, "two pings have come")
     assert reader.told == []
@@ -153,26 +158,26 @@ def test_a_silent_stream_says_that_it_is_still_there(service: Service, address: 
 
 @pytest.mark.usefixtures("filler")
 def test_streams_end_at_once_when_the_server_stops(service: Service) -> None:
-    with serving(Trusted(service), service.feed) as url:
+    with serving(Trusted(service), service.forecasts.streams) as url:
         readers = [listening(service, f"{url}/v1/stream", readers=n + 1) for n in range(3)]
         job = Reader(f"{url}/v1/jobs/1/events").start()
         wait_until(lambda: job.told, "the job is told")
     # The server would have waited a minute for them.
     wait_until(lambda: all(one.ended for one in [*readers, job]), "all have ended in order")
-    assert service.feed.subscriber_count == 0
+    assert service.forecasts.streams.count == 0
 
 
 @pytest.mark.usefixtures("filler")
 def test_a_reader_that_leaves_gives_its_place_back(settings: Settings, stores: Stores) -> None:
     service = Service(settings.model_copy(update={"stream_limit": 1}), stores)
-    with serving(Trusted(service), service.feed) as url:
+    with serving(Trusted(service), service.forecasts.streams) as url:
         with httpx.stream("GET", f"{url}/v1/stream", timeout=10) as answer:
             pieces = answer.iter_bytes()  # kept, because httpx hangs up when it goes
             assert next(pieces)
             refused = httpx.get(f"{url}/v1/stream", timeout=10)
             assert "streams are open already" in problem(refused, 503)["detail"]
             assert refused.headers["retry-after"]
-        wait_until(lambda: not service.feed.has_subscribers, "the place is free again")
+        wait_until(lambda: service.forecasts.streams.count == 0, "the place is free again")
 
 
 @pytest.mark.usefixtures("filler")
@@ -183,7 +188,7 @@ def test_one_key_has_so_many_streams_those_of_jobs_included_and_others_have_thei
     people = service.auth.users
     made = [people.add_key(name, Role.VIEWER, None, ttl=None, by=LOCAL) for name in ("busy", "calm")]
     busy, calm = ({"Authorization": f"Bearer {one.token}"} for one in made)
-    with serving(service.app, service.feed) as url:
+    with serving(service.app, service.forecasts.streams) as url:
         with (
             httpx.stream("GET", f"{url}/v1/stream", headers=busy, timeout=10) as fleet,
             httpx.stream("GET", f"{url}/v1/jobs/1/events", headers=busy, timeout=10) as job,
@@ -195,7 +200,7 @@ def test_one_key_has_so_many_streams_those_of_jobs_included_and_others_have_thei
                 assert refused.headers["retry-after"] == "30"
             with httpx.stream("GET", f"{url}/v1/jobs/1/events", headers=calm, timeout=10) as other:
                 assert other.status_code == 200
-        wait_until(lambda: service.feed.subscriber_count == 0, "all places are free again")
+        wait_until(lambda: service.forecasts.streams.count == 0, "all places are free again")
 
 
 def test_a_job_that_changes_is_told_to_all_who_follow_it_until_it_has_ended(
@@ -204,10 +209,10 @@ def test_a_job_that_changes_is_told_to_all_who_follow_it_until_it_has_ended(
     readers = [Reader(f"{address}/v1/jobs/1/events").start() for _ in range(3)]
     wait_until(lambda: all(one.told for one in readers), "the job is told")
     stores.enrolments.retire(filler, who="test", at=NOW, plant_at=NOW, reason=None)
-    service.job_watch.changed()
+    service.bus.publish(JobsChanged())
     wait_until(lambda: all(one.ended for one in readers), "all have ended")
     assert [[job["state"] for job in one.of("job")] for one in readers] == [["collecting", "cancelled"]] * 3
-    wait_until(lambda: service.feed.subscriber_count == 0, "all places are free again")
+    wait_until(lambda: service.forecasts.streams.count == 0, "all places are free again")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +231,7 @@ def test_a_wish_that_cannot_be_met_is_a_problem_and_opens_no_stream(
     shared_service: Service, query: str, status: int
 ) -> None:
     problem(Client(shared_service).request("GET", f"/v1/stream?{query}"), status)
-    assert not shared_service.feed.has_subscribers
+    assert shared_service.forecasts.streams.count == 0
 
 
 def test_a_retired_machine_is_gone(service: Service, stores: Stores, filler: Machine) -> None:

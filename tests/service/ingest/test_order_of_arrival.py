@@ -20,8 +20,8 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.forecasts.base_rates import BaseRates
 from service.ingest.service import IncomingMessage, IngestBatch, TimePolicy, commit
-from service.machines.machine_cache import MachineCache
 from service.machines.models import Machine
+from service.machines.store import MachineCache
 from tests.service.conftest import FILLER, NOW
 from wire.forecasts import Forecast
 from wire.timestamps import isoformat, to_us
@@ -145,8 +145,10 @@ def forecast_after(
     for batch in batches:
         intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines))
         intake.add(IncomingMessage(TOPIC, json.dumps({"epoch": epoch, "events": batch}).encode()))
-        service.newest.invalidate(commit(intake, recorder=stores.events).affected)
-    desk = replace(service.desk, base_rates=BaseRates(stores.events))  # which remember nothing of the other order
+        service.forecasts.cache.invalidate(commit(intake, recorder=stores.events).affected)
+    desk = replace(
+        service.forecasts.service, base_rates=BaseRates(stores.events)
+    )  # which remember nothing of the other order
     made = desk.forecast_now([filler], NOW)[0].forecast
     assert made.machine == FILLER.machine
     return made

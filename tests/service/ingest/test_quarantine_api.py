@@ -10,9 +10,9 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.database.event_row import EventRow
 from service.ingest.service import IncomingMessage, IngestBatch, TimePolicy, commit
-from service.machines.event_write import EventWrite
-from service.machines.machine_cache import MachineCache
+from service.machines.events import EventWrite
 from service.machines.models import Machine
+from service.machines.store import MachineCache
 from tests.service.conftest import EPOCH, NOW
 from tests.support.api_client import Client
 from tests.support.ingest import EVENTS, batch, event, take

@@ -10,8 +10,8 @@ from sqlalchemy import func, select
 from service.app.stores import Stores
 from service.database.tables import events, quarantine
 from service.ingest.service import IncomingMessage, IngestBatch, IngestResult, TimePolicy, commit
-from service.machines.machine_cache import MachineCache
 from service.machines.models import Agent, Machine
+from service.machines.store import MachineCache
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled
 from wire.identity import MachineId
 from wire.timestamps import isoformat

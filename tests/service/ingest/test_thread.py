@@ -1,7 +1,6 @@
 """The ingester: no message is left without an end, whatever the store or our own code does."""
 
 import json
-from collections.abc import Iterable
 from datetime import timedelta
 
 import pytest
@@ -13,9 +12,10 @@ from service.errors import Unavailable
 from service.ingest.inbox import BatchLimits
 from service.ingest.service import TimePolicy
 from service.ingest.thread import Ingester
-from service.machines.event_write import EventWrite, WriteResult
-from service.machines.machine_cache import MachineCache
+from service.machines.events import EventWrite, WriteResult
 from service.machines.models import Machine
+from service.machines.store import MachineCache
+from service.messaging.bus import ChangeBus
 from service.messaging.mqtt_client import MqttMessage
 from tests.conftest import wait_until
 from tests.service.conftest import EPOCH, NOW
@@ -56,10 +56,6 @@ class AwayAtFirst(MachineCache):
         return super().find(machine)
 
 
-def touched(_machines: Iterable[MachineId]) -> None:
-    """Nobody waits for forecasts here."""
-
-
 def event(mid: int, code: int) -> MqttMessage:
     at = isoformat(NOW)
     body = f'{{"epoch":"{EPOCH}","events":[{{"seq":{mid},"code":{code},"at":"{at}"}}]}}'
@@ -75,7 +71,7 @@ def ingest(
         clock=PlantClock(NOW, NOW, 1.0, wall=NOW.timestamp),
         policy=TimePolicy(),
         limits=BatchLimits(),
-        touched=touched,
+        bus=ChangeBus(),
     )
     link = RecordingLink()
     for delivery in deliveries:
@@ -106,7 +102,7 @@ def test_only_what_was_raised_since_the_agent_is_connected_counts_as_lag(stores:
             clock=PlantClock(NOW, NOW, 1.0, wall=NOW.timestamp),
             policy=TimePolicy(),
             limits=BatchLimits(),
-            touched=touched,
+            bus=ChangeBus(),
         )
         seqs = range(10, 14) if first else range(20, 24)
         deliveries = [told(seq, age) for seq, age in zip(seqs, minutes, strict=True)]

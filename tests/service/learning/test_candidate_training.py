@@ -15,13 +15,14 @@ from sqlalchemy import delete
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 from forecasting.forecaster import ObservedSeries
-from service.app.configuration import sqlite_url, time_policy
+from service.app.configuration import sqlite_url
 from service.app.service import Service
 from service.app.stores import Stores
 from service.database.engine import Database
 from service.database.tables import catalogue
 from service.database.weight_files import WeightsFolder
 from service.errors import InputRejected, TrainingFailed
+from service.ingest.build import time_policy
 from service.learning import training_job
 from service.learning.candidate import MAX_BYTES, Candidate
 from service.learning.gate import GateThresholds
@@ -139,7 +140,7 @@ def test_two_machines_are_learned_one_on_top_of_the_other_and_served_as_they_wer
     assert exam
     place = int(np.argmax(exam.windows.counts.sum(axis=1)))
     at = datetime.fromtimestamp(int(exam.windows.at[place]) / 1e6, tz=NOW.tzinfo)
-    made = service.desk.forecast_at(ONE, at)
+    made = service.forecasts.service.forecast_at(ONE, at)
     since = stores.events.first_at(machine)
     assert since
     record = ObservedSeries(stores.events.series(machine, at - model.lookback, at), since)
@@ -149,7 +150,7 @@ def test_two_machines_are_learned_one_on_top_of_the_other_and_served_as_they_wer
     for alarm in made.alarms:
         assert alarm.probability == pytest.approx(said[alarm.code], abs=1e-4)
         assert alarm.probability == pytest.approx(examined[alarm.code], abs=1e-4)
-    now = service.desk.forecast_now(stores.machines.all(), NOW)
+    now = service.forecasts.service.forecast_now(stores.machines.all(), NOW)
     assert [one.forecast.learned for one in now] == [True, True, False], "the third is served by the fleet's model"
 
 

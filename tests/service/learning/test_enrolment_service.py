@@ -12,7 +12,7 @@ from service.database.tables import jobs, machines
 from service.errors import Gone
 from service.http.message import Message
 from service.learning.models import NewMachine
-from service.machines.event_write import EventWrite, GapRow
+from service.machines.events import EventWrite, GapRow
 from service.machines.models import Machine
 from service.settings import Settings
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms, small_model
@@ -179,33 +179,33 @@ def test_a_new_champion_speaks_within_a_second_and_none_is_left_out(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
     heard(stores, filler)
-    refresh = service.rhythm.refresh
+    refresh = service.forecasts.thread.refresh
     refresh.on_promotion()
-    assert service.newest.fresh_for([filler])[0].forecast.model_version == "v1"
+    assert service.forecasts.cache.fresh_for([filler])[0].forecast.model_version == "v1"
     refresh.on_promotion()
-    assert service.newest.get_fresh(FILLER) is not None, "nothing changed, so nothing is made anew"
+    assert service.forecasts.cache.get_fresh(FILLER) is not None, "nothing changed, so nothing is made anew"
     stores.versions.add_and_promote(small_model(seed=9), report={}, at=NOW)
-    service.desk.champion.invalidate()
+    service.forecasts.service.champion.invalidate()
     refresh.on_promotion()
-    assert service.newest.get_fresh(FILLER) is None
-    assert service.newest.fresh_for([filler])[0].forecast.model_version == "v2"
+    assert service.forecasts.cache.get_fresh(FILLER) is None
+    assert service.forecasts.cache.fresh_for([filler])[0].forecast.model_version == "v2"
 
 
 @pytest.mark.usefixtures("champion")
 def test_a_champion_with_damaged_weights_does_not_replace_what_serves(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
-    assert service.newest.fresh_for([filler])[0].forecast.model_version == "v1"
+    assert service.forecasts.cache.fresh_for([filler])[0].forecast.model_version == "v1"
     second = stores.versions.add_and_promote(small_model(seed=9), report={}, at=NOW)
     file = stores.versions.weights.path / f"{second.weights}.safetensors"
     file.write_bytes(file.read_bytes()[:-1])
-    service.desk.champion.invalidate()
-    assert service.desk.champion.current().version.name == "v1"
+    service.forecasts.service.champion.invalidate()
+    assert service.forecasts.service.champion.current().version.name == "v1"
     assert "damaged" in service.health().errors["model"]
     restarted = Service(service.settings, stores)
     assert "Restore them" in restarted.health().errors["model"]
     stores.versions.promote(stores.versions.get(1), at=NOW, who="admin", reason="v2 is damaged")
-    assert restarted.desk.champion.current().version.name == "v1"
+    assert restarted.forecasts.service.champion.current().version.name == "v1"
 
 
 def test_two_machines_of_one_wish_are_two(service: Service, stores: Stores) -> None:

@@ -19,7 +19,7 @@ from service.learning.job_store import JobStore
 from service.learning.models import Enrolled, NewMachine
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from service.machines.store import MachineStore
 from tests.service.conftest import enrolled
 from wire.enums import JobKind, JobState, MachineState

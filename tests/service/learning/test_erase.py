@@ -21,11 +21,9 @@ from service.learning.history_file import ImportFile
 from service.learning.history_import import BATCH, load_history
 from service.learning.models import NewMachine
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite, GapRow, QuarantineRow, WriteResult
-from service.machines.limits import MachineLimits
-from service.machines.machine_cache import MachineCache
-from service.machines.models import Agent, Machine
-from service.machines.store import MachineStore
+from service.machines.events import EventWrite, GapRow, QuarantineRow, WriteResult
+from service.machines.models import Agent, Machine, MachineLimits
+from service.machines.store import MachineCache, MachineStore
 from tests.service.conftest import enrolled
 from wire.identity import MachineId
 from wire.timestamps import to_us

@@ -15,14 +15,14 @@ from sqlalchemy import select
 
 from alarmcast import Client, InProcess
 from edge_agent.simulator.log_file import write_log
-from service.app.configuration import time_policy
 from service.app.service import Service
 from service.app.stores import Stores
 from service.database.tables import events, quarantine
 from service.errors import Conflict, Gone, InputRejected, TooMany, Unavailable
+from service.ingest.build import time_policy
 from service.learning.history_file import ImportFile
 from service.learning.history_import import ImportResult, UploadLimits, load_history
-from service.machines.event_write import EventWrite, EventWriter, WriteResult
+from service.machines.events import EventWrite, EventWriter, WriteResult
 from service.machines.models import Machine
 from service.settings import Settings
 from tests.conftest import wait_until

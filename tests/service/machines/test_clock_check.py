@@ -11,10 +11,10 @@ from service.app.stores import Stores, open_stores
 from service.database.engine import Database
 from service.database.event_row import EventRow
 from service.learning.enrolment_store import EnrolmentStore
-from service.machines.clock_check import ClockCheck
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from service.machines.models import Machine
+from service.machines.retention import ClockCheck
 from service.machines.retention_store import RetentionStore
 from service.settings import Settings
 from tests.conftest import wait_until

@@ -13,8 +13,7 @@ from service.database.event_row import FROM_THE_FUTURE, IN_TIME, EventRow
 from service.database.tables import events, quarantine
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite, GapRow, QuarantineRow, WriteResult
-from service.machines.history import PageQuery
+from service.machines.events import EventWrite, GapRow, PageQuery, QuarantineRow, WriteResult
 from service.machines.models import Agent, Machine
 from service.machines.store import MachineStore
 from tests.service.conftest import enrolled

@@ -11,7 +11,7 @@ from service.database.engine import Database
 from service.database.event_row import FROM_THE_FUTURE, IN_TIME, EventRow
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite, GapRow
+from service.machines.events import EventWrite, GapRow
 from service.machines.evidence_store import WINDOWS
 from service.machines.models import Machine
 from tests.service.conftest import enrolled

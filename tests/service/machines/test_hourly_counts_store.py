@@ -10,7 +10,7 @@ from service.database.engine import Database
 from service.database.event_row import FROM_THE_FUTURE, IN_TIME, EventRow
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from service.machines.hourly_counts_store import COUNTS, LAST, HourlyCountStore
 from service.machines.models import Machine
 from tests.service.conftest import enrolled

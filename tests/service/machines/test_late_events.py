@@ -9,8 +9,8 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.forecasts.base_rates import BaseRates
 from service.ingest.service import IncomingMessage, IngestBatch, IngestResult, TimePolicy, commit
-from service.machines.machine_cache import MachineCache
 from service.machines.models import Machine
+from service.machines.store import MachineCache
 from tests.service.conftest import EPOCH, NOW, heard, raise_alarms, small_model
 from wire.timestamps import isoformat
 
@@ -32,7 +32,7 @@ def test_an_event_of_an_earlier_hour_is_late(
     age: timedelta,
     late: bool,  # noqa: FBT001
 ) -> None:
-    assert take(stores, age).late == ({filler} if late else set())
+    assert take(stores, age).late == ({filler.id} if late else set())
 
 
 def test_base_rates_follow_late_events_within_a_quarter_of_an_hour(stores: Stores, filler: Machine) -> None:
@@ -47,7 +47,7 @@ def test_base_rates_follow_late_events_within_a_quarter_of_an_hour(stores: Store
     assert rate(0) == 0.0
     raise_alarms(stores, filler, *((NOW - days * DAY, 139) for days in range(1, 10)))
     assert rate(20) == 0.0, "nothing said that something was late"
-    rates.note_late([filler])
+    rates.note_late([filler.id])
     assert rate(14) == 0.0, "a backlog comes in many pieces"
     assert rate(16) > 0.2
 
@@ -58,10 +58,10 @@ def test_the_newest_forecast_is_made_anew_when_events_of_its_window_come_late(
 ) -> None:
     heard(stores, filler)
     raise_alarms(stores, filler, (NOW - 2 * DAY, 137))
-    desk = replace(service.desk, base_rates=BaseRates(stores.events))
-    before = service.newest.fresh_for([filler])[0].forecast
-    service.newest.invalidate(take(stores, timedelta(hours=20)).affected)
-    after = service.newest.fresh_for([filler])[0].forecast
+    desk = replace(service.forecasts.service, base_rates=BaseRates(stores.events))
+    before = service.forecasts.cache.fresh_for([filler])[0].forecast
+    service.forecasts.cache.invalidate(take(stores, timedelta(hours=20)).affected)
+    after = service.forecasts.cache.fresh_for([filler])[0].forecast
     assert (before.events_seen, after.events_seen) == (0, 1)
     assert after.alarms != before.alarms
     assert desk.forecast_now([filler], after.as_of)[0].forecast.events_seen == 1

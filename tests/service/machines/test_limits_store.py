@@ -13,10 +13,9 @@ from service.database.tables import epochs, events, quarantine
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.epoch_store import crowded, forget_empty
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite, GapRow, QuarantineRow, WriteResult
-from service.machines.limits import Excess, ExcessKind, MachineLimits
+from service.machines.events import EventWrite, GapRow, QuarantineRow, WriteResult
 from service.machines.limits_store import ExcessStore
-from service.machines.models import Machine
+from service.machines.models import Excess, ExcessKind, Machine, MachineLimits
 from service.machines.store import MachineStore
 from tests.service.conftest import enrolled
 from tests.service.database.work import counted_work

@@ -17,7 +17,7 @@ from service.forecasts.version import StoredForecast
 from service.forecasts.version_store import VersionStore
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
-from service.machines.event_write import EventWrite, GapRow, QuarantineRow
+from service.machines.events import EventWrite, GapRow, QuarantineRow
 from service.machines.models import Machine
 from service.machines.retention import Retention
 from service.machines.retention_store import RetentionStore

@@ -7,10 +7,10 @@ import pytest
 
 from forecasting.series import AlarmSeries
 from service.app.stores import Stores
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from service.machines.models import Agent, Machine
-from service.machines.silence import fit_profile
-from service.machines.silence_detector import SilenceDetector
+from service.machines.silence import SilenceDetector, fit_profile
+from service.messaging.bus import ChangeBus, EventsStored
 from tests.service.conftest import EPOCH, FILLER, heard, raise_alarms
 from wire.timestamps import to_us
 
@@ -89,19 +89,20 @@ def test_a_machine_whose_alarms_cannot_have_been_received_is_not_silent(
 
 
 def test_a_silent_machine_is_judged_again_when_something_arrives_for_it(stores: Stores, filler: Machine) -> None:
-    arrivals = {FILLER: 1}
+    bus, arrived = ChangeBus(), EventsStored(frozenset({FILLER}))
     raise_alarms(stores, filler, *shifts(6))
-    watch = SilenceDetector(stores.machines, stores.events, arrivals.__getitem__)
+    watch = SilenceDetector(stores.machines, stores.events)
+    watch.subscribe_to(bus)
     now = MONDAY + timedelta(hours=12)
     heard(stores, filler, at=now)
     found = watch.refresh(now)
     assert [one.machine for one in found] == [FILLER]
     assert watch.current(now) is found, "nothing has arrived"
     raise_alarms(stores, filler, (MONDAY - timedelta(days=9), 139))
-    arrivals[FILLER] += 1
+    bus.publish(arrived)
     assert watch.current(now) == found, "what was raised before the silence does not end it"
     raise_alarms(stores, filler, (now - timedelta(minutes=5), 139))
-    arrivals[FILLER] += 1
+    bus.publish(arrived)
     assert watch.current(now) == watch.silent == []
 
 

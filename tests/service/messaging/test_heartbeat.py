@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from service.database.engine import Database
+from service.messaging.cluster_store import ProcessRegistry
 from service.messaging.heartbeat import Heartbeat
 from service.messaging.process import HealthReport, ProcessInfo
-from service.messaging.process_store import ProcessRegistry
 from tests.conftest import wait_until
 from tests.service.conftest import NOW
 from wire.enums import ProcessRole
@@ -14,15 +14,15 @@ from wire.enums import ProcessRole
 def presence(database: Database, name: str) -> Heartbeat:
     return Heartbeat(
         ProcessInfo(name, frozenset({ProcessRole.WORKER}), NOW),
-        processes=ProcessRegistry(database),
-        report=lambda: HealthReport(ready=True, leases=("duties",)),
+        registry=ProcessRegistry(database),
+        report=lambda: HealthReport(ready=True, leases=("leader",)),
     )
 
 
 def test_it_says_on_the_roll_how_the_process_is_and_what_it_does(database: Database) -> None:
     presence(database, "host-1").send()
     (one,) = ProcessRegistry(database).recent(timedelta(minutes=1))
-    assert (one.name, one.roles, one.report.leases) == ("host-1", frozenset({ProcessRole.WORKER}), ("duties",))
+    assert (one.name, one.roles, one.report.leases) == ("host-1", frozenset({ProcessRole.WORKER}), ("leader",))
 
 
 def test_who_ends_is_struck_off_and_nobody_else(database: Database) -> None:
@@ -38,9 +38,9 @@ def test_what_has_changed_is_told_at_once(database: Database) -> None:
     store = ProcessRegistry(database)
     one = Heartbeat(
         ProcessInfo("host-1", frozenset({ProcessRole.WORKER}), NOW),
-        processes=store,
+        registry=store,
         report=lambda: HealthReport(ready=True, leases=turns),
-        pulse=3600,
+        interval_s=3600,
     )
 
     def told() -> list[tuple[str, ...]]:
@@ -48,8 +48,8 @@ def test_what_has_changed_is_told_at_once(database: Database) -> None:
 
     one.start()
     wait_until(lambda: told() == [()], "it is on the roll")
-    turns = ("duties",)
+    turns = ("leader",)
     one.trigger()
-    wait_until(lambda: told() == [("duties",)], "its turn is on the roll")
+    wait_until(lambda: told() == [("leader",)], "its turn is on the roll")
     one.stop()
     assert told() == []

@@ -9,9 +9,8 @@ from sqlalchemy import update
 
 from service.database.engine import Database
 from service.database.tables import processes
-from service.messaging.lease_store import LeaseStore
+from service.messaging.cluster_store import LeaseStore, ProcessRegistry
 from service.messaging.process import HealthReport, Lease, ProcessInfo
-from service.messaging.process_store import ProcessRegistry
 from tests.service.conftest import NOW
 from wire.enums import ProcessRole
 
@@ -73,7 +72,7 @@ def grow_old(database: Database, name: str, span: timedelta) -> None:
 
 def test_processes_are_on_the_roll_while_they_are_seen(database: Database) -> None:
     roll = ProcessRegistry(database)
-    report = HealthReport(ready=False, errors={"broker": "away"}, leases=("duties",), events_per_second=2.5)
+    report = HealthReport(ready=False, errors={"broker": "away"}, leases=("leader",), events_per_second=2.5)
     first = ProcessInfo("host-1", frozenset({ProcessRole.WORKER}), NOW)
     roll.report(first, report)
     roll.report(ProcessInfo("host-2", frozenset(ProcessRole), NOW), HealthReport(ready=True))

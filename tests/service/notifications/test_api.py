@@ -320,7 +320,7 @@ def test_a_forecast_reaches_a_webhook_and_a_shelved_alarm_does_not(
     service.notifications.thread.start()
     service.notifications.sender.start()
     try:
-        service.rhythm.refresh.run_grid()
+        service.forecasts.thread.refresh.run_grid()
         wait_until(lambda: service.notifications.sender.delivered == len(told), "the others are delivered")
     finally:
         service.notifications.thread.stop()

@@ -13,6 +13,7 @@ from service.errors import Unavailable
 from service.forecasts.cache import CachedForecast
 from service.learning.training_data import DatasetBuilder, TrainingDataPolicy
 from service.machines.models import Machine
+from service.messaging.bus import ChangeBus
 from service.notifications.models import (
     HysteresisPolicy,
     MaintenanceWindow,
@@ -93,6 +94,8 @@ class Harness:
             wall=lambda: datetime.now(UTC),
             policy=HysteresisPolicy(0.8, HOUR),
         )
+        bus = ChangeBus()
+        self.service.subscribe_to(bus)
         self.suppression = SuppressionService(
             machines=self.stores.machines,
             shelves=self.service.shelves,
@@ -100,7 +103,7 @@ class Harness:
             acknowledgements=self.service.acknowledgements,
             clock=clock,
             max_shelving=timedelta(days=7),
-            on_change=self.service.reevaluate,
+            bus=bus,
         )
 
     def seconds(self) -> float:
@@ -285,9 +288,9 @@ def test_the_running_parts_turn_announced_forecasts_into_notices(
 ) -> None:
     raise_alarms(stores, filler, *((NOW - number * HOUR, 139) for number in range(1, 40)))
     heard(stores, filler)
-    service.rhythm.refresh.run_grid()
+    service.forecasts.thread.refresh.run_grid()
     service.notifications.service.run_once()
-    newest = service.newest.fresh_for([filler])[0].forecast
+    newest = service.forecasts.cache.fresh_for([filler])[0].forecast
     expected = {alarm.code for alarm in newest.alarms if alarm.expected}
     assert newest.status is ForecastStatus.OK
     assert {one.code for one in NotificationStore(stores.database).page(NotificationQuery())} == expected
@@ -305,7 +308,7 @@ def test_no_shelf_acknowledgement_or_window_changes_a_forecast_or_a_dataset(
     school = DatasetBuilder(stores.machines, stores.events, WindowSpec(), TrainingDataPolicy(min_windows=1))
 
     def told() -> list[object]:
-        made = service.desk.forecast_now([filler], NOW)[0]
+        made = service.forecasts.service.forecast_now([filler], NOW)[0]
         cut = school.build(filler, NOW, HistorySpec(), listed=())
         arrays = [
             array.tobytes() for part in (cut.train, cut.calibration, cut.holdout) for array in vars(part).values()

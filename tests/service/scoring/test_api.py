@@ -10,7 +10,7 @@ from alarmcast import NotFound
 from service.app.service import Service
 from service.app.stores import Stores
 from service.forecasts.version import StoredForecast
-from service.machines.event_write import EventWrite, GapRow
+from service.machines.events import EventWrite, GapRow
 from service.machines.models import Machine
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
 from tests.support.api_client import BASE, Client, problem

@@ -11,7 +11,7 @@ from sqlalchemy import delete, func, select
 from service.database.engine import Database
 from service.database.event_row import EventRow
 from service.database.tables import forecasts, outcomes
-from service.machines.event_write import EventWrite
+from service.machines.events import EventWrite
 from service.machines.models import Machine
 from service.machines.score_invalidation_store import invalidate_scores
 from tests.support.scoring import AT, CLOSED, GRACE, HOUR, MINUTE, Bench

@@ -5,11 +5,11 @@ from threading import Event
 import pytest
 from sqlalchemy import select
 
-from service.app.coordination import ClusterCallbacks, PostgresCluster
 from service.database.engine import Database
 from service.database.tables import leases
+from service.messaging.bus import ChangeBus
+from service.messaging.cluster import PostgresCluster
 from service.messaging.process import HealthReport, Lease, ProcessInfo
-from service.messaging.pubsub import EventBus
 from tests.conftest import wait_until
 from tests.service.conftest import NOW
 from wire.enums import ProcessRole
@@ -30,9 +30,8 @@ def test_a_turn_is_kept_while_a_report_waits_for_a_part_that_does_not_answer(dat
         answers.wait(60)
         return HealthReport(ready=True, leases=held)
 
-    hooks = ClusterCallbacks(report, lambda _signal: None, lambda: None, lambda _mine: None)
     member = ProcessInfo("host-1", frozenset({ProcessRole.WORKER}), NOW)
-    cluster = PostgresCluster(member, database, EventBus(most_listeners=1), hooks)
+    cluster = PostgresCluster(member, database, ChangeBus(), report)
     cluster.start()
     try:
         wait_until(lambda: asked.is_set() and cluster.is_holder(Lease.LEADER), "it holds its turn and is asked")
