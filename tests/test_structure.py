@@ -1,8 +1,11 @@
-"""Rules for the tests themselves."""
+"""Rules of structure: where libraries are imported, and what tests may share."""
 
 import ast
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
+
+import pytest
 
 TESTS = Path(__file__).parent
 
@@ -28,3 +31,27 @@ def test_no_module_imports_a_test_module() -> None:
         if is_test_module(name)
     ]
     assert found == [], "what two test modules share belongs in tests/support"
+
+
+# Where each heavy library may be imported; every other file of the service must do without it.
+_LIBRARIES = {
+    "sqlalchemy": ("database/*", "*/store.py", "*/*_store.py"),
+    "alembic": ("database/*",),
+    "fastapi": ("http/*", "page/*", "*/api.py", "*/*_api.py", "*/build.py", "auth/middleware.py"),
+    "paho": ("messaging/*", "broker_access/dynamic_security.py"),
+    "torch": ("learning/torch_trainer.py",),
+    "nicegui": ("page/*",),
+    "typer": ("cli/*", "__main__.py", "demo/*", "experiment/*"),
+}
+
+
+@pytest.mark.parametrize("library", _LIBRARIES)
+def test_a_heavy_library_is_imported_only_in_the_files_named_for_it(library: str) -> None:
+    service = TESTS.parent / "service"
+    outside = [
+        name
+        for file in service.rglob("*.py")
+        if not any(fnmatch(name := str(file.relative_to(service)), allowed) for allowed in _LIBRARIES[library])
+        and any(module.split(".")[0] == library for module in imported(file))
+    ]
+    assert outside == []

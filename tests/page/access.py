@@ -30,6 +30,6 @@ def assert_not_kept(plant: Plant, page: Page, secret: str) -> None:
     kept = page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie, history.state])")
     assert secret not in page.content() + page.url + kept
     page.reload()
-    expect(page.get_by_role("heading", name="Users")).to_be_visible()
+    expect(page.get_by_role("heading", name="Users", exact=True)).to_be_visible()
     assert secret not in page.content()
     assert secret not in plant.service.words()

@@ -77,7 +77,7 @@ def test_a_machine_unknown_to_the_broker_is_shown_as_locked_out(
     page = access_at()
     shown = row(page, "MQTT credentials", machine)
     expect(shown).to_contain_text("locked out")
-    expect(shown).to_contain_text("it has lost its password, or keeps it out")
+    expect(shown).to_contain_text("its password is lost or its client is disabled")
     shown.get_by_role("button", name="Issue new credentials").click()
     page.get_by_role("button", name="Issue credentials").click()
     read_secret(page)
