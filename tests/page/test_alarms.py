@@ -169,7 +169,7 @@ def test_maintenance_is_scheduled_shown_and_ended(page_at: Callable[..., Page], 
     windows = panel(page, "Maintenance")
     windows.get_by_text("Schedule maintenance").click()
     windows.get_by_label("Site or machine").select_option(LEARNED[1])
-    windows.get_by_label("Duration", exact=True).select_option("4")
+    windows.locator("select[name=hours]").select_option("4")
     windows.get_by_label("Reason").fill("Yearly overhaul")
     windows.get_by_role("button", name="Schedule", exact=True).click()
     row = windows.locator("tbody tr").first
@@ -192,10 +192,10 @@ def test_an_api_error_is_shown_and_values_stay(page_at: Callable[..., Page]) -> 
     windows.get_by_role("button", name="Schedule", exact=True).click()
     expect(page.locator(".q-notification")).to_be_visible()
     windows.get_by_label("End (instead of duration)").fill("")
-    windows.get_by_label("Duration", exact=True).select_option("")
+    windows.locator("select[name=hours]").select_option("")
     windows.get_by_label("Reason").press("Enter")  # the notification may cover the button
     expect(page.get_by_text("Choose a duration or enter the end.")).to_be_visible()
-    windows.get_by_label("Duration", exact=True).select_option("8")
+    windows.locator("select[name=hours]").select_option("8")
     windows.get_by_label("Start (plant time").fill("9999-12-31T23:00")
     windows.get_by_label("Reason").press("Enter")  # the notification may cover the button
     expect(page.get_by_text("Invalid date.")).to_be_visible()

@@ -102,9 +102,9 @@ def test_machines_that_the_broker_keeps_out_are_counted_and_named_for_those_whos
     service: Service, padovas: Visitor
 ) -> None:
     told = padovas.health.status().warnings["locked_out"]
-    assert "let in 1 machines: padova/filler-1." in told
+    assert "rejects 1 machines: padova/filler-1." in told
     assert "locked_out" not in visitor(service, Role.VIEWER, ["graz"]).health.status().warnings
-    assert "let in 2 machines" in Visitor(service, service.key).health.status().warnings["locked_out"]
+    assert "rejects 2 machines" in Visitor(service, service.key).health.status().warnings["locked_out"]
 
 
 @pytest.mark.parametrize("site", ["4711", "0-8", "the", "alarm"])
@@ -199,13 +199,13 @@ def test_what_belongs_to_another_site_cannot_be_touched_by_its_number(padovas: V
 def test_nothing_is_begun_at_another_site(padovas: Visitor) -> None:
     with pytest.raises(Forbidden, match="no access to the site lyon"):
         padovas.enrolment.enrol("lyon/filler-9")
-    with pytest.raises(Forbidden, match="every site"):
+    with pytest.raises(Forbidden, match="all sites"):
         padovas.enrolment.enrol("padova/filler-9", catalogue="code,text,severity,target\n1,x,low,no\n")
     with pytest.raises(NotFound):
         padovas.maintenance.create("lyon", until=NOW, reason="oil")
     with pytest.raises(NotFound):
         padovas.webhooks.add("http://127.0.0.1/x", site="lyon")
-    with pytest.raises(Forbidden, match="every site"):
+    with pytest.raises(Forbidden, match="all sites"):
         padovas.webhooks.add("http://127.0.0.1/x")
     with pytest.raises(Forbidden):
         padovas.users.add("eve", sites=["lyon"])
