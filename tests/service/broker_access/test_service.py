@@ -172,7 +172,7 @@ def test_who_is_revoked_while_the_broker_is_away_is_removed_when_it_is_back(
     assert known
     assert known.state is CredentialState.REVOKED
     assert note
-    assert "as soon as the broker can be asked" in note
+    assert "as soon as the broker is available" in note
     guarded.start()
     assert lets_in(guarded, issued), "it has not been told yet"
     desk.reconcile()
@@ -212,7 +212,7 @@ def test_who_is_revoked_while_the_broker_answers_late_is_removed_later_and_that_
     desk.security = slow
     _, note = desk.revoke(FILLER, who="test", reason="stolen")
     assert note
-    assert "as soon as the broker can be asked" in note
+    assert "as soon as the broker is available" in note
     desk.security = guarded.security
     desk.reconcile()
     assert not lets_in(guarded, issued)
@@ -413,4 +413,4 @@ def test_where_the_broker_cannot_be_told_of_a_revocation_that_is_said(
     assert known
     assert known.state is CredentialState.REVOKED
     assert note
-    assert f"If it still lets {NAME} in, remove that user there." in note
+    assert f"If it still accepts {NAME}, remove that user there." in note
