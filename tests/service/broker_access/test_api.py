@@ -126,7 +126,7 @@ def test_with_dynamic_security_off_there_are_none(settings: Settings, stores: St
     assert client.credentials.revoke(FILLER, reason="x").state is CredentialState.NONE
     told = client.health.status()
     assert told.broker.secured is False
-    assert "speak as any machine" in told.warnings["broker_open"]
+    assert "accepts unauthenticated clients" in told.warnings["broker_open"]
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def test_what_is_there_is_not_overwritten_and_what_is_missing_is_added(tmp_path:
 
 def test_a_key_without_its_certificate_is_not_overwritten_either(tmp_path: Path) -> None:
     (tmp_path / "broker.key").write_text("mine")
-    with pytest.raises(Conflict, match=r"broker\.key is there already"):
+    with pytest.raises(Conflict, match=r"broker\.key already exists"):
         made(tmp_path)
     assert (tmp_path / "broker.key").read_text() == "mine"
     assert not (tmp_path / "ca.pem").exists()

@@ -183,7 +183,7 @@ def test_a_guarded_broker_is_told_from_one_that_is_not(guarded: GuardedMosquitto
     guard, why_not = DynamicSecurityClient(open_one, client_id="test", answer_timeout_s=60).probe()
     assert (guard, why_not) == (
         BrokerAuthState.OFF,
-        "the broker has no dynamic-security plugin, or keeps it from us",
+        "the broker has no dynamic-security plugin, or does not permit its use",
     )
 
 

@@ -256,7 +256,7 @@ def test_what_is_no_pair_of_databases_is_refused_in_a_sentence(
     refused(InputRejected, "named twice", filled, filled / DATABASE)
     refused(InputRejected, "Both files are in", filled, filled / "other.sqlite3")
     refused(InputRejected, "There is no database", tmp_path / "nowhere", tmp_path / "new")
-    refused(InputRejected, "cannot be named like this", "postgresql://a:b/c", postgres)
+    refused(InputRejected, "not a database name", "postgresql://a:b/c", postgres)
     refused(InputRejected, "database URL", filled, "mysql://x/y")
     refused(WrongSchema, "schema none", postgres, tmp_path / "new")
     with using(postgres) as database:
