@@ -16,14 +16,12 @@ from rich.console import Console
 from rich.table import Table
 
 from forecasting.history import HistorySpec
-from service.experiment.comparison import Plan, compare, fingerprint
+from service.experiment.comparison import ComparisonPlan, compare, fingerprint
 from service.experiment.files import read_log
-from service.experiment.fleet import Cut, from_log
-from service.experiment.results import Figure, Row
+from service.experiment.fleet import SplitConfig, from_log
+from service.experiment.results import Figure, ResultRow
 from service.learning.presets import PRESETS, Preset
-from service.learning.strategies.bat_ocdm import BatOcdm
-from service.learning.strategies.random import TaskRandom
-from service.learning.strategies.strategy import Strategy
+from service.learning.strategies import BatOcdm, Strategy, TaskRandom
 
 NAME: Final = "bat-ocdm"
 
@@ -60,9 +58,9 @@ def main() -> None:
     asked = _arguments()
     least, targets = asked.min_alarms, tuple(int(code) for code in asked.targets.split(","))
     machines = tuple(asked.machines.split(",")) if asked.machines else None
-    cut = Cut(targets, machines, PRESETS["product"].calibration, least, least, HistorySpec())
+    cut = SplitConfig(targets, machines, PRESETS["product"].calibration, least, least, HistorySpec())
     fleet, data = from_log(read_log(asked.log), cut), asked.log.read_bytes()
-    plan = Plan("product", (NAME,), asked.memory, asked.seeds)
+    plan = ComparisonPlan("product", (NAME,), asked.memory, asked.seeds)
     laid = Table("ingredient", "F1", "F1 low", "precision", "Brier skill", "cal. error", "F_T")
     for name in asked.only or VARIANTS:
         preset = VARIANTS[name](PRESETS["product"])
@@ -79,7 +77,7 @@ def main() -> None:
     Console().print(laid)
 
 
-def _shown(line: Row) -> list[str]:
+def _shown(line: ResultRow) -> list[str]:
     figures: list[Figure] = [
         line.macro_f1["total"],
         line.macro_f1["low"],

@@ -40,7 +40,7 @@ def main() -> None:
     ):
         limit.bind((HOST, limit_port))
         service = Service(settings, stores)
-        service.gatehouse.door.table.add(f"GET {PATH}", Rule(Role.VIEWER, RouteScope.OPEN))
+        service.auth.config.table.add(f"GET {PATH}", Rule(Role.VIEWER, RouteScope.OPEN))
         kept: dict[int, bytes] = {}
 
         @service.app.get(PATH)

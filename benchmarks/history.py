@@ -19,7 +19,8 @@ from service.app.configuration import load_settings
 from service.app.gc_tuning import freeze
 from service.app.stores import open_stores
 from service.ingest.service import TimePolicy
-from service.learning.history_import import BATCH, ImportFile, load_history
+from service.learning.history_file import ImportFile
+from service.learning.history_import import BATCH, load_history
 from wire.timestamps import to_us
 
 _ALARMS, _SPAN, _CODES = 250_000, timedelta(days=380), 150

@@ -16,9 +16,7 @@ from rich.table import Table
 
 from benchmarks.report import ROUNDS, Figure, run
 from service.learning.ocdm import Labels, keep, keep_in_batches
-from service.learning.quotas import allocate
-from service.learning.strategies.bat_ocdm import BatOcdm
-from service.learning.strategies.strategy import TaskBuffer
+from service.learning.strategies import BatOcdm, TaskBuffer, allocate
 
 TASKS = (2600, 5380, 5430, 2580, 3730, 1290, 4130, 2390, 1610, 2010, 920, 2090, 4310, 960)
 MEMORY, LABELS, BATCH = 2000, 15, 64

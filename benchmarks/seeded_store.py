@@ -23,8 +23,9 @@ from forecasting.window import WindowSpec
 from service.app.configuration import load_settings
 from service.app.stores import Stores, open_stores
 from service.ingest.service import TimePolicy
-from service.learning.enrolment import NewMachine
-from service.learning.history_import import ImportFile, load_history
+from service.learning.history_file import ImportFile
+from service.learning.history_import import load_history
+from service.learning.models import NewMachine
 from service.machines.catalogue import CatalogueEntry, parse_catalogue
 from wire.identity import MachineId
 

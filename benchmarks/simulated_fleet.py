@@ -24,7 +24,7 @@ from operator import itemgetter
 from benchmarks import packets
 from benchmarks.servers import HOST
 from benchmarks.synthetic_plant import CODES, Plant, epoch_of
-from edge_agent.publisher import HEARTBEAT, RESEND_AFTER
+from edge_agent.publisher import HEARTBEAT, RESEND_AFTER_S
 from wire.acks import Ack
 from wire.clock import PlantClock
 from wire.codec import decode, encode
@@ -179,7 +179,7 @@ class Crowd:
         out = bytearray()
         while self._under_way:
             key, sent = next(iter(self._under_way.items()))
-            if now - sent.last < RESEND_AFTER:
+            if now - sent.last < RESEND_AFTER_S:
                 break
             del self._under_way[key]
             sent.last = now

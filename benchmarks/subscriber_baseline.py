@@ -16,8 +16,9 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from benchmarks.servers import HOST
-from service.messaging.broker_config import BrokerAddress
+from service.messaging.broker_connection import create_client
 from service.settings import Settings
+from wire.mqtt import BrokerConfig
 from wire.topics import Channel, every_machine
 
 TOPIC = "benchmark/counter"
@@ -41,7 +42,7 @@ def main(port: int, messages: int, *, stock: bool) -> None:
     def say_ready(client: mqtt.Client, *_told: Any) -> None:
         client.publish(TOPIC, "ready", qos=1)
 
-    client = _stock() if stock else BrokerAddress(HOST, port).client(_NAME, manual_ack=True)
+    client = _stock() if stock else create_client(BrokerConfig(HOST, port), _NAME, manual_ack=True)
     client.on_message = count
     client.on_subscribe = say_ready
     properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]

@@ -15,10 +15,8 @@ from torch.optim import Adam
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 
 from benchmarks.report import Figure, run
-from service.learning.samples import Samples
-from service.learning.torch_loss import focal_loss
-from service.learning.torch_module import Module
-from service.learning.torch_trainer import TrainingSpec, train
+from service.learning.torch_trainer import Module, TrainingSpec, focal_loss, train
+from service.learning.windows import Samples
 
 NEW, REPLAYED, INPUTS, TARGETS = 6000, 2000, 154, 15
 SPEC = TrainingSpec(epochs=2)

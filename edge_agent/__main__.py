@@ -2,7 +2,7 @@
 
 import sys
 
-from edge_agent.fast_start import gc_disabled
+from wire.fast_start import gc_disabled
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""One machine's agent: source to spool to publisher, until told to stop."""
+"""Run one machine's agent: source to spool to publisher."""
 
 import logging
 import os
@@ -9,13 +9,10 @@ from threading import Event, Thread
 from types import FrameType
 from zoneinfo import ZoneInfo
 
-from paho.mqtt.enums import MQTTProtocolVersion
-
 from edge_agent import __version__
 from edge_agent.errors import ConfigRejected, SpoolUnusable
-from edge_agent.mqtt_connection import BrokerConfig
 from edge_agent.publisher import Publisher
-from edge_agent.settings import MqttVersion, Settings, SourceKind
+from edge_agent.settings import Settings, SourceKind, broker_config
 from edge_agent.sources import Source, SourceBatch
 from edge_agent.sources.replay import Replay
 from edge_agent.sources.tail import Tail
@@ -29,19 +26,19 @@ from wire.timestamps import clamped
 
 log = logging.getLogger(__name__)
 
-_STATUS_INTERVAL_S = 1.0  # seconds
-_RETRY_S = 1.0  # seconds until a spool that refused is tried again
+_STATUS_INTERVAL_S = 1.0
+_RETRY_S = 1.0  # after a failed write to the spool
 
 
 def run(settings: Settings) -> None:
     """Run the agent in this process until SIGTERM or SIGINT; a finished source keeps it online."""
     stop = Event()
 
-    def ask_to_stop(_signal: int, _frame: FrameType | None) -> None:
+    def request_stop(_signal: int, _frame: FrameType | None) -> None:
         stop.set()
 
-    signal.signal(signal.SIGTERM, ask_to_stop)
-    signal.signal(signal.SIGINT, ask_to_stop)
+    signal.signal(signal.SIGTERM, request_stop)
+    signal.signal(signal.SIGINT, request_stop)
     clock = PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
     source = _source(settings, clock)
     spool = Spool(settings.spool_path, max_events=settings.spool_max_events, max_bytes=settings.spool_max_mb << 20)
@@ -66,11 +63,11 @@ def run(settings: Settings) -> None:
 
 
 class StatusWriter(Thread):
-    """Tells every few seconds how the agent is, until the end."""
+    """Writes the status file once a second."""
 
     def __init__(self, settings: Settings, publisher: Publisher, stop: Event) -> None:
         super().__init__(name="status", daemon=True)
-        self._publisher, self._stop_asked = publisher, stop
+        self._publisher, self._stopping = publisher, stop
         self._file = StatusFile(settings.spool_path)
         self._machine, self._broker = f"{settings.site}/{settings.machine}", str(broker_config(settings))
         self._credentials = fingerprint(settings.broker_username, settings.broker_password)
@@ -78,8 +75,8 @@ class StatusWriter(Thread):
         self._since = ""
 
     def run(self) -> None:
-        """Write, wait, write; and once more when all is over."""
-        while not self._stop_asked.wait(_STATUS_INTERVAL_S):
+        """Write until the stop, and once more at the end."""
+        while not self._stopping.wait(_STATUS_INTERVAL_S):
             self._write()
         self._write()
 
@@ -95,7 +92,7 @@ class StatusWriter(Thread):
                 self._broker,
                 connected=publisher.connected,
                 since=self._since,
-                error=publisher.trouble,
+                error=publisher.error,
                 last_ack_at=None
                 if acked is None
                 else datetime.fromtimestamp(acked, UTC).isoformat(timespec="seconds"),
@@ -114,16 +111,16 @@ def _read_source_into_spool(
         log.warning("the spool's last source was %s; %s starts from its beginning", before, kind)
         bookmark = ""
     for batch in source.batches(bookmark or None, stop):
-        for complaint in batch.skipped:
-            log.warning("skipped a row that is no alarm: %s", complaint)
+        for error in batch.skipped:
+            log.warning("skipped an unreadable row: %s", error)
         appendix = _appendix(batch, clamped(clock.now()))
         while True:
             try:
                 spool.append(batch.alarms, f"{kind} {batch.bookmark}", appendix)
                 break
             except sqlite3.OperationalError as error:
-                # The source waits with us: its bookmark has not moved, and a disk may have room again.
-                log.warning("cannot write to the spool, trying again: %s. Free disk space.", error)
+                # The source waits too: its bookmark has not moved, and the disk may have room again.
+                log.warning("cannot write to the spool, retrying: %s. Free disk space.", error)
                 if stop.wait(_RETRY_S):
                     return
             except sqlite3.Error as error:
@@ -140,15 +137,15 @@ def _appendix(batch: SourceBatch, now: datetime) -> Appendix:
     last = Note(text=bounded(batch.skipped[-1]), at=now) if batch.skipped else None
     if batch.lost is None:
         return Appendix(skipped=len(batch.skipped), last_skipped=last)
-    log.error("%s", batch.lost.words)
+    log.error("%s", batch.lost.message)
     span = (min(batch.lost.since or now, now), now)
-    warning = Note(text=bounded(batch.lost.words), at=now)
+    warning = Note(text=bounded(batch.lost.message), at=now)
     return Appendix(skipped=len(batch.skipped), last_skipped=last, warning=warning, lost=span)
 
 
 def _source(settings: Settings, clock: PlantClock) -> Source:
     if settings.source_kind is SourceKind.SIMULATED:
-        # Imported late: its tables are of no use to a real machine's agent.
+        # Imported late: real machines do not need its tables.
         from edge_agent.simulator import machine_profile  # noqa: PLC0415
         from edge_agent.sources.simulated import Simulated  # noqa: PLC0415
 
@@ -168,20 +165,3 @@ def _source(settings: Settings, clock: PlantClock) -> Source:
     if not path.is_file():
         raise ConfigRejected(f"There is no file {path} to replay; give an existing one to --source-path.")
     return Replay(path, rows=rows, clock=clock, at_once=settings.source_pace == "at_once")
-
-
-def broker_config(settings: Settings) -> BrokerConfig:
-    """Return where the settings say the broker is."""
-    v5 = settings.broker_mqtt_version is MqttVersion.V5
-    return BrokerConfig(
-        settings.broker_host,
-        settings.broker_port,
-        MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,
-        settings.broker_username,
-        settings.broker_password,
-        settings.broker_tls,
-        settings.broker_tls_ca,
-        settings.broker_tls_ca_pem,
-        settings.broker_tls_cert,
-        settings.broker_tls_key,
-    )

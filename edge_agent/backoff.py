@@ -1,26 +1,29 @@
-"""How long to wait before the next connection: briefly after a blip, long where another agent has our name."""
+"""Delay before the next connection: short after a failure, long if another agent has the same name."""
 
 import random
 from dataclasses import dataclass
 
-FIRST, MOST = 0.5, 4.0  # seconds; a plant's agents lose a broker together and must not return in one instant
-AWAY_FIRST, AWAY_MOST = 60.0, 1800.0  # seconds that one of two agents of one name leaves to the other
+MIN_DELAY_S, MAX_DELAY_S = 0.5, 4.0  # with jitter: all agents of a plant lose the broker at once
+MIN_DUPLICATE_DELAY_S, MAX_DUPLICATE_DELAY_S = 60.0, 1800.0
 
 
 @dataclass
 class ReconnectBackoff:
-    """Knows how the last connections ended."""
+    """Exponential backoff with jitter; a connection that worked resets it."""
 
-    _delay: float = FIRST
-    _duplicate_delay: float = AWAY_FIRST
+    _delay: float = MIN_DELAY_S
+    _duplicate_delay: float = MIN_DUPLICATE_DELAY_S
 
-    def next_delay(self, lived: float | None, *, rival: bool) -> float:
-        """Return the seconds to wait; ``lived`` is how long the last connection was good for, None if never."""
-        if rival:
-            wait, self._duplicate_delay = self._duplicate_delay, min(self._duplicate_delay * 2, AWAY_MOST)
-            return wait * random.uniform(0.8, 1.2)  # noqa: S311
-        if lived is None:
-            self._delay = min(self._delay * 2, MOST)
+    def next_delay(self, lived_s: float | None, *, duplicate: bool) -> float:
+        """Return the seconds to wait; ``lived_s`` is how long the last connection worked, None if it did not."""
+        if duplicate:
+            delay, self._duplicate_delay = (
+                self._duplicate_delay,
+                min(self._duplicate_delay * 2, MAX_DUPLICATE_DELAY_S),
+            )
+            return delay * random.uniform(0.8, 1.2)  # noqa: S311
+        if lived_s is None:
+            self._delay = min(self._delay * 2, MAX_DELAY_S)
         else:
-            self._delay, self._duplicate_delay = FIRST, AWAY_FIRST
+            self._delay, self._duplicate_delay = MIN_DELAY_S, MIN_DUPLICATE_DELAY_S
         return self._delay * random.uniform(0.5, 1.0)  # noqa: S311

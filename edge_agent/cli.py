@@ -1,4 +1,4 @@
-"""``alarmcast-edge``: run an agent, see how it is, find out what ails it, or write a simulated fleet's log."""
+"""``alarmcast-edge``: run an agent, show its status, check its setup, or write a simulated fleet's log."""
 
 import argparse
 import logging
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from edge_agent import __version__, settings
 from edge_agent.errors import EdgeError
-from edge_agent.fast_start import gc_disabled
 from edge_agent.logs import set_up_logs
+from wire.fast_start import gc_disabled
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse the command line and do as it says; mistakes end in one sentence and exit code 2."""
+    """Parse the command line and run the command; errors end in one sentence and exit code 2."""
     options = _parser().parse_args(arguments)
     set_up_logs()
     try:
@@ -42,7 +42,7 @@ def _status(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from edge_agent.doctor import examine  # noqa: PLC0415
 
-    logging.disable(logging.CRITICAL)  # the findings say it in words
+    logging.disable(logging.CRITICAL)  # the findings report errors
     marks = {True: "well ", False: "WRONG", None: "look "}
     wrong = False
     for finding in examine(options.config, _flags(options)):
@@ -77,13 +77,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    status = commands.add_parser("status", help="show how the agent and its spool are")
+    status = commands.add_parser("status", help="show the status of the agent and its spool")
     status.add_argument("--json", action="store_true", help="for programs")
-    doctor = commands.add_parser("doctor", help="check everything an agent needs and say what is wrong")
-    run = commands.add_parser("run", help="hand a machine's alarms over to the service")
-    for command, does in ((run, _run), (status, _status), (doctor, _doctor)):
+    doctor = commands.add_parser("doctor", help="check everything an agent needs")
+    run = commands.add_parser("run", help="send a machine's alarms to the service")
+    for command, function in ((run, _run), (status, _status), (doctor, _doctor)):
         _add_settings(command)
-        command.set_defaults(command=does)
+        command.set_defaults(command=function)
 
     simulate = commands.add_parser("simulate", help="write the log of a simulated fleet")
     simulate.add_argument("--days", type=_positive_float, default=90.0)

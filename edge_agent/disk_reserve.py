@@ -1,4 +1,4 @@
-"""A file that only takes up room: let go on a full disk, so that the spool can still delete and tell."""
+"""A preallocated file, deleted on a full disk so that the spool can still delete events."""
 
 import logging
 import os
@@ -8,13 +8,13 @@ log = logging.getLogger(__name__)
 
 
 class DiskReserve:
-    """So many bytes beside the spool; SQLite needs some room even to delete."""
+    """Reserves disk space beside the spool; SQLite needs some even to delete."""
 
     def __init__(self, path: Path, size: int) -> None:
         self._path, self._size = path, size
 
     def allocate(self) -> bool:
-        """Take up the room, if there is any to take; say whether all of it is held."""
+        """Allocate the space; return whether all of it is reserved."""
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
@@ -27,5 +27,5 @@ class DiskReserve:
         return True
 
     def release(self) -> None:
-        """Give the room back."""
+        """Free the space."""
         self._path.unlink(missing_ok=True)

@@ -1,62 +1,50 @@
-"""``alarmcast-edge doctor``: looks at everything an agent needs and says in words what is wrong.
+"""``alarmcast-edge doctor``: check everything that an agent needs.
 
-One check after the other, from what is nearest to what is farthest; where one fails, those that need it are
-not tried.
+The checks run from the nearest to the farthest; if one fails, those that depend on it are skipped.
 """
 
 import os
 import shutil
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from edge_agent.agent import broker_config
 from edge_agent.errors import EdgeError
-from edge_agent.mqtt_connection import BrokerConfig, MqttConnection
-from edge_agent.settings import Settings, SourceKind, load
+from edge_agent.mqtt_connection import MqttConnection
+from edge_agent.settings import Settings, SourceKind, broker_config, load
 from edge_agent.status import StatusFile, has_fingerprint, inspect_spool, skipped_rows
-from edge_agent.tls_check import check_tls, needs_tls
+from edge_agent.tls_check import needs_tls
 from wire.acks import Ack
+from wire.broker_check import Finding, check_broker
 from wire.clock import PlantClock
 from wire.codec import decode, encode
 from wire.errors import PayloadRejected
 from wire.events import EventBatch
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
+from wire.mqtt import BrokerConfig
 from wire.timestamps import EARLIEST
-from wire.tls_port import speaks_tls
 from wire.topics import Channel, agent_name, topic
 
-_TIMEOUT_S = 5.0  # that each step may take
+_TIMEOUT_S = 5.0
 _MAX_SKEW_MS = 60_000
 _MIN_FREE_BYTES = 50 << 20
 _TAIL_BYTES = 4096
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What one check found; ``ok`` is None where something is doubtful and nothing is broken."""
-
-    check: str
-    ok: bool | None
-    message: str
-
-
 def examine(config: Path | None, flags: Mapping[str, str | None]) -> Iterator[Finding]:
-    """Yield findings as they are made."""
+    """Yield findings one by one."""
     try:
         settings = load(config, flags)
     except EdgeError as error:
         yield Finding("configuration", ok=False, message=str(error))
         return
     machine = MachineId(settings.site, settings.machine)
-    yield Finding("configuration", ok=True, message=f"speaks as {machine}")
+    yield Finding("configuration", ok=True, message=f"the machine is {machine}")
     yield _source(settings)
     yield _spool(settings)
     yield from _reported(settings)
@@ -70,13 +58,13 @@ def _source(settings: Settings) -> Finding:
         return Finding("source", ok=True, message="simulated; no machine is needed")
     if not path.exists():
         waits = settings.source_kind is SourceKind.TAIL
-        words = f"there is no file {path}" + ("; the agent waits for it" if waits else "; correct source.path")
-        return Finding("source", ok=None if waits else False, message=words)
+        message = f"there is no file {path}" + ("; the agent waits for it" if waits else "; correct source.path")
+        return Finding("source", ok=None if waits else False, message=message)
     try:
         line = _last_line(path)
     except OSError as error:
-        words = f"cannot read {path}: {error.strerror}; let the agent's user read it"
-        return Finding("source", ok=False, message=words)
+        message = f"cannot read {path}: {error.strerror}; let the agent's user read it"
+        return Finding("source", ok=False, message=message)
     return _last_alarm(settings, path, line)
 
 
@@ -87,9 +75,11 @@ def _last_alarm(settings: Settings, path: Path, line: str) -> Finding:
     try:
         alarm = rows.read(line) if line else None
     except RowRejected as error:
-        return Finding("source", ok=None, message=f"the last line of {path} is no alarm: {error}")
+        return Finding("source", ok=None, message=f"the last line of {path} is not an alarm: {error}")
     if alarm is None:
-        return Finding("source", ok=None, message=f"{path} is readable, but its last line is no alarm of ours")
+        return Finding(
+            "source", ok=None, message=f"{path} is readable, but its last line is not an alarm of this machine"
+        )
     return Finding("source", ok=True, message=f"{path}: last alarm {alarm.code} at {alarm.at.isoformat()}")
 
 
@@ -104,13 +94,13 @@ def _spool(settings: Settings) -> Finding:
     path = settings.spool_path
     folder = path.parent
     if not folder.exists():
-        return Finding("spool", ok=None, message=f"the folder {folder} will be made at the first start")
+        return Finding("spool", ok=None, message=f"the folder {folder} will be created at the first start")
     if not os.access(folder, os.W_OK):
         return Finding("spool", ok=False, message=f"cannot write to {folder}; let the agent's user write there")
     free = shutil.disk_usage(folder).free
     if free < _MIN_FREE_BYTES:
-        words = f"only {free >> 20} MB are free in {folder}; when it is full the oldest events give way"
-        return Finding("spool", ok=None, message=words)
+        message = f"only {free >> 20} MB are free in {folder}; when it is full the oldest events give way"
+        return Finding("spool", ok=None, message=message)
     view = inspect_spool(path)
     if path.exists() and view is None:
         return Finding("spool", ok=False, message=f"{path} cannot be read as a spool; move it away")
@@ -119,7 +109,7 @@ def _spool(settings: Settings) -> Finding:
 
 
 def _reported(settings: Settings) -> Iterator[Finding]:
-    """Repeat what the agent has noted in its spool: rows that it could not read, and its last warning."""
+    """Yield the agent's notes in its spool: unreadable rows and the last warning."""
     view = inspect_spool(settings.spool_path)
     if view is not None and view.skipped:
         yield Finding("rows", ok=None, message=skipped_rows(view))
@@ -132,52 +122,28 @@ def _clock() -> Finding:
     now = datetime.now(UTC)
     if now < EARLIEST.replace(year=2025):
         return Finding(
-            "clock", ok=False, message=f"it says {now.isoformat()}; set it, and let it be kept (chrony)"
+            "clock", ok=False, message=f"it says {now.isoformat()}; set it, and keep it synchronised (chrony)"
         )
     return Finding("clock", ok=True, message=f"it says {now.isoformat(timespec='seconds')}")
 
 
 def _broker(settings: Settings, machine: MachineId) -> Iterator[Finding]:
     broker = broker_config(settings)
-    try:
-        addresses = socket.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        words = f"no address is known for {broker.host}: {error}; correct broker.host or this computer's DNS"
-        yield Finding("name", ok=False, message=words)
-        return
-    found = sorted({str(address[4][0]) for address in addresses})
-    yield Finding("name", ok=True, message=f"{broker.host} is {', '.join(found)}")
-    try:
-        socket.create_connection((broker.host, broker.port), timeout=_TIMEOUT_S).close()
-    except OSError as error:
-        words = f"nobody answers at {broker}: {error}; does the broker run, does a firewall stand between?"
-        yield Finding("network", ok=False, message=words)
-        return
-    yield Finding("network", ok=True, message=f"{broker} answers")
-    secured = _tls(broker)
-    yield secured
-    if secured.ok is not False:
+    findings = list(check_broker(broker, settings_prefix="broker.", tls_hint=needs_tls(broker)))
+    yield from findings
+    if all(finding.ok is not False for finding in findings):
         clock = PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
         yield from _service(settings, broker, machine, clock.now)
-
-
-def _tls(broker: BrokerConfig) -> Finding:
-    if not broker.tls:
-        if speaks_tls(broker.host, broker.port):
-            return Finding("TLS", ok=False, message=needs_tls(broker))
-        return Finding("TLS", ok=None, message="not used: whoever sits on the way can read and change alarms")
-    ok, words = check_tls(broker)
-    return Finding("TLS", ok=ok, message=words)
 
 
 def _service(
     settings: Settings, broker: BrokerConfig, machine: MachineId, now: Callable[[], datetime]
 ) -> Iterator[Finding]:
-    """Ask the service for an ack of nothing, beside an agent that may be running."""
+    """Request an ack of an empty batch, beside an agent that may be running."""
     epoch, answered = uuid4(), Event()
     skews: list[float] = []
 
-    def received(payload: bytes) -> None:
+    def on_ack(payload: bytes) -> None:
         try:
             ack = decode(Ack, payload)
         except PayloadRejected:
@@ -186,76 +152,78 @@ def _service(
             skews.append((ack.now - now()).total_seconds() * 1000)
             answered.set()
 
-    def opened(client_id: str) -> MqttConnection:
+    def connect(client_id: str) -> MqttConnection:
         link = MqttConnection(
             broker,
             client_id=client_id,
-            subscriptions={topic(machine, Channel.ACKS): received},
+            subscriptions={topic(machine, Channel.ACKS): on_ack},
             will=None,
             changed=lambda: None,
         )
         link.open()
         return link
 
-    link = opened(f"{agent_name(machine)}/doctor")
+    link = connect(f"{agent_name(machine)}/doctor")
     if not link.ready.is_set() and broker.username is not None:
-        # A guarded broker lets a machine in under one client id, its agent's. We take that only if nobody has it.
+        # A secured broker accepts only the agent's client id. It is used only if no agent is connected.
         view = inspect_spool(settings.spool_path)
-        beside = _check_with_running_agent(settings) if view is not None and view.in_use else None
-        if beside is not None:
-            yield beside
+        finding = _check_with_running_agent(settings) if view is not None and view.in_use else None
+        if finding is not None:
+            yield finding
             return
-        link = opened(agent_name(machine))
+        link = connect(agent_name(machine))
     if not link.ready.is_set():
-        words = f"{link.why}; check broker.username, and the password in ALARMCAST_EDGE_BROKER_PASSWORD"
-        yield Finding("credentials", ok=False, message=words)
+        message = f"{link.error}; check broker.username, and the password in ALARMCAST_EDGE_BROKER_PASSWORD"
+        yield Finding("credentials", ok=False, message=message)
         return
     link.publish(topic(machine, Channel.EVENTS), encode(EventBatch(epoch=epoch)))
     started = time.monotonic()
     answered.wait(_TIMEOUT_S)
     took = time.monotonic() - started
-    refused, unheard = link.refused, link.nobody_listens
+    refused, no_subscribers = link.refused, link.no_subscribers
     link.disconnect()
     if refused:
-        yield Finding("credentials", ok=False, message=f"{refused}; mend the broker's access rules for {machine}")
+        yield Finding("credentials", ok=False, message=f"{refused}; correct the broker's ACLs of {machine}")
         return
-    yield Finding("credentials", ok=True, message="the broker lets us in")
-    yield _service_finding(machine, skews, took, unheard=unheard)
+    yield Finding("credentials", ok=True, message="the broker accepts the credentials")
+    yield _service_finding(machine, skews, took, no_subscribers=no_subscribers)
 
 
 def _check_with_running_agent(settings: Settings) -> Finding | None:
-    """Judge by the running agent, which has the machine's only connection; None if the broker must be asked.
+    """Report the state of the running agent, which has the only connection; None to connect instead.
 
-    With another password than the agent's we ask as the agent: if it is wrong, the broker refuses us and the agent
-    stays; if it is right, the agent is disconnected for a moment and comes back.
+    With another password than the agent's the doctor connects as the agent: a wrong one is refused and the agent
+    stays connected; with a right one the agent is disconnected for a moment and reconnects.
     """
     report = StatusFile(settings.spool_path).read()
     if report is not None and report.connected:
         if report.credentials is None:
-            words = "not known: the running agent is older than this doctor; stop it to examine more"
-            return Finding("credentials", ok=None, message=words)
+            message = "not known: the running agent is older than this doctor; stop it to check more"
+            return Finding("credentials", ok=None, message=message)
         if not has_fingerprint(report.credentials, settings.broker_username, settings.broker_password):
             return None
-        words = "the running agent is connected with them; stop it to examine more"
-        return Finding("credentials", ok=True, message=words)
-    trouble = report.error if report is not None and report.error else "not connected"
-    words = f"the agent is running and says: {trouble}; check broker.username and broker.password"
-    return Finding("credentials", ok=False, message=words)
+        message = "the running agent is connected with them; stop it to check more"
+        return Finding("credentials", ok=True, message=message)
+    error = report.error if report is not None and report.error else "not connected"
+    message = f"the agent is running and reports: {error}; check broker.username and broker.password"
+    return Finding("credentials", ok=False, message=message)
 
 
-def _service_finding(machine: MachineId, skews: list[float], took: float, *, unheard: bool) -> Finding:
+def _service_finding(machine: MachineId, skews: list[float], took: float, *, no_subscribers: bool) -> Finding:
     if not skews:
-        words = (
-            "nobody listens at the broker; start the service"
-            if unheard
+        message = (
+            "the broker has no subscriber; start the service"
+            if no_subscribers
             else (
-                f"no ack came; does the service run, and is the machine registered? "
+                f"no ack was received; does the service run, and is the machine registered? "
                 f"alarmcast admin enrol {machine}"
             )
         )
-        return Finding("service", ok=False, message=words)
+        return Finding("service", ok=False, message=message)
     skew = round(skews[0])
     if abs(skew) > _MAX_SKEW_MS:
-        words = f"answers, but this clock is {abs(skew) / 1000:.0f} s {'behind' if skew > 0 else 'ahead'}; set it"
-        return Finding("service", ok=False, message=words)
+        message = (
+            f"answers, but this clock is {abs(skew) / 1000:.0f} s {'behind' if skew > 0 else 'ahead'}; set it"
+        )
+        return Finding("service", ok=False, message=message)
     return Finding("service", ok=True, message=f"acked in {took * 1000:.0f} ms, clocks differ by {skew} ms")

@@ -1,4 +1,4 @@
-"""What can go wrong at the edge, in sentences an electrician can act on.
+"""Errors of the agent; each message says what to do.
 
 EdgeError
 ├── ConfigRejected    the configuration cannot work; the agent does not start
@@ -7,7 +7,7 @@ EdgeError
 
 
 class EdgeError(Exception):
-    """Something the person at the machine must mend; the message says what to do."""
+    """An error that a person must fix; the message says how."""
 
 
 class ConfigRejected(EdgeError):

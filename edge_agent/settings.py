@@ -1,4 +1,4 @@
-"""Every knob of the agent; a flag wins over the environment, that over the file, that over the default."""
+"""The agent's settings; precedence: flag, environment, file, default."""
 
 import logging
 import os
@@ -22,6 +22,7 @@ from pydantic import (
 
 from edge_agent.errors import ConfigRejected
 from wire.identity import Identifier
+from wire.mqtt import BrokerConfig, MqttVersion
 from wire.secret_files import SUFFIX, SecretRejected, take_secrets
 
 log = logging.getLogger(__name__)
@@ -30,24 +31,17 @@ ENV_PREFIX = "ALARMCAST_EDGE_"
 
 
 class SourceKind(StrEnum):
-    """Where alarms come from."""
+    """The source of alarms."""
 
     REPLAY = "replay"
     TAIL = "tail"
     SIMULATED = "simulated"
 
 
-class MqttVersion(StrEnum):
-    """Which MQTT is spoken; never a silent fallback, because 3.1.1 hides refused publishes."""
-
-    V5 = "5"
-    V311 = "3.1.1"
-
-
 class Settings(BaseModel):
     """The agent's settings. A table of ``edge.toml`` prefixes its keys: ``broker.host`` is ``broker_host``.
 
-    A field that is not shown (``repr=False``) is a secret and may be given as a file: ``broker.password_file``, or
+    A field with ``repr=False`` is a secret and may be given as a file: ``broker.password_file``, or
     ``ALARMCAST_EDGE_BROKER_PASSWORD_FILE``.
     """
 
@@ -59,46 +53,48 @@ class Settings(BaseModel):
     spool_max_events: int = Field(
         default=1_000_000,
         ge=1000,
-        description="Beyond this the oldest events give way and leave a gap record.",
+        description="Beyond this the oldest events are evicted and leave a gap record.",
     )
     spool_max_mb: int = Field(
         default=256,
         ge=1,
         le=1_000_000,
-        description="Size at which the oldest events give way; at most half of the disk in any case.",
+        description="Size at which the oldest events are evicted; at most half of the disk.",
     )
     stop_drain_seconds: float = Field(
-        default=5.0, ge=0, le=3600, description="How long a stop waits for acks; what has none stays in the spool."
+        default=5.0, ge=0, le=3600, description="How long a stop waits for acks; unacked events stay in the spool."
     )
     broker_host: str = Field(default="127.0.0.1", description="Host of the MQTT broker.")
     broker_port: int = Field(default=1883, ge=1, le=65535, description="Port of the MQTT broker.")
     broker_username: str | None = Field(default=None, description="User name at the broker.")
     broker_password: str | None = Field(default=None, description="Password at the broker.", repr=False)
-    broker_tls: bool = Field(default=False, description="Speak TLS; the broker's certificate is checked.")
+    broker_tls: bool = Field(default=False, description="Use TLS and verify the broker's certificate.")
     broker_tls_ca: Path | None = Field(
-        default=None, description="PEM file of the authority that signed it; the system's own unless given."
+        default=None,
+        description="PEM file of the authority that signed it; the system's authorities unless given.",
     )
     broker_tls_ca_pem: str | None = Field(
-        default=None, description="That authority's certificate itself, where it is in no file of its own."
+        default=None, description="That authority's certificate itself, instead of a file."
     )
     broker_tls_cert: Path | None = Field(
-        default=None, description="PEM file of our own certificate, where the broker wants one."
+        default=None, description="PEM file of the client certificate, if the broker requires one."
     )
     broker_tls_key: Path | None = Field(default=None, description="PEM file of that certificate's key.")
     broker_mqtt_version: MqttVersion = Field(default=MqttVersion.V5, description="5 or 3.1.1.")
     source_kind: SourceKind = Field(description="replay, tail or simulated.")
     source_path: Path | None = Field(default=None, description="File to replay or to tail.")
-    source_serial: str | None = Field(default=None, description="Take only rows of this serial.")
-    source_timezone: str = Field(default="UTC", description="Zone of timestamps that name none.")
+    source_serial: str | None = Field(default=None, description="Read only rows of this serial.")
+    source_timezone: str = Field(default="UTC", description="Time zone of timestamps without one.")
     source_pace: str = Field(
         default="plant",
         pattern="^(plant|at_once)$",
-        description="Replay: 'plant' moves the log to now and keeps its rhythm, 'at_once' sends it as it is.",
+        description="Replay: 'plant' shifts the log to now and keeps its pace, 'at_once' sends it unchanged.",
     )
     source_seed: int = Field(default=1, description="Simulated: seed of the fleet.")
     source_index: int = Field(default=0, ge=0, description="Simulated: which machine of the fleet.")
     source_since: AwareDatetime | None = Field(
-        default=None, description="Alarms before this moment are none of ours: loaded as history, say."
+        default=None,
+        description="Ignore alarms before this time, for example because they were imported as history.",
     )
     clock_wall_origin: AwareDatetime = Field(
         default=datetime(2000, 1, 1, tzinfo=UTC), description="Wall time at which the plant clock was set."
@@ -114,21 +110,21 @@ class Settings(BaseModel):
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError):
-            raise ValueError(f"{name!r} is no time zone this machine knows; write one like Europe/Rome") from None
+            raise ValueError(f"{name!r} is not a known time zone; write one like Europe/Rome") from None
         return name
 
     @model_validator(mode="after")
     def _another_speed_needs_an_origin(self) -> Self:
         if self.clock_speed != 1 and "clock_wall_origin" not in self.model_fields_set:
-            raise ValueError("a clock_speed other than 1 needs clock_wall_origin, or plant time runs off")
+            raise ValueError("a clock_speed other than 1 needs clock_wall_origin")
         return self
 
     @model_validator(mode="after")
-    def _tls_is_whole(self) -> Self:
+    def _tls_is_complete(self) -> Self:
         if (self.broker_tls_cert is None) != (self.broker_tls_key is None):
             raise ValueError("broker_tls_cert and broker_tls_key go together; give both or neither")
         if self.broker_tls_ca is not None and self.broker_tls_ca_pem is not None:
-            raise ValueError("broker_tls_ca and broker_tls_ca_pem say the same; give one of them")
+            raise ValueError("broker_tls_ca and broker_tls_ca_pem exclude each other; give one of them")
         return self
 
     @model_validator(mode="after")
@@ -136,6 +132,22 @@ class Settings(BaseModel):
         if self.source_kind is not SourceKind.SIMULATED and self.source_path is None:
             raise ValueError(f"a source of kind {self.source_kind.value!r} needs source_path")
         return self
+
+
+def broker_config(settings: Settings) -> BrokerConfig:
+    """Return how to reach the broker."""
+    return BrokerConfig(
+        host=settings.broker_host,
+        port=settings.broker_port,
+        version=settings.broker_mqtt_version,
+        username=settings.broker_username,
+        password=settings.broker_password,
+        tls=settings.broker_tls,
+        tls_ca=settings.broker_tls_ca,
+        tls_ca_pem=settings.broker_tls_ca_pem,
+        tls_cert=settings.broker_tls_cert,
+        tls_key=settings.broker_tls_key,
+    )
 
 
 def load(
@@ -151,13 +163,13 @@ def load(
 def spool_path(
     config: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str] = os.environ
 ) -> Path:
-    """Return where the spool is, though nothing else may be configured."""
+    """Return the path of the spool, even if nothing else is configured."""
     values = (_from_file(config) if config else {}) | _from_environment(environ)
     return Path(flags.get("spool_path") or values.get("spool_path", Settings.model_fields["spool_path"].default))
 
 
 def secret_names() -> list[str]:
-    """Return the settings that nobody may read in a log; each may be given as a file, too."""
+    """Return the secret settings; each may be given as a file, too."""
     return [name for name, field in Settings.model_fields.items() if not field.repr]
 
 
@@ -168,17 +180,17 @@ def _merge(config: Path | None, flags: Mapping[str, str | None], environ: Mappin
 
 
 def _with_secrets(values: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Put secrets in the place of the files that hold them."""
+    """Replace secret files by their content."""
     spelled = {name: f"{prefix}{name.upper()}" if prefix else name for name in values}
     try:
-        found = take_secrets(values, secret_names(), spelled)
+        secrets = take_secrets(values, secret_names(), spelled)
     except SecretRejected as error:
         raise ConfigRejected(str(error)) from None
-    for secret in found.values():
+    for secret in secrets.values():
         if secret.warning:
             log.warning("%s", secret.warning)
-    rest = {name: value for name, value in values.items() if name.removesuffix(SUFFIX) not in found}
-    return rest | {name: secret.value for name, secret in found.items()}
+    rest = {name: value for name, value in values.items() if name.removesuffix(SUFFIX) not in secrets}
+    return rest | {name: secret.value for name, secret in secrets.items()}
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -206,13 +218,13 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _sentence(error: ValidationError) -> str:
-    """Name the first wrong setting as a person may have written it."""
+    """Return a message about the first wrong setting."""
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     spellings = f"{name} (flag --{name.replace('_', '-')}, variable {ENV_PREFIX}{name.upper()})"
     if first["type"] == "missing":
         return f"The setting {spellings} is missing."
     if first["type"] == "extra_forbidden":
-        return f"There is no setting {name}; see alarmcast-edge run --help for those there are."
+        return f"There is no setting {name}; see alarmcast-edge run --help for all settings."
     message = first["msg"].removeprefix("Value error, ")
     return f"The setting {spellings} is wrong: {message}." if name else f"The configuration is wrong: {message}."

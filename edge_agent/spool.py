@@ -1,8 +1,8 @@
-"""The agent's memory: every alarm is on disk here before it is published, and until the service has it.
+"""The spool: every alarm is stored on disk before it is published, until the service has acked it.
 
-WAL and ``synchronous=FULL``: once :meth:`Spool.append` returns, a power cut loses nothing of it. It is bounded
-in events and in bytes; where a bound is reached, or the disk is full, the oldest events give way and leave an
-exact record of the gap.
+WAL and ``synchronous=FULL``: once :meth:`Spool.append` returns, a power cut loses nothing of it. The size is
+limited in events and in bytes; at a limit, or on a full disk, the oldest events are evicted and leave an exact
+gap record.
 """
 
 import logging
@@ -25,7 +25,7 @@ from wire.events import AlarmEvent, Gap, GapReason
 from wire.state import Note
 from wire.timestamps import from_us, to_us
 
-# AUTOINCREMENT: a number is never given twice, even after its row has been acked and deleted.
+# AUTOINCREMENT: a seq is never reused, even after its row was acked and deleted.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS events (
@@ -42,16 +42,16 @@ log = logging.getLogger(__name__)
 
 _GAPS_PER_BATCH = 100  # beside 500 events they stay below the contract's 64 kB
 _PAGE_BYTES = 4096
-_MAX_ATTEMPTS = 50  # ever more of the oldest give way before an append is given up for now
+_MAX_ATTEMPTS = 50  # evictions before an append fails for now
 _DELETE = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?)"
-_EVICT_BATCH = 500  # events at least, so that whole pages become free
+_EVICT_BATCH = 500  # events, so that whole pages become free
 
 
 @dataclass(frozen=True)
 class Appendix:
-    """What a source reports beside its alarms, stored with them in the same transaction.
+    """What a source reports beside its alarms, stored in the same transaction.
 
-    ``lost`` is the span of time of which alarms are missing: how many is unknown.
+    ``lost`` is the span of time in which an unknown number of alarms is missing.
     """
 
     skipped: int = 0
@@ -64,7 +64,7 @@ _NOTHING = Appendix()
 
 
 class Depth(NamedTuple):
-    """How much waits for an ack, and since when."""
+    """The number of unacked events and gaps, and the time of the oldest event."""
 
     events: int
     gaps: int
@@ -73,7 +73,7 @@ class Depth(NamedTuple):
 
 @dataclass(frozen=True)
 class Pending:
-    """What may be sent now, in the spool's order, and the epoch that it belongs to."""
+    """Events and gaps to send, in order, and their epoch."""
 
     epoch: UUID
     events: list[AlarmEvent]
@@ -81,7 +81,7 @@ class Pending:
 
 
 class Spool:
-    """Events in order, numbered from 1 within an epoch, kept until the service's ack names them."""
+    """Events numbered from 1 within an epoch, stored until the service acks them."""
 
     def __init__(self, path: Path, *, max_events: int = 1_000_000, max_bytes: int = 256 << 20) -> None:
         self._lock = Lock()
@@ -106,14 +106,14 @@ class Spool:
             raise SpoolUnusable(message) from None
 
     def close(self) -> None:
-        """Close the file; what is in it stays."""
+        """Close the file; its content stays."""
         with self._lock:
             self._db.close()
             os.close(self._guard)
 
     @property
     def bookmark(self) -> str | None:
-        """Where the source stood after the last append."""
+        """The position of the source after the last append."""
         with self._lock:
             return self._meta("bookmark")
 
@@ -131,13 +131,13 @@ class Spool:
             return len(rows) - (self._evict_oldest(surplus) if surplus > 0 else 0)
 
         with self._lock:
-            more = self._write_even_if_full(insert, gives_way=max(len(rows), _EVICT_BATCH))
+            more = self._write_even_if_full(insert, evict=max(len(rows), _EVICT_BATCH))
             self._events += more
             if appendix != _NOTHING:
                 self._read_notes()
 
     def warn(self, warning: Note) -> None:
-        """Keep something that a person should look at; the last one is shown."""
+        """Store a warning for people; the last one is shown."""
         with self._lock:
             self._write_even_if_full(lambda: self._set_meta("warning", warning.model_dump_json()))
             self._read_notes()
@@ -145,7 +145,7 @@ class Spool:
     def pending(self, after: int, limit: int) -> Pending:
         """Return up to ``limit`` events numbered above ``after``, and the gap records that end above it.
 
-        Gaps are always older than what is left, so they travel with the first batch after them.
+        Gaps are older than the remaining events, so they are sent with the first batch after them.
         """
         with self._lock:
             events = self._db.execute(
@@ -167,10 +167,7 @@ class Spool:
         )
 
     def delete_acked(self, epoch: UUID, seqs: Iterable[tuple[int, int]]) -> int:
-        """Delete what the service has committed, and return how many events that was.
-
-        An ack for another epoch is about a spool that is gone, and deletes nothing.
-        """
+        """Delete committed events and return their number; an ack of another epoch deletes nothing."""
         spans = list(seqs)
         if epoch != self.epoch or not spans:
             return 0
@@ -186,10 +183,10 @@ class Spool:
             self._renew_epoch()
         return gone
 
-    def ask_for_a_new_epoch(self) -> bool:
-        """Begin a new epoch as soon as nothing waits: what waits may be stored already under the present one.
+    def request_new_epoch(self) -> bool:
+        """Begin a new epoch once the spool is empty: pending events may be stored under the present one.
 
-        Returns whether nobody had asked before.
+        Returns False if that was requested before.
         """
         with self._lock:
             if self._meta("renew") is not None:
@@ -217,14 +214,14 @@ class Spool:
         return gone
 
     def _delete_in_pieces(self, span: tuple[int, int]) -> int:
-        """Delete on a full disk: much at once would need much room."""
+        """Delete on a full disk, in small transactions that need little space."""
         gone = 0
         while piece := self._write_even_if_full(lambda: self._delete(span, _EVICT_BATCH)):
             gone += piece
         return gone
 
     def oldest_seq(self) -> int | None:
-        """Return the lowest number, of an event or of a gap, that still waits for an ack."""
+        """Return the lowest unacked seq of an event or gap."""
         with self._lock:
             query = (
                 "SELECT min(seq) FROM (SELECT min(seq) AS seq FROM events UNION SELECT min(first_seq) FROM gaps)"
@@ -233,19 +230,19 @@ class Spool:
         return int(lowest) if lowest is not None else None
 
     def unacked_up_to(self, seq: int) -> int:
-        """Return how many events numbered up to ``seq`` still wait for an ack."""
+        """Return how many events up to ``seq`` are unacked."""
         with self._lock:
             row = self._db.execute("SELECT count(*) FROM events WHERE seq <= ?", (seq,)).fetchone()
         return int(row[0])
 
     def depth(self) -> Depth:
-        """Return how much waits for an ack."""
+        """Return how much is unacked."""
         with self._lock:
             oldest = self._db.execute("SELECT at_us FROM events ORDER BY seq LIMIT 1").fetchone()
             return Depth(self._events, self._count("gaps"), from_us(oldest[0]) if oldest else None)
 
     def _prepare(self, size: int) -> None:
-        """Set the bounds: the file's, and the log's beside it, so that both together stay within ``size``."""
+        """Limit database and WAL so that both together stay within ``size``."""
         self._db.executescript(
             f"PRAGMA page_size={_PAGE_BYTES}; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
         )
@@ -261,8 +258,8 @@ class Spool:
         self._db.execute("INSERT OR IGNORE INTO meta VALUES ('epoch', ?)", (str(uuid4()),))
         return 0
 
-    def _write_even_if_full(self, change: Callable[[], int], *, gives_way: int = 0) -> int:
-        """Make a change in one transaction, on a full disk too: with the reserve, without the oldest events."""
+    def _write_even_if_full(self, change: Callable[[], int], *, evict: int = 0) -> int:
+        """Commit a change; on a full disk, free the reserve and evict the oldest events."""
         try:
             with self._transaction():
                 return change()
@@ -272,35 +269,35 @@ class Spool:
         self._reserve.release()
         try:
             for _ in range(_MAX_ATTEMPTS):
-                self._shrink_log()
-                if gives_way:
-                    self._evict(gives_way)
+                self._truncate_wal()
+                if evict:
+                    self._evict(evict)
                 try:
                     with self._transaction():
                         return change()
                 except sqlite3.OperationalError as error:
-                    if not is_full(error) or not (gives_way and self._events):
+                    if not is_full(error) or not (evict and self._events):
                         raise
             raise sqlite3.OperationalError("the disk is full")
         finally:
-            self._shrink_log()
+            self._truncate_wal()
             self._reserve.allocate()
 
     def _evict(self, count: int) -> None:
         with self._transaction():
             dropped = self._evict_oldest(count) if self._events else 0
         self._events -= dropped
-        log.info("no room in the spool: the %d oldest events gave way", dropped)
+        log.info("no space in the spool: evicted the %d oldest events", dropped)
 
-    def _shrink_log(self) -> None:
-        """Move what the log holds into the file and cut the log, which makes room on the disk."""
+    def _truncate_wal(self) -> None:
+        """Checkpoint and truncate the WAL, which frees disk space."""
         try:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.OperationalError as error:
-            log.debug("the spool's log cannot be cut now: %s", error)
+            log.debug("the WAL of the spool cannot be truncated now: %s", error)
 
     def _evict_oldest(self, surplus: int) -> int:
-        """Give up the ``surplus`` oldest events and say so: one gap record for each run of numbers."""
+        """Delete the ``surplus`` oldest events and record a gap for each range of numbers."""
         rows = self._db.execute("SELECT seq, at_us FROM events ORDER BY seq LIMIT ?", (surplus,)).fetchall()
         for run in _contiguous_ranges(rows):
             times = [at for _, at in run]
@@ -309,7 +306,7 @@ class Spool:
         return len(rows)
 
     def _record_gap(self, first: int, last: int, first_us: int, last_us: int) -> None:
-        """Record a gap, grown onto the one before it where their numbers touch."""
+        """Record a gap, merged with the one before if they are adjacent."""
         before = self._db.execute(
             "SELECT first_seq, first_us, last_us FROM gaps WHERE last_seq = ? AND reason = ?",
             (first - 1, GapReason.SPOOL_FULL.value),
@@ -322,7 +319,7 @@ class Spool:
         )
 
     def _record_loss(self, first: datetime, last: datetime) -> None:
-        """Record that alarms of a span are missing, under a number of its own: nobody knows how many they were."""
+        """Record that an unknown number of alarms of a span is missing, under a seq of its own."""
         number = self._db.execute("INSERT INTO events (code, at_us) VALUES (0, 0)").lastrowid
         self._db.execute("DELETE FROM events WHERE seq = ?", (number,))
         span = (number, number, to_us(first), to_us(last), GapReason.SOURCE_LOST.value)

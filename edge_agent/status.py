@@ -1,4 +1,4 @@
-"""How the agent is, left in a small file beside its spool for ``alarmcast-edge status`` to read."""
+"""The status file beside the spool, written by the agent and read by ``alarmcast-edge status``."""
 
 import fcntl
 import hashlib
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class AgentStatus:
-    """What a running agent says of itself; times are ISO 8601."""
+    """The status of a running agent; times are ISO 8601."""
 
     pid: int
     machine: str
@@ -31,51 +31,51 @@ class AgentStatus:
     last_ack_at: str | None = None
     skew_ms: int | None = None
     window: int | None = None
-    credentials: str | None = None  # a fingerprint of the user name and password that are used
+    credentials: str | None = None  # a fingerprint of user name and password
 
 
 class StatusFile:
-    """Written whole and renamed, never half; on a full disk the old one stays."""
+    """Written atomically; on a full disk the old one stays."""
 
     def __init__(self, spool: Path) -> None:
         self._path = spool.with_name(f"{spool.name}.status")
         self._last: AgentStatus | None = None
 
     def write(self, report: AgentStatus) -> None:
-        """Replace what was said before, if there is news."""
+        """Replace the file if the status has changed."""
         if report == self._last:
             return
         try:
-            fresh = self._path.with_name(f"{self._path.name}.new")
-            fresh.write_text(json.dumps(asdict(report)), encoding="utf-8")
-            fresh.replace(self._path)
+            temporary = self._path.with_name(f"{self._path.name}.new")
+            temporary.write_text(json.dumps(asdict(report)), encoding="utf-8")
+            temporary.replace(self._path)
         except OSError as error:
             log.debug("cannot write %s now: %s", self._path, error)
             return
         self._last = report
 
     def read(self) -> AgentStatus | None:
-        """Return what was said last, if anything can be read."""
+        """Return the last status, if it can be read."""
         with suppress(OSError, ValueError, TypeError):
             return AgentStatus(**json.loads(self._path.read_text(encoding="utf-8")))
         return None
 
 
 def fingerprint(username: str | None, password: str | None, salt: str | None = None) -> str:
-    """Return a salted trace of credentials: enough to notice another password, too short to guess one by."""
+    """Return a short salted hash: enough to notice another password, too short to guess one."""
     salt = salt or secrets.token_hex(8)
     secret = f"{username or ''}\n{password or ''}".encode()
     return f"{salt}:{hashlib.scrypt(secret, salt=salt.encode(), n=2**12, r=8, p=1).hex()[:4]}"
 
 
 def has_fingerprint(known: str, username: str | None, password: str | None) -> bool:
-    """Say whether credentials are those of a fingerprint."""
+    """Return whether credentials match a fingerprint."""
     return fingerprint(username, password, known.partition(":")[0]) == known
 
 
 @dataclass(frozen=True)
 class SpoolStats:
-    """A spool seen from outside, while an agent may be working with it."""
+    """The content of a spool, read while an agent may use it."""
 
     events: int
     gaps: int
@@ -87,7 +87,7 @@ class SpoolStats:
 
 
 def inspect_spool(spool: Path) -> SpoolStats | None:
-    """Return how full a spool is without disturbing its agent; None where there is no spool."""
+    """Return the content of a spool, read-only; None if there is no spool."""
     if not spool.exists():
         return None
     try:
@@ -110,7 +110,7 @@ def inspect_spool(spool: Path) -> SpoolStats | None:
 
 
 def skipped_rows(view: SpoolStats) -> str:
-    """Return in a sentence how many rows of the source could not be read, the last of them, and what to do."""
+    """Return the message about unreadable rows of the source."""
     last = view.last_skipped
     shown = f"; last: {last.text} ({last.at.isoformat(timespec='seconds')})" if last else ""
     return (

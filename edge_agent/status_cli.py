@@ -1,7 +1,6 @@
-"""``alarmcast-edge status``: how the agent and its spool are, for people and for programs."""
+"""``alarmcast-edge status``: show the status of agent and spool, as text or JSON."""
 
 import json
-import textwrap
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,17 +10,18 @@ from typing import Any
 from edge_agent.errors import SpoolUnusable
 from edge_agent.status import AgentStatus, SpoolStats, StatusFile, inspect_spool, skipped_rows
 from wire.state import Note
+from wire.terminal import wrap_labelled
 
-_UNBOUNDED = 1_000_000  # columns, where there is no terminal
+_UNBOUNDED = 1_000_000  # columns, without a terminal
 
 
 def print_status(spool: Path, *, as_json: bool) -> int:
-    """Print how an agent is; 0 if it runs and is connected."""
+    """Print the status; return 0 if the agent runs and is connected."""
     view = inspect_spool(spool)
     if view is None:
         raise SpoolUnusable(f"There is no spool at {spool}; name it with --spool-path or --config.")
     report = StatusFile(spool).read()
-    well = view.in_use and report is not None and report.connected
+    is_ok = view.in_use and report is not None and report.connected
     if as_json:
         facts = {
             "running": view.in_use,
@@ -32,32 +32,20 @@ def print_status(spool: Path, *, as_json: bool) -> int:
             "last_skipped": _plain(view.last_skipped),
             "warning": _plain(view.warning),
         }
-        # What an agent said of its connection is over when the agent is.
-        said = asdict(report) | ({} if view.in_use else {"connected": False}) if report else {}
-        said.pop("credentials", None)
-        print(json.dumps(said | facts))  # noqa: T201
+        # Without a running agent there is no connection.
+        status = asdict(report) | ({} if view.in_use else {"connected": False}) if report else {}
+        status.pop("credentials", None)
+        print(json.dumps(status | facts))  # noqa: T201
     else:
         width = get_terminal_size((_UNBOUNDED, 1)).columns
-        for name, words in _lines(view, report):
-            print(_wrapped(f"{name:<11} ", words, width))  # noqa: T201
-    return 0 if well else 1
-
-
-def _wrapped(begins: str, words: str, width: int) -> str:
-    """Return a line that breaks between words where the terminal is too narrow for it."""
-    return textwrap.fill(
-        words,
-        width=max(width, len(begins) + 20),
-        initial_indent=begins,
-        subsequent_indent=" " * len(begins),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+        for name, text in _lines(view, report):
+            print(wrap_labelled(f"{name:<11} ", text, width))  # noqa: T201
+    return 0 if is_ok else 1
 
 
 def _lines(view: SpoolStats, report: AgentStatus | None) -> list[tuple[str, str]]:
     oldest = f", the oldest from {view.oldest.isoformat()}" if view.oldest else ""
-    lines = [("spool", f"{view.events} events wait for an ack{oldest}; {view.gaps} records of dropped events")]
+    lines = [("spool", f"{view.events} unacked events{oldest}; {view.gaps} gap records")]
     if view.skipped:
         lines.append(("source", skipped_rows(view)))
     if view.warning is not None:
@@ -68,8 +56,8 @@ def _lines(view: SpoolStats, report: AgentStatus | None) -> list[tuple[str, str]
     lines = [("machine", report.machine), ("agent", running), *lines]
     if view.in_use:
         state = "connected" if report.connected else "not connected"
-        trouble = f": {report.error}" if report.error else ""
-        lines.append(("connection", f"{state} to {report.broker} since {report.since}{trouble}"))
+        error = f": {report.error}" if report.error else ""
+        lines.append(("connection", f"{state} to {report.broker} since {report.since}{error}"))
     lines.append(("last ack", _ago(report.last_ack_at)))
     if report.skew_ms is not None:
         behind = "behind" if report.skew_ms > 0 else "ahead of"

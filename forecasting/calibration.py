@@ -1,4 +1,4 @@
-"""Logits to probabilities that a person may read: one logistic curve for each target code."""
+"""Calibrate logits: one logistic curve per target code (Platt scaling)."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class Calibration:
 
     @classmethod
     def identity(cls, targets: int) -> "Calibration":
-        """Return curves that leave the model's own probabilities as they are."""
+        """Return curves that do not change the model's probabilities."""
         return cls(np.ones(targets, dtype=np.float32), np.zeros(targets, dtype=np.float32))
 
     def probabilities(self, logits: Matrix) -> Matrix:

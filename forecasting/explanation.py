@@ -1,8 +1,7 @@
-"""Beside the alarm arrow: why a forecast says what it says, against what it usually says of the same machine.
+"""Explain a forecast against the machine's baseline.
 
-The machine's *usual* is the mean over past moments of what the model would have said at each of them. Every
-part is in log-odds of the calibrated probability, the one people are shown, and for each target code the parts
-sum to the difference between now and usual.
+The baseline is the mean of the model's outputs over past moments of the same machine. Contributions are log-odds
+of the calibrated probability; for each target code they sum to the difference between now and baseline.
 """
 
 from collections.abc import Sequence
@@ -19,12 +18,12 @@ from forecasting.network import Layer, Matrix, Network
 from forecasting.window import WindowSpec
 
 BASELINE_SPAN: Final = timedelta(days=28)
-# No divisor of a day's hours or of a week's, so that no hour and no weekday counts more than another.
+# Not a divisor of a day or a week, so that every hour and weekday counts equally.
 BASELINE_STEP: Final = timedelta(hours=11)
 
 
 class HistoryParts(NamedTuple):
-    """For each target: the parts of when it was last seen, of how regularly it comes, of its machine at large."""
+    """Contributions per target: recency of its last alarm, its regularity, and the machine's activity."""
 
     recency: Reals
     habit: Reals
@@ -33,11 +32,10 @@ class HistoryParts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What moved the forecast of each target that was asked about.
+    """The contributions to the forecasts of some targets.
 
-    ``alarms`` is targets by input codes, the parts of each code's share of the evidence; ``history`` the parts
-    of the past beyond that, which not every model reads. ``moments`` are those that the usual is the mean
-    over; where there are none it is what the model says of a machine that was never heard.
+    ``alarms`` is targets by input codes; ``history`` are the contributions of the longer past, which not every
+    model reads. ``moments`` are those of the baseline; without any it is the output for a machine without alarms.
     """
 
     probabilities: Matrix
@@ -51,68 +49,68 @@ class Explanation:
 
     @property
     def baseline_probabilities(self) -> Reals:
-        """The probabilities of the usual log-odds."""
+        """The probabilities of the baseline log-odds."""
         return np.exp(-np.logaddexp(0.0, -self.baseline_log_odds))
 
 
 def baseline_moments(since: datetime, at: datetime, spec: WindowSpec) -> list[datetime]:
-    """Return the moments of the last 28 days by which half of the evidence window could have been heard."""
+    """Return the moments of the last 28 days for which half of the input window was observed."""
     back = (at - step * BASELINE_STEP for step in range(1, BASELINE_SPAN // BASELINE_STEP + 1))
     return [moment for moment in back if moment >= since + spec.lookback / 2]
 
 
 def explain(model: Forecaster, record: ObservedSeries, at: datetime, columns: Sequence[int]) -> Explanation:
-    """Explain what ``model`` says at ``at`` about the targets in these columns, in their order.
+    """Explain the forecast of ``model`` at ``at`` for the targets in these columns, in their order.
 
-    ``record`` must reach back by ``USUAL_SPAN`` more than the model does.
+    ``record`` must reach back by ``BASELINE_SPAN`` more than the model does.
     """
-    asked = list(columns)
+    targets = list(columns)
     moments = baseline_moments(record.since, at, model.spec)
     now = model.inputs(record, [at])
-    usual = model.inputs(record, moments) if moments else _zero_inputs(now)
-    whole = _of_codes(model.network, now, usual, asked)
-    scale, shift = (_reals(curve[asked]) for curve in (model.calibration.scale, model.calibration.shift))
-    logits, usual_logits, history = whole.now, whole.baseline, None
-    own = _of_history(model.network, now, usual, asked)
+    baseline = model.inputs(record, moments) if moments else _zero_inputs(now)
+    whole = _attribute_codes(model.network, now, baseline, targets)
+    scale, shift = (_reals(curve[targets]) for curve in (model.calibration.scale, model.calibration.shift))
+    logits, baseline_logits, history = whole.now, whole.baseline, None
+    own = _attribute_history(model.network, now, baseline, targets)
     if own is not None and model.history is not None:
-        logits, usual_logits = logits + own.now, usual_logits + own.baseline
+        logits, baseline_logits = logits + own.now, baseline_logits + own.baseline
         history = _grouped(scale[:, None] * own.contributions, model.history)
     served = model.calibration.probabilities(model.network.logits(now.features, now.history))
     return Explanation(
-        probabilities=served[0, asked],
+        probabilities=served[0, targets],
         log_odds=scale * logits + shift,
-        baseline_log_odds=scale * usual_logits + shift,
+        baseline_log_odds=scale * baseline_logits + shift,
         alarms=scale[:, None] * whole.contributions,
         history=history,
         shares=_reals(now.features[0]),
-        baseline_shares=_reals(usual.features).mean(axis=0),
+        baseline_shares=_reals(baseline.features).mean(axis=0),
         moments=moments,
     )
 
 
-def _of_codes(network: Network, now: Inputs, usual: Inputs, asked: list[int]) -> Attribution:
-    """Share out the path from all codes' shares, for those targets alone that are asked about."""
+def _attribute_codes(network: Network, now: Inputs, baseline: Inputs, targets: list[int]) -> Attribution:
+    """Attribute the path from all codes' shares, for these targets only."""
     *hidden, last = network.layers
-    layers = (*hidden, Layer(last.weight[asked], last.bias[asked]))
-    return attribute(layers, _reals(now.features[0]), _reals(usual.features))
+    layers = (*hidden, Layer(last.weight[targets], last.bias[targets]))
+    return attribute(layers, _reals(now.features[0]), _reals(baseline.features))
 
 
-def _of_history(network: Network, now: Inputs, usual: Inputs, asked: list[int]) -> Attribution | None:
-    """Share out the path from each target's own figures, a row for each target; None if there is none."""
-    if not network.own or now.history is None or usual.history is None:
+def _attribute_history(network: Network, now: Inputs, baseline: Inputs, targets: list[int]) -> Attribution | None:
+    """Attribute the path from each target's own history, a row per target; None if there is none."""
+    if not network.own or now.history is None or baseline.history is None:
         return None
-    here, there = _reals(now.history[0]), _reals(usual.history)
-    each = [attribute(network.own, here[column], there[:, column]) for column in asked]
+    here, there = _reals(now.history[0]), _reals(baseline.history)
+    each = [attribute(network.own, here[column], there[:, column]) for column in targets]
     width = here.shape[1]
     return Attribution(
-        np.array([one.now[0] for one in each]),
-        np.array([one.baseline[0] for one in each]),
-        np.array([one.contributions[0] for one in each]).reshape(len(each), width),
+        np.array([item.now[0] for item in each]),
+        np.array([item.baseline[0] for item in each]),
+        np.array([item.contributions[0] for item in each]).reshape(len(each), width),
     )
 
 
-def _grouped(parts: Reals, spec: HistorySpec) -> HistoryParts:
-    recency, habit, condition = np.split(parts, [spec.recent, spec.width], axis=1)
+def _grouped(contributions: Reals, spec: HistorySpec) -> HistoryParts:
+    recency, habit, condition = np.split(contributions, [spec.recent, spec.width], axis=1)
     return HistoryParts(recency.sum(axis=1), habit.sum(axis=1), condition.sum(axis=1))
 
 
@@ -120,5 +118,5 @@ def _zero_inputs(like: Inputs) -> Inputs:
     return Inputs(np.zeros_like(like.features), None if like.history is None else np.zeros_like(like.history))
 
 
-def _reals(figures: Matrix) -> Reals:
-    return figures.astype(np.float64)
+def _reals(values: Matrix) -> Reals:
+    return values.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Evidence to features, as the paper has them: normalised counts with consecutive repeats collapsed."""
+"""Features of the paper: normalised counts with consecutive repeats collapsed."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,21 +9,20 @@ from forecasting.vocabulary import Columns
 
 
 def alarm_counts(seen: AlarmSeries, columns: Columns) -> NDArray[np.float32]:
-    """Return each input code's share of the collapsed evidence; an empty window is the zero vector.
+    """Return each input code's share of the collapsed window; an empty window is the zero vector.
 
-    Shares are of *all* codes, unknown ones included, so a code the model has never met still makes the
-    known ones smaller, as it would have in training.
+    Shares are of *all* codes, unknown ones included, as in training.
     """
     return np.asarray(fleet_counts(FleetSeries.from_series([seen]), columns)[0])
 
 
 def fleet_counts(seen: FleetSeries, columns: Columns) -> NDArray[np.float32]:
-    """Return the same for many machines, a row each."""
+    """Return :func:`alarm_counts` of many machines, a row each."""
     width = columns.size + 1  # unknown codes share the column past the last
-    places = seen.machine_index[seen.run_starts] * width + columns.index(seen.codes[seen.run_starts])
-    counts = np.bincount(places, minlength=len(seen) * width).reshape(len(seen), width)
-    every = np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    return np.asarray(counts[:, : columns.size] / every, dtype=np.float32)
+    indices = seen.machine_index[seen.run_starts] * width + columns.index(seen.codes[seen.run_starts])
+    counts = np.bincount(indices, minlength=len(seen) * width).reshape(len(seen), width)
+    totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return np.asarray(counts[:, : columns.size] / totals, dtype=np.float32)
 
 
 def counts_between(
@@ -31,7 +30,7 @@ def counts_between(
 ) -> NDArray[np.int32]:
     """Return spans by codes: how often each code opens a run in ``[start, end)`` (microseconds) of each span.
 
-    For many windows at once what is counted above for one: a run that began before its window opens there.
+    Like :func:`alarm_counts` for many windows: a run that began before its window counts there.
     """
     first, last = np.searchsorted(series.times, start), np.searchsorted(series.times, end)
     opens = _opens(series)
@@ -45,13 +44,13 @@ def counts_between(
 
 
 def runs_between(series: AlarmSeries, start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return how many runs of any code open in ``[start, end)`` of each span: the above, of all codes."""
+    """Return how many runs of any code open in ``[start, end)`` of each span."""
     first, last = np.searchsorted(series.times, start), np.searchsorted(series.times, end)
     opens = _opens(series)
     before = np.concatenate([[0], np.cumsum(opens)])
     counts = before[last] - before[first]
-    some = first < last
-    counts[some] += ~opens[first[some]]
+    nonempty = first < last
+    counts[nonempty] += ~opens[first[nonempty]]
     return np.asarray(counts, dtype=np.int32)
 
 

@@ -1,4 +1,4 @@
-"""A learned model, ready to serve: a machine's alarms in, calibrated probabilities out."""
+"""The serving model: a machine's alarms in, calibrated probabilities out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from forecasting.window import WindowSpec, input_window
 
 @dataclass(frozen=True, eq=False)
 class ObservedSeries:
-    """A machine's alarms, as far back as a model reads, and since when it could be heard."""
+    """A machine's alarms, as far back as a model reads, and since when it was observed."""
 
     series: AlarmSeries
     since: datetime
@@ -34,7 +34,7 @@ class ObservedSeries:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What a network reads: rows of each input code's share, and of each target's figures if it reads them."""
+    """Inputs of a network: rows of each code's share, and of each target's history if it reads that."""
 
     features: Matrix
     history: Matrix | None = None
@@ -42,7 +42,7 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class Forecaster:
-    """Everything a forecast needs beside the alarms; ``thresholds`` say from where on a code is expected.
+    """Everything a forecast needs beside the alarms; ``thresholds`` are the decision thresholds per code.
 
     With a ``history`` the network also reads each target code's own past; the paper's network does not.
     """
@@ -56,18 +56,18 @@ class Forecaster:
 
     @property
     def lookback(self) -> timedelta:
-        """How much of a machine's past is read; alarms before that change nothing."""
+        """How much of a machine's past is read."""
         return self.spec.lookback if self.history is None else max(self.spec.lookback, self.history.lookback)
 
     def probabilities(self, records: Sequence[ObservedSeries], at: datetime) -> Matrix:
         """Return one row of probabilities a machine as of ``at``, columns in the order of the target codes."""
-        fleet = FleetSeries.from_series([one.series for one in records])
+        fleet = FleetSeries.from_series([record.series for record in records])
         now = to_us(at)
         seen = fleet.between(now - self.spec.lookback // timedelta(microseconds=1), now)
         features = fleet_counts(seen, self.vocabulary.input_columns)
         history = None
         if self.history is not None:
-            since = np.array([to_us(one.since) for one in records], dtype=np.int64)
+            since = np.array([to_us(record.since) for record in records], dtype=np.int64)
             past = QueryPoints(
                 np.full(len(records), now), since=since, horizon=self.spec.horizon, spec=self.history
             )

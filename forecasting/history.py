@@ -1,9 +1,8 @@
-"""Evidence to features, beyond the paper: each code's own recent past, which normalised counts throw away.
+"""Features beyond the paper: each code's own recent past, which normalised counts ignore.
 
-A code that is about to come has often just been here, comes at this hour, or comes every week. These figures
-say when a code was last seen, in time and in alarms since, how regularly it comes, and whether the same
-horizon of earlier days held it; and how busy the machine as a whole is. A code never seen has only noughts,
-so a code unknown to an old sample needs no entry in it.
+Per code: when it last occurred, in time and in alarms since, how regularly it occurs, and whether the same horizon
+of earlier days contained it. Per machine: how active it is. A code that never occurred has only zeros, so it needs
+no entry in an old sample.
 """
 
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ Reals = NDArray[np.float64]
 Moments = NDArray[np.int64]
 Indices = NDArray[np.intp]
 
-VERSION: Final = 1  # of the definition below; a stored sample names it, and another one cannot be mixed in
+VERSION: Final = 1  # of these definitions; samples of another version cannot be mixed in
 _DAY: Final = timedelta(days=1)
 
 
@@ -33,12 +32,12 @@ def _hours(*values: int) -> tuple[timedelta, ...]:
 
 @dataclass(frozen=True)
 class HistorySpec:
-    """By what a past is summed up; nothing older than ``lookback`` is ever read.
+    """The definition of the features; nothing older than ``lookback`` is read.
 
-    ``decays`` are times and ``alarms`` numbers of other alarms in which a sight fades to 1/e, ``spans`` those
-    in which a machine's alarms are counted, ``rates`` those over which horizons with a code are counted.
-    ``days`` ago the same horizon is looked up, and over ``weeks`` of days its share, also fading by ``fading``
-    a day. A machine that is silent for a ``pause`` has stopped.
+    Recency decays to 1/e in each of ``decays`` (time) and ``alarms`` (number of other alarms). A machine's alarms
+    are counted over ``spans``, horizons with a code over ``rates``. The same horizon is looked up ``days`` ago,
+    and its share over ``weeks``, also weighted by ``fading`` per day. A machine silent for a ``pause`` has
+    stopped.
     """
 
     decays: tuple[timedelta, ...] = _hours(1, 4, 8, 24, 72, 168)
@@ -52,26 +51,23 @@ class HistorySpec:
 
     @property
     def lookback(self) -> timedelta:
-        """How much of the event log the figures need."""
+        """How much of the event log the features need."""
         return max(*self.spans, *self.rates, *(day * _DAY for day in self.days), 7 * max(self.weeks) * _DAY)
 
     @property
     def width(self) -> int:
-        """How many figures describe one code at one moment."""
+        """The number of features of one code at one moment."""
         return self.recent + len(self.rates) + len(self.days) + len(self.weeks) + 1
 
     @property
     def recent(self) -> int:
-        """How many of them, the first ones, say when it was last seen; the others say how regularly it comes."""
+        """The number of recency features, which come first; the others describe regularity."""
         return len(self.decays) + len(self.alarms)
 
 
 @dataclass(frozen=True)
 class QueryPoints:
-    """Where to look from: the moments asked about, when the machine was first heard, and how far is ahead.
-
-    ``since`` is one moment for all that is asked, or one for each.
-    """
+    """The moments to compute features for; ``since`` is the start of observation, for all or for each."""
 
     at: Moments
     since: int | Moments
@@ -80,26 +76,26 @@ class QueryPoints:
 
     @property
     def oldest(self) -> Moments:
-        """The first moment that counts, for each one asked about."""
+        """The first moment that counts, per query point."""
         return self.at - _micros(self.spec.lookback)
 
     @cached_property
     def days(self) -> "_DailySlots":
-        """The earlier days on which the same horizon is looked up, the same for all that is asked."""
+        """The earlier days on which the same horizon is looked up."""
         return _DailySlots.before(self)
 
 
 @dataclass(frozen=True, eq=False)
 class _DailySlots:
-    """Days by moments: where the same horizon began on each day before, and whether the machine was heard then.
+    """Days by moments: the start of the same horizon on each earlier day, and whether the machine was observed.
 
-    ``within`` sums days up: over each of the spec's ``weeks``, and last over all with the fading of their age.
+    ``within`` are the weights of the days: for each of ``weeks``, and last for the decaying sum.
     """
 
     starts: Moments
     known: NDArray[np.bool_]
     within: Reals
-    heard: Reals  # what ``within`` makes of the known days
+    observed: Reals  # the weighted sums of the known days
 
     @classmethod
     def before(cls, past: QueryPoints) -> "_DailySlots":
@@ -112,9 +108,9 @@ class _DailySlots:
 
     @cached_property
     def distinct(self) -> tuple[Moments, Indices]:
-        """The starts without repeats, and which of them is whose: hourly moments share all but the oldest."""
-        distinct, place = np.unique(self.starts, return_inverse=True)
-        return distinct, place.reshape(self.starts.shape)
+        """The distinct starts and their indices: hourly moments share all but the oldest."""
+        distinct, indices = np.unique(self.starts, return_inverse=True)
+        return distinct, indices.reshape(self.starts.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +233,7 @@ def _same_time_of_day(asked: _Query) -> list[Reals]:
     past, spec, days = asked.past, asked.past.spec, asked.past.days
     starts = [np.maximum(past.at - _micros(span), past.since) for span in spec.rates]
     held = asked.slot_had_alarm()
-    shares = _summed(held & days.known, days.within) / np.maximum(days.heard, 1e-9)
+    shares = _summed(held & days.known, days.within) / np.maximum(days.observed, 1e-9)
     return [*_rates(asked, starts), *(held[day - 1].astype(np.float64) for day in spec.days), *shares]
 
 

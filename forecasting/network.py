@@ -1,4 +1,4 @@
-"""The forward pass that serves: plain numpy over the weights that torch trained."""
+"""The forward pass in numpy, with weights trained by torch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ class Layer:
     bias: Matrix
 
     def __call__(self, features: Matrix) -> Matrix:
-        """Return what the layer makes of the last axis of ``features``."""
-        values = features @ self._turned
+        """Apply the layer to the last axis of ``features``."""
+        values = features @ self._transposed
         values += self.bias
         return values
 
     @cached_property
-    def _turned(self) -> Matrix:
-        # BLAS reads it in order then: many rows take two thirds of the time that they take with torch's layout.
+    def _transposed(self) -> Matrix:
+        # Contiguous for BLAS: many rows take two thirds of the time of torch's layout.
         return np.ascontiguousarray(self.weight.T)
 
 
@@ -51,7 +51,7 @@ class Network:
         return int(self.layers[-1].weight.shape[0])
 
     def logits(self, features: Matrix, history: Matrix | None = None) -> Matrix:
-        """Return the logits of a batch of feature rows; ``history`` is rows by targets by figures."""
+        """Return the logits of a batch of feature rows; ``history`` is rows by targets by features."""
         logits = _forward(self.layers, features)
         if not self.own:
             return logits
@@ -60,11 +60,11 @@ class Network:
         return logits + _forward(self.own, history)[..., 0]
 
     def arrays(self) -> dict[str, Matrix]:
-        """Return the weights by name, as a weights file holds them."""
+        """Return the weights by name, as in a weights file."""
         return {
-            f"{path}.{place}.{name}": getattr(layer, name)
+            f"{path}.{index}.{name}": getattr(layer, name)
             for path, layers in (("layers", self.layers), ("own", self.own))
-            for place, layer in enumerate(layers)
+            for index, layer in enumerate(layers)
             for name in ("weight", "bias")
         }
 

@@ -1,4 +1,4 @@
-"""Many sources of alarms laid end to end: what lets a whole fleet be looked at in one pass."""
+"""Ragged arrays: many series concatenated, so that a whole fleet is processed in one pass."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class RaggedTimes:
-    """Times that ascend within each track; ``edges`` say where each begins and the last one ends."""
+    """Times that ascend within each track; ``edges`` are the offsets of the tracks."""
 
     times: Moments
     edges: Indices
 
     @property
     def is_single(self) -> bool:
-        """Whether there is one track only, which needs no keys."""
+        """Whether there is only one track."""
         return len(self.edges) == 2  # noqa: PLR2004 - where it begins and ends
 
     def count_before(self, track: Indices, at: Moments) -> Indices:
-        """Return where among all ``times`` a track's alarms before ``at`` end."""
+        """Return the index in ``times`` after a track's alarms before ``at``."""
         if self.is_single:
             return np.searchsorted(self.times, at)
         keys, origin, span = self._keys
@@ -41,7 +41,7 @@ class RaggedTimes:
 
     @cached_property
     def _keys(self) -> tuple[Moments, int, int]:
-        """Times made ascending throughout: each track's behind those of the one before, ``span`` apart."""
+        """Times shifted by track so that all are ascending, ``span`` apart."""
         if len(self.times) == 0:
             return self.times, 0, 1
         origin = int(self.times.min())
@@ -60,12 +60,12 @@ class FleetSeries:
 
     @classmethod
     def from_series(cls, machines: Sequence[AlarmSeries]) -> "FleetSeries":
-        """Lay the series of machines end to end."""
+        """Concatenate the series of machines."""
         none = np.zeros(0, dtype=np.int64)
         return cls(
-            np.concatenate([none, *(one.times for one in machines)]),
-            np.concatenate([none, *(one.codes for one in machines)]),
-            np.concatenate([[0], np.cumsum([len(one) for one in machines], dtype=np.intp)]),
+            np.concatenate([none, *(series.times for series in machines)]),
+            np.concatenate([none, *(series.codes for series in machines)]),
+            np.concatenate([[0], np.cumsum([len(series) for series in machines], dtype=np.intp)]),
         )
 
     def __len__(self) -> int:
@@ -93,5 +93,5 @@ class FleetSeries:
     def between(self, start_us: int, end_us: int) -> "FleetSeries":
         """Return every machine's alarms in ``[start, end)``."""
         inside = (self.times >= start_us) & (self.times < end_us)
-        kept = np.concatenate([[0], np.cumsum(inside)])
-        return FleetSeries(self.times[inside], self.codes[inside], kept[self.edges])
+        offsets = np.concatenate([[0], np.cumsum(inside)])
+        return FleetSeries(self.times[inside], self.codes[inside], offsets[self.edges])

@@ -1,4 +1,4 @@
-"""A machine's alarms as two arrays in time order: what every window is cut from."""
+"""A machine's alarms as two arrays in time order."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

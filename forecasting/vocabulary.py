@@ -1,4 +1,4 @@
-"""Which codes a model reads and which it forecasts, and the columns they live in."""
+"""The input and target codes of a model, and their columns."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ class Vocabulary:
 
     @cached_property
     def input_columns(self) -> "Columns":
-        """Where each input code lives."""
+        """The column of each input code."""
         return Columns(self.inputs)
 
     @cached_property
     def target_columns(self) -> "Columns":
-        """Where each target code lives."""
+        """The column of each target code."""
         return Columns(self.targets)
 
     def extend(self, inputs: Iterable[int], targets: Iterable[int]) -> "Vocabulary":
@@ -42,7 +42,7 @@ class Vocabulary:
 
 
 class Columns:
-    """Codes to columns, for whole arrays at once."""
+    """Maps arrays of codes to columns."""
 
     def __init__(self, codes: tuple[int, ...]) -> None:
         self.size = len(codes)
@@ -53,6 +53,6 @@ class Columns:
         """Return each code's column; unknown codes all get the column past the last, ``size``."""
         if self.size == 0:
             return np.zeros(len(codes), dtype=np.intp)
-        place = np.minimum(np.searchsorted(self._sorted, codes), self.size - 1)
-        known = self._sorted[place] == codes
-        return np.where(known, self._order[place], self.size)
+        index = np.minimum(np.searchsorted(self._sorted, codes), self.size - 1)
+        is_known = self._sorted[index] == codes
+        return np.where(is_known, self._order[index], self.size)

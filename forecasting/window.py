@@ -1,4 +1,4 @@
-"""Window arithmetic: where evidence ends and the horizon begins, and which moments are asked about."""
+"""Window arithmetic: input window, label window, time grid and coverage."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ Span = tuple[datetime, datetime]
 
 @dataclass(frozen=True)
 class WindowSpec:
-    """How far a forecast looks back and ahead; the paper's D_in and D_out by default."""
+    """Length of the input window and of the horizon; by default the paper's D_in and D_out."""
 
     lookback: timedelta = timedelta(minutes=1720)
     horizon: timedelta = timedelta(minutes=480)
 
     def __post_init__(self) -> None:
         if self.lookback <= timedelta(0) or self.horizon <= timedelta(0):
-            raise ValueError("Evidence window and horizon must both be longer than nothing.")
+            raise ValueError("Lookback and horizon must be positive.")
 
 
 def input_window(series: AlarmSeries, at: datetime, spec: WindowSpec) -> AlarmSeries:
@@ -51,10 +51,10 @@ def grid(start: datetime, end: datetime, step: timedelta) -> Iterator[datetime]:
 
 
 def coverage(at: datetime, spec: WindowSpec, *, observed: Span | None, unobserved: Iterable[Span] = ()) -> float:
-    """Return the share of the evidence window in which the machine could be heard.
+    """Return the share of the input window in which the machine was observed.
 
-    ``heard`` is the span from the first alarm ever to the agent's last sign of life; ``deaf`` are the
-    spans whose events the agent had to drop. Silence while heard is evidence; silence while deaf is not.
+    ``observed`` is the span from the first alarm to the agent's last message; ``unobserved`` are the spans whose
+    events were lost. Silence counts as evidence only while the machine was observed.
     """
     if observed is None:
         return 0.0
@@ -68,7 +68,7 @@ def coverage(at: datetime, spec: WindowSpec, *, observed: Span | None, unobserve
 
 
 def merge_spans(spans: Iterable[Span]) -> Sequence[Span]:
-    """Return the spans in time order, those that touch made one."""
+    """Return the spans in time order, with touching ones merged."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:

@@ -13,6 +13,7 @@ from pydantic import AwareDatetime, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from wire.enums import ProcessRole
+from wire.mqtt import MqttVersion
 from wire.secret_files import SUFFIX
 
 PREFIX = "ALARMCAST_"
@@ -20,13 +21,6 @@ EDGE_PREFIX = "ALARMCAST_EDGE_"  # settings of the agent; a host may run both
 CLIENT_SECRETS = ("key",)  # ALARMCAST_KEY: used by commands, not a setting of the service
 CONFIG = "config"  # ALARMCAST_CONFIG: path of a settings file, not a setting
 _SHIFT = re.compile(r"(?P<name>[a-z0-9][a-z0-9_-]{0,30})=(?P<hour>[01][0-9]|2[0-3]):(?P<minute>[0-5][0-9])")
-
-
-class MqttVersion(StrEnum):
-    """MQTT protocol version; there is no fallback."""
-
-    V5 = "5"
-    V311 = "3.1.1"
 
 
 class LogFormat(StrEnum):

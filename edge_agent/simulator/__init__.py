@@ -1,6 +1,6 @@
-"""A fleet of packaging machines made of arithmetic alone, for agents that have no real machine at hand.
+"""A simulated fleet of packaging machines.
 
-Its catalogue and its log writer are modules of their own: an agent that only watches need not load them.
+Catalogue and log writer are separate modules, which an agent need not load.
 """
 
 from edge_agent.simulator.profile import MachineProfile, machine_profile

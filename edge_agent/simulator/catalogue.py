@@ -1,4 +1,4 @@
-"""The alarm texts of the simulated fleet, for a service that is to show more than numbers."""
+"""The alarm catalogue of the simulated fleet."""
 
 from importlib.resources import files
 

@@ -1,4 +1,4 @@
-"""Who a simulated machine is: its kind, its hours and the alarms it leans to, from seed and index."""
+"""The profile of a simulated machine: kind, shift and code weights, from seed and index."""
 
 import math
 from dataclasses import dataclass
@@ -43,24 +43,24 @@ class MachineProfile:
 def machine_profile(seed: int, index: int) -> MachineProfile:
     """Return machine ``index`` of the fleet ``seed``.
 
-    Every score of indices holds the same twenty habits in another order, so that even a small fleet
+    Every score of indices holds the same twenty patterns in another order, so that even a small fleet
     has busy and quiet machines, and a large one keeps the published spread.
     """
-    score, place = divmod(index, len(SHIFT_PATTERNS))
-    habit = seeded_rng(seed, "fleet", score).sample(SHIFT_PATTERNS, len(SHIFT_PATTERNS))[place]
-    die = seeded_rng(seed, index, "personality")
-    leanings = _code_weights(seed, index, habit.kind)
-    early, late = (2.0, 10.0) if habit.shift_hours < 24 else (5.0, 7.0)  # noqa: PLR2004 - a day has 24 hours
+    score, position = divmod(index, len(SHIFT_PATTERNS))
+    pattern = seeded_rng(seed, "fleet", score).sample(SHIFT_PATTERNS, len(SHIFT_PATTERNS))[position]
+    rng = seeded_rng(seed, index, "personality")
+    code_weights = _code_weights(seed, index, pattern.kind)
+    early, late = (2.0, 10.0) if pattern.shift_hours < 24 else (5.0, 7.0)  # noqa: PLR2004 - a day has 24 hours
     return MachineProfile(
         seed=seed,
         index=index,
-        kind=habit.kind,
-        days_off=_days_off(seed, index, habit.days_a_week),
-        shift_start=die.uniform(early, late),
-        shift_hours=habit.shift_hours,
-        typical_episode=habit.typical_episode * die.lognormvariate(0.0, 0.1),
-        codes=tuple(leanings),
-        weights=tuple(leanings.values()),
+        kind=pattern.kind,
+        days_off=_days_off(seed, index, pattern.days_a_week),
+        shift_start=rng.uniform(early, late),
+        shift_hours=pattern.shift_hours,
+        typical_episode=pattern.typical_episode * rng.lognormvariate(0.0, 0.1),
+        codes=tuple(code_weights),
+        weights=tuple(code_weights.values()),
     )
 
 
@@ -71,16 +71,16 @@ def _days_off(seed: int, index: int, days_a_week: int) -> frozenset[int]:
 
 def _code_weights(seed: int, index: int, kind: str) -> dict[int, float]:
     """Return how often each code gets a turn: its share of alarms, over the alarms that one turn brings."""
-    die = seeded_rng(seed, index, "leanings")
+    rng = seeded_rng(seed, index, "leanings")
     shares = {
-        code: share * die.lognormvariate(0.0, 0.15 if code in MAIN_CODES else 0.6)
+        code: share * rng.lognormvariate(0.0, 0.15 if code in MAIN_CODES else 0.6)
         for code, share in COMMON_CODES[kind].items()
     }
     for rank, code in enumerate(RARE_CODES):
         fitted = max(_RARE_LEAST_FITTED, _RARE_OFTENEST_FITTED - _FITTED_FALL * rank)
         share = RARE_TOP_SHARE * math.exp(-rank / RARE_FALL_OFF)
-        # A machine lacks most rare equipment; where fitted it alarms the more, so the fleet's share stays.
-        if die.random() < fitted and code not in ANNOUNCED_CODES:
-            shares[code] = share / fitted * die.lognormvariate(0.0, 0.5)
+        # Most machines lack rare equipment; the others raise its codes more often, so the fleet's share stays.
+        if rng.random() < fitted and code not in ANNOUNCED_CODES:
+            shares[code] = share / fitted * rng.lognormvariate(0.0, 0.5)
     shares |= dict.fromkeys(ANNOUNCED_CODES, UNANNOUNCED_SHARE)
     return {code: share / RUN_LENGTHS.get(code, USUAL_RUN) for code, share in shares.items()}

@@ -1,11 +1,8 @@
-"""The simulator's only randomness: dice that fall the same way for the same words, in every process."""
+"""Random numbers of the simulator, the same for the same key in every process."""
 
 import random
 
 
-def seeded_rng(*words: object) -> random.Random:
-    """Return a generator determined by ``words`` alone.
-
-    Seeded with text, which Python hashes the same way on every platform and in every run.
-    """
-    return random.Random("/".join(map(str, words)))  # noqa: S311 - a simulation, not a secret
+def seeded_rng(*key: object) -> random.Random:
+    """Return a generator that depends on ``key`` alone; a text seed is the same on every platform."""
+    return random.Random("/".join(map(str, key)))  # noqa: S311 - a simulation, not a secret

@@ -1,4 +1,4 @@
-"""When a simulated machine runs: its week, its shift, and the stoppages of days or weeks in between."""
+"""The schedule of a simulated machine: days off, shift, and stoppages of days or weeks."""
 
 import math
 from functools import lru_cache
@@ -9,10 +9,10 @@ from edge_agent.simulator.rng import seeded_rng
 
 HOUR = 3600.0
 DAY = 24 * HOUR
-LONGEST_STOPPAGE = 20  # days
-LONG_SILENCE = 7  # days; a start after it may end in a flood
+MAX_STOPPAGE_DAYS = 20
+LONG_SILENCE_DAYS = 7  # a start after it may cause a flood
 _STOPPAGE_CHANCE = 1 / 110
-_LIVELIEST_HOUR, _SWING = 12.5, 0.15
+_PEAK_HOUR, _AMPLITUDE = 12.5, 0.15
 # Monday to Sunday; what the weeks of the published fleet show beyond its days off.
 _WEEKDAY_LOAD = (0.95, 1.04, 1.0, 0.92, 0.97, 1.05, 1.08)
 
@@ -46,27 +46,27 @@ def next_running_moment(machine: MachineProfile, moment: float) -> float | None:
 def days_since_last_run(machine: MachineProfile, day: int) -> int:
     """Return how many days before ``day`` the machine has rested, as far back as a long silence goes."""
     days = 0
-    while days < LONG_SILENCE and shift(machine, day - 1 - days) is None:
+    while days < LONG_SILENCE_DAYS and shift(machine, day - 1 - days) is None:
         days += 1
     return days
 
 
 def activity_factor(moment: float) -> float:
-    """Return how much is going on at ``moment``, around 1: more at noon than at night, and by weekday."""
+    """Return the relative activity at ``moment``, around 1: it varies by hour and weekday."""
     day, seconds = divmod(moment, DAY)
     hour = seconds / HOUR
-    noon = 1 + _SWING * math.cos((hour - _LIVELIEST_HOUR) / 24 * 2 * math.pi)
+    noon = 1 + _AMPLITUDE * math.cos((hour - _PEAK_HOUR) / 24 * 2 * math.pi)
     return noon * _WEEKDAY_LOAD[(int(day) - 1) % 7]
 
 
 def _stopped(seed: int, index: int, day: int) -> bool:
-    return any(_stoppage(seed, index, day - ago) > ago for ago in range(LONGEST_STOPPAGE))
+    return any(_stoppage(seed, index, day - ago) > ago for ago in range(MAX_STOPPAGE_DAYS))
 
 
 @lru_cache(maxsize=1024)
 def _stoppage(seed: int, index: int, day: int) -> int:
     """Return for how many days the stoppage that starts on ``day`` lasts; mostly there is none."""
-    die = seeded_rng(seed, index, "stoppage", day)
-    if die.random() >= _STOPPAGE_CHANCE:
+    rng = seeded_rng(seed, index, "stoppage", day)
+    if rng.random() >= _STOPPAGE_CHANCE:
         return 0
-    return min(LONGEST_STOPPAGE, math.ceil(die.lognormvariate(math.log(3), 1.0)))
+    return min(MAX_STOPPAGE_DAYS, math.ceil(rng.lognormvariate(math.log(3), 1.0)))

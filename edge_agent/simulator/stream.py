@@ -1,17 +1,17 @@
-"""A simulated machine's alarms in order of time, from any moment on; each day has dice of its own."""
+"""A simulated machine's alarms in order of time, from any moment on; each day has random numbers of its own."""
 
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from edge_agent.simulator.drift import code_weights_on
-from edge_agent.simulator.episode import LONGEST_PAUSE, CodeSequence, burst, episode, flood
+from edge_agent.simulator.episode import MAX_PAUSE_S, CodeSequence, burst, episode, flood
 from edge_agent.simulator.profile import MachineProfile
 from edge_agent.simulator.rng import seeded_rng
 from edge_agent.simulator.schedule import (
     DAY,
     HOUR,
-    LONG_SILENCE,
+    LONG_SILENCE_DAYS,
     activity_factor,
     days_since_last_run,
     next_running_moment,
@@ -64,42 +64,42 @@ def _fault_episodes(machine: MachineProfile, day: int) -> Iterator[tuple[float, 
     running = shift(machine, day)
     if running is None:
         return
-    die = seeded_rng(machine.seed, machine.index, "day", day)
+    rng = seeded_rng(machine.seed, machine.index, "day", day)
     weights = code_weights_on(machine, day)
     turns = CodeSequence(machine.codes, weights)
-    if days_since_last_run(machine, day) >= LONG_SILENCE and die.random() < _FLOOD_CHANCE:
-        yield from flood(running.start, machine.codes, weights, die)
-    moment = running.start + die.expovariate(1 / HOUR)
-    code = turns.next_code(None, die)
+    if days_since_last_run(machine, day) >= LONG_SILENCE_DAYS and rng.random() < _FLOOD_CHANCE:
+        yield from flood(running.start, machine.codes, weights, rng)
+    moment = running.start + rng.expovariate(1 / HOUR)
+    code = turns.next_code(None, rng)
     while moment < running.end:
         lively = activity_factor(moment)
-        first = code if die.random() < _SAME_AGAIN else turns.next_code(None, die)
-        happened = list(episode(moment, machine.typical_episode * lively**0.5, turns, die, first=first))
+        first = code if rng.random() < _SAME_AGAIN else turns.next_code(None, rng)
+        happened = list(episode(moment, machine.typical_episode * lively**0.5, turns, rng, first=first))
         yield from happened
         for sign in sorted({code for _, code in happened} & FOLLOW_UP_CODES.keys()):
-            yield from _follow_up(machine, sign, happened[-1][0], die)
+            yield from _follow_up(machine, sign, happened[-1][0], rng)
         moment, code = happened[-1]
-        moment += _single_alarm(machine, die) / lively
+        moment += _single_alarm(machine, rng) / lively
 
 
 def _follow_up(
-    machine: MachineProfile, sign: int, moment: float, die: random.Random
+    machine: MachineProfile, sign: int, moment: float, rng: random.Random
 ) -> Iterator[tuple[float, int]]:
     code, chance = FOLLOW_UP_CODES[sign]
-    if die.random() >= chance:
+    if rng.random() >= chance:
         return
     while True:
-        due = next_running_moment(machine, moment + die.triangular(1, 18, 6) * HOUR)
+        due = next_running_moment(machine, moment + rng.triangular(1, 18, 6) * HOUR)
         if due is None:
             return
-        moment = due + die.expovariate(1 / HOUR)
-        yield from burst(moment, code, die)
-        if die.random() >= _RETURNS:
+        moment = due + rng.expovariate(1 / HOUR)
+        yield from burst(moment, code, rng)
+        if rng.random() >= _RETURNS:
             return
 
 
-def _single_alarm(machine: MachineProfile, die: random.Random) -> float:
+def _single_alarm(machine: MachineProfile, rng: random.Random) -> float:
     """Return the seconds until the next episode may start: production, or a cleaning that takes hours."""
-    if die.random() < _CLEANING_CHANCE * machine.shift_hours / 24:
-        return die.lognormvariate(0.0, 0.5) * 6.5 * HOUR
-    return LONGEST_PAUSE + die.lognormvariate(0.0, 1.1) * 0.36 * HOUR
+    if rng.random() < _CLEANING_CHANCE * machine.shift_hours / 24:
+        return rng.lognormvariate(0.0, 0.5) * 6.5 * HOUR
+    return MAX_PAUSE_S + rng.lognormvariate(0.0, 1.1) * 0.36 * HOUR

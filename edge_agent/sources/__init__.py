@@ -1,4 +1,4 @@
-"""Where alarms come from. A source yields batches, each with a bookmark to go on from after a restart."""
+"""Sources of alarms: each yields batches with a bookmark to continue from after a restart."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,17 +11,17 @@ from wire.alarm import Alarm
 
 @dataclass(frozen=True)
 class Lost:
-    """Alarms of the source that can no longer be read: why, and since when, if that is known."""
+    """Alarms that can no longer be read: why, and since when, if known."""
 
-    words: str
+    message: str
     since: datetime | None
 
 
 @dataclass(frozen=True)
 class SourceBatch:
-    """Alarms and the bookmark that stands after them; both reach the spool in one transaction.
+    """Alarms and the bookmark after them, stored in one transaction.
 
-    ``skipped`` tells what could not be read as an alarm, in words; ``lost`` that alarms before these are missing.
+    ``skipped`` are messages about unreadable rows; ``lost`` says that alarms before these are missing.
     """
 
     alarms: list[Alarm]
@@ -34,5 +34,5 @@ class Source(Protocol):
     """A machine's alarms, from a bookmark on."""
 
     def batches(self, bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
-        """Yield what follows ``bookmark`` (from the start where it is None) until ``stop`` or the end."""
+        """Yield alarms after ``bookmark``, or from the start if it is None, until ``stop`` or the end."""
         ...

@@ -1,4 +1,4 @@
-"""A recorded log, played again: moved to the present and kept in its rhythm, or sent as it is."""
+"""Replay a recorded log: shifted to the present at its own pace, or unchanged at once."""
 
 import gzip
 import zlib
@@ -18,11 +18,11 @@ _MAX_WAIT_S = 0.5
 
 
 class Replay:
-    """Plays one serial of a CSV, gzipped or not.
+    """Replays one serial of a CSV file, gzipped or not.
 
-    With ``at_once`` the log's own times are kept and everything is sent as fast as it is taken: history over
-    MQTT. Otherwise the first row of the log happens now and the rest follows on the plant clock; the shift is
-    part of the bookmark, so a restarted agent goes on where it was.
+    With ``at_once`` times are unchanged and everything is sent as fast as possible: history over MQTT. Otherwise
+    the first row happens now and the rest follows by the plant clock; the shift is part of the bookmark, so a
+    restarted agent continues where it was.
     """
 
     def __init__(self, path: Path, *, rows: RowReader, clock: PlantClock, at_once: bool = False) -> None:
@@ -34,9 +34,9 @@ class Replay:
         batch: list[Alarm] = []
         skipped: list[str] = []
         line_number = done
-        for line_number, alarm, complaint in self._lines(after=done):
-            if complaint:
-                skipped.append(f"line {line_number}: {complaint}")
+        for line_number, alarm, error_text in self._lines(after=done):
+            if error_text:
+                skipped.append(f"line {line_number}: {error_text}")
             if alarm is not None:
                 if shift is None:
                     shift = timedelta(0) if self._at_once else self._clock.now() - alarm.at

@@ -1,4 +1,4 @@
-"""A growing log file, followed through rotation, copies and truncation, on from the very byte reached before."""
+"""Follow a growing log file through rotation, copies and truncation, from the last byte read."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ from threading import Event
 from typing import BinaryIO
 
 from edge_agent.sources import Lost, SourceBatch
-from edge_agent.sources.place import Place, located
+from edge_agent.sources.file_position import FilePosition, find_file
 from wire.alarm import Alarm
 from wire.log_rows import RowReader, RowRejected
 from wire.timestamps import from_us, to_us
@@ -19,15 +19,15 @@ from wire.timestamps import from_us, to_us
 BATCH = 500
 _CHUNK_BYTES = 1 << 16
 _MAX_LINE_BYTES = 1 << 16
-_GRACE = 10  # polls until a place that cannot be found is given up: a file may be copied over at this moment
-_ROTATED = re.compile(r"[.-]\d[\d.-]*")  # alarms.csv.1, alarms.csv-20261116; what is compressed is no longer ours
+_GRACE_POLLS = 10  # before a position counts as lost: the file may be being copied
+_ROTATED = re.compile(r"[.-]\d[\d.-]*")  # alarms.csv.1, alarms.csv-20261116; compressed files are ignored
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """What is to be read next; ``moved`` if the place is not where it was, ``lost`` if rows may be missing."""
+    """What to read next; ``moved`` if the position has changed, ``lost`` if rows may be missing."""
 
     path: Path
     offset: int
@@ -45,83 +45,83 @@ class Tail:
         self._last_us: int | None = None
 
     def batches(self, bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
-        """Yield new alarms for ever; a path that does not exist yet, or cannot be read now, is waited for."""
-        place = Place.read(bookmark) if bookmark else None
-        self._last_us = place.last_us if place else None
+        """Yield new alarms for ever; wait for a file that does not exist yet or cannot be read."""
+        position = FilePosition.read(bookmark) if bookmark else None
+        self._last_us = position.last_us if position else None
         while not stop.is_set():
             try:
-                reading = self._next(place)
+                reading = self._next(position)
                 file = reading.path.open("rb") if reading else None
-            except OSError as error:  # a file may vanish between two looks at it
+            except OSError as error:  # a file may be deleted meanwhile
                 log.debug("cannot read %s now: %s", self._path, error)
                 reading = file = None
             if reading is not None and file is not None:
                 with file:
-                    if reading.moved and place is not None:
-                        lost = self._lost(place) if reading.lost else None
-                        place = Place.of(file, reading.offset, self._last_us)
-                        yield SourceBatch([], place.write(), lost=lost)
+                    if reading.moved and position is not None:
+                        lost = self._lost(position) if reading.lost else None
+                        position = FilePosition.at_offset(file, reading.offset, self._last_us)
+                        yield SourceBatch([], position.write(), lost=lost)
                     file.seek(reading.offset)
                     for batch, reached in self._read_to_the_end(file, reading.offset):
-                        place = reached
+                        position = reached
                         yield batch
                 self._was_at_end = time.monotonic()
             stop.wait(self._poll)
 
-    def _next(self, place: Place | None) -> _Reading | None:
+    def _next(self, position: FilePosition | None) -> _Reading | None:
         """Return the oldest file with something unread, from the bookmarked one on to the path itself."""
-        family = self._rotated_files()
-        if not family or (place is None and family[-1] != self._path):
+        files = self._rotated_files()
+        if not files or (position is None and files[-1] != self._path):
             return None
-        if place is None:
+        if position is None:
             return _Reading(self._path, 0)
-        holder = located(place, family)
-        if holder is not None:
+        file_path = find_file(position, files)
+        if file_path is not None:
             self._missing_since = None
-            return self._unread(holder, place.offset, family)
-        return self._after_a_loss(place, family)
+            return self._unread(file_path, position.offset, files)
+        return self._after_a_loss(position, files)
 
-    def _unread(self, holder: Path, offset: int, family: list[Path]) -> _Reading | None:
-        if _has_line(holder, offset):
-            return _Reading(holder, offset)
-        later = family[family.index(holder) + 1 :]
+    def _unread(self, file_path: Path, offset: int, files: list[Path]) -> _Reading | None:
+        if _has_line(file_path, offset):
+            return _Reading(file_path, offset)
+        later = files[files.index(file_path) + 1 :]
         following = next((path for path in later if _has_line(path, 0)), None)
         if following is None:
             self._was_at_end = time.monotonic()
             return None
         return _Reading(following, 0)
 
-    def _after_a_loss(self, place: Place, family: list[Path]) -> _Reading | None:
-        """Return where to go on if the place is nowhere; after a while, and only if the log is there at all."""
-        if family[-1] != self._path:
+    def _after_a_loss(self, position: FilePosition, files: list[Path]) -> _Reading | None:
+        """Return where to continue if the position was not found for some polls and the log exists."""
+        if files[-1] != self._path:
             return None
         now = time.monotonic()
         if self._missing_since is None:
             self._missing_since = now
-        if now - self._missing_since < _GRACE * self._poll:
+        if now - self._missing_since < _GRACE_POLLS * self._poll:
             return None
-        for path in reversed(family):
+        for path in reversed(files):
             with path.open("rb") as file:
-                offset = place.found_in(file)
+                offset = position.found_in(file)
             if offset is not None:
-                log.info("older rows were removed from %s; reading goes on after the last one that was read", path)
+                log.info("older rows were removed from %s; reading continues after the last row read", path)
                 return _Reading(path, offset, moved=True)
-        newer = [path for path in family if place.mtime_ns and path.stat().st_mtime_ns > place.mtime_ns]
+        newer = [path for path in files if position.mtime_ns and path.stat().st_mtime_ns > position.mtime_ns]
         first, start = (newer or [self._path])[0], 0
         with first.open("rb") as file:
-            if place.covers(file):
+            if position.covers(file):
                 start = os.fstat(file.fileno()).st_size
-        is_lost = place.offset > 0 and self._missing_since - self._was_at_end > _GRACE * self._poll
+        is_lost = position.offset > 0 and self._missing_since - self._was_at_end > _GRACE_POLLS * self._poll
         if not is_lost:
-            log.warning("%s was cut; rows of the last moment before that may be missing", self._path)
+            log.warning("%s was truncated; rows written just before may be missing", self._path)
         return _Reading(first, start, moved=True, lost=is_lost)
 
-    def _lost(self, place: Place) -> Lost:
-        since = from_us(place.last_us) if place.last_us is not None else None
+    def _lost(self, position: FilePosition) -> Lost:
+        since = from_us(position.last_us) if position.last_us is not None else None
         return Lost(
-            f"{self._path.name} was cut or replaced while it was not read. What followed byte {place.offset} is "
-            "neither in it nor in its rotated files, so alarms may be missing. Keep rotated files uncompressed "
-            "until they are read.",
+            f"{self._path.name} was truncated or replaced while it was not read. The rows after byte "
+            f"{position.offset} are neither in it nor in its rotated files, so alarms may be missing. Keep "
+            "rotated files uncompressed until they are read.",
             since,
         )
 
@@ -136,7 +136,7 @@ class Tail:
         current = [self._path] if self._path.is_file() else []
         return [path for _, path in sorted(rotated)] + current
 
-    def _read_to_the_end(self, file: BinaryIO, offset: int) -> Iterator[tuple[SourceBatch, Place]]:
+    def _read_to_the_end(self, file: BinaryIO, offset: int) -> Iterator[tuple[SourceBatch, FilePosition]]:
         alarms: list[Alarm] = []
         skipped: list[str] = []
         unread = offset
@@ -157,15 +157,15 @@ class Tail:
 
     def _batch(
         self, file: BinaryIO, offset: int, alarms: list[Alarm], skipped: list[str]
-    ) -> tuple[SourceBatch, Place]:
+    ) -> tuple[SourceBatch, FilePosition]:
         if alarms:
             self._last_us = to_us(alarms[-1].at)
-        place = Place.of(file, offset, self._last_us)
-        return SourceBatch(alarms, place.write(), skipped), place
+        position = FilePosition.at_offset(file, offset, self._last_us)
+        return SourceBatch(alarms, position.write(), skipped), position
 
 
 def _complete_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield lines that end in a newline; an endless line without one is given up in pieces."""
+    """Yield lines that end in a newline; an overlong line without one is split."""
     rest = b""
     while chunk := file.read(_CHUNK_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")

@@ -1,7 +1,7 @@
 """The FastAPI app: routers by noun, one error format."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from types import ModuleType
 from typing import Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -12,10 +12,7 @@ from service.alarm_metrics.build import build_routers as alarm_metrics_routers
 from service.app import health_api as health
 from service.app import metrics_api as metrics
 from service.app.api_services import AppServices
-from service.auth import audit_api as audit
-from service.auth import keys_api as keys
-from service.auth import session_api as session
-from service.auth import users_api as users
+from service.auth import api as auth
 from service.auth.middleware import (
     AuthConfig,
     AuthMiddleware,
@@ -33,38 +30,35 @@ from service.http import problems
 from service.http.permissions import document_rules
 from service.http.query_check import known_parameters
 from service.ingest import quarantine_api as quarantine
-from service.learning import enrolment_api as enrolment
-from service.learning import jobs_api as jobs
-from service.learning import memory_api as memory
-from service.learning import versions_api as models
+from service.learning.build import learning_routers
 from service.machines import api as machines
 from service.machines import catalogue_api as catalogue
 from service.machines import gaps_api as gaps
 from service.machines import silence_api as silent
 
-NOUNS: Final[tuple[ModuleType, ...]] = (
-    machines,
-    fleet,
-    enrolment,
-    credentials,
-    jobs,
-    models,
-    memory,
-    forecasts,
-    stream,
-    explanations,
-    gaps,
-    silent,
-    catalogue,
-    quarantine,
-    session,
-    users,
-    keys,
-    audit,
-    health,
-    metrics,
+RouterFactory = Callable[[AppServices], APIRouter]
+NOUNS: Final[tuple[RouterFactory, ...]] = (
+    machines.router,
+    fleet.router,
+    lambda services: credentials.router(services.credentials),
+    forecasts.router,
+    stream.router,
+    explanations.router,
+    gaps.router,
+    silent.router,
+    catalogue.router,
+    quarantine.router,
+    lambda services: auth.session_router(services.sign_in),
+    lambda services: auth.users_router(services.people),
+    lambda services: auth.keys_router(services.people),
+    lambda services: auth.audit_router(services.audit),
+    health.router,
+    metrics.router,
 )
-VITALS: Final = (health, metrics)  # all that a process answers which only takes alarms, or learns
+VITALS: Final[tuple[RouterFactory, ...]] = (
+    health.router,
+    metrics.router,
+)  # of processes without the API
 _DESCRIPTION = """
 Which alarms will come in the next hours, for every machine of the fleet.
 
@@ -93,8 +87,8 @@ def _feature_routers(parts: AppServices) -> list[APIRouter]:
     ]
 
 
-def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ...] = NOUNS) -> FastAPI:
-    """Build the app on the parts it is given, with a guard at its door."""
+def create_app(parts: AppServices, config: AuthConfig, nouns: tuple[RouterFactory, ...] = NOUNS) -> FastAPI:
+    """Build the app with its routes and middleware."""
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
     app = FastAPIOffline(
         title="Alarmcast",
@@ -105,23 +99,23 @@ def create_app(parts: AppServices, door: AuthConfig, nouns: tuple[ModuleType, ..
         generate_unique_id_function=lambda route: route.name,  # an operation is called as its function is
     )
     problems.install(app)
-    routers = [noun.router(parts) for noun in nouns]
+    routers = [router(parts) for router in nouns]
     if nouns is NOUNS:
-        routers += _feature_routers(parts)
+        routers += [*learning_routers(parts.learning), *_feature_routers(parts)]
     if nouns is not NOUNS:
-        door = replace(door, table=restrict(app, routers, door.table))
-    check_permissions_complete(app, routers, door.table)
+        config = replace(config, table=restrict(app, routers, config.table))
+    check_permissions_complete(app, routers, config.table)
     for router in routers:
         app.include_router(router)
-    if forecasts in nouns:
+    if nouns is NOUNS:
         routes = (route for router in routers for route in router.routes)
         asked = next(route for route in routes if getattr(route, "path", None) == ready.PATH)
         app.add_middleware(ready.ForecastFastPath, newest=parts.newest, route=asked)
-    app.add_middleware(AuthMiddleware, door=door)
+    app.add_middleware(AuthMiddleware, config=config)
     documented = app.openapi
 
     def openapi() -> dict[str, Any]:
-        return document_rules(problems.document(documented()), door.table)
+        return document_rules(problems.document(documented()), config.table)
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend its document
     return app

@@ -9,12 +9,9 @@ from service.app.configuration import time_policy
 from service.app.site_filters import (
     SiteFilteredBus,
     SiteFilteredFleet,
-    SiteFilteredHoldouts,
-    SiteFilteredJobs,
     SiteFilteredMachines,
     SiteFilteredQuarantine,
     SiteFilteredSilence,
-    SiteFilteredVersions,
 )
 from service.auth.audit_store import AuditStore
 from service.auth.login import LoginService
@@ -28,8 +25,9 @@ from service.http.health import Health
 from service.http.principal import can_see as asker_sees
 from service.http.principal import current_sites
 from service.ingest.quarantine_replay import QuarantineReplay
-from service.learning.enrolment_service import EnrolmentService
-from service.learning.history_import import HistoryImporter
+from service.learning.build import LearningRoutes
+from service.learning.enrolment_api import EnrolmentServices
+from service.learning.site_filters import SiteFilteredHoldouts, SiteFilteredJobs, SiteFilteredVersions
 from service.learning.versions import VersionService
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
@@ -38,7 +36,6 @@ from service.notifications.build import Notifications
 from service.scoring.build import Scoring
 from service.settings import Settings
 from wire.clock import PlantClock
-from wire.identity import MachineId
 from wire.rest.health import SystemStatus
 
 if TYPE_CHECKING:
@@ -58,14 +55,8 @@ class AppServices:
     explanations: ExplanationService
     clock: PlantClock
     health: Callable[[], Health]  # of what the asker may see, as is `condition`
-    enrolment: EnrolmentService
+    learning: LearningRoutes
     credentials: CredentialService
-    jobs: SiteFilteredJobs
-    versions: SiteFilteredVersions
-    version_desk: VersionService
-    exams: SiteFilteredHoldouts
-    history: HistoryImporter
-    loaded: Callable[[MachineId], None]  # told of a machine whose past was loaded
     scoring: Scoring
     quarantine: SiteFilteredQuarantine
     replay: QuarantineReplay
@@ -84,6 +75,7 @@ def parts_of(service: "Service") -> AppServices:
     """Return what the web layer is given."""
     stores, settings, clock = service.stores, service.settings, service.clock
     seen, quarantine = SiteFilteredMachines(stores.machines), SiteFilteredQuarantine(service.quarantine)
+    feed = SiteFilteredBus(service.feed)
     return AppServices(
         settings=settings,
         machines=seen,
@@ -94,14 +86,24 @@ def parts_of(service: "Service") -> AppServices:
         explanations=ExplanationService(service.desk, service.newest),
         clock=clock,
         health=lambda: service.health(asker_sees),
-        enrolment=service.enrolment,
+        learning=LearningRoutes(
+            enrolment=EnrolmentServices(
+                enrolment=service.enrolment,
+                machines=seen,
+                jobs=SiteFilteredJobs(stores.jobs, service.job_watch),
+                credentials=service.credentials,
+                history=service.history,
+                audit=stores.audit,
+                clock=clock,
+                on_history_loaded=service.on_history_loaded,
+            ),
+            versions=SiteFilteredVersions(stores.versions),
+            holdouts=SiteFilteredHoldouts(stores.exams),
+            version_service=VersionService(stores.versions, clock),
+            catalogue=stores.catalogue,
+            streams=feed,
+        ),
         credentials=service.credentials,
-        jobs=SiteFilteredJobs(stores.jobs, service.job_watch),
-        versions=SiteFilteredVersions(stores.versions),
-        version_desk=VersionService(stores.versions, clock),
-        exams=SiteFilteredHoldouts(stores.exams),
-        history=service.history,
-        loaded=service.on_history_loaded,
         scoring=service.scoring,
         quarantine=quarantine,
         replay=QuarantineReplay(
@@ -109,11 +111,11 @@ def parts_of(service: "Service") -> AppServices:
         ),
         silence=SiteFilteredSilence(service.silence, service.clock.now),
         fleet=SiteFilteredFleet(_board(service)),
-        feed=SiteFilteredBus(service.feed),
+        feed=feed,
         condition=lambda: service.condition.read(current_sites()),
         notifications=service.notifications,
-        sign_in=service.gatehouse.sign_in,
-        people=service.gatehouse.people,
+        sign_in=service.auth.login,
+        people=service.auth.users,
         audit=stores.audit,
         metrics=service.metrics.text,
     )

@@ -6,18 +6,15 @@ where one fails, those that need it are not tried.
 
 import os
 import shutil
-import socket
 import ssl
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from forecasting.window import WindowSpec
-from service.app.configuration import Configuration, broker_address, plant_clock, sqlite_url, window_spec
+from service.app.configuration import Configuration, plant_clock, sqlite_url
 from service.app.http_server import is_loopback, listen, require_tls
 from service.app.security_checks import require_secured_broker
 from service.database.backup import RESTORE_MARKER
@@ -26,10 +23,12 @@ from service.database.locks import WriterLock
 from service.database.weight_files import WeightsFolder
 from service.errors import DatabaseInUse, InputRejected, ServiceError, Unavailable
 from service.forecasts.version_store import VersionStore
+from service.learning.training_data import window_spec
 from service.machines.catalogue import size_warning
 from service.machines.catalogue_store import CatalogueStore
-from service.messaging.broker_config import connection_error
+from service.messaging.broker_connection import broker_config, connection_error, needs_tls
 from service.settings import Settings
+from wire.broker_check import Finding, check_broker
 from wire.timestamps import EARLIEST, LATEST
 
 _SECONDS = 5  # that each step may take
@@ -37,22 +36,13 @@ _LEAST_FREE = 1 << 30
 _EARLIEST_CLOCK = EARLIEST.replace(year=2025)
 
 
-@dataclass(frozen=True)
-class ConfigFinding:
-    """What one check found; ``ok`` is None where something is doubtful and nothing is broken."""
-
-    check: str
-    ok: bool | None
-    message: str
-
-
-def examine(configured: Configuration) -> Iterator[ConfigFinding]:
+def examine(configured: Configuration) -> Iterator[Finding]:
     """Yield findings as they are made."""
     settings = configured.settings
     given = len(configured.origins)
-    yield ConfigFinding("configuration", ok=True, message=f"{given} settings are given, the others are defaults")
+    yield Finding("configuration", ok=True, message=f"{given} settings are given, the others are defaults")
     for warning in configured.warnings:
-        yield ConfigFinding("secret", ok=None, message=warning)
+        yield Finding("secret", ok=None, message=warning)
     folder = _data_folder(settings.data_dir)
     yield folder
     holder = _holder(settings) if folder.ok else None
@@ -62,26 +52,24 @@ def examine(configured: Configuration) -> Iterator[ConfigFinding]:
     yield from _tls_files(settings)
     yield _clock(settings)
     yield from _broker(settings)
-    yield from _refused("guard", partial(require_secured_broker, patience=0.0), settings)
+    yield from _refused("guard", partial(require_secured_broker, timeout_s=0.0), settings)
 
 
-def _data_folder(folder: Path) -> ConfigFinding:
+def _data_folder(folder: Path) -> Finding:
     nearest = next(part for part in (folder.resolve(), *folder.resolve().parents) if part.exists())
     if not nearest.is_dir():
-        return ConfigFinding(
-            "data folder", ok=False, message=f"{nearest} is a file; name a folder with --data-dir"
-        )
+        return Finding("data folder", ok=False, message=f"{nearest} is a file; name a folder with --data-dir")
     if not os.access(nearest, os.W_OK | os.X_OK):
         words = f"cannot write to {nearest}; let the service's user write there, or name another with --data-dir"
-        return ConfigFinding("data folder", ok=False, message=words)
+        return Finding("data folder", ok=False, message=words)
     free = shutil.disk_usage(nearest).free
     room = f"{free >> 20} MB are free"
     if free < _LEAST_FREE:
-        return ConfigFinding(
+        return Finding(
             "data folder", ok=None, message=f"only {room} in {nearest}; when it is full nothing is acked"
         )
     made = "" if nearest == folder.resolve() else " will be made at the first start"
-    return ConfigFinding("data folder", ok=True, message=f"{folder}{made}, {room}")
+    return Finding("data folder", ok=True, message=f"{folder}{made}, {room}")
 
 
 def _holder(settings: Settings) -> DatabaseInUse | None:
@@ -98,52 +86,46 @@ def _holder(settings: Settings) -> DatabaseInUse | None:
     return None
 
 
-def _database(settings: Settings, holder: DatabaseInUse | None) -> Iterator[ConfigFinding]:
+def _database(settings: Settings, holder: DatabaseInUse | None) -> Iterator[Finding]:
     if holder is not None:
-        yield ConfigFinding("writer", ok=None, message=str(holder))
+        yield Finding("writer", ok=None, message=str(holder))
     url = settings.database_url or sqlite_url(settings.data_dir)
     where = shown_url(url)
     try:
-        database = Database(url, read_only=True, patience=_SECONDS)
+        database = Database(url, read_only=True, busy_timeout_s=_SECONDS)
     except ServiceError as error:
-        yield ConfigFinding("database", ok=False, message=str(error))
+        yield Finding("database", ok=False, message=str(error))
         return
     if settings.database_url is None and (settings.data_dir / RESTORE_MARKER).exists():
-        yield ConfigFinding("restore", ok=None, message="a restore was interrupted; the next start finishes it")
+        yield Finding("restore", ok=None, message="a restore was interrupted; the next start finishes it")
     try:
         if database.is_sqlite and not database.exists:
-            yield ConfigFinding("database", ok=True, message=f"{where} will be made at the first start")
+            yield Finding("database", ok=True, message=f"{where} will be made at the first start")
             return
         schema = database.schema()
         warnings = list(_content_warnings(settings, database)) if schema.is_current else []
     except ServiceError as error:
-        yield ConfigFinding("database", ok=False, message=f"{where}: {error}")
+        yield Finding("database", ok=False, message=f"{where}: {error}")
         return
     finally:
         database.close()
     if schema.is_current:
-        yield ConfigFinding(
-            "database", ok=True, message=f"{where} has schema {schema.found}, the one of this version"
-        )
+        yield Finding("database", ok=True, message=f"{where} has schema {schema.found}, the one of this version")
     elif schema.found is None:
-        yield ConfigFinding(
-            "database", ok=True, message=f"{where} is empty; its tables will be made at the first start"
-        )
+        yield Finding("database", ok=True, message=f"{where} is empty; its tables will be made at the first start")
     else:
         words = f"{where} has schema {schema.found} and will be upgraded to {schema.wanted} at the next start"
-        yield ConfigFinding(
-            "database", ok=None, message=f"{words}; make a backup first: alarmcast admin backup FOLDER"
-        )
+        yield Finding("database", ok=None, message=f"{words}; make a backup first: alarmcast admin backup FOLDER")
     yield from warnings
 
 
-def _content_warnings(settings: Settings, database: Database) -> Iterator[ConfigFinding]:
+def _content_warnings(settings: Settings, database: Database) -> Iterator[Finding]:
     large = size_warning(CatalogueStore(database).entries().values())
     if large is not None:
-        yield ConfigFinding("catalogue", ok=None, message=large)
+        yield Finding("catalogue", ok=None, message=large)
     conflict = _window_conflict(settings, database)
     if conflict:
-        yield ConfigFinding("windows", ok=None, message=conflict)
+        yield Finding("windows", ok=None, message=conflict)
 
 
 def _window_conflict(settings: Settings, database: Database) -> str | None:
@@ -158,34 +140,32 @@ def _window_conflict(settings: Settings, database: Database) -> str | None:
         return None  # other hosts may have them; where they are lost, status says so
 
 
-def _port(settings: Settings, holder: DatabaseInUse | None) -> ConfigFinding:
+def _port(settings: Settings, holder: DatabaseInUse | None) -> Finding:
     if holder is not None and holder.url and urlsplit(holder.url).port == settings.port:
-        return ConfigFinding("API", ok=True, message=f"the service that runs listens at {holder.url}")
+        return Finding("API", ok=True, message=f"the service that runs listens at {holder.url}")
     try:
         listen(settings.host, settings.port).close()
     except ServiceError as error:
-        return ConfigFinding("API", ok=False, message=str(error))
+        return Finding("API", ok=False, message=str(error))
     except (OSError, UnicodeError) as error:
-        return ConfigFinding(
+        return Finding(
             "API", ok=False, message=f"no address is known for {settings.host}: {error}; correct --host"
         )
     if not is_loopback(settings.host):
         words = f"{settings.host}:{settings.port} is free; whoever reaches this computer can reach it there"
-        return ConfigFinding("API", ok=None, message=words)
-    return ConfigFinding(
-        "API", ok=True, message=f"{settings.host}:{settings.port} is free, for this computer only"
-    )
+        return Finding("API", ok=None, message=words)
+    return Finding("API", ok=True, message=f"{settings.host}:{settings.port} is free, for this computer only")
 
 
-def _refused(check: str, insist: Callable[[Settings], None], settings: Settings) -> Iterator[ConfigFinding]:
+def _refused(check: str, insist: Callable[[Settings], None], settings: Settings) -> Iterator[Finding]:
     """Ask what ``serve`` asks before it listens, and say what it would refuse in its own words."""
     try:
         insist(settings)
     except InputRejected as error:
-        yield ConfigFinding(check, ok=False, message=str(error))
+        yield Finding(check, ok=False, message=str(error))
 
 
-def _tls_files(settings: Settings) -> Iterator[ConfigFinding]:
+def _tls_files(settings: Settings) -> Iterator[Finding]:
     """Check every certificate with its key, and every authority, that a setting names."""
     for name in type(settings).model_fields:
         path = getattr(settings, name)
@@ -203,22 +183,22 @@ def _tls_files(settings: Settings) -> Iterator[ConfigFinding]:
                 if key
                 else f"{path} is no PEM file"
             )
-            yield ConfigFinding("TLS files", ok=False, message=f"{what} ({error.reason or error}); correct {name}")
+            yield Finding("TLS files", ok=False, message=f"{what} ({error.reason or error}); correct {name}")
         except OSError as error:
-            yield ConfigFinding(
+            yield Finding(
                 "TLS files", ok=False, message=f"cannot read {path} or its key: {error.strerror}; correct {name}"
             )
         else:
-            yield ConfigFinding(
+            yield Finding(
                 "TLS files", ok=True, message=f"{path}{f' and {key} belong together' if key else ' can be read'}"
             )
 
 
-def _clock(settings: Settings) -> ConfigFinding:
+def _clock(settings: Settings) -> Finding:
     wall, clock = datetime.now(UTC), plant_clock(settings)
     if wall < _EARLIEST_CLOCK:
         words = f"it says {wall.isoformat(timespec='seconds')}; set it, and let it be kept (chrony)"
-        return ConfigFinding("clock", ok=False, message=words)
+        return Finding("clock", ok=False, message=words)
     try:
         plant = clock.now()
     except OverflowError:
@@ -227,74 +207,32 @@ def _clock(settings: Settings) -> ConfigFinding:
         words = (
             "plant time lies outside 2000 to 2100; correct clock_wall_origin, clock_plant_origin and clock_speed"
         )
-        return ConfigFinding("clock", ok=False, message=words)
+        return Finding("clock", ok=False, message=words)
     if settings.clock_speed != 1 or settings.clock_plant_origin is not None:
         words = (
             f"plant time is {plant.isoformat(timespec='seconds')} and runs {settings.clock_speed:g} times as fast"
         )
-        return ConfigFinding(
+        return Finding(
             "clock", ok=None, message=f"{words}; that is for demonstrations, agents need the same settings"
         )
-    return ConfigFinding("clock", ok=True, message=f"it says {wall.isoformat(timespec='seconds')}")
+    return Finding("clock", ok=True, message=f"it says {wall.isoformat(timespec='seconds')}")
 
 
-def _broker(settings: Settings) -> Iterator[ConfigFinding]:
-    host, port = settings.broker_host, settings.broker_port
-    try:
-        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        words = f"no address is known for {host}: {error}; correct broker_host or this computer's DNS"
-        yield ConfigFinding("name", ok=False, message=words)
-        return
-    found = sorted({str(address[4][0]) for address in addresses})
-    yield ConfigFinding("name", ok=True, message=f"{host} is {', '.join(found)}")
-    try:
-        socket.create_connection((host, port), timeout=_SECONDS).close()
-    except OSError as error:
-        words = f"nobody answers at {host}:{port}: {error}; does the broker run, does a firewall stand between?"
-        yield ConfigFinding("network", ok=False, message=words)
-        return
-    yield ConfigFinding("network", ok=True, message=f"{host}:{port} answers")
-    secured = _broker_tls(settings)
-    yield secured
-    if secured.ok is not False:
+def _broker(settings: Settings) -> Iterator[Finding]:
+    broker = broker_config(settings)
+    findings = list(check_broker(broker, settings_prefix="broker_", tls_hint=needs_tls(broker)))
+    yield from findings
+    if all(finding.ok is not False for finding in findings):
         yield _credentials(settings)
 
 
-def _broker_tls(settings: Settings) -> ConfigFinding:
-    host, port = settings.broker_host, settings.broker_port
-    if not settings.broker_tls:
-        hint = broker_address(settings).tls_hint()
-        if hint is not None:
-            return ConfigFinding("TLS", ok=False, message=hint)
-        near = all(ip_address(str(one[4][0])).is_loopback for one in socket.getaddrinfo(host, port))
-        words = "not used" + ("" if near else ": whoever sits on the way can read and change alarms")
-        return ConfigFinding("TLS", ok=True if near else None, message=words)
-    try:
-        context = ssl.create_default_context(cafile=settings.broker_tls_ca)
-        with (
-            socket.create_connection((host, port), timeout=_SECONDS) as plain,
-            context.wrap_socket(plain, server_hostname=host) as secured,
-        ):
-            return ConfigFinding("TLS", ok=True, message=f"{secured.version()}, the broker's certificate is good")
-    except ssl.SSLCertVerificationError as error:
-        words = (
-            f"the broker's certificate is not trusted: {error.verify_message}; see broker_tls_ca and broker_host"
-        )
-    except FileNotFoundError:
-        words = f"there is no file {settings.broker_tls_ca}; correct broker_tls_ca"
-    except (OSError, ssl.SSLError) as error:
-        words = f"no TLS is spoken at {host}:{port}: {error}; is it the broker's TLS port?"
-    return ConfigFinding("TLS", ok=False, message=words)
-
-
-def _credentials(settings: Settings) -> ConfigFinding:
+def _credentials(settings: Settings) -> Finding:
     version = settings.broker_mqtt_version.value
-    why = connection_error(broker_address(settings), client_id=settings.broker_client_id, seconds=_SECONDS)
+    why = connection_error(broker_config(settings), client_id=settings.broker_client_id, seconds=_SECONDS)
     if why is None:
-        return ConfigFinding("credentials", ok=True, message=f"the broker lets us in with MQTT {version}")
+        return Finding("credentials", ok=True, message=f"the broker accepts the credentials with MQTT {version}")
     words = "check broker_username, the password in ALARMCAST_BROKER_PASSWORD, and broker_mqtt_version"
-    return ConfigFinding("credentials", ok=False, message=f"{why} (MQTT {version}); {words}")
+    return Finding("credentials", ok=False, message=f"{why} (MQTT {version}); {words}")
 
 
 def shown_url(url: str) -> str:

@@ -1,4 +1,4 @@
-"""Settings in, the values that the parts are given out."""
+"""Load the settings and derive the configuration of the components."""
 
 import logging
 import os
@@ -8,38 +8,29 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from paho.mqtt.enums import MQTTProtocolVersion
 from pydantic import ValidationError
 
-from forecasting.window import WindowSpec
-from service.app.config_file import read_config_file
-from service.broker_access.dynamic_security import DynamicSecurityClient
-from service.broker_access.edge_toml import AgentAccess
 from service.errors import InputRejected
 from service.ingest.service import TimePolicy
-from service.learning.code_limits import CodeLimits
-from service.learning.enrolment import TrainingDataPolicy
-from service.messaging.broker_config import BrokerAddress
 from service.settings import (
     CLIENT_SECRETS,
     CONFIG,
     PREFIX,
-    MqttVersion,
     Settings,
     given_variables,
     secret_names,
     unknown_variables,
 )
-from service.settings import DynamicSecurity as Mode
 from wire.clock import PlantClock
-from wire.secret_files import SecretFile, SecretRejected, take_secrets
+from wire.secret_files import SUFFIX, SecretFile, SecretRejected, take_secrets
 
 log = logging.getLogger(__name__)
+Variables = Mapping[str, tuple[str, str]]  # spelled name and value by setting, as of given_variables
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """The settings, and where each was found that is not a default."""
+    """The settings and the origin of each that is not a default."""
 
     settings: Settings
     origins: Mapping[str, str]
@@ -47,9 +38,9 @@ class Configuration:
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """Read the settings from a file, the environment and secret files, with flags on top.
+    """Load the settings from a file (``config`` or ALARMCAST_CONFIG), the environment, secret files and options.
 
-    The flag ``config`` names the file, or ALARMCAST_CONFIG does. A mistake is one sentence.
+    Later sources override earlier ones. An error is a single sentence.
     """
     configured = configuration(**overrides)
     for warning in configured.warnings:
@@ -58,16 +49,16 @@ def load_settings(**overrides: Any) -> Settings:
 
 
 def configuration(**overrides: Any) -> Configuration:
-    """Read the settings as above and remember where they were found."""
+    """Load the settings as :func:`load_settings` does, with their origins."""
     unknown = unknown_variables()
     if unknown:
         raise InputRejected(f"There is no setting {unknown[0]}; unset it or correct its name.")
-    file = read_config_file(overrides.pop(CONFIG, None), os.environ)
     variables = given_variables(os.environ)
-    files = _secrets({**file.variables, **variables}, secret_names())
+    path, in_file = _read_file(overrides.pop(CONFIG, None), variables)
+    files = _secrets({**in_file, **variables}, secret_names())
     flags = {name: value for name, value in overrides.items() if value is not None}
-    written = {name: value for name, (_, value) in file.variables.items() if name in Settings.model_fields}
-    origins = dict.fromkeys(written, f"file, {file.path}")
+    written = {name: value for name, (_, value) in in_file.items() if name in Settings.model_fields}
+    origins = dict.fromkeys(written, f"file, {path}")
     origins |= {name: f"environment, {spelled}" for name, (spelled, _) in variables.items()}
     origins |= {name: f"file, {found.path}" for name, found in files.items()}
     origins |= dict.fromkeys(flags, "flag")
@@ -80,8 +71,46 @@ def configuration(**overrides: Any) -> Configuration:
     return Configuration(settings, kept, warnings)
 
 
+def _read_file(path: Path | None, given: Mapping[str, tuple[str, str]]) -> tuple[Path | None, Variables]:
+    """Read the given file, or that of ALARMCAST_CONFIG, without variables that the environment sets too."""
+    if path is None and CONFIG in given:
+        named = given[CONFIG][1]
+        path = Path(named) if named else None
+    if path is None:
+        return None, {}
+    found = given_variables(_parse_file(path))
+    taken = set(given)
+    for name in secret_names():  # a secret is given by value or by file
+        if {name, f"{name}{SUFFIX}"} & given.keys():
+            taken |= {name, f"{name}{SUFFIX}"}
+    return path, {name: value for name, value in found.items() if name not in taken}
+
+
+def _parse_file(path: Path) -> dict[str, str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputRejected(f"Cannot read the settings in {path}: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise InputRejected(f"The settings in {path} are not UTF-8 text.") from None
+    variables: dict[str, str] = {}
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name.startswith(PREFIX):
+            raise InputRejected(f"Line {number} of {path} is not a setting; write it like {PREFIX}PORT=8080.")
+        if unknown_variables({name: value}) or name == f"{PREFIX}{CONFIG.upper()}":
+            raise InputRejected(f"There is no setting {name}; correct line {number} of {path}.")
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+            value = value[1:-1]
+        variables[name] = value
+    return variables
+
+
 def client_key(environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return the key that commands show a service elsewhere: ALARMCAST_KEY, or the file that holds it."""
+    """Return the API key for commands: ALARMCAST_KEY, or the file of ALARMCAST_KEY_FILE."""
     variables = given_variables(environ)
     (name,) = CLIENT_SECRETS
     found = _secrets(variables, CLIENT_SECRETS)
@@ -109,67 +138,15 @@ def _sentence(error: ValidationError) -> str:
 
 
 def plant_clock(settings: Settings) -> PlantClock:
-    """Return the plant's clock."""
+    """Return the plant clock."""
     return PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
 
 
-def window_spec(settings: Settings) -> WindowSpec:
-    """Return how far forecasts look back and ahead."""
-    return WindowSpec(timedelta(minutes=settings.lookback_minutes), timedelta(minutes=settings.horizon_minutes))
-
-
-def curriculum(settings: Settings) -> TrainingDataPolicy:
-    """Return how a machine's windows are shared out, and how many there must be."""
-    codes = CodeLimits(settings.max_codes_per_machine, settings.max_codes_per_model, settings.min_code_days)
-    keep = timedelta(days=settings.retention_days)
-    return TrainingDataPolicy(min_windows=settings.min_training_windows, keep=keep, codes=codes)
-
-
 def time_policy(settings: Settings) -> TimePolicy:
-    """Return which event times are believed."""
+    """Return the range of plausible event times."""
     return TimePolicy(timedelta(minutes=settings.future_minutes), timedelta(days=settings.retention_days))
 
 
-def broker_address(settings: Settings) -> BrokerAddress:
-    """Return where the broker is and how to speak to it."""
-    v5 = settings.broker_mqtt_version is MqttVersion.V5
-    return BrokerAddress(
-        settings.broker_host,
-        settings.broker_port,
-        MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,
-        settings.broker_username,
-        settings.broker_password,
-        settings.broker_tls,
-        settings.broker_tls_ca,
-        settings.broker_tls_cert,
-        settings.broker_tls_key,
-    )
-
-
-def dynamic_security(settings: Settings) -> DynamicSecurityClient | None:
-    """Return the way to the broker's security, unless it is none of ours."""
-    if settings.broker_dynamic_security is Mode.OFF:
-        return None
-    return DynamicSecurityClient(broker_address(settings), client_id=settings.broker_client_id)
-
-
-def agent_access(settings: Settings) -> AgentAccess:
-    """Return where agents find the broker, as their edge.toml says it."""
-    tls = settings.broker_tls if settings.broker_public_tls is None else settings.broker_public_tls
-    ca = settings.broker_tls_ca if tls else None
-    try:
-        authority = None if ca is None else ca.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputRejected(f"Cannot read {ca}, the setting broker_tls_ca: {error}.") from None
-    return AgentAccess(
-        settings.broker_public_host or settings.broker_host,
-        settings.broker_public_port or settings.broker_port,
-        tls,
-        authority,
-        settings.broker_mqtt_version.value,
-    )
-
-
 def sqlite_url(data_dir: Path) -> str:
-    """Return where the database is unless another one is named."""
+    """Return the URL of the default database."""
     return f"sqlite:///{data_dir.resolve() / 'alarmcast.sqlite3'}"

@@ -1,11 +1,11 @@
-"""How this process is, and what is worth a look: the parts are asked that its roles give it."""
+"""Errors and warnings of this process, for the components of its roles."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from service.app.agent_warnings import LASTS, agent_warnings, excess_warnings
 from service.app.config_check import window_conflict
 from service.app.coordination import EVERYTHING
+from service.app.warnings import WARNING_TTL, agent_warnings, limit_warnings
 from service.broker_access.models import BrokerAuthState
 from service.errors import NoChampion, Unavailable
 from service.http.health import Health
@@ -20,43 +20,43 @@ if TYPE_CHECKING:
 
 _MISSING = {
     ProcessRole.API: "answers requests",
-    ProcessRole.INGEST: "takes alarms from the broker",
-    ProcessRole.WORKER: "learns, or makes forecasts on the grid",
+    ProcessRole.INGEST: "receives alarms from the broker",
+    ProcessRole.WORKER: "trains models or stores forecasts",
 }
 
 
-def health_of(service: "Service", sees: Callable[[str], bool]) -> Health:
-    """Say how every part of a process is; warnings name machines of those sites only that the asker sees."""
-    version, trouble = _model(service)
-    troubles = {**_troubles(service), **service.company.errors, "database": _database_trouble(service)}
+def health_of(service: "Service", can_see: Callable[[str], bool]) -> Health:
+    """Return errors and warnings; warnings name only machines of visible sites."""
+    version, model_error = _model(service)
+    errors = {**_errors(service), **service.company.errors, "database": _database_error(service)}
     if service.roles & {ProcessRole.API, ProcessRole.WORKER}:
-        troubles["model"] = trouble
+        errors["model"] = model_error
     return Health(
-        {part: why for part, why in troubles.items() if why},
+        {component: error for component, error in errors.items() if error},
         _counts(service),
         version,
-        _warnings(service, sees),
-        tuple(troubles),
+        _warnings(service, can_see),
+        tuple(errors),
     )
 
 
-def _troubles(service: "Service") -> dict[str, str | None]:
-    found = {"maintenance": service.housekeeping.error}
-    if service.roles & {ProcessRole.INGEST, ProcessRole.WORKER}:  # who only answers does not need the broker
-        found["broker"] = service.link.error
-        found["broker_thread"] = None if service.link.is_alive else "the network thread has ended"
+def _errors(service: "Service") -> dict[str, str | None]:
+    errors = {"maintenance": service.housekeeping.error}
+    if service.roles & {ProcessRole.INGEST, ProcessRole.WORKER}:  # not needed for the API alone
+        errors["broker"] = service.link.error
+        errors["broker_thread"] = None if service.link.is_alive else "the network thread has ended"
     if ProcessRole.INGEST in service.roles:
         ingester = service.ingester
-        found["ingest"] = ingester.complaint or (None if ingester.is_alive else "the ingester has ended")
+        errors["ingest"] = ingester.complaint or (None if ingester.is_alive else "the ingester has ended")
     if service.roles & {ProcessRole.API, ProcessRole.WORKER}:
-        found["forecasts"] = service.rhythm.error
+        errors["forecasts"] = service.rhythm.error
     if ProcessRole.WORKER in service.roles:
-        found["learning"] = service.worker.error
-        found["scoring"] = service.scoring.thread.error
-        found["notifications"] = service.notifications.thread.error
-        found["deliveries"] = service.notifications.sender.error
-        found["credentials"] = _credential_trouble(service)
-    return found
+        errors["learning"] = service.worker.error
+        errors["scoring"] = service.scoring.thread.error
+        errors["notifications"] = service.notifications.thread.error
+        errors["deliveries"] = service.notifications.sender.error
+        errors["credentials"] = _credential_error(service)
+    return errors
 
 
 def _counts(service: "Service") -> dict[str, int]:
@@ -64,7 +64,7 @@ def _counts(service: "Service") -> dict[str, int]:
         **service.ingester.counts,
         "forecasts_stored": service.rhythm.made,
         "forecasts_scored": service.scoring.thread.scored,
-        "events_forgotten": service.housekeeping.forgotten,
+        "events_deleted": service.housekeeping.forgotten,
         "notifications_opened": service.notifications.service.opened,
         "notifications_delivered": service.notifications.sender.delivered,
         "rejected": sum(service.ingester.rejected.values()),
@@ -72,116 +72,117 @@ def _counts(service: "Service") -> dict[str, int]:
     }
 
 
-def _warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
-    told = service.watch.warnings() | _credential_warnings(service, sees) | _cluster_warnings(service)
-    told |= _catalogue_warnings(service)
-    told |= service.backups.warnings()
+def _warnings(service: "Service", can_see: Callable[[str], bool]) -> dict[str, str]:
+    warnings = service.watch.warnings() | _credential_warnings(service, can_see) | _cluster_warnings(service)
+    warnings |= _catalogue_warnings(service)
+    warnings |= service.backups.warnings()
     stores, now = service.stores, service.clock.now()
-    told |= excess_warnings(ExcessStore(stores.database), stores.events.limits, now, sees)
+    warnings |= limit_warnings(ExcessStore(stores.database), stores.events.limits, now, can_see)
     if service.clock_check.warning:
-        told["clock"] = service.clock_check.warning
-    told |= _agent_warnings(service, sees)
-    told |= _model_warnings(service, sees)
-    silent = [one for one in service.silence.silent if sees(one.machine.site)]
+        warnings["clock"] = service.clock_check.warning
+    warnings |= _agent_warnings(service, can_see)
+    warnings |= _model_warnings(service, can_see)
+    silent = [one for one in service.silence.silent if can_see(one.machine.site)]
     if silent:
         names = ", ".join(str(one.machine) for one in silent[:10])
-        told["silent"] = f"{len(silent)} machines are silent against their rhythm: {names}."
+        warnings["silent"] = f"{len(silent)} machines have sent no alarms for unusually long: {names}."
     senders = (name.removeprefix(f"{PREFIX}/") for name, _ in service.ingester.rejected.most_common())
-    flooding = [name for name in senders if sees(name.partition("/")[0])][:3]
+    flooding = [name for name in senders if can_see(name.partition("/")[0])][:3]
     if flooding:
-        told["flood"] = f"More came than fits at a time, most of it from {', '.join(flooding)}; it is sent again."
-    return told
+        warnings["flood"] = f"The inbox was full, mostly from {', '.join(flooding)}; agents resend."
+    return warnings
 
 
 def _catalogue_warnings(service: "Service") -> dict[str, str]:
     try:
         warning = size_warning(service.stores.catalogue.entries().values())
     except Unavailable:
-        return {}  # that the database is away is said elsewhere
+        return {}  # reported as an error of the database
     return {"catalogue_size": warning} if warning else {}
 
 
-def _model_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
-    """Say whether the model and the settings differ, and of which machines it has not learned all codes."""
+def _model_warnings(service: "Service", can_see: Callable[[str], bool]) -> dict[str, str]:
+    """Return conflicts of model and settings, and machines with too many unknown codes."""
     try:
         serving = service.desk.champion.current()
     except (NoChampion, Unavailable):
         return {}
-    told: dict[str, str] = {}
+    warnings: dict[str, str] = {}
     conflict = window_conflict(service.settings, serving.version.name, serving.forecaster.spec)
     if conflict:
-        told["windows"] = conflict
+        warnings["windows"] = conflict
     left_out = serving.version.report.get("left_out", {})
-    found = [f"{name} ({count})" for name, count in left_out.items() if sees(name.partition("/")[0])]
+    found = [f"{name} ({count})" for name, count in left_out.items() if can_see(name.partition("/")[0])]
     if found:
-        told["codes"] = (
-            f"More codes outside of the catalogue than are learned: {', '.join(found[:10])}. They count as "
-            "unknown. Look at what these machines send, and put codes that matter into the catalogue."
+        warnings["codes"] = (
+            f"More codes outside of the catalogue than the limit: {', '.join(found[:10])}. The others count as "
+            "unknown. Check what these machines send, and add important codes to the catalogue."
         )
-    return told
+    return warnings
 
 
-def _agent_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
+def _agent_warnings(service: "Service", can_see: Callable[[str], bool]) -> dict[str, str]:
     now = service.clock.now()
     try:
-        noted = service.stores.machines.agents_with_notes(now - LASTS)
+        noted = service.stores.machines.agents_with_notes(now - WARNING_TTL)
     except Unavailable:
-        return {}  # the database is listed as a trouble itself
-    return agent_warnings({machine: one for machine, one in noted.items() if sees(machine.site)}, now)
+        return {}  # reported as an error of the database
+    return agent_warnings({machine: one for machine, one in noted.items() if can_see(machine.site)}, now)
 
 
 def _cluster_warnings(service: "Service") -> dict[str, str]:
-    """Say which role nobody plays, and which processes are not well; only where there may be several."""
+    """Return missing roles and processes with errors, if there may be several processes."""
     if service.stores.database.is_sqlite or ProcessRole.API not in service.roles:
         return {}
     try:
         present = service.company.processes()
     except Unavailable:
-        return {}  # that the database is away is said elsewhere
-    told: dict[str, str] = {}
+        return {}  # reported as an error of the database
+    warnings: dict[str, str] = {}
     missing = EVERYTHING - service.roles - {role for one in present for role in one.roles}
     if missing:
         words = "; ".join(f"no process {_MISSING[role]} (role {role})" for role in sorted(missing))
-        told["roles"] = f"Somebody is missing: {words}. Start one: alarmcast serve --roles …"
+        warnings["roles"] = f"A process is missing: {words}. Start one: alarmcast serve --roles …"
     ill = {one.name: one.report.errors for one in present if not one.report.ready}
     if ill:
-        told["processes"] = f"Not well: {'; '.join(f'{name} ({_listed(why)})' for name, why in ill.items())}."
-    return told
+        warnings["processes"] = (
+            f"Processes with errors: {'; '.join(f'{name} ({_listed(why)})' for name, why in ill.items())}."
+        )
+    return warnings
 
 
-def _listed(troubles: Mapping[str, str]) -> str:
-    return ", ".join(f"{part}: {why}" for part, why in troubles.items())
+def _listed(errors: Mapping[str, str]) -> str:
+    return ", ".join(f"{component}: {error}" for component, error in errors.items())
 
 
-def _credential_trouble(service: "Service") -> str | None:
-    """Say what is wrong with who may come in; that the broker is away is said elsewhere."""
+def _credential_error(service: "Service") -> str | None:
     desk = service.credentials
     if service.settings.broker_dynamic_security is DynamicSecurity.ON and desk.auth_state is BrokerAuthState.OFF:
         return f"broker_dynamic_security is on, but {desk.unavailable_reason}"
     return service.reconciler.error if service.link.connected else None
 
 
-def _credential_warnings(service: "Service", sees: Callable[[str], bool]) -> dict[str, str]:
-    told: dict[str, str] = {}
+def _credential_warnings(service: "Service", can_see: Callable[[str], bool]) -> dict[str, str]:
+    warnings: dict[str, str] = {}
     desk = service.credentials
     if desk.auth_state is BrokerAuthState.OFF:
-        told["broker_open"] = (
-            f"Anybody who reaches the broker may speak as any machine, as far as this service can tell: "
-            f"{desk.unavailable_reason}. To have it guarded: alarmcast admin broker-init"
+        warnings["broker_open"] = (
+            f"The MQTT broker accepts unauthenticated clients, as far as this service can tell: "
+            f"{desk.unavailable_reason}. Enable authentication with: alarmcast admin broker-init"
         )
     if desk.foreign is not None:
-        told["broker_foreign"] = desk.foreign
-    locked_out = [machine for machine in desk.locked_out if sees(machine.site)]
+        warnings["broker_foreign"] = desk.foreign
+    locked_out = [machine for machine in desk.locked_out if can_see(machine.site)]
     if locked_out:
         names = ", ".join(str(machine) for machine in locked_out[:10])
-        told["locked_out"] = (
-            f"The broker does not let in {len(locked_out)} machines: {names}. It has lost "
-            "their passwords or keeps them out; issue new ones: alarmcast admin machine rotate SITE/MACHINE"
+        warnings["locked_out"] = (
+            f"The broker rejects {len(locked_out)} machines: {names}. It has lost their passwords or disabled "
+            "them; issue new ones: alarmcast admin machine rotate SITE/MACHINE"
         )
-    return told | service.expiry.warnings()
+    return warnings | service.expiry.warnings()
 
 
-def _database_trouble(service: "Service") -> str | None:
+def _database_error(service: "Service") -> str | None:
     try:
         service.stores.database.ping()
     except Unavailable as error:
@@ -193,7 +194,7 @@ def _model(service: "Service") -> tuple[str | None, str | None]:
     champion = service.desk.champion
     try:
         return champion.current().version.name, champion.complaint
-    except NoChampion:  # young, not ill: events are taken, and the forecast endpoint says what is missing
+    except NoChampion:  # not an error: a new installation has no model yet
         return None, None
     except Unavailable as error:
         return None, str(error)

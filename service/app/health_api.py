@@ -18,7 +18,9 @@ def router(parts: AppServices) -> APIRouter:
         return Liveness()
 
     @routes.head("/readyz", include_in_schema=False)
-    @routes.get("/readyz", responses={503: {"model": Readiness, "description": "Not ready; `troubles` says why."}})
+    @routes.get(
+        "/readyz", responses={503: {"model": Readiness, "description": "Not ready; `errors` gives the reasons."}}
+    )
     def check_readiness(response: Response) -> Readiness:
         """200 if events can be taken and forecasts given, otherwise 503; those who are known learn why."""
         health = parts.health()
@@ -34,7 +36,7 @@ def router(parts: AppServices) -> APIRouter:
             plant_time=parts.clock.now(),
             model_version=health.model_version,
             ready=health.ready,
-            troubles=health.errors,
+            errors=health.errors,
             warnings=health.warnings,
             counts=health.counts,
         )

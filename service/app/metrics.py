@@ -12,8 +12,8 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from service import __version__
-from service.app.backup_age import BackupWatch
 from service.app.stores import Stores
+from service.app.warnings import BackupWatch
 from service.errors import NoChampion, Unavailable
 from service.forecasts.cache import ForecastCache
 from service.forecasts.champion import ChampionCache
@@ -227,7 +227,7 @@ class Metrics(Collector):
         free, total = (condition.disk.free_bytes, condition.disk.total_bytes) if condition.disk else (None, None)
         yield _gauge("disk_free_bytes", "Free space on the disk of the data folder.", free)
         yield _gauge("disk_size_bytes", "Size of the disk of the data folder.", total)
-        yield _counter("events_deleted", "Events deleted by retention.", counts["events_forgotten"])
+        yield _counter("events_deleted", "Events deleted by retention.", counts["events_deleted"])
         yield from self._backups()
 
     def _backups(self) -> Iterator[Metric]:

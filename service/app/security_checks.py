@@ -1,25 +1,25 @@
-"""Before the service can be reached from elsewhere, the broker that it takes alarms from must be guarded."""
+"""Refuse to listen beyond loopback while the broker accepts unauthenticated clients."""
 
 import time
 
-from service.app.configuration import dynamic_security
 from service.app.http_server import is_loopback
+from service.broker_access.build import dynamic_security
 from service.broker_access.models import BrokerAuthState
 from service.errors import InputRejected, Unavailable
 from service.settings import DynamicSecurity, Settings
 
-_PATIENCE = 15.0  # seconds in which a broker that is just being started may answer
-_PAUSE = 0.5
-_WAYS_OUT = (
-    "Guard it (alarmcast admin broker-init), listen on 127.0.0.1 only, or, if somebody else guards it, set "
+_TIMEOUT_S = 15.0  # for a broker that is just being started
+_RETRY_S = 0.5
+_ADVICE = (
+    "Secure it (alarmcast admin broker-init), listen on 127.0.0.1 only, or, if it is secured in another way, set "
     "ALARMCAST_ALLOW_OPEN_BROKER=true."
 )
 
 
-def require_secured_broker(settings: Settings, *, patience: float = _PATIENCE) -> None:
-    """Refuse to listen beyond loopback in front of a broker where anybody may speak as any machine.
+def require_secured_broker(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> None:
+    """Raise if the service listens beyond loopback and the broker has no dynamic security.
 
-    Where the settings insist on dynamic security there is nothing to ask: the service is not ready without it.
+    If the settings require dynamic security there is nothing to check: the service is not ready without it.
     """
     mode = settings.broker_dynamic_security
     if settings.allow_open_broker or mode is DynamicSecurity.ON or is_loopback(settings.host):
@@ -27,24 +27,24 @@ def require_secured_broker(settings: Settings, *, patience: float = _PATIENCE) -
     security = dynamic_security(settings)
     if security is None:
         raise InputRejected(
-            f"Refusing to listen on {settings.host}: broker_dynamic_security is off, so anybody who reaches the "
-            f"broker may speak as any machine. {_WAYS_OUT}"
+            f"Refusing to listen on {settings.host}: broker_dynamic_security is off, so anyone who reaches the "
+            f"broker can connect as any machine. {_ADVICE}"
         )
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout_s
     while True:
         try:
-            guard, why_not = security.probe()
+            state, reason = security.probe()
         except Unavailable as error:
             if time.monotonic() > deadline:
                 raise InputRejected(
-                    f"Refusing to listen on {settings.host}: nobody can tell whether the broker is guarded. "
+                    f"Refusing to listen on {settings.host}: it is unknown whether the broker is secured. "
                     f"{error} Start the broker first, or set ALARMCAST_BROKER_DYNAMIC_SECURITY=on."
                 ) from None
-            time.sleep(_PAUSE)
+            time.sleep(_RETRY_S)
             continue
-        if guard is not BrokerAuthState.ON:
+        if state is not BrokerAuthState.ON:
             raise InputRejected(
-                f"Refusing to listen on {settings.host}: anybody who reaches the broker may speak as any machine, "
-                f"because {why_not}. {_WAYS_OUT}"
+                f"Refusing to listen on {settings.host}: anyone can connect to the broker as any machine, "
+                f"because {reason}. {_ADVICE}"
             )
         return

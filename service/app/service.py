@@ -1,12 +1,9 @@
 """The running whole, every object of it built here; its roles say which of them are at work."""
 
-import json
 import signal
 import socket
-import sys
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any
 
 import httpx
 from starlette.types import ASGIApp
@@ -14,21 +11,13 @@ from starlette.types import ASGIApp
 from alarmcast import AsyncClient
 from service.app.api import NOUNS, VITALS, create_app
 from service.app.api_services import parts_of
-from service.app.auth import AuthServices
-from service.app.backup_age import BackupWatch
-from service.app.certificate_expiry import CertificateExpiry
 from service.app.configuration import (
-    agent_access,
-    broker_address,
-    curriculum,
-    dynamic_security,
     plant_clock,
     time_policy,
-    window_spec,
 )
 from service.app.connection_limits import ConnectionLimits
 from service.app.coordination import ClusterCallbacks, PostgresCluster, SingleProcess, process_info
-from service.app.gc_tuning import freeze, gc_disabled, limit_heaps, release_free_memory
+from service.app.gc_tuning import freeze, limit_heaps, release_free_memory
 from service.app.health import health_of
 from service.app.http_server import Server, server_config, trusted_proxies, url_of
 from service.app.maintenance_thread import MaintenanceThread
@@ -36,8 +25,9 @@ from service.app.metrics import Metrics
 from service.app.remote_changes import RemoteChangeHandler
 from service.app.status import StatusService
 from service.app.stores import Stores
-from service.broker_access.service import CredentialService
-from service.broker_access.store import CredentialStore
+from service.app.warnings import BackupWatch, CertificateExpiry
+from service.auth.build import AuthServices
+from service.broker_access import build as broker_access
 from service.broker_access.thread import Reconciler
 from service.forecasts.base_rates import BaseRates
 from service.forecasts.cache import ForecastCache
@@ -51,15 +41,8 @@ from service.http.rate_limit import network_of
 from service.http.request_metrics import HttpMetrics, RequestMiddleware
 from service.ingest.inbox import BatchLimits, InboxLimits
 from service.ingest.thread import Ingester
-from service.learning.candidate_file import read
-from service.learning.enrolment_service import EnrolmentService, wall_now
-from service.learning.history_import import HistoryImporter, UploadLimits
-from service.learning.job import Job
-from service.learning.job_watch import JobWatch
-from service.learning.process_pool import WarmProcessPool
-from service.learning.thread import TrainingWorker
-from service.learning.training_data import DatasetBuilder
-from service.learning.training_process import TrainingProcess
+from service.learning.build import LearningCallbacks, build_learning
+from service.learning.enrolment_service import wall_now
 from service.machines.clock_check import ClockCheck
 from service.machines.machine_cache import MachineCache
 from service.machines.models import Machine
@@ -68,6 +51,7 @@ from service.machines.retention import Retention
 from service.machines.retention_store import RetentionStore
 from service.machines.silence_detector import SilenceDetector
 from service.messaging.background import BackgroundThread
+from service.messaging.broker_connection import broker_config
 from service.messaging.broker_stats import BrokerStats
 from service.messaging.change_event import ChangeEvent, ChangeKind
 from service.messaging.mqtt_client import MqttClient, SubscriptionMode
@@ -75,9 +59,11 @@ from service.messaging.process import HealthReport, Lease
 from service.messaging.pubsub import EventBus
 from service.notifications import build as notifications
 from service.scoring import build as scoring
-from service.settings import MqttVersion, Settings
+from service.settings import Settings
 from wire.enums import ProcessRole
+from wire.fast_start import gc_disabled
 from wire.identity import MachineId
+from wire.mqtt import MqttVersion
 
 _STALE_FILE_AGE = timedelta(days=1)  # no learning and no upload leaves its files alone for so long
 
@@ -105,10 +91,8 @@ class Service:
         self.settings, self.stores = settings, stores
         self.roles = settings.process_roles
         self.clock = plant_clock(settings)
-        self.gatehouse = AuthServices(settings, stores.database, self.clock)
+        self.auth = AuthServices(settings, stores.database, self.clock)
         self.feed = EventBus(most_listeners=settings.stream_limit, most_of_one=settings.streams_per_user)
-        self.job_watch = JobWatch(stores.jobs)
-        self.feed.when_closed.append(self.job_watch.close)
         champion, base_rates = ChampionCache(stores.versions), BaseRates(stores.events)
         self.desk = ForecastService(
             machines=stores.machines,
@@ -137,7 +121,7 @@ class Service:
         member, hearing = process_info(settings, wall_now()), self._hearing()
         name = settings.broker_client_id
         self.link = MqttClient(
-            broker_address(settings),
+            broker_config(settings),
             client_id=name if hearing is SubscriptionMode.EXCLUSIVE else f"{name}/{member.name}",
             receive_maximum=settings.ingest_receive_maximum,
             deliver=self.ingester.on_message,
@@ -170,43 +154,25 @@ class Service:
                 listeners=(self.notifications.service.on_forecast,),
             )
         )
-        self.credentials = CredentialService(
-            stores.machines,
-            CredentialStore(stores.database),
-            dynamic_security(settings),
-            self.clock,
-            agent_access(settings),
-        )
+        self.credentials = broker_access.build(settings, stores.machines, self.clock)
         self.reconciler = Reconciler(
-            self.credentials, connections=lambda: self.link.connect_count, leads=self.is_leader
+            self.credentials, connections=lambda: self.link.connect_count, is_leader=self.is_leader
         )
         self.expiry = CertificateExpiry(settings, broker=lambda: self.link.certificate_ends, now=wall_now)
         self.backups = BackupWatch(settings, now=wall_now)
-        self.enrolment = EnrolmentService(
-            machines=stores.machines,
-            enrolments=stores.enrolments,
-            jobs=stores.jobs,
-            log=stores.events,
-            school=DatasetBuilder(stores.machines, stores.events, window_spec(settings), curriculum(settings)),
-            clock=self.clock,
-            announcer=announcer,
+        learning = build_learning(
+            settings,
+            stores.database,
+            stores.versions,
+            self.clock,
+            time_policy=time_policy(settings),
+            publisher=announcer,
             credentials=self.credentials,
-            refresh_after=timedelta(days=settings.refresh_days) if settings.refresh_days else None,
+            callbacks=LearningCallbacks(self.is_leader, self._jobs_changed, self._after_learning),
         )
-        self.worker = TrainingWorker(
-            jobs=stores.jobs,
-            updates=stores.updates,
-            queue_ready=self._admit,
-            changed=self._jobs_changed,
-            standby=WarmProcessPool(self._apprentice),
-            job_payload=self._job_payload,
-            take_over=read,
-            wall=wall_now,
-            plant=self.clock.now,
-            folder=settings.data_dir / "learning",
-            on_done=self._after_learning,
-            wake=self.enrolment.wake,
-        )
+        self.enrolment, self.history = learning.enrolment, learning.history
+        self.job_watch, self.worker = learning.job_watch, learning.worker
+        self.feed.when_closed.append(self.job_watch.close)
         self.clock_check = clock_check(settings, stores)
         self.housekeeping = MaintenanceThread(
             own=[
@@ -231,16 +197,6 @@ class Service:
             clock=self.clock,
             is_leader=self.is_leader,
         )
-        self.history = HistoryImporter(
-            stores.machines,
-            stores.events,
-            self.clock,
-            time_policy(settings),
-            folder=settings.data_dir / "uploads",
-            most_bytes=settings.history_max_mb * 1_000_000,
-            limits=UploadLimits(settings.history_uploads, settings.history_uploads_per_site),
-            stored=stores.events,
-        )
         hearsay = RemoteChangeHandler(
             machines=stores.machines,
             registry=self.registry,
@@ -248,7 +204,7 @@ class Service:
             base_rates=base_rates,
             champion=champion,
             feed=self.feed,
-            access=self.gatehouse.access,
+            access=self.auth.authenticator,
             notify=self.notifications.service,
             enrolment=self.enrolment,
             job_watch=self.job_watch,
@@ -259,7 +215,7 @@ class Service:
             if stores.database.is_sqlite
             else PostgresCluster(member, stores.database, self.feed, hooks)
         )
-        self.gatehouse.access.on_invalidate = lambda: self.company.publish(
+        self.auth.authenticator.on_invalidate = lambda: self.company.publish(
             ChangeEvent(ChangeKind.PERMISSIONS_CHANGED)
         )
         self.condition = StatusService(
@@ -296,12 +252,12 @@ class Service:
             },
         )
         nouns = NOUNS if ProcessRole.API in self.roles else VITALS
-        self.app = create_app(parts_of(self), self.gatehouse.door, nouns)
+        self.app = create_app(parts_of(self), self.auth.config, nouns)
 
     @property
     def key(self) -> str:
         """The key of whoever runs this process; a running service leaves it in its data folder."""
-        return str(self.gatehouse.local)
+        return str(self.auth.local)
 
     def is_leader(self) -> bool:
         """Say whether this process does what is done once for all."""
@@ -330,9 +286,9 @@ class Service:
 
         reception = PageAuth(
             self.internal_client,
-            lambda sites: self.internal_client(self.gatehouse.issue_page_token(sites), "127.0.0.1"),
+            lambda sites: self.internal_client(self.auth.issue_page_token(sites), "127.0.0.1"),
         )
-        charge, name = self.gatehouse.door.charge_page, self.gatehouse.door.page_visitor
+        charge, name = self.auth.config.charge_page, self.auth.config.page_visitor
         visitors = Visitors(charge, name, is_drawn, network_of)
         return RequestMiddleware(mount_pages(self.app, reception, visitors), self.traffic)
 
@@ -363,11 +319,11 @@ class Service:
             self.ingester.stop()
         self.company.stop()
         self.link.stop()
-        self.gatehouse.remove_local_token()
+        self.auth.remove_local_token()
 
     def announce(self, address: str) -> None:
         """Tell those who work on the same folder where the service is to be asked, and with which key."""
-        self.gatehouse.write_local_token()
+        self.auth.write_local_token()
         self.stores.lock.write_address(address, self.settings.tls_cert)
 
     def run(self, listener: socket.socket) -> None:
@@ -430,28 +386,13 @@ class Service:
         self.worker.sweep(older_than=old)
         self.history.sweep(older_than=old)
 
-    def _admit(self) -> int:
-        return self.enrolment.queue_ready() if self.is_leader() else 0
-
     def _jobs_changed(self) -> None:
-        self.job_watch.changed()
         self.company.publish(ChangeEvent(ChangeKind.JOBS))
 
     def _report(self, turns: tuple[str, ...]) -> HealthReport:
         health = self.health()
         rate = round(self.ingester.pace.rate(60), 3)
         return HealthReport(health.ready, health.errors, turns, rate)
-
-    def _apprentice(self) -> TrainingProcess:
-        compiled = self.settings.data_dir / "learning" / "compiled"
-        return TrainingProcess([sys.executable, "-m", "service", "train-job"], compiled)
-
-    def _job_payload(self, job: Job) -> dict[str, Any]:
-        return {
-            "settings": json.loads(self.settings.model_dump_json()),
-            "machine": str(job.machine),
-            "now": self.clock.now().isoformat(),
-        }
 
     def _after_learning(self) -> None:
         """Serve the new version at once, and let go of old ones; only now may there be one too many."""

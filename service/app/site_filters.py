@@ -8,19 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from service.errors import NotFound, unknown_machine
 from service.forecasts.fleet import FleetOverview, FleetSnapshot
-from service.forecasts.version import Version
-from service.forecasts.version_store import VersionStore
-from service.http.message import is_visible
 from service.http.principal import can_see, current_sites, current_user
-from service.learning.evaluation_store import HoldoutStore
-from service.learning.job import Job
-from service.learning.job_store import JobStore
-from service.learning.job_watch import Follower, JobWatch
-from service.learning.report import of_sites, report_for
 from service.machines.models import Agent, Machine, UnregisteredMachine
 from service.machines.quarantine import QuarantinedItem, QuarantineQuery, ReasonCount
 from service.machines.quarantine_store import QuarantineStore
@@ -62,69 +53,6 @@ class SiteFilteredMachines:
     def unregistered(self) -> list[UnregisteredMachine]:
         """Return who knocks at the asker's sites."""
         return [knock for knock in self.machines.unregistered() if can_see(knock.machine.site)]
-
-
-@dataclass(frozen=True)
-class SiteFilteredJobs:
-    """Jobs of the asker's machines."""
-
-    jobs: JobStore
-    watch: JobWatch
-
-    def get(self, number: int) -> Job:
-        """Return a job, or raise as if it did not exist."""
-        job = self.jobs.get(number)
-        if not can_see(job.machine.site):
-            raise NotFound(f"There is no job {number}.")
-        return _shown_job(job)
-
-    def follow(self, number: int, wake: Callable[[], None]) -> Follower:
-        """Return a place from which to follow a job that was found with :meth:`get`."""
-        return self.watch.follow(number, wake)
-
-    def shown(self, job: Job) -> Job:
-        """Return a job as whoever asks may read it."""
-        return _shown_job(job)
-
-    def newest(self, *, machine: MachineId | None = None, limit: int = 100) -> list[Job]:
-        """Return the latest jobs, newest first."""
-        found = self.jobs.newest(machine=machine, limit=limit, sites=current_sites())
-        return [_shown_job(job) for job in found]
-
-
-@dataclass(frozen=True)
-class SiteFilteredVersions:
-    """Every version is the whole fleet's; of what it learned only the asker's part is told."""
-
-    versions: VersionStore
-
-    def champion(self) -> Version | None:
-        """Return the version that serves."""
-        champion = self.versions.champion()
-        return _shown_version(champion) if champion else None
-
-    def all(self) -> list[Version]:
-        """Return every version, newest first."""
-        return [_shown_version(one) for one in self.versions.all()]
-
-    def get(self, number: int) -> Version:
-        """Return a version."""
-        return _shown_version(self.versions.get(number))
-
-
-@dataclass(frozen=True)
-class SiteFilteredHoldouts:
-    """Exams of the asker's machines."""
-
-    exams: HoldoutStore
-
-    def matrix(self) -> dict[int, dict[str, dict[str, float | None]]]:
-        """Return what each version got in each machine's exam."""
-        return {version: _own(figures) for version, figures in self.exams.matrix().items()}
-
-    def by_code(self, version: int) -> dict[str, list[dict[str, Any]]]:
-        """Return what a version got in each machine's exam, code by code."""
-        return _own(self.exams.by_code(version))
 
 
 @dataclass(frozen=True)
@@ -213,17 +141,3 @@ def _owner() -> str | None:
 
 def _shown_machine(machine: Machine) -> Machine:
     return replace(machine, reason=machine.reason.shown_to(current_sites())) if machine.reason else machine
-
-
-def _shown_job(job: Job) -> Job:
-    return replace(job, message=job.message.shown_to(current_sites())) if job.message else job
-
-
-def _shown_version(version: Version) -> Version:
-    sites = current_sites()
-    learned = tuple(machine for machine in version.learned if is_visible(machine, sites))
-    return replace(version, learned=learned, report=report_for(version.report, sites))
-
-
-def _own(figures: dict[str, Any]) -> dict[str, Any]:
-    return of_sites(figures, current_sites())

@@ -1,4 +1,4 @@
-"""How every part of the running whole is, in figures that an admin looks at."""
+"""System status for the API and the page Health."""
 
 import platform
 import shutil
@@ -40,13 +40,13 @@ from wire.rest.health import (
 from wire.rest.quarantine import ReasonView
 
 T = TypeVar("T")
-_REMEMBER = 1.0  # seconds, however many pages are open
-_DIFFERENT = 100  # sets of sites that are remembered
+_CACHE_TTL_S = 1.0
+_MAX_CACHED = 100  # sets of sites
 
 
 @dataclass
 class StatusService:
-    """Asks every part; what asks the database is None while that does not answer."""
+    """Reads the status of all components; values of the database are None while it is unavailable."""
 
     settings: Settings
     stores: Stores
@@ -56,43 +56,43 @@ class StatusService:
     watch: BrokerStats
     feed: EventBus
     quarantine: QuarantineStore
-    present: Callable[[], list[Process]] = list  # the processes that share the database, if several may
+    present: Callable[[], list[Process]] = list  # processes that share the database
     guard: Callable[[], BrokerAuthState] = lambda: BrokerAuthState.UNKNOWN
     monotonic: Callable[[], float] = time.monotonic
     _began: float = field(init=False)
-    _kept: dict[Sites, tuple[float, SystemStatus]] = field(default_factory=dict)
+    _cache: dict[Sites, tuple[float, SystemStatus]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._began = self.monotonic()
 
     def read(self, sites: Sites = None) -> SystemStatus:
-        """Return how everything is, as of at most a second ago; of machines, only those of the sites."""
+        """Return the status, cached for a second, with machines of the given sites only."""
         now = self.monotonic()
-        kept = self._kept.get(sites)
-        if kept is None or now - kept[0] > _REMEMBER:
-            kept = (now, self._ask(now, sites))
-            if len(self._kept) > _DIFFERENT:
-                self._kept.clear()
-            self._kept[sites] = kept
-        return kept[1]
+        cached = self._cache.get(sites)
+        if cached is None or now - cached[0] > _CACHE_TTL_S:
+            cached = (now, self._read(now, sites))
+            if len(self._cache) > _MAX_CACHED:
+                self._cache.clear()
+            self._cache[sites] = cached
+        return cached[1]
 
-    def _ask(self, now: float, sites: Sites) -> SystemStatus:
-        facts = _told(DatabaseInfoReader(self.stores.database).read)
-        processes = _told(self._processes)
+    def _read(self, now: float, sites: Sites) -> SystemStatus:
+        info = _or_none(DatabaseInfoReader(self.stores.database).read)
+        processes = _or_none(self._processes)
         return SystemStatus(
             uptime_seconds=round(now - self._began, 1),
             ingest=self._ingest(processes or []),
             broker=self._broker(),
             disk=self._disk(),
-            versions=self._versions(facts),
+            versions=self._versions(info),
             streams=self.feed.subscriber_count,
-            quarantine=_told(lambda: self._quarantine(sites)),
-            agents=_told(lambda: self._agents(sites)),
-            database=facts
+            quarantine=_or_none(lambda: self._quarantine(sites)),
+            agents=_or_none(lambda: self._agents(sites)),
+            database=info
             and DatabaseView(
-                kind=facts.kind, version=facts.version, size_bytes=facts.size, schema_revision=facts.revision
+                kind=info.kind, version=info.version, size_bytes=info.size, schema_revision=info.revision
             ),
-            jobs=_told(self._jobs),
+            jobs=_or_none(self._jobs),
             processes=processes,
         )
 
@@ -112,7 +112,7 @@ class StatusService:
         ]
 
     def _ingest(self, processes: list[ProcessView]) -> IngestView:
-        """Say how fast events come in: here, or, where several may take them, in all of them together."""
+        """Return ingest rate and lag, summed over all processes."""
         pace = self.ingester.pace
         lag = pace.lag()
         everywhere = [one.events_per_second for one in processes] or [pace.rate(60)]
@@ -146,11 +146,11 @@ class StatusService:
             return None
         return DiskView(free_bytes=usage.free, total_bytes=usage.total)
 
-    def _versions(self, facts: DatabaseInfo | None) -> dict[str, str]:
+    def _versions(self, info: DatabaseInfo | None) -> dict[str, str]:
         return {
             "alarmcast": __version__,
             "python": platform.python_version(),
-            **({facts.kind: facts.version} if facts else {}),
+            **({info.kind: info.version} if info else {}),
             "mqtt": self.settings.broker_mqtt_version.value,
             "paho": version("paho-mqtt"),
         }
@@ -190,8 +190,8 @@ class StatusService:
         )
 
 
-def _told(ask: Callable[[], T]) -> T | None:
+def _or_none(read: Callable[[], T]) -> T | None:
     try:
-        return ask()
+        return read()
     except Unavailable:
         return None

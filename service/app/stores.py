@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from service.app.configuration import sqlite_url
 from service.auth.audit_store import AuditStore
-from service.database.backup import DATABASE
+from service.database.backup import DATABASE, finish_restore
 from service.database.engine import Database
 from service.database.files import close_to_others, make_private_folder
 from service.database.locks import WriterLock
-from service.database.restore import finish_restore
 from service.database.weight_files import WeightsFolder
 from service.errors import InputRejected
 from service.forecasts.store import ForecastStore

@@ -1,13 +1,15 @@
 """Write a request to the audit log before it is carried out."""
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from service.http.request import principal
-
-if TYPE_CHECKING:
-    from service.app.api_services import AppServices
+from service.auth.audit_store import AuditStore
 
 
-def audit(parts: "AppServices", action: str, subject: str, reason: str | None = None) -> None:
-    """Write a deed down before it is done, where it is not one transaction that could tell of itself."""
-    parts.audit.write(at=parts.clock.now(), who=principal().name, action=action, subject=subject, reason=reason)
+class _HasAudit(Protocol):
+    @property
+    def audit(self) -> AuditStore: ...
+
+
+def audit(services: _HasAudit, action: str, subject: str, reason: str | None = None) -> None:
+    """Write the current request to the audit log."""
+    services.audit.write_request(action, subject, reason)

@@ -1,28 +1,37 @@
-"""Who changed what, when, from where and why: only ever added to."""
+"""The audit log: who changed what, when, from where and why. Entries are only added."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, insert, select
 
-from service.auth.audit import AuditQuery, AuditRecord
 from service.database.engine import Database
 from service.database.tables import audit_log
 from service.http.principal import current_request
+from wire.rest.audit import AuditEntry
 from wire.timestamps import from_us, to_us
 
 
 @dataclass(frozen=True)
+class AuditQuery:
+    """A page of the audit log, newest first."""
+
+    limit: int = 100
+    before: int | None = None
+    who: str | None = None
+
+
+@dataclass(frozen=True)
 class AuditStore:
-    """The book of changes."""
+    """Reads and writes the audit log."""
 
     database: Database
 
-    def newest(self, limit: int = 100) -> list[AuditRecord]:
+    def newest(self, limit: int = 100) -> list[AuditEntry]:
         """Return the latest entries, newest first."""
         return self.page(AuditQuery(limit))
 
-    def page(self, query: AuditQuery) -> list[AuditRecord]:
+    def page(self, query: AuditQuery) -> list[AuditEntry]:
         """Return entries, newest first."""
         statement = select(audit_log).order_by(audit_log.c.id.desc()).limit(query.limit)
         if query.before is not None:
@@ -31,25 +40,35 @@ class AuditStore:
             statement = statement.where(audit_log.c.actor == query.who)
         with self.database.read() as connection:
             return [
-                AuditRecord(
-                    from_us(row.at_us), row.actor, row.action, row.subject, row.reason, row.client_ip, row.id
+                AuditEntry(
+                    id=row.id,
+                    at=from_us(row.at_us),
+                    actor=row.actor,
+                    action=row.action,
+                    subject=row.subject,
+                    reason=row.reason,
+                    origin=row.client_ip,
                 )
                 for row in connection.execute(statement)
             ]
 
     def write(self, *, at: datetime, who: str, action: str, subject: str, reason: str | None = None) -> None:
-        """Write an entry of a deed that changes nothing in the database itself, or many things one by one."""
+        """Write an entry in a transaction of its own."""
         with self.database.write() as connection:
             record(connection, at=at, who=who, action=action, subject=subject, reason=reason)
+
+    def write_request(self, action: str, subject: str, reason: str | None = None) -> None:
+        """Write the current request to the log before it is carried out, where it is not one transaction."""
+        with self.database.write() as connection:
+            record_request(connection, action=action, subject=subject, reason=reason)
 
 
 def record(
     connection: Connection, *, at: datetime, who: str, action: str, subject: str, reason: str | None
 ) -> None:
-    """Write an entry inside the transaction of the change it tells of.
+    """Write an entry in the transaction of its change.
 
-    What was asked for bears the plant time and the address of its request; ``at`` is for what the service does
-    by itself.
+    Time and address are those of the current request; ``at`` is for changes that the service makes by itself.
     """
     request = current_request()
     row = {
@@ -63,9 +82,9 @@ def record(
     connection.execute(insert(audit_log).values(**row))
 
 
-def record_request(connection: Connection, *, action: str, subject: str) -> None:
-    """Write an entry if the change was asked for; what the service does by itself needs none."""
+def record_request(connection: Connection, *, action: str, subject: str, reason: str | None = None) -> None:
+    """Write an entry if a user or API key requested the change."""
     request = current_request()
     if request is not None and request.principal is not None:
         who = request.principal.name
-        record(connection, at=request.at, who=who, action=action, subject=subject, reason=None)
+        record(connection, at=request.at, who=who, action=action, subject=subject, reason=reason)

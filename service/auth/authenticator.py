@@ -1,4 +1,4 @@
-"""Who is behind a token: a session, a key, the service's own folder, or nobody."""
+"""Find the user or API key behind a token."""
 
 import time
 from collections import OrderedDict
@@ -8,25 +8,24 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
 
-from service.auth import tokens as secret
-from service.auth.models import ApiKey, Session
+from service.auth import tokens
 from service.auth.store import ApiKeyStore, SessionStore
 from service.auth.tokens import Token, digest, matches, read_token
 from service.errors import Unavailable
 from service.http.principal import Principal
 from wire.enums import PrincipalKind, Role
 
-_MOST_KEPT = 10_000  # tokens
-_TOUCH_AFTER = timedelta(minutes=1)  # how exact "last used" is
+_MAX_CACHED = 10_000  # tokens
+_TOUCH_INTERVAL = timedelta(minutes=1)  # resolution of "last used"
 LOCAL = Principal("local admin", Role.ADMIN, None, PrincipalKind.LOCAL)
 PAGE = Principal("page", Role.VIEWER, None, PrincipalKind.SYSTEM)
 
 
 @dataclass
 class Authenticator:
-    """Remembers for ``remember`` seconds what it found; a change is seen at once here, and soon elsewhere.
+    """Caches results for ``cache_ttl`` seconds; :meth:`invalidate` clears the caches of all processes.
 
-    ``own`` are the tokens of this process: of whoever reads its folder, and of its own pages.
+    ``own`` are the tokens of this process: the local admin token and those of its pages.
     """
 
     sessions: SessionStore
@@ -36,103 +35,97 @@ class Authenticator:
     own: dict[Token, Principal] = field(default_factory=dict)
     cache_ttl: float = 5.0
     monotonic: Callable[[], float] = time.monotonic
-    on_invalidate: Callable[[], None] = lambda: None  # lets other processes know of a change
-    _kept: "OrderedDict[str, tuple[float, Principal]]" = field(default_factory=OrderedDict)
-    _familiar: "OrderedDict[str, None]" = field(default_factory=OrderedDict)
-    _changes: int = 0
+    on_invalidate: Callable[[], None] = lambda: None  # informs other processes
+    _cache: "OrderedDict[str, tuple[float, Principal]]" = field(default_factory=OrderedDict)
+    _recently_valid: "OrderedDict[str, None]" = field(default_factory=OrderedDict)
+    _invalidations: int = 0
     _lock: Lock = field(default_factory=Lock)
 
     def cached(self, text: str) -> Principal | None:
-        """Return whom a token was found to be of lately; asks nobody and never blocks for long."""
+        """Return the cached principal of a token, without a query."""
         with self._lock:
-            kept = self._kept.get(digest(text))
-            return kept[1] if kept and self.monotonic() - kept[0] < self.cache_ttl else None
+            entry = self._cache.get(digest(text))
+            return entry[1] if entry and self.monotonic() - entry[0] < self.cache_ttl else None
 
     def was_recently_valid(self, text: str) -> bool:
-        """Say whether a token is this process's own, or was good when it was last looked up; asks nobody."""
+        """Return whether a token is this process's own or was valid at its last lookup, without a query."""
         with self._lock:
-            if digest(text) in self._familiar:
+            if digest(text) in self._recently_valid:
                 return True
         token = read_token(text)
         return token is not None and self._own(token) is not None
 
     def authenticate(self, text: str) -> Principal | None:
-        """Return whom a token is of, or None for one that is not known, or not any more."""
-        known = self.cached(text)
-        if known is not None:
-            return known
+        """Return the principal of a token, or None if the token is unknown, expired or revoked."""
+        cached = self.cached(text)
+        if cached is not None:
+            return cached
         token = read_token(text)
         if token is None:
             return None
-        changes = self._changes
-        found = self._own(token) or self._found(token)
-        self.remember_validity(text, is_good=found is not None)
-        if found is not None:
-            self._keep(digest(text), found, changes)
-        return found
+        invalidations = self._invalidations
+        principal = self._own(token) or self._stored(token)
+        self.remember_validity(text, is_valid=principal is not None)
+        if principal is not None:
+            self._store_in_cache(digest(text), principal, invalidations)
+        return principal
 
-    def remember_validity(self, text: str, *, is_good: bool) -> None:
-        """Remember that a token is good, for longer than whose it is: it is no stranger's when it comes again."""
+    def remember_validity(self, text: str, *, is_valid: bool) -> None:
+        """Remember that a token is valid, for longer than its principal; it is not charged as anonymous then."""
         key = digest(text)
         with self._lock:
-            self._familiar.pop(key, None)
-            if is_good:
-                self._familiar[key] = None
-            while len(self._familiar) > _MOST_KEPT:
-                self._familiar.popitem(last=False)
+            self._recently_valid.pop(key, None)
+            if is_valid:
+                self._recently_valid[key] = None
+            while len(self._recently_valid) > _MAX_CACHED:
+                self._recently_valid.popitem(last=False)
 
     def invalidate(self) -> None:
-        """Look again at every token, here and elsewhere: somebody's rights have changed."""
+        """Clear the caches of all processes after a change of permissions."""
         self.invalidate_local()
         self.on_invalidate()
 
     def invalidate_local(self) -> None:
-        """Look again at every token, because rights have changed in another process."""
+        """Clear this process's cache after permissions have changed in another one."""
         with self._lock:
-            self._changes += 1
-            self._kept.clear()
+            self._invalidations += 1
+            self._cache.clear()
 
-    def _keep(self, key: str, found: Principal, changes: int) -> None:
+    def _store_in_cache(self, key: str, principal: Principal, invalidations: int) -> None:
         with self._lock:
-            if changes != self._changes:
-                return  # it was found before somebody's rights changed
-            self._kept[key] = (self.monotonic(), found)
-            self._kept.move_to_end(key)
-            while len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
+            if invalidations != self._invalidations:
+                return  # read before permissions changed
+            self._cache[key] = (self.monotonic(), principal)
+            self._cache.move_to_end(key)
+            while len(self._cache) > _MAX_CACHED:
+                self._cache.popitem(last=False)
 
     def _own(self, token: Token) -> Principal | None:
-        found = None
-        for kept, principal in self.own.items():
-            if matches(token.secret, digest(kept.secret)) and kept.kind == token.kind:
-                found = principal
-        return found
+        principal = None
+        for own, own_principal in self.own.items():  # all of them, in constant time
+            if matches(token.secret, digest(own.secret)) and own.kind == token.kind:
+                principal = own_principal
+        return principal
 
-    def _found(self, token: Token) -> Principal | None:
+    def _stored(self, token: Token) -> Principal | None:
         now = self.wall()
-        if token.kind == secret.KEY:
+        if token.kind == tokens.KEY:
             key = self.keys.find(token.prefix)
-            # Compared even with nothing, so that a known beginning takes no longer than an unknown one.
-            right = matches(token.secret, key.digest if key else digest(""))
-            if key is None or not right or (key.expires_at is not None and key.expires_at <= now):
+            # Compared even if there is none, so that a known prefix takes no longer than an unknown one.
+            is_right = matches(token.secret, key.digest if key else digest(""))
+            if key is None or not is_right or (key.expires_at is not None and key.expires_at <= now):
                 return None
-            self._touch_key(key, now)
+            if key.used_at is None or now - key.used_at >= _TOUCH_INTERVAL:
+                with suppress(Unavailable):  # a failed update of "last used" is no reason to refuse the key
+                    self.keys.touch(key.id, at=now)
             return key.principal()
-        if token.kind == secret.SESSION:
+        if token.kind == tokens.SESSION:
             session = self.sessions.find(token.prefix)
-            right = matches(token.secret, session.digest if session else digest(""))
-            if session is None or not right or min(session.expires_at, session.seen_at + self.idle) <= now:
+            is_right = matches(token.secret, session.digest if session else digest(""))
+            if session is None or not is_right or min(session.expires_at, session.seen_at + self.idle) <= now:
                 return None
-            self._touch_session(session, now)
+            if now - session.seen_at >= _TOUCH_INTERVAL:
+                with suppress(Unavailable):
+                    self.sessions.touch(session.id, at=now)
             return session.principal()
         return None
-
-    def _touch_key(self, key: ApiKey, now: datetime) -> None:
-        if key.used_at is None or now - key.used_at >= _TOUCH_AFTER:
-            with suppress(Unavailable):  # that it is used is worth knowing, and no reason to refuse it
-                self.keys.touch(key.id, at=now)
-
-    def _touch_session(self, session: Session, now: datetime) -> None:
-        if now - session.seen_at >= _TOUCH_AFTER:
-            with suppress(Unavailable):
-                self.sessions.touch(session.id, at=now)

@@ -1,4 +1,4 @@
-"""A name and a password become a session; wrong ones wait ever longer, and nobody learns which names exist."""
+"""Log in, log out and change one's password, with throttling of wrong passwords."""
 
 import logging
 import secrets
@@ -10,10 +10,9 @@ from threading import BoundedSemaphore
 from typing import NamedTuple
 
 from service.auth.authenticator import Authenticator
-from service.auth.login_throttle import OF_ONE, AttemptThrottle, LoginAttempt, LoginThrottle
+from service.auth.login_throttle import PER_USER_AND_IP, AttemptThrottle, LoginAttempt, LoginThrottle
 from service.auth.models import Session, User
-from service.auth.password import normalize, validate
-from service.auth.password_hash import PasswordHasher
+from service.auth.password import PasswordHasher, normalize, validate
 from service.auth.store import SessionStore, UserStore
 from service.auth.tokens import SESSION, new_token
 from service.errors import Conflict, InputRejected, NotSignedIn, TooMany
@@ -21,11 +20,11 @@ from service.http.principal import Principal
 from wire.enums import PrincipalKind
 
 log = logging.getLogger(__name__)
-_AT_ONCE = 4  # passwords judged at a time: each takes a core and 32 MB
+_MAX_CONCURRENT = 4  # password checks; each takes a core and 32 MB
 
 
 class LoginResult(NamedTuple):
-    """A session that has just begun, and its token, shown this once."""
+    """A new session and its token, shown this once."""
 
     session: Session
     token: str
@@ -33,84 +32,79 @@ class LoginResult(NamedTuple):
 
 @dataclass
 class LoginService:
-    """The flow and its ports."""
+    """Creates and ends sessions."""
 
     users: UserStore
     sessions: SessionStore
     hasher: PasswordHasher
-    access: Authenticator
+    authenticator: Authenticator
     wall: Callable[[], datetime]
-    lasts: timedelta
+    ttl: timedelta
     monotonic: Callable[[], float] = time.monotonic
     random: Callable[[int], bytes] = secrets.token_bytes
     throttle: LoginThrottle = field(init=False)
-    changes: AttemptThrottle = field(init=False)  # tries to change a password, by session
-    _doors: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_AT_ONCE))
+    changes: AttemptThrottle = field(init=False)  # password changes, per session
+    _slots: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_MAX_CONCURRENT))
 
     def __post_init__(self) -> None:
         self.throttle = LoginThrottle(self.monotonic)
-        self.changes = AttemptThrottle(OF_ONE, self.monotonic)
+        self.changes = AttemptThrottle(PER_USER_AND_IP, self.monotonic)
 
     def login(self, name: str, password: str, *, origin: str | None) -> LoginResult:
-        """Begin a session, or raise: the same, after the same work, for a wrong password and an unknown name."""
+        """Create a session; an unknown name and a wrong password give the same error after the same work."""
         address = origin or "?"
-        user = self._judged(name, password, self.throttle.attempt(name, address), address)
+        user = self._verified_user(name, password, self.throttle.attempt(name, address), address)
         self.throttle.remember_address(name, address)
         now = self.wall()
         if self.hasher.is_outdated(user.password):
             self.users.rehash(user, self.hasher.hash(normalize(password)))
         token = new_token(SESSION, self.random)
-        session = self.sessions.begin(user, token, at=now, expires=now + self.lasts, origin=origin)
-        self.access.remember_validity(str(token), is_good=True)
+        session = self.sessions.begin(user, token, at=now, expires=now + self.ttl, origin=origin)
+        self.authenticator.remember_validity(str(token), is_valid=True)
         return LoginResult(session, str(token))
 
     def logout(self, principal: Principal) -> None:
-        """End the session of whoever asks."""
+        """End the session of a principal."""
         if principal.kind is not PrincipalKind.SESSION or principal.id is None:
-            raise Conflict("You ask with a key, not in a session; there is nothing to end.")
+            raise Conflict("This request uses an API key, not a session; there is nothing to end.")
         self.sessions.end(principal.id, at=self.wall(), who=principal.name)
-        self.access.invalidate()
+        self.authenticator.invalidate()
 
     def change_password(self, principal: Principal, old: str, new: str, *, origin: str | None) -> None:
-        """Give whoever asks another password; their other sessions end."""
+        """Change the principal's own password and end their other sessions."""
         if principal.user is None:
-            raise Conflict("You ask with a key, and a key has no password.")
-        # Counted by session, so that nobody who only knows the name can keep its owner from another password.
-        user = self._judged(principal.name, old, LoginAttempt((self.changes, principal.id)), origin or "?")
-        ready = validate(new, name=user.name)
-        if self.hasher.verify(user.password, ready):
+            raise Conflict("This request uses an API key, which has no password.")
+        # Counted per session: otherwise anyone who knows the name could block its owner.
+        attempt = LoginAttempt((self.changes, principal.id))
+        user = self._verified_user(principal.name, old, attempt, origin or "?")
+        normalized = validate(new, name=user.name)
+        if self.hasher.verify(user.password, normalized):
             raise InputRejected("The new password is the old one; choose another.", pointer="body/new")
-        hashed = self.hasher.hash(ready)
+        hashed = self.hasher.hash(normalized)
         self.users.set_password(user, hashed, must_change=False, at=self.wall(), who=user.name, keep=principal.id)
-        self.access.invalidate()
+        self.authenticator.invalidate()
 
-    def _judged(self, name: str, password: str, attempt: LoginAttempt, address: str) -> User:
-        """Return the user of this name if the password is theirs."""
+    def _verified_user(self, name: str, password: str, attempt: LoginAttempt, address: str) -> User:
         _require_no_wait(attempt.wait)
-        if not self._doors.acquire(blocking=False):  # before it is counted, because nobody judges this one
-            raise TooMany("Too many people sign in at this moment; try again in a second.", wait=1)
+        if not self._slots.acquire(blocking=False):  # before it is counted, because it is not checked
+            raise TooMany("Too many logins at this moment; try again in a second.", wait=1)
         try:
             _require_no_wait(attempt.begin())
-            user = self._found(name, password, attempt)
+            try:
+                user = self.users.find(name)
+                is_right = self.hasher.verify(user.password if user else None, normalize(password))
+            except Exception:
+                attempt.cancel()
+                raise
         finally:
-            self._doors.release()
-        if user is None:
-            log.warning("a wrong name or password from %s", address)
+            self._slots.release()
+        if user is None or not is_right:
+            log.warning("wrong user name or password from %s", address)
             raise NotSignedIn("Incorrect user name or password.")
         attempt.succeeded()
         return user
 
-    def _found(self, name: str, password: str, attempt: LoginAttempt) -> User | None:
-        """Return whose name and password these are; a try that cannot be judged is taken back."""
-        try:
-            user = self.users.find(name)
-            right = self.hasher.verify(user.password if user else None, normalize(password))
-        except Exception:
-            attempt.cancel()
-            raise
-        return user if right else None
-
 
 def _require_no_wait(wait: float) -> None:
     if wait > 0:
-        raise TooMany("There were too many wrong passwords; wait before the next try.", wait=wait)
+        raise TooMany("Too many wrong passwords; wait before the next attempt.", wait=wait)

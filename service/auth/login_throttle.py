@@ -1,4 +1,4 @@
-"""Wrong passwords make the next try wait, longer each time; whoever asks politely is not kept."""
+"""Login throttling per user and address, per address, and per user, with exponential backoff."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -8,117 +8,117 @@ from typing import Any
 
 from service.http.rate_limit import network_of
 
-_MOST_KNOWN = 10_000  # names and addresses; the longest quiet are forgotten first
+_MAX_KEYS = 10_000  # the least recently used are dropped first
 
 
 @dataclass(frozen=True)
 class BackoffPolicy:
-    """So many tries are free, then the wait doubles from a second up to the longest."""
+    """After ``free_attempts`` the wait doubles from one second up to ``max_wait_s``."""
 
     free_attempts: int
-    max_wait_s: float = 900.0  # seconds
-    reset_after_s: float = 3600.0  # seconds without a try
+    max_wait_s: float = 900.0
+    reset_after_s: float = 3600.0  # without an attempt
 
 
 @dataclass
 class AttemptThrottle:
-    """Counts tries that have not succeeded, under any key: a name, an address, both."""
+    """Counts failed attempts per key: a name, an address, or both."""
 
     policy: BackoffPolicy
     clock: Callable[[], float]
-    _tries: "OrderedDict[Hashable, tuple[int, float]]" = field(default_factory=OrderedDict)
+    _attempts: "OrderedDict[Hashable, tuple[int, float]]" = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def wait(self, key: Hashable) -> float:
-        """Return for how many seconds the next try must wait; nought if it may come now."""
+        """Return the seconds until the next attempt is allowed; zero if it is allowed now."""
         with self._lock:
             return self._wait(key, self.clock())
 
     def attempt(self, key: Hashable) -> float:
-        """Count a try that has just begun, unless it must wait; return how long it must.
+        """Count an attempt unless it must wait; return the wait in seconds.
 
-        Counted before it is judged, so that a thousand at once are a thousand and not one.
+        Counted before the password is checked, so that concurrent attempts are all counted.
         """
         now = self.clock()
         with self._lock:
             wait = self._wait(key, now)
             if wait <= 0:
-                count, _ = self._known(key, now)
-                self._tries[key] = (count + 1, now)
-                self._tries.move_to_end(key)
-                while len(self._tries) > _MOST_KNOWN:
-                    self._tries.popitem(last=False)
+                count, _ = self._recent_attempts(key, now)
+                self._attempts[key] = (count + 1, now)
+                self._attempts.move_to_end(key)
+                while len(self._attempts) > _MAX_KEYS:
+                    self._attempts.popitem(last=False)
             return wait
 
     def reset(self, key: Hashable) -> None:
-        """Forget the tries of a key, because one of them was right."""
+        """Clear the attempts of a key after a success."""
         with self._lock:
-            self._tries.pop(key, None)
+            self._attempts.pop(key, None)
 
     def reset_where(self, applies: Callable[[Any], bool]) -> None:
-        """Forget the tries of all keys of which ``applies`` says so."""
+        """Clear the attempts of all keys for which ``applies`` is true."""
         with self._lock:
-            for key in [one for one in self._tries if applies(one)]:
-                del self._tries[key]
+            for key in [key for key in self._attempts if applies(key)]:
+                del self._attempts[key]
 
     def refund(self, key: Hashable) -> None:
-        """Take back one try, because it was right or nobody judged it; the others stay counted."""
+        """Uncount one attempt that succeeded or was not checked."""
         with self._lock:
-            count, last = self._tries.get(key, (0, 0.0))
+            count, last = self._attempts.get(key, (0, 0.0))
             if count > 1:
-                self._tries[key] = (count - 1, last)
+                self._attempts[key] = (count - 1, last)
             else:
-                self._tries.pop(key, None)
+                self._attempts.pop(key, None)
 
-    def _known(self, key: Hashable, now: float) -> tuple[int, float]:
-        count, last = self._tries.get(key, (0, now))
+    def _recent_attempts(self, key: Hashable, now: float) -> tuple[int, float]:
+        count, last = self._attempts.get(key, (0, now))
         return (0, now) if now - last > self.policy.reset_after_s else (count, last)
 
     def _wait(self, key: Hashable, now: float) -> float:
-        count, last = self._known(key, now)
-        over = count - self.policy.free_attempts
-        if over < 0:
+        count, last = self._recent_attempts(key, now)
+        excess = count - self.policy.free_attempts
+        if excess < 0:
             return 0.0
-        pause = min(2.0 ** min(over, 60), self.policy.max_wait_s)
+        pause = min(2.0 ** min(excess, 60), self.policy.max_wait_s)
         return float(max(0.0, last + pause - now))
 
 
-OF_ONE, OF_AN_ADDRESS = BackoffPolicy(free_attempts=5), BackoffPolicy(free_attempts=20)
-# Anybody can try any name, so a name alone stays open to its owner: many tries are free, and no wait is long.
-OF_A_NAME = BackoffPolicy(free_attempts=100, max_wait_s=60.0)
-_MOST_FAMILIAR = 10_000  # names with an address; those who came longest ago are forgotten first
-Count = tuple[AttemptThrottle, Hashable]
+PER_USER_AND_IP, PER_IP = BackoffPolicy(free_attempts=5), BackoffPolicy(free_attempts=20)
+# Anyone can try any name, so the limit per name must not lock out its owner: many free attempts, short waits.
+PER_USER = BackoffPolicy(free_attempts=100, max_wait_s=60.0)
+_MAX_ADDRESSES = 10_000  # names with an address; the least recently used are dropped first
+Counter = tuple[AttemptThrottle, Hashable]
 
 
 @dataclass(frozen=True)
 class LoginAttempt:
-    """One try and where it is counted: under a key of its own, and under some that others share."""
+    """One attempt and its counters: one of its own, and some shared with other users or addresses."""
 
-    own: Count
-    shared: tuple[Count, ...] = ()
+    own: Counter
+    shared: tuple[Counter, ...] = ()
 
     @property
     def wait(self) -> float:
-        """For how many seconds it must wait; nought if it may begin."""
+        """The seconds it must wait; zero if it may begin."""
         return max(throttle.wait(key) for throttle, key in (self.own, *self.shared))
 
     def begin(self) -> float:
-        """Count it, unless it must wait; return for how many seconds it must."""
-        counts = (self.own, *self.shared)
-        waits = [throttle.attempt(key) for throttle, key in counts]
+        """Count it unless it must wait; return the wait in seconds."""
+        counters = (self.own, *self.shared)
+        waits = [throttle.attempt(key) for throttle, key in counters]
         if max(waits) > 0:
-            for (throttle, key), wait in zip(counts, waits, strict=True):
-                if wait <= 0:  # it was counted there, but it does not begin
+            for (throttle, key), wait in zip(counters, waits, strict=True):
+                if wait <= 0:  # counted there, but the attempt does not begin
                     throttle.refund(key)
         return max(waits)
 
     def cancel(self) -> None:
-        """Count it no more, because nobody has judged it."""
+        """Uncount it, because the password was not checked."""
         for throttle, key in (self.own, *self.shared):
             throttle.refund(key)
 
     def succeeded(self) -> None:
-        """Forgive those before it; of what is shared, where some may have been others', only itself."""
+        """Clear the own counter; uncount only this attempt in the shared ones."""
         self.own[0].reset(self.own[1])
         for throttle, key in self.shared:
             throttle.refund(key)
@@ -126,38 +126,38 @@ class LoginAttempt:
 
 @dataclass
 class LoginThrottle:
-    """Counts by name and address, by address, and, where a name has not signed in before, by name alone."""
+    """Counts per user and address, per address, and per user unless that user has logged in from the address."""
 
     clock: Callable[[], float]
     pairs: AttemptThrottle = field(init=False)
     addresses: AttemptThrottle = field(init=False)
     names: AttemptThrottle = field(init=False)
-    _familiar: "OrderedDict[tuple[str, str], None]" = field(default_factory=OrderedDict)
+    _known_addresses: "OrderedDict[tuple[str, str], None]" = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
-        self.pairs = AttemptThrottle(OF_ONE, self.clock)
-        self.addresses = AttemptThrottle(OF_AN_ADDRESS, self.clock)
-        self.names = AttemptThrottle(OF_A_NAME, self.clock)
+        self.pairs = AttemptThrottle(PER_USER_AND_IP, self.clock)
+        self.addresses = AttemptThrottle(PER_IP, self.clock)
+        self.names = AttemptThrottle(PER_USER, self.clock)
 
     def attempt(self, name: str, address: str) -> LoginAttempt:
-        """Return a try to sign in that is yet to begin; an IPv6 address counts as its whole network."""
+        """Return a login attempt that has not begun; an IPv6 address counts as its /64 network."""
         address = network_of(address)
         with self._lock:
-            is_familiar = (name, address) in self._familiar
-        there, anywhere = (self.addresses, address), (self.names, name)
-        return LoginAttempt((self.pairs, (name, address)), (there,) if is_familiar else (there, anywhere))
+            is_known = (name, address) in self._known_addresses
+        by_address, by_name = (self.addresses, address), (self.names, name)
+        return LoginAttempt((self.pairs, (name, address)), (by_address,) if is_known else (by_address, by_name))
 
     def remember_address(self, name: str, address: str) -> None:
-        """Remember where somebody signed in, so that no guesses from elsewhere keep them out there."""
+        """Remember a successful login, so that guesses from elsewhere do not block the user at this address."""
         address = network_of(address)
         with self._lock:
-            self._familiar[name, address] = None
-            self._familiar.move_to_end((name, address))
-            while len(self._familiar) > _MOST_FAMILIAR:
-                self._familiar.popitem(last=False)
+            self._known_addresses[name, address] = None
+            self._known_addresses.move_to_end((name, address))
+            while len(self._known_addresses) > _MAX_ADDRESSES:
+                self._known_addresses.popitem(last=False)
 
     def reset(self, name: str) -> None:
-        """Forget every try of a name, because it has another password now."""
+        """Clear all attempts of a user after their password was reset."""
         self.names.reset(name)
         self.pairs.reset_where(lambda pair: pair[0] == name)

@@ -1,10 +1,12 @@
-"""Users, the sessions in which they are signed in, and the keys of programs, as the store knows them."""
+"""Users, their sessions, and API keys."""
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from service.http.principal import Principal, Sites
 from wire.enums import PrincipalKind, Role
+from wire.rest.auth import ApiKeyView, UserView
 
 
 @dataclass(frozen=True)
@@ -18,12 +20,30 @@ class User:
     password: str
     must_change: bool
     created_at: datetime
-    signed_in_at: datetime | None = None
+    last_login_at: datetime | None = None
+
+    def view(self) -> UserView:
+        return UserView(
+            name=self.name,
+            role=self.role,
+            sites=None if self.sites is None else sorted(self.sites),
+            must_change=self.must_change,
+            created_at=self.created_at,
+            last_login_at=self.last_login_at,
+        )
+
+
+class UserUpdate(NamedTuple):
+    """A change of a user; ``sites`` counts only with ``change_sites``."""
+
+    role: Role | None = None
+    sites: Sites = None
+    change_sites: bool = False
 
 
 @dataclass(frozen=True)
 class ApiKey:
-    """A program's key, of which only the sha256 is kept."""
+    """A program's key, of which only the SHA-256 is stored."""
 
     id: int
     name: str
@@ -37,13 +57,32 @@ class ApiKey:
     used_at: datetime | None = None
 
     def principal(self) -> Principal:
-        """Return who asks with this key."""
         return Principal(f"key {self.name}", self.role, self.sites, PrincipalKind.KEY, self.id)
+
+    def view(self) -> ApiKeyView:
+        return ApiKeyView(
+            id=self.id,
+            name=self.name,
+            prefix=self.prefix,
+            role=self.role,
+            sites=None if self.sites is None else sorted(self.sites),
+            created_at=self.created_at,
+            created_by=self.created_by,
+            expires_at=self.expires_at,
+            used_at=self.used_at,
+        )
+
+
+class IssuedApiKey(NamedTuple):
+    """A new API key and its token, shown this once."""
+
+    key: ApiKey
+    token: str
 
 
 @dataclass(frozen=True)
 class Session:
-    """A person who is signed in until a moment, or until they have not asked for long."""
+    """A login that lasts until ``expires_at`` or until it has been idle for too long."""
 
     id: int
     prefix: str
@@ -55,6 +94,7 @@ class Session:
     origin: str | None = None
 
     def principal(self) -> Principal:
-        """Return who asks in this session."""
-        who = self.user
-        return Principal(who.name, who.role, who.sites, PrincipalKind.SESSION, self.id, who.id, who.must_change)
+        user = self.user
+        return Principal(
+            user.name, user.role, user.sites, PrincipalKind.SESSION, self.id, user.id, user.must_change
+        )

@@ -1,4 +1,4 @@
-"""Users, sessions and keys; every change of them is in the book of changes, in the same transaction."""
+"""Users, sessions and API keys; every change is written to the audit log in the same transaction."""
 
 import json
 from collections.abc import Iterator
@@ -34,33 +34,31 @@ _SESSIONS = select(
 
 @dataclass(frozen=True)
 class UserStore:
-    """Who may sign in."""
+    """Reads and writes users."""
 
     database: Database
 
     def all(self) -> list[User]:
-        """Return every user by name."""
         with self.database.read() as connection:
             return [_user(row) for row in connection.execute(select(users).order_by(users.c.name))]
 
     def find(self, name: str) -> User | None:
-        """Return a user, or None."""
         with self.database.read() as connection:
             return _find(connection, name)
 
     def get(self, name: str) -> User:
         """Return a user, or raise :class:`NotFound`."""
-        found = self.find(name)
-        if found is None:
+        user = self.find(name)
+        if user is None:
             raise no_user(name)
-        return found
+        return user
 
     def add(self, user: User, *, who: str) -> User:
-        """Keep a new user; a name that is taken is a :class:`Conflict`."""
+        """Add a user; a name in use is a :class:`Conflict`."""
         row = {
             "name": user.name,
             "role": user.role.value,
-            "sites": _written(user.sites),
+            "sites": _encode_sites(user.sites),
             "password": user.password,
             "must_change": user.must_change,
             "created_us": to_us(user.created_at),
@@ -70,14 +68,14 @@ class UserStore:
                 raise _taken(user.name)
             try:
                 connection.execute(insert(users).values(**row))
-            except IntegrityError:  # by another process, at this very moment
+            except IntegrityError:  # another process has just added it
                 raise _taken(user.name) from None
-            told = f"{user.role.value} of {_told(user.sites)}"
-            _note(connection, user.created_at, who, "add user", f"user {user.name}", told)
+            reason = f"{user.role.value} of {_site_names(user.sites)}"
+            _audit(connection, user.created_at, who, "add user", f"user {user.name}", reason)
         return self.get(user.name)
 
     def add_first(self, user: User, *, who: str) -> bool:
-        """Keep the very first user; False if there is any."""
+        """Add the first user; False if there is any."""
         with self.database.write() as connection:
             if connection.execute(select(func.count()).select_from(users)).scalar_one():
                 return False
@@ -88,50 +86,51 @@ class UserStore:
         return True
 
     def change(self, user: User, *, role: Role, sites: Sites, at: datetime, who: str) -> User:
-        """Give a user another role or other sites; never so that nobody is left who may do everything."""
+        """Change a user's role and sites; an admin of all sites must remain."""
         with self.database.write() as connection:
-            values = {"role": role.value, "sites": _written(sites)}
-            with _an_admin_stays(connection):
+            values = {"role": role.value, "sites": _encode_sites(sites)}
+            with _keep_an_admin(connection):
                 connection.execute(update(users).where(users.c.id == user.id).values(**values))
-            told = f"{role.value} of {_told(sites)}, was {user.role.value} of {_told(user.sites)}"
-            _note(connection, at, who, "change user", f"user {user.name}", told)
+            before = f"{user.role.value} of {_site_names(user.sites)}"
+            reason = f"{role.value} of {_site_names(sites)}, was {before}"
+            _audit(connection, at, who, "change user", f"user {user.name}", reason)
         return self.get(user.name)
 
     def set_password(
         self, user: User, password: str, *, must_change: bool, at: datetime, who: str, keep: int | None = None
     ) -> None:
-        """Give a user another password and end all their sessions but the one in the row ``keep``."""
+        """Change a user's password hash and end all their sessions but ``keep``."""
         with self.database.write() as connection:
             values = {"password": password, "must_change": must_change}
             connection.execute(update(users).where(users.c.id == user.id).values(**values))
             others = (sessions.c.user_id == user.id, sessions.c.id != (keep or 0))
             connection.execute(delete(sessions).where(*others))
             action = "give one-time password" if must_change else "change password"
-            _note(connection, at, who, action, f"user {user.name}", None)
+            _audit(connection, at, who, action, f"user {user.name}", None)
 
     def rehash(self, user: User, password: str) -> None:
-        """Keep the same password under today's cost; nobody need hear of it."""
-        still = (users.c.id == user.id, users.c.password == user.password)
+        """Store the same password with the current hash cost; not audited."""
+        unchanged = (users.c.id == user.id, users.c.password == user.password)
         with self.database.write() as connection:
-            connection.execute(update(users).where(*still).values(password=password))
+            connection.execute(update(users).where(*unchanged).values(password=password))
 
     def remove(self, user: User, *, at: datetime, who: str) -> None:
-        """Forget a user and end their sessions; never the last who may do everything."""
+        """Remove a user and their sessions; an admin of all sites must remain."""
         with self.database.write() as connection:
             connection.execute(delete(sessions).where(sessions.c.user_id == user.id))
-            with _an_admin_stays(connection):
+            with _keep_an_admin(connection):
                 connection.execute(delete(users).where(users.c.id == user.id))
-            _note(connection, at, who, "remove user", f"user {user.name}", None)
+            _audit(connection, at, who, "remove user", f"user {user.name}", None)
 
 
 @dataclass(frozen=True)
 class SessionStore:
-    """Who is signed in."""
+    """Reads and writes sessions."""
 
     database: Database
 
     def begin(self, user: User, token: Token, *, at: datetime, expires: datetime, origin: str | None) -> Session:
-        """Sign a user in, and forget the sessions that have run out."""
+        """Add a session and delete expired ones."""
         row = {
             "prefix": token.prefix,
             "digest": digest(token.secret),
@@ -145,64 +144,63 @@ class SessionStore:
             connection.execute(delete(sessions).where(sessions.c.expires_us <= to_us(at)))
             connection.execute(insert(sessions).values(**row))
             connection.execute(update(users).where(users.c.id == user.id).values(last_login_us=to_us(at)))
-            _note(connection, at, user.name, "sign in", f"user {user.name}", None)
-            found = _session(connection, token.prefix)
-        if found is None:
-            raise NotFound("The session ended at the moment it began; sign in again.")
-        return found
+            _audit(connection, at, user.name, "sign in", f"user {user.name}", None)
+            session = _session(connection, token.prefix)
+        if session is None:
+            raise NotFound("The session has just been ended; log in again.")
+        return session
 
     def find(self, prefix: str) -> Session | None:
-        """Return a session by the public part of its token, run out or not."""
+        """Return a session by its token's prefix, expired or not."""
         with self.database.read() as connection:
             return _session(connection, prefix)
 
     def touch(self, session: int, *, at: datetime) -> None:
-        """Note that somebody asked in a session."""
+        """Record that a session was used."""
         with self.database.write() as connection:
             connection.execute(update(sessions).where(sessions.c.id == session).values(last_seen_us=to_us(at)))
 
     def end(self, session: int, *, at: datetime, who: str) -> None:
-        """Sign out."""
         with self.database.write() as connection:
             if connection.execute(delete(sessions).where(sessions.c.id == session)).rowcount:
-                _note(connection, at, who, "sign out", f"user {who}", None)
+                _audit(connection, at, who, "sign out", f"user {who}", None)
 
 
 @dataclass(frozen=True)
 class ApiKeyStore:
-    """Which programs may ask."""
+    """Reads and writes API keys."""
 
     database: Database
 
     def all(self) -> list[ApiKey]:
-        """Return every key, oldest first."""
+        """Return all keys, oldest first."""
         with self.database.read() as connection:
             return [_key(row) for row in connection.execute(select(api_keys).order_by(api_keys.c.id))]
 
     def get(self, number: int) -> ApiKey:
         """Return a key, or raise :class:`NotFound`."""
-        found = self._one(select(api_keys).where(api_keys.c.id == number))
-        if found is None:
+        key = self._find(select(api_keys).where(api_keys.c.id == number))
+        if key is None:
             raise no_key(number)
-        return found
+        return key
 
     def find(self, prefix: str) -> ApiKey | None:
-        """Return a key by the public part of its token, run out or not."""
-        return self._one(select(api_keys).where(api_keys.c.prefix == prefix))
+        """Return a key by its token's prefix, expired or not."""
+        return self._find(select(api_keys).where(api_keys.c.prefix == prefix))
 
     def add(self, key: ApiKey) -> ApiKey:
-        """Keep a new key; a name that is taken is a :class:`Conflict`."""
+        """Add a key; a name in use is a :class:`Conflict`."""
         row = {
             "name": key.name,
             "prefix": key.prefix,
             "digest": key.digest,
             "role": key.role.value,
-            "sites": _written(key.sites),
+            "sites": _encode_sites(key.sites),
             "created_us": to_us(key.created_at),
             "created_by": key.created_by,
             "expires_us": None if key.expires_at is None else to_us(key.expires_at),
         }
-        taken = Conflict(f"There is a key {key.name!r} already; choose another name, or revoke that one first.")
+        taken = Conflict(f"There is already a key {key.name!r}; choose another name, or revoke that one first.")
         with self.database.write() as connection:
             if connection.execute(select(api_keys.c.id).where(api_keys.c.name == key.name)).first():
                 raise taken
@@ -210,42 +208,41 @@ class ApiKeyStore:
                 connection.execute(insert(api_keys).values(**row))
             except IntegrityError:
                 raise taken from None
-            told = f"{key.role.value} of {_told(key.sites)}"
-            _note(connection, key.created_at, key.created_by, "add key", f"key {key.name}", told)
-        made = self.find(key.prefix)
-        if made is None:
-            raise NotFound(f"The key {key.name!r} was revoked at the moment it was made.")
-        return made
+            reason = f"{key.role.value} of {_site_names(key.sites)}"
+            _audit(connection, key.created_at, key.created_by, "add key", f"key {key.name}", reason)
+        added = self.find(key.prefix)
+        if added is None:
+            raise NotFound(f"The key {key.name!r} has just been revoked.")
+        return added
 
     def touch(self, key: int, *, at: datetime) -> None:
-        """Note that somebody asked with a key."""
+        """Record that a key was used."""
         with self.database.write() as connection:
             connection.execute(update(api_keys).where(api_keys.c.id == key).values(last_used_us=to_us(at)))
 
     def remove(self, key: ApiKey, *, at: datetime, who: str, reason: str | None) -> None:
-        """Take a key back."""
         with self.database.write() as connection:
             connection.execute(delete(api_keys).where(api_keys.c.id == key.id))
-            _note(connection, at, who, "revoke key", f"key {key.name}", reason)
+            _audit(connection, at, who, "revoke key", f"key {key.name}", reason)
 
-    def _one(self, statement: Select[Any]) -> ApiKey | None:
+    def _find(self, statement: Select[Any]) -> ApiKey | None:
         with self.database.read() as connection:
             row = connection.execute(statement).one_or_none()
         return _key(row) if row else None
 
 
 def no_user(name: str) -> NotFound:
-    """Return what is said of a user whom nobody knows."""
+    """Return the error for an unknown user."""
     return NotFound(f"There is no user {name}.")
 
 
 def no_key(number: int) -> NotFound:
-    """Return what is said of a key that nobody has."""
+    """Return the error for an unknown key."""
     return NotFound(f"There is no key {number}.")
 
 
 def _taken(name: str) -> Conflict:
-    return Conflict(f"There is a user {name} already; choose another name.")
+    return Conflict(f"There is already a user {name}; choose another name.")
 
 
 def _find(connection: Connection, name: str) -> User | None:
@@ -270,28 +267,28 @@ def _session(connection: Connection, prefix: str) -> Session | None:
 
 
 @contextmanager
-def _an_admin_stays(connection: Connection) -> Iterator[None]:
-    """Undo, by raising, what would leave nobody who may do everything; seen inside the same transaction."""
+def _keep_an_admin(connection: Connection) -> Iterator[None]:
+    """Raise, which rolls back, if a change leaves no admin of all sites; checked in the same transaction."""
     admins = select(users.c.id).where(users.c.role == Role.ADMIN.value, users.c.sites.is_(None)).with_for_update()
     before = connection.execute(admins).first()
     yield
     if before and not connection.execute(admins).first():
-        raise Conflict("Somebody must stay who is admin of every site; make another first.")
+        raise Conflict("There must remain an admin of all sites; add another first.")
 
 
-def _note(connection: Connection, at: datetime, who: str, action: str, subject: str, reason: str | None) -> None:
+def _audit(connection: Connection, at: datetime, who: str, action: str, subject: str, reason: str | None) -> None:
     record(connection, at=at, who=who, action=action, subject=subject, reason=reason)
 
 
-def _written(sites: Sites) -> str | None:
+def _encode_sites(sites: Sites) -> str | None:
     return None if sites is None else json.dumps(sorted(sites))
 
 
-def _read(sites: str | None) -> Sites:
+def _decode_sites(sites: str | None) -> Sites:
     return None if sites is None else frozenset(json.loads(sites))
 
 
-def _told(sites: Sites) -> str:
+def _site_names(sites: Sites) -> str:
     return "every site" if sites is None else ", ".join(sorted(sites))
 
 
@@ -300,11 +297,11 @@ def _user(row: Row[Any]) -> User:
         id=row.id,
         name=row.name,
         role=Role(row.role),
-        sites=_read(row.sites),
+        sites=_decode_sites(row.sites),
         password=row.password,
         must_change=row.must_change,
         created_at=from_us(row.created_us),
-        signed_in_at=from_us(row.last_login_us) if row.last_login_us is not None else None,
+        last_login_at=from_us(row.last_login_us) if row.last_login_us is not None else None,
     )
 
 
@@ -315,7 +312,7 @@ def _key(row: Row[Any]) -> ApiKey:
         prefix=row.prefix,
         digest=row.digest,
         role=Role(row.role),
-        sites=_read(row.sites),
+        sites=_decode_sites(row.sites),
         created_at=from_us(row.created_us),
         created_by=row.created_by,
         expires_at=from_us(row.expires_us) if row.expires_us is not None else None,

@@ -1,4 +1,4 @@
-"""Tokens that nobody can guess, and what is kept of them: a sha256, because 32 random bytes need no salt."""
+"""Bearer tokens: a prefix to look them up by and a random secret, stored as SHA-256."""
 
 import hmac
 from collections.abc import Callable
@@ -6,12 +6,12 @@ from hashlib import sha256
 from typing import NamedTuple
 
 RANDOM_BYTES = 32
-KEY, SESSION, LOCAL, SYSTEM = "ack", "acs", "acl", "acy"  # how a token begins says where to look for it
+KEY, SESSION, LOCAL, SYSTEM = "ack", "acs", "acl", "acy"  # the first part of a token tells its kind
 MAX_LENGTH = 200
 
 
 class Token(NamedTuple):
-    """A token in its parts: what kind it is, a public name to find it by, and the secret rest."""
+    """The parts of a token: its kind, a public prefix, and the secret."""
 
     kind: str
     prefix: str
@@ -22,12 +22,12 @@ class Token(NamedTuple):
 
 
 def new_token(kind: str, random: Callable[[int], bytes]) -> Token:
-    """Return a new token; ``random`` gives bytes that nobody can guess."""
+    """Return a new token; ``random`` returns cryptographically secure bytes."""
     return Token(kind, random(6).hex(), random(RANDOM_BYTES).hex())
 
 
 def read_token(text: str) -> Token | None:
-    """Take a token apart, or return None for what cannot be one."""
+    """Parse a token; None if the text is not one."""
     parts = text.split("_") if len(text) <= MAX_LENGTH else []
     if len(parts) != len(Token._fields) or not all(parts) or not text.isascii():
         return None
@@ -35,10 +35,10 @@ def read_token(text: str) -> Token | None:
 
 
 def digest(secret: str) -> str:
-    """Return what is kept of a secret."""
+    """Return the SHA-256 that is stored; 32 random bytes need no salt."""
     return sha256(secret.encode()).hexdigest()
 
 
-def matches(secret: str, kept: str) -> bool:
-    """Say whether a secret is the one that was kept, taking the same time for every wrong one."""
-    return hmac.compare_digest(digest(secret), kept)
+def matches(secret: str, stored: str) -> bool:
+    """Return whether a secret has the stored digest, in constant time."""
+    return hmac.compare_digest(digest(secret), stored)

@@ -1,56 +1,37 @@
-"""What admins do with people and programs: add, list, change, remove; each within their own sites."""
+"""Manage users and API keys; each admin only within their own sites."""
 
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from service.auth.authenticator import Authenticator
-from service.auth.models import ApiKey, User
-from service.auth.password import generate_temporary, validate
-from service.auth.password_hash import PasswordHasher
-from service.auth.store import ApiKeyStore, UserStore
+from service.auth.models import ApiKey, IssuedApiKey, User, UserUpdate
+from service.auth.password import PasswordHasher, generate_temporary, validate
+from service.auth.store import ApiKeyStore, UserStore, no_key, no_user
 from service.auth.tokens import KEY, digest, new_token
-from service.errors import Forbidden, InputRejected, NotFound
+from service.errors import Forbidden, InputRejected
 from service.http.principal import Principal, Sites, is_subset
 from wire.enums import Role
 
 FIRST = "admin"
 
 
-class IssuedApiKey(NamedTuple):
-    """A key that was just made, and its token, shown this once."""
-
-    key: ApiKey
-    token: str
-
-
-class UserUpdate(NamedTuple):
-    """What of a user is to be another; ``sites`` are as they were unless ``moves``."""
-
-    role: Role | None = None
-    sites: Sites = None
-    change_sites: bool = False
-
-
 @dataclass(frozen=True)
 class UserService:
-    """The flow and its ports; whoever acts is named, and acts for no site but their own."""
+    """Adds, changes and removes users and API keys; ``reset_throttle`` clears the login throttle of a user."""
 
     users: UserStore
     keys: ApiKeyStore
     hasher: PasswordHasher
-    access: Authenticator
+    authenticator: Authenticator
     wall: Callable[[], datetime]
     random: Callable[[int], bytes] = secrets.token_bytes
     choose: Callable[[str], str] = secrets.choice
-    reset_throttle: Callable[[str], None] = lambda _name: (
-        None
-    )  # lets a name be tried at once that has another password
+    reset_throttle: Callable[[str], None] = lambda _name: None
 
     def first_admin(self) -> str | None:
-        """Make the first user of all and return the password to tell once; None if there is any user."""
+        """Add the first user and return the temporary password; None if there is any user."""
         if self.users.all():  # before anything is hashed: that takes longer than most of a start
             return None
         password = generate_temporary(self.choose)
@@ -58,62 +39,62 @@ class UserService:
         return password if self.users.add_first(user, who="service") else None
 
     def reset_demo_admin(self, name: str) -> str:
-        """Give an admin a new password that need not be changed, and return it: for a demo's own screen."""
+        """Give the demo's admin a new password that need not be changed, and return it."""
         password, now = generate_temporary(self.choose), self.wall()
-        known = self.users.find(name)
-        if known is None:
+        user = self.users.find(name)
+        if user is None:
             self.users.add(self._new(name, Role.ADMIN, None, password, must_change=False), who="demo")
         else:
-            hashed = self.hasher.hash(password)
-            self.users.set_password(known, hashed, must_change=False, at=now, who="demo")
-        self.access.invalidate()
+            self.users.set_password(user, self.hasher.hash(password), must_change=False, at=now, who="demo")
+        self.authenticator.invalidate()
         return password
 
     def all_users(self, by: Principal) -> list[User]:
-        """Return the users whose sites are all of the asker's, by name."""
+        """Return the users whose sites are all among the principal's, by name."""
         return [user for user in self.users.all() if is_subset(user.sites, by.sites)]
 
     def add_user(
         self, name: str, role: Role, sites: Sites, *, password: str | None, by: Principal
     ) -> tuple[User, str | None]:
-        """Keep a new user; without a password they get one that is told once, which is returned beside them."""
+        """Add a user; without a password a temporary one is generated and returned too."""
         _require_sites(sites, by)
-        told = generate_temporary(self.choose) if password is None else None
-        ready = told or validate(password or "", name=name)
-        made = self.users.add(self._new(name, role, sites, ready, must_change=told is not None), who=by.name)
-        return made, told
+        temporary = generate_temporary(self.choose) if password is None else None
+        normalized = temporary or validate(password or "", name=name)
+        user = self._new(name, role, sites, normalized, must_change=temporary is not None)
+        return self.users.add(user, who=by.name), temporary
 
     def change_user(self, name: str, change: UserUpdate, *, by: Principal) -> User:
-        """Give a user another role or other sites, at once."""
+        """Change a user's role or sites, at once."""
         user = self._user(name, by)
         sites = change.sites if change.change_sites else user.sites
         _require_sites(sites, by)
         changed = self.users.change(user, role=change.role or user.role, sites=sites, at=self.wall(), who=by.name)
-        self.access.invalidate()
+        self.authenticator.invalidate()
         return changed
 
     def reset_password(self, name: str, *, by: Principal) -> str:
-        """Give a user a password that is told once, and end their sessions."""
+        """Give a user a temporary password, return it, and end their sessions."""
         user = self._user(name, by)
-        told = generate_temporary(self.choose)
-        self.users.set_password(user, self.hasher.hash(told), must_change=True, at=self.wall(), who=by.name)
-        self.access.invalidate()
+        temporary = generate_temporary(self.choose)
+        hashed = self.hasher.hash(temporary)
+        self.users.set_password(user, hashed, must_change=True, at=self.wall(), who=by.name)
+        self.authenticator.invalidate()
         self.reset_throttle(user.name)
-        return told
+        return temporary
 
     def remove_user(self, name: str, *, by: Principal) -> None:
-        """Forget a user; they are signed out at once."""
+        """Remove a user and end their sessions, at once."""
         self.users.remove(self._user(name, by), at=self.wall(), who=by.name)
-        self.access.invalidate()
+        self.authenticator.invalidate()
 
     def all_keys(self, by: Principal) -> list[ApiKey]:
-        """Return the keys whose sites are all of the asker's, oldest first."""
+        """Return the API keys whose sites are all among the principal's, oldest first."""
         return [key for key in self.keys.all() if is_subset(key.sites, by.sites)]
 
     def add_key(
-        self, name: str, role: Role, sites: Sites, *, lasts: timedelta | None, by: Principal
+        self, name: str, role: Role, sites: Sites, *, ttl: timedelta | None, by: Principal
     ) -> IssuedApiKey:
-        """Make a key for a program."""
+        """Create an API key."""
         _require_sites(sites, by)
         now, token = self.wall(), new_token(KEY, self.random)
         key = ApiKey(
@@ -125,17 +106,17 @@ class UserService:
             sites=sites,
             created_at=now,
             created_by=by.name,
-            expires_at=None if lasts is None else now + lasts,
+            expires_at=None if ttl is None else now + ttl,
         )
         return IssuedApiKey(self.keys.add(key), str(token))
 
     def revoke_key(self, number: int, *, by: Principal, reason: str | None) -> None:
-        """Take a key back, at once."""
+        """Revoke an API key, at once."""
         key = self.keys.get(number)
         if not is_subset(key.sites, by.sites):
-            raise NotFound(f"There is no key {number}.")
+            raise no_key(number)
         self.keys.remove(key, at=self.wall(), who=by.name, reason=reason)
-        self.access.invalidate()
+        self.authenticator.invalidate()
 
     def _new(self, name: str, role: Role, sites: Sites, password: str, *, must_change: bool) -> User:
         hashed = self.hasher.hash(password)
@@ -144,7 +125,7 @@ class UserService:
     def _user(self, name: str, by: Principal) -> User:
         user = self.users.get(name)
         if not is_subset(user.sites, by.sites):
-            raise NotFound(f"There is no user {name}.")
+            raise no_user(name)
         return user
 
 
@@ -152,5 +133,4 @@ def _require_sites(sites: Sites, by: Principal) -> None:
     if sites is not None and not sites:
         raise InputRejected("Name at least one site, or none at all for every site.", pointer="body/sites")
     if not is_subset(sites, by.sites):
-        own = ", ".join(sorted(by.sites or ()))
-        raise Forbidden(f"You can give others only sites that are yours: {own}.")
+        raise Forbidden(f"You can only assign your own sites: {', '.join(sorted(by.sites or ()))}.")

@@ -1,8 +1,8 @@
-"""A guarded Mosquitto's memory made anew, after a power cut has emptied it and the broker lets nobody in.
+"""Recreate a damaged ``dynamic-security.json``, without which the broker refuses all clients.
 
-Mosquitto 2.0.11 writes ``dynamic-security.json`` in place: cut off at that moment, the file is empty or half
-there. Whom it had let in is lost with it, and nobody else knows their passwords. So only those who manage the
-broker come in again, with the passwords they have; every machine is found missing and needs new credentials.
+Mosquitto 2.0.11 writes the file in place: after a power cut it may be empty or incomplete, and its password hashes
+are stored nowhere else. So only admin and service get access again, with their old passwords; every machine needs
+new credentials.
 """
 
 import json
@@ -12,40 +12,40 @@ import shutil
 from datetime import datetime
 from pathlib import Path
 
-from service.broker_access.mosquitto_setup import ADMIN_PASSWORD, MEMORY, SERVICE_PASSWORD, put, security
+from service.broker_access.mosquitto_setup import ADMIN_PASSWORD, DYNSEC_FILE, SERVICE_PASSWORD, initial_state, put
 from service.errors import Conflict, InputRejected
 
 
 def repair(folder: Path, *, at: datetime) -> Path | None:
-    """Write a new memory for the passwords in a folder of ``broker-init``; return where the damaged one is kept.
+    """Write a new file for the passwords in a folder of ``broker-init``; return where the damaged one is kept.
 
-    One that is whole is left alone. The new one belongs to whom the folder of the broker's data belongs.
+    A valid file is not changed. The new one gets the owner of the data folder.
     """
-    data, memory = folder / "data", folder / "data" / MEMORY
+    data, path = folder / "data", folder / "data" / DYNSEC_FILE
     if not data.is_dir():
-        raise InputRejected(f"{data} is no folder. Name one that alarmcast admin broker-init has made.")
-    if _is_whole(memory):
+        raise InputRejected(f"{data} is not a folder. Name one that alarmcast admin broker-init has created.")
+    if _is_valid(path):
         raise Conflict(
-            f"{memory} is whole and is left alone: a new one would lock every machine out. "
-            "If the broker refuses the service all the same, the two have different passwords."
+            f"{path} is valid and is not changed: a new one would lock out every machine. "
+            "If the broker still refuses the service, they have different passwords."
         )
     passwords = {"service_password": _service_password(folder), "admin_password": _admin_password(folder)}
-    fresh = data / f"{MEMORY}.new"
-    fresh.unlink(missing_ok=True)  # of a try that was cut off
-    put(fresh, json.dumps(security(**passwords), indent=2) + "\n", 0o600)
+    temporary = data / f"{DYNSEC_FILE}.new"
+    temporary.unlink(missing_ok=True)  # left by an interrupted run
+    put(temporary, json.dumps(initial_state(**passwords), indent=2) + "\n", 0o600)
     owner = data.stat()
-    shutil.chown(fresh, owner.st_uid, owner.st_gid)
-    aside = _put_aside(memory, at)
-    fresh.rename(memory)
-    return aside
+    shutil.chown(temporary, owner.st_uid, owner.st_gid)
+    damaged = _keep_damaged(path, at)
+    temporary.rename(path)
+    return damaged
 
 
-def _is_whole(memory: Path) -> bool:
+def _is_valid(path: Path) -> bool:
     try:
-        found = json.loads(memory.read_bytes())
+        state = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
         return False
-    return isinstance(found, dict) and bool(found.get("clients"))
+    return isinstance(state, dict) and bool(state.get("clients"))
 
 
 def _service_password(folder: Path) -> str:
@@ -54,21 +54,21 @@ def _service_password(folder: Path) -> str:
         return file.read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         raise InputRejected(
-            f"There is no {file}. Put the password there that the service has, ALARMCAST_BROKER_PASSWORD."
+            f"There is no {file}. Write the service's password into it, ALARMCAST_BROKER_PASSWORD."
         ) from None
 
 
 def _admin_password(folder: Path) -> str:
-    """Return the password of who manages the broker by hand; a new one if it was taken away, as it should be."""
+    """Return the admin's password; a new one if its file was deleted, as recommended."""
     file = folder / ADMIN_PASSWORD
     if not file.exists():
         put(file, secrets.token_urlsafe(32) + "\n", 0o600)
     return file.read_text(encoding="utf-8").strip()
 
 
-def _put_aside(memory: Path, at: datetime) -> Path | None:
-    if not memory.exists():
+def _keep_damaged(path: Path, at: datetime) -> Path | None:
+    if not path.exists():
         return None
-    aside = memory.with_name(f"{memory.name}.damaged-{at:%Y%m%dT%H%M%S%f}")
-    os.link(memory, aside)  # never in the place of another one; the new memory then takes the old name
-    return aside
+    damaged = path.with_name(f"{path.name}.damaged-{at:%Y%m%dT%H%M%S%f}")
+    os.link(path, damaged)  # never overwrites another one; the new file then takes the old name
+    return damaged

@@ -1,4 +1,4 @@
-"""The configuration of a machine's agent, ready to be put beside the machine."""
+"""Write the ``edge.toml`` of a machine's agent."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _TIME_ZONE = re.compile(r"^timezone = .*\n", re.MULTILINE)
 
 @dataclass(frozen=True)
 class AgentAccess:
-    """Where agents find the broker; ``ca`` is the PEM of the authority that signed its certificate."""
+    """The broker's address for agents; ``ca`` is the PEM of the authority that signed its certificate."""
 
     host: str
     port: int
@@ -22,18 +22,15 @@ class AgentAccess:
 
 
 def edge_toml(machine: MachineId, access: AgentAccess, *, username: str, password: str, time_zone: str) -> str:
-    """Write an ``edge.toml``; only the file that the machine writes its alarms to is left to correct.
-
-    Whatever stands in it is made of letters, digits and a few signs, or quoted as TOML wants it.
-    """
+    """Return an ``edge.toml``; only the path of the alarm log is left to correct."""
     lines = [
-        "# This file lets its holder speak as this machine: keep it readable for the agent alone (chmod 600).",
+        "# This file contains the password of this machine: let only the agent read it (chmod 600).",
         "# Start the agent with: alarmcast-edge run --config edge.toml",
         f"site = {_quoted(machine.site)}",
         f"machine = {_quoted(machine.machine)}",
         "",
         "[source]",
-        "# Correct the path: the file to which the machine's controller appends a line for each alarm.",
+        "# Correct the path: the file to which the controller appends a line for each alarm.",
         'kind = "tail"',
         'path = "/var/log/machine/alarms.csv"',
         f"timezone = {_quoted(time_zone)}",
@@ -60,10 +57,10 @@ def edge_toml(machine: MachineId, access: AgentAccess, *, username: str, passwor
 
 
 def source_lines(*, time_zone: str, serial: str | None, last_at: datetime) -> str:
-    """Return lines for ``[source]``: an agent on a log that was loaded as history goes on after its last alarm."""
+    """Return lines for ``[source]``: the agent continues after the last alarm of the imported history."""
     since = isoformat(last_at + timedelta(microseconds=1))
     lines = [
-        "# As the history was read: what was loaded is not sent again.",
+        "# As in the imported history, which is not sent again.",
         f"timezone = {_quoted(time_zone)}",
         *([] if serial is None else [f"serial = {_quoted(serial)}"]),
         f"since = {since}",
@@ -72,11 +69,11 @@ def source_lines(*, time_zone: str, serial: str | None, last_at: datetime) -> st
 
 
 def with_source(edge_toml: str, lines: str) -> str:
-    """Return an ``edge.toml`` of ours with ``lines`` in place of its time zone."""
-    return _TIME_ZONE.sub(lambda _found: lines, edge_toml, count=1)
+    """Return an ``edge.toml`` with ``lines`` in place of its time zone."""
+    return _TIME_ZONE.sub(lambda _match: lines, edge_toml, count=1)
 
 
 def _quoted(text: str) -> str:
-    """Write a basic string of TOML."""
+    """Return a TOML basic string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in escaped) + '"'
+    return '"' + "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in escaped) + '"'

@@ -1,7 +1,7 @@
-"""What lets a machine in at the broker: who holds it, what it may do there, and where broker and database differ.
+"""MQTT credentials and ACLs of machines, and the differences between broker and database.
 
-The password is nobody's here: the broker keeps its hash, and the machine keeps it. What both sides know is a
-generation, which grows whenever a new one is issued; so each can tell whether the other is as new as itself.
+The database has no password: the broker stores its hash, the machine the password itself. Both sides store a
+generation, which grows with each new password; so each can tell whether the other is up to date.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,16 +16,16 @@ from wire.topics import AGENT_HEARS, AGENT_SENDS, AGENTS, agent_name, topic
 
 
 class BrokerAuthState(StrEnum):
-    """Whether the broker checks who speaks, and lets us say who may."""
+    """Whether the broker has dynamic security that the service may manage."""
 
-    UNKNOWN = "unknown"  # it has not been asked yet, or has not answered
+    UNKNOWN = "unknown"  # not probed yet, or no answer
     ON = "on"
     OFF = "off"
 
 
 @dataclass(frozen=True)
 class Credential:
-    """A machine's credentials as the database knows them; times are the plant's."""
+    """A machine's credentials in the database; times are plant times."""
 
     machine: MachineId
     generation: int
@@ -36,33 +36,33 @@ class Credential:
 
     @property
     def name(self) -> str:
-        """The user name, which is the client id and the name of the role too."""
+        """The user name, client id and role name."""
         return agent_name(self.machine)
 
     @property
     def state(self) -> CredentialState:
-        """How it is."""
+        """The state shown to people."""
         if self.revoked_at is not None:
             return CredentialState.REVOKED
         return CredentialState.ACTIVE if self.locked_out_at is None else CredentialState.LOCKED_OUT
 
 
 class Acl(NamedTuple):
-    """Something a role allows, in the plugin's words."""
+    """One permission of a role, in the plugin's terms."""
 
     kind: str
     topic: str
 
 
 def acls_for(machine: MachineId) -> frozenset[Acl]:
-    """Return what a machine's agent may do: on its own topics, and in the directions of the contract."""
+    """Return the ACLs of a machine's agent: its own topics, in the directions of the contract."""
     sends = {Acl("publishClientSend", topic(machine, channel)) for channel in AGENT_SENDS}
-    hears = {
+    receives = {
         Acl(kind, topic(machine, channel))
         for channel in AGENT_HEARS
         for kind in ("subscribeLiteral", "publishClientReceive")
     }
-    return frozenset(sends | hears)
+    return frozenset(sends | receives)
 
 
 @dataclass(frozen=True)
@@ -74,68 +74,68 @@ class BrokerClient:
     generation: int | None
     enabled: bool
     roles: tuple[str, ...]
-    set_aside: bool = False  # disabled because no database knew it, not because somebody wanted it out
+    set_aside: bool = False  # disabled because the database did not know it, not revoked
 
 
 @dataclass(frozen=True)
 class BrokerAclSnapshot:
-    """What the broker knows of our agents: clients and roles with their prefix, and nothing else."""
+    """The agents' clients and roles in the broker."""
 
     clients: Mapping[str, BrokerClient]
     roles: Mapping[str, frozenset[Acl]]
-    installation: str | None = None  # whose agents these are; None while no installation has claimed the broker
+    installation: str | None = None  # the owner; None if unclaimed
 
 
 class Ownership(Enum):
-    """Whether the agents that a broker knows are those of a database."""
+    """Whether the broker belongs to this database."""
 
     OWN = "own"
-    UNCLAIMED = "unclaimed"  # nobody's yet, and nothing speaks against claiming it
+    UNCLAIMED = "unclaimed"  # no owner yet; may be claimed
     FOREIGN = "foreign"  # another installation has claimed it
-    DOUBTFUL = "doubtful"  # it lets in machines, and the database knows none of them
+    DOUBTFUL = "doubtful"  # it has enabled machines, and the database knows none of them
 
 
-def ownership(identity: str, issued: Iterable[Credential], found: BrokerAclSnapshot) -> Ownership:
-    """Say whether a broker belongs to the installation of this identity.
+def ownership(identity: str, issued: Iterable[Credential], snapshot: BrokerAclSnapshot) -> Ownership:
+    """Return whether a broker belongs to an installation.
 
-    Whoever starts on an empty or a wrong database must not change passwords that only the broker has.
+    A start on an empty or wrong database must not change passwords that only the broker has.
     """
-    if found.installation not in (None, identity):
+    if snapshot.installation not in (None, identity):
         return Ownership.FOREIGN
-    known = {one.name for one in issued}
-    admitted = {name for name, holder in found.clients.items() if holder.enabled}
-    is_related = bool(known) if found.installation else bool(known & found.clients.keys())
-    if admitted and not is_related:
+    known = {credential.name for credential in issued}
+    enabled = {name for name, client in snapshot.clients.items() if client.enabled}
+    is_related = bool(known) if snapshot.installation else bool(known & snapshot.clients.keys())
+    if enabled and not is_related:
         return Ownership.DOUBTFUL
-    return Ownership.OWN if found.installation else Ownership.UNCLAIMED
+    return Ownership.OWN if snapshot.installation else Ownership.UNCLAIMED
 
 
 @dataclass
 class AclDiff:
-    """What it takes for broker and database to agree; machines by id, strangers by the name they have there."""
+    """The changes that make broker and database agree; unknown clients and roles by their name in the broker."""
 
-    unknown_clients: list[str] = field(default_factory=list)  # in no database, and let in: disabled
-    withdrawn: list[str] = field(default_factory=list)  # revoked: removed
-    orphan_roles: list[str] = field(default_factory=list)  # roles of nobody: removed
-    returned: dict[MachineId, int] = field(default_factory=dict)  # were disabled as strangers, and are none
-    missing: list[MachineId] = field(default_factory=list)  # made, but kept out: their password is lost
-    outdated: list[MachineId] = field(default_factory=list)  # the broker takes an old password: kept out
-    disabled: list[MachineId] = field(default_factory=list)  # the broker lets them not in; a person must look
-    misconfigured: list[MachineId] = field(
-        default_factory=list
-    )  # let in, with another role or client id than they should
-    wrong_roles: list[MachineId] = field(default_factory=list)  # their role allows something else
-    newer: dict[MachineId, int] = field(default_factory=dict)  # the database is the older one: it learns
+    unknown_clients: list[str] = field(default_factory=list)  # enabled and not in the database: to disable
+    withdrawn: list[str] = field(default_factory=list)  # revoked: to remove
+    orphan_roles: list[str] = field(default_factory=list)  # roles without a client: to remove
+    returned: dict[MachineId, int] = field(
+        default_factory=dict
+    )  # were disabled as unknown and are known: to enable
+    missing: list[MachineId] = field(default_factory=list)  # to create disabled: their password is lost
+    outdated: list[MachineId] = field(default_factory=list)  # the broker has an old password: to disable
+    disabled: list[MachineId] = field(default_factory=list)  # disabled in the broker: to be rotated by a person
+    misconfigured: list[MachineId] = field(default_factory=list)  # wrong role or client id
+    wrong_roles: list[MachineId] = field(default_factory=list)  # their role has other ACLs
+    newer: dict[MachineId, int] = field(default_factory=dict)  # the broker has a newer generation: to store
     matching: list[MachineId] = field(default_factory=list)
 
     @property
     def locked_out(self) -> list[MachineId]:
-        """Those that cannot come in until new credentials are issued."""
+        """Machines that cannot connect until new credentials are issued."""
         return [*self.missing, *self.outdated, *self.disabled]
 
     @property
     def is_empty(self) -> bool:
-        """Whether broker and database agree, but for who is known to be kept out."""
+        """Whether broker and database agree, disabled machines aside."""
         changes = (
             self.unknown_clients,
             self.withdrawn,
@@ -147,48 +147,48 @@ class AclDiff:
         return not (any(changes) or self.wrong_roles or self.newer or self.returned)
 
 
-def diff(issued: Iterable[Credential], found: BrokerAclSnapshot) -> AclDiff:
-    """Hold the database against the broker.
+def diff(issued: Iterable[Credential], snapshot: BrokerAclSnapshot) -> AclDiff:
+    """Compare the database with the broker; the result grants access to no machine that had none.
 
-    Nobody is let in by this whom a person did not let in before: where the two disagree about a password, or one
-    of them was restored from a time before it was changed or revoked, the machine stays out until a person issues
-    a new one. Only where the database alone is behind, and the broker holds a newer password, is that believed.
-    Whom the database does not know at all is disabled and keeps its password: the database may be an old one, and
-    a newer one that knows it lets it back in.
+    Where the two disagree about a password, or one was restored from an older state, the machine is refused until
+    a person issues a new password. Only if the database alone is behind is the broker's newer generation accepted.
+    Unknown clients are disabled and keep their password: a newer database that knows them can enable them again.
     """
-    told = AclDiff()
-    known = {one.name: one for one in issued}
-    wanted = {name: one for name, one in known.items() if one.revoked_at is None}
-    told.unknown_clients = sorted(name for name, one in found.clients.items() if name not in known and one.enabled)
-    told.withdrawn = sorted(name for name in found.clients if name in known and name not in wanted)
-    told.orphan_roles = sorted(
-        name for name in found.roles if name not in wanted and (name in known or name not in found.clients)
+    result = AclDiff()
+    known = {credential.name: credential for credential in issued}
+    active = {name: credential for name, credential in known.items() if credential.revoked_at is None}
+    clients, roles = snapshot.clients, snapshot.roles
+    result.unknown_clients = sorted(name for name, item in clients.items() if name not in known and item.enabled)
+    result.withdrawn = sorted(name for name in clients if name in known and name not in active)
+    result.orphan_roles = sorted(
+        name for name in roles if name not in active and (name in known or name not in clients)
     )
-    for name, one in sorted(wanted.items()):
-        _compare(one, found.clients.get(name), told)
-        if name in found.clients and found.roles.get(name) != acls_for(one.machine):
-            told.wrong_roles.append(one.machine)
-    return told
+    for name, credential in sorted(active.items()):
+        _compare(credential, clients.get(name), result)
+        if name in clients and roles.get(name) != acls_for(credential.machine):
+            result.wrong_roles.append(credential.machine)
+    return result
 
 
-def _compare(one: Credential, holder: BrokerClient | None, told: AclDiff) -> None:
-    if holder is None:
-        told.missing.append(one.machine)
+def _compare(credential: Credential, client: BrokerClient | None, result: AclDiff) -> None:
+    machine = credential.machine
+    if client is None:
+        result.missing.append(machine)
         return
-    if (holder.client_id, holder.roles) != (one.name, (one.name,)):
-        told.misconfigured.append(one.machine)
-    if not holder.enabled and not (holder.set_aside and (holder.generation or 0) >= one.generation):
-        told.disabled.append(one.machine)
-    elif holder.generation is None or holder.generation < one.generation:
-        told.outdated.append(one.machine)
+    if (client.client_id, client.roles) != (credential.name, (credential.name,)):
+        result.misconfigured.append(machine)
+    if not client.enabled and not (client.set_aside and (client.generation or 0) >= credential.generation):
+        result.disabled.append(machine)
+    elif client.generation is None or client.generation < credential.generation:
+        result.outdated.append(machine)
     else:
-        told.matching.append(one.machine)
-        if not holder.enabled:
-            told.returned[one.machine] = holder.generation
-        if holder.generation > one.generation:
-            told.newer[one.machine] = holder.generation
+        result.matching.append(machine)
+        if not client.enabled:
+            result.returned[machine] = client.generation
+        if client.generation > credential.generation:
+            result.newer[machine] = client.generation
 
 
 def is_managed(name: str) -> bool:
-    """Say whether a client or role of the broker is one that we may touch."""
+    """Return whether a client or role of the broker belongs to an agent."""
     return name.startswith(AGENTS)

@@ -1,6 +1,6 @@
-"""A guarded Mosquitto's first files: who may manage it, what the service may do, and its configuration.
+"""Write the initial files of a Mosquitto with dynamic security: configuration, dynsec state and passwords.
 
-The plugin rewrites ``dynamic-security.json`` itself from then on; the service and ``mosquitto_ctrl`` tell it what.
+From then on the plugin rewrites ``dynamic-security.json`` itself.
 """
 
 import base64
@@ -21,61 +21,61 @@ from service.settings import PREFIX
 from wire.topics import SHARED_EVENTS, Channel, every_machine
 
 ADMIN, SERVICE = "admin", "alarmcast-service"
-MEMORY = "dynamic-security.json"
+DYNSEC_FILE = "dynamic-security.json"
 ADMIN_PASSWORD, SERVICE_PASSWORD = "admin-password", "service-password"  # files
 SERVICE_CONFIG = "alarmcast.env"
 PLUGIN = "mosquitto_dynamic_security.so"
 _CONTROL = f"{TOPIC.rpartition('/')[0]}/#"
-_ITERATIONS, _SALT, _HASH = 101, 12, 64  # as the plugin has them; what is hashed are 256 random bits
-# By default nobody may do anything, not even receive what a session of old asked for.
+_ITERATIONS, _SALT, _HASH = 101, 12, 64  # as in the plugin; the passwords are 256 random bits
+# By default nothing is allowed, not even receiving messages of an old session.
 _DEFAULT = {"publishClientSend": False, "publishClientReceive": False, "subscribe": False, "unsubscribe": True}
 
 
 @dataclass(frozen=True)
 class Listener:
-    """Where the broker listens; ``certificates`` is the folder of tls-init as the broker sees it."""
+    """A listener of the broker; ``certificates`` is the folder of tls-init as the broker sees it."""
 
     port: int
     address: str | None = None
     certificates: Path | None = None
-    wants_client_certificates: bool = False
+    require_client_certificates: bool = False
 
     @property
     def host_from_here(self) -> str:
-        """Where a client on the same computer finds it."""
+        """The host for clients on the same computer."""
         return "127.0.0.1" if self.address in (None, "", "0.0.0.0", "::") else str(self.address)  # noqa: S104
 
     def lines(self) -> Iterable[str]:
-        """Write it as Mosquitto reads it."""
+        """Yield the lines of mosquitto.conf."""
         yield f"listener {self.port}" + (f" {self.address}" if self.address else "")
         if self.certificates is not None:
             yield f"cafile {self.certificates / 'ca.pem'}"
             yield f"certfile {self.certificates / 'broker.pem'}"
             yield f"keyfile {self.certificates / 'broker.key'}"
             yield "tls_version tlsv1.2"
-            yield f"require_certificate {str(self.wants_client_certificates).lower()}"
+            yield f"require_certificate {str(self.require_client_certificates).lower()}"
 
 
 def write(folder: Path, listener: Listener, *, seen_as: Path, plugin: Path, owner: str | int | None) -> None:
-    """Write all of it into a folder that the broker will see as ``seen_as``; what is there is not overwritten.
+    """Write all files into a folder that the broker sees as ``seen_as``; nothing is overwritten.
 
-    ``data`` in it is the broker's own to write to, and is given to ``owner``.
+    The subfolder ``data`` is the broker's and gets the owner ``owner``.
     """
     admin_password, service_password = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-    memory = security(admin_password=admin_password, service_password=service_password)
+    state = initial_state(admin_password=admin_password, service_password=service_password)
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     put(folder / "mosquitto.conf", configuration(listener, data=seen_as / "data", plugin=plugin), 0o644)
-    put(data / MEMORY, json.dumps(memory, indent=2) + "\n", 0o600)
+    put(data / DYNSEC_FILE, json.dumps(state, indent=2) + "\n", 0o600)
     put(folder / ADMIN_PASSWORD, admin_password + "\n", 0o600)
     put(folder / SERVICE_PASSWORD, service_password + "\n", 0o600)
     if owner is not None:
-        for path in (data, data / MEMORY):
+        for path in (data, data / DYNSEC_FILE):
             shutil.chown(path, owner)
 
 
 def service_configuration(folder: Path, listener: Listener, *, public_host: str | None) -> str:
-    """Return the settings with which a service on this computer reaches the broker of a folder."""
+    """Return the settings of a service on this computer for the broker of a folder."""
     lines = [
         "# How the service reaches this broker. Written by: alarmcast admin broker-init",
         f"# Name this file in {PREFIX}CONFIG, or with --config. Variables of the environment win over it.",
@@ -87,7 +87,7 @@ def service_configuration(folder: Path, listener: Listener, *, public_host: str 
     ]
     if listener.certificates is not None:
         lines += [f"{PREFIX}BROKER_TLS=true", f"{PREFIX}BROKER_TLS_CA={listener.certificates / 'ca.pem'}"]
-    if listener.certificates is not None and listener.wants_client_certificates:
+    if listener.certificates is not None and listener.require_client_certificates:
         pair = listener.certificates / "client-service"
         lines += [
             "# The service's own certificate, made by: alarmcast admin tls-init FOLDER --client service",
@@ -99,15 +99,15 @@ def service_configuration(folder: Path, listener: Listener, *, public_host: str 
     return "\n".join(lines) + "\n"
 
 
-def security(*, admin_password: str, service_password: str) -> dict[str, Any]:
-    """Return the plugin's first memory: an admin for ``mosquitto_ctrl``, and the service."""
-    manages = {Acl(kind, _CONTROL) for kind in ("publishClientSend", "publishClientReceive", "subscribePattern")}
-    heard = {every_machine(channel) for channel in (Channel.EVENTS, Channel.STATE)}
+def initial_state(*, admin_password: str, service_password: str) -> dict[str, Any]:
+    """Return the initial dynsec state: an admin for ``mosquitto_ctrl``, and the service."""
+    control = {Acl(kind, _CONTROL) for kind in ("publishClientSend", "publishClientReceive", "subscribePattern")}
+    received = {every_machine(channel) for channel in (Channel.EVENTS, Channel.STATE)}
     sent = {every_machine(channel) for channel in (Channel.ACKS, Channel.FORECAST, Channel.STATE)}
-    serves = (
-        manages
+    service = (
+        control
         | {Acl("publishClientSend", topic) for topic in sent}
-        | {Acl(kind, topic) for topic in heard for kind in ("subscribeLiteral", "publishClientReceive")}
+        | {Acl(kind, topic) for topic in received for kind in ("subscribeLiteral", "publishClientReceive")}
         | {Acl("subscribeLiteral", SHARED_EVENTS)}
         | {Acl(kind, "$SYS/#") for kind in ("subscribePattern", "publishClientReceive")}
     )
@@ -115,28 +115,28 @@ def security(*, admin_password: str, service_password: str) -> dict[str, Any]:
         "defaultACLAccess": _DEFAULT,
         "clients": [_client(ADMIN, admin_password), _client(SERVICE, service_password)],
         "groups": [],
-        "roles": [{"rolename": ADMIN, "acls": acls(manages)}, {"rolename": SERVICE, "acls": acls(serves)}],
+        "roles": [{"rolename": ADMIN, "acls": acls(control)}, {"rolename": SERVICE, "acls": acls(service)}],
     }
 
 
 def configuration(listener: Listener, *, data: Path, plugin: Path) -> str:
-    """Return a ``mosquitto.conf``; the paths are those that the broker sees.
+    """Return a ``mosquitto.conf``; paths are as the broker sees them.
 
-    ``data`` is the broker's own to write to: the plugin's memory lies there, beside sessions and queues.
+    ``data`` holds the dynsec state, sessions and queues.
     """
-    template = files("service.broker").joinpath("mosquitto.conf.template").read_text(encoding="utf-8")
+    template = files("service.broker_access").joinpath("mosquitto.conf.template").read_text(encoding="utf-8")
     return template.format(
         listener="\n".join(listener.lines()),
         plugin=plugin,
-        security=data / MEMORY,
+        security=data / DYNSEC_FILE,
         data=f"{data}/",
     )
 
 
 def find_plugin(exists: Callable[[Path], bool] = Path.exists) -> Path:
-    """Return where the plugin is on this computer, or where the official image has it."""
-    places = [*Path("/usr/lib").glob(f"*/{PLUGIN}"), Path("/usr/local/lib") / PLUGIN, Path("/usr/lib") / PLUGIN]
-    return next((place for place in places if exists(place)), places[-1])
+    """Return the path of the plugin on this computer, or its path in the official image."""
+    paths = [*Path("/usr/lib").glob(f"*/{PLUGIN}"), Path("/usr/local/lib") / PLUGIN, Path("/usr/lib") / PLUGIN]
+    return next((path for path in paths if exists(path)), paths[-1])
 
 
 def _client(name: str, password: str) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _client(name: str, password: str) -> dict[str, Any]:
 
 
 def put(path: Path, text: str, mode: int) -> None:
-    """Write a file that was not there, and see it to the disk."""
+    """Write a new file and sync it to disk."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(file, "w", encoding="utf-8") as opened:
         opened.write(text)

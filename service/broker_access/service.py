@@ -1,7 +1,7 @@
-"""Credentials: issued with a machine, shown once, issued anew, taken away; and broker and database made to agree.
+"""Issue, rotate and revoke the MQTT credentials of machines, and reconcile broker and database.
 
-The database is written first, and the broker told after it. Cut off in between, or restored from different
-times, the two are brought together again by ``reconcile``, which lets nobody in: see ``core/credential.py``.
+The database is written first, then the broker. After an interruption or a restore, ``reconcile`` makes them agree
+without granting access to anyone: see ``models.diff``.
 """
 
 import logging
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class IssuedCredential:
-    """A credential with its password, which is shown once and kept nowhere."""
+    """A credential with its password, which is shown once and not stored."""
 
     credential: Credential
     password: str = field(repr=False)
@@ -51,7 +51,7 @@ def _password() -> str:
 
 @dataclass
 class CredentialService:
-    """The flow and its ports; ``security`` of None means that the broker is none of ours to guard."""
+    """Manages credentials; ``security`` is None if dynamic security is turned off."""
 
     machines: MachineStore
     credentials: CredentialStore
@@ -60,10 +60,10 @@ class CredentialService:
     access: AgentAccess
     password: Callable[[], str] = field(default=_password, repr=False)
     auth_state: BrokerAuthState = field(default=BrokerAuthState.UNKNOWN, init=False)
-    unavailable_reason: str | None = field(default=None, init=False)  # the broker is not guarded
-    foreign: str | None = field(default=None, init=False)  # why the broker is not this installation's to change
+    unavailable_reason: str | None = field(default=None, init=False)  # why dynamic security is off
+    foreign: str | None = field(default=None, init=False)  # why the broker belongs to another installation
     locked_out: list[MachineId] = field(default_factory=list, init=False)
-    _one: Lock = field(default_factory=Lock, init=False, repr=False)  # changes to the broker, one after another
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.security is None:
@@ -73,27 +73,27 @@ class CredentialService:
             )
 
     def probe(self) -> BrokerAuthState:
-        """Ask the broker whether it is guarded; :class:`Unavailable` while it is away."""
+        """Return whether the broker has dynamic security; :class:`Unavailable` without a connection."""
         if self.security is not None:
-            guard, why_not = self.security.probe()
-            if guard is not self.auth_state:
-                log.info("dynamic security of the broker: %s", why_not or "on")
-            self.auth_state, self.unavailable_reason = guard, why_not
+            state, reason = self.security.probe()
+            if state is not self.auth_state:
+                log.info("dynamic security of the broker: %s", reason or "on")
+            self.auth_state, self.unavailable_reason = state, reason
         return self.auth_state
 
     def enrolled(self, machine: Machine, *, is_new: bool, who: str) -> tuple[IssuedCredential | None, str | None]:
-        """Issue to a machine that has just been enrolled and holds none; or say what keeps us from it.
+        """Issue credentials to a newly enrolled machine that has none; or return why not.
 
-        The enrolment stands whatever happens here. A machine whose credentials were revoked gets new ones only
-        if it had been retired: whoever enrols twice does not undo a revocation.
+        The enrolment succeeds in any case. A machine whose credentials were revoked gets new ones only if it had
+        been retired: enrolling twice does not undo a revocation.
         """
         known = self.credentials.get(machine)
         if self.security is None or (known is not None and (known.revoked_at is None or not is_new)):
             return None, self._advice(machine.id, known)
         try:
-            if not self._is_guarded():
+            if not self._is_enabled():
                 return None, None
-            with self._alone():
+            with self._exclusive():
                 if not self._owns(self.security):
                     return None, f"No credentials were issued. {self.foreign}"
                 claimed = self.credentials.issue_if_absent(machine, again=is_new, at=self.clock.now(), who=who)
@@ -102,142 +102,143 @@ class CredentialService:
             if self.auth_state is not BrokerAuthState.ON:
                 return (
                     None,
-                    f"Whether the broker wants credentials is not known yet. {error} {_rotate(machine.id)}",
+                    f"Whether the broker requires credentials is not known yet. {error} {_rotate(machine.id)}",
                 )
             return None, f"No credentials were issued. {error} {_rotate(machine.id)}"
 
     def rotate(self, machine: MachineId, *, who: str) -> IssuedCredential:
-        """Issue a new password; whoever is there with the old one is thrown out."""
+        """Issue a new password; a connection with the old one is closed."""
         known = self.machines.get(machine)
         known.require_active()
-        with self._alone():
-            self.probe()  # a broker that is away must not cost the machine the password it has
-            if not self._owns(self._guarding()):
+        with self._exclusive():
+            self.probe()  # an unavailable broker must not cost the machine its password
+            if not self._owns(self._require_security()):
                 raise Conflict(f"No credentials were issued. {self.foreign}")
             return self._grant(known, self.credentials.rotate(known, at=self.clock.now(), who=who))
 
     def revoke(self, machine: MachineId, *, who: str, reason: str | None) -> tuple[Credential | None, str | None]:
-        """Throw a machine out and let it in no more; the second answer says what has not reached the broker yet.
+        """Revoke a machine's credentials; the second value says what has not reached the broker yet.
 
-        Written down first, so that it holds whatever happens to the broker.
+        The database is written first, so the revocation holds whatever happens to the broker.
         """
         known = self.machines.get(machine)
-        with self._alone():
+        with self._exclusive():
             self.credentials.revoke(known, at=self.clock.now(), who=who, reason=reason)
-            held = self.credentials.get(known)
-            note = self._disable(known) if held is not None else None
+            credential = self.credentials.get(known)
+            note = self._remove(known) if credential is not None else None
         if note is not None:
             log.warning("the credentials of %s are revoked, but not at the broker: %s", machine, note)
-        return held, note
+        return credential, note
 
     def get(self, machine: MachineId) -> tuple[Credential | None, str | None]:
-        """Return a machine's credentials, and what should be done about them."""
+        """Return a machine's credentials, and advice if something must be done."""
         known = self.credentials.get(self.machines.get(machine))
         return known, self._advice(machine, known)
 
     def reconcile(self) -> AclDiff | None:
-        """Make broker and database agree; None while the broker is not guarded, or belongs to another database."""
+        """Make broker and database agree; None without dynamic security, or if the broker is not ours."""
         if self.security is None or self.probe() is not BrokerAuthState.ON:
             return None
-        with self._alone():
+        with self._exclusive():
             self.credentials.disown_unconfirmed(at=self.clock.now())
-            issued, guarded = self.credentials.all(), self.security.snapshot()
-            if not self._claims(self.security, issued, guarded):
+            issued, snapshot = self.credentials.all(), self.security.snapshot()
+            if not self._claim(self.security, issued, snapshot):
                 log.warning(self.foreign)
                 return None
-            found = diff(issued, guarded)
-            self._repair(self.security, found)
+            changes = diff(issued, snapshot)
+            self._repair(self.security, changes)
             self.credentials.apply(
-                well=found.matching, locked_out=found.locked_out, newer=found.newer, at=self.clock.now()
+                matching=changes.matching, locked_out=changes.locked_out, newer=changes.newer, at=self.clock.now()
             )
-            self.locked_out = sorted(found.locked_out)
-        if not found.is_empty:
-            log.warning("broker and database did not agree about credentials: %s", found)
-        return found
+            self.locked_out = sorted(changes.locked_out)
+        if not changes.is_empty:
+            log.warning("broker and database did not agree about credentials: %s", changes)
+        return changes
 
     def refresh(self) -> None:
-        """Find out what the process that reconciles has found."""
-        guard, issued = self.probe(), self.credentials.all()
-        self.locked_out = sorted(one.machine for one in issued if one.state is CredentialState.LOCKED_OUT)
-        if self.security is not None and guard is BrokerAuthState.ON:
-            guarded = self.security.snapshot()
-            self.foreign = _foreign(ownership(self.credentials.installation(), issued, guarded), guarded)
+        """Read the state that the reconciling process has stored."""
+        state, issued = self.probe(), self.credentials.all()
+        self.locked_out = sorted(item.machine for item in issued if item.state is CredentialState.LOCKED_OUT)
+        if self.security is not None and state is BrokerAuthState.ON:
+            snapshot = self.security.snapshot()
+            self.foreign = _foreign(ownership(self.credentials.installation(), issued, snapshot), snapshot)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Change broker and database while nobody else does, in this process or another."""
-        with self._one, self.credentials.exclusive():
+    def _exclusive(self) -> Iterator[None]:
+        """Exclude all other changes of credentials, in this process and others."""
+        with self._lock, self.credentials.exclusive():
             yield
 
-    def _repair(self, security: DynamicSecurityClient, found: AclDiff) -> None:
-        if found.unknown_clients:
-            security.set_aside(found.unknown_clients)
-        if found.withdrawn or found.orphan_roles:
-            security.remove(dict.fromkeys([*found.withdrawn, *found.orphan_roles]))
-        for machine, generation in found.returned.items():
-            security.let_back(machine, generation=generation)
-        for machine in found.missing:
+    def _repair(self, security: DynamicSecurityClient, changes: AclDiff) -> None:
+        if changes.unknown_clients:
+            security.set_aside(changes.unknown_clients)
+        if changes.withdrawn or changes.orphan_roles:
+            security.remove(dict.fromkeys([*changes.withdrawn, *changes.orphan_roles]))
+        for machine, generation in changes.returned.items():
+            security.enable(machine, generation=generation)
+        for machine in changes.missing:
             security.create_disabled(machine)
-        for machine in found.outdated:
+        for machine in changes.outdated:
             security.disable(machine)
-        for machine in dict.fromkeys([*found.misconfigured, *found.wrong_roles]):
+        for machine in dict.fromkeys([*changes.misconfigured, *changes.wrong_roles]):
             security.repair_roles(machine)
 
     def _grant(self, machine: Machine, credential: Credential) -> IssuedCredential:
         password = self.password()
         try:
-            self._guarding().grant(
+            self._require_security().grant(
                 machine.id,
                 generation=credential.generation,
                 password=password,
-                farewell=self._farewell(machine),
+                last_state=self._last_state(machine),
             )
         except Unavailable:
-            # The broker may have done it and only its answer was lost: then it takes a password that nobody has.
+            # The broker may have applied it and only its response was lost: it then accepts an unknown password.
             self.credentials.mark_outdated(machine, at=self.clock.now())
             raise
-        self.credentials.apply(well=[machine.id], locked_out=(), newer={}, at=self.clock.now())
+        self.credentials.apply(matching=[machine.id], locked_out=(), newer={}, at=self.clock.now())
         name, zone = agent_name(machine.id), machine.time_zone
         text = edge_toml(machine.id, self.access, username=name, password=password, time_zone=zone)
-        self.locked_out = [one for one in self.locked_out if one != machine.id]
+        self.locked_out = [other for other in self.locked_out if other != machine.id]
         return IssuedCredential(credential, password, text)
 
-    def _disable(self, machine: Machine) -> str | None:
-        self.locked_out = [one for one in self.locked_out if one != machine.id]
+    def _remove(self, machine: Machine) -> str | None:
+        self.locked_out = [other for other in self.locked_out if other != machine.id]
         try:
-            if self.security is not None and self._is_guarded():
+            if self.security is not None and self._is_enabled():
                 if not self._owns(self.security):
-                    return f"The broker was not told. {self.foreign}"
-                self.security.remove([agent_name(machine.id)], farewell=self._farewell(machine))
+                    return f"The broker was not changed. {self.foreign}"
+                self.security.remove([agent_name(machine.id)], last_state=self._last_state(machine))
                 return None
         except Unavailable as error:
-            return f"{error} It is removed there as soon as the broker can be asked."
+            return f"{error} It is removed there as soon as the broker is available."
         name = agent_name(machine.id)
         reason = self.unavailable_reason
         return f"The broker was not updated: {reason}. If it still accepts {name}, remove that user there."
 
     def _owns(self, security: DynamicSecurityClient) -> bool:
-        """Say whether the broker is this installation's, and claim it if it is nobody's."""
+        """Return whether the broker is this installation's; claim it if it has no owner yet."""
         if self.foreign is None and security.installation() == self.credentials.installation():
             return True
-        return self._claims(security, self.credentials.all(), security.snapshot())
+        return self._claim(security, self.credentials.all(), security.snapshot())
 
-    def _claims(
-        self, security: DynamicSecurityClient, issued: list[Credential], guarded: BrokerAclSnapshot
+    def _claim(
+        self, security: DynamicSecurityClient, issued: list[Credential], snapshot: BrokerAclSnapshot
     ) -> bool:
+        """Return whether the broker is ours; claim it if it has no owner yet."""
         identity = self.credentials.installation()
-        found = ownership(identity, issued, guarded)
-        self.foreign = _foreign(found, guarded)
-        if found is Ownership.UNCLAIMED:
+        owner = ownership(identity, issued, snapshot)
+        self.foreign = _foreign(owner, snapshot)
+        if owner is Ownership.UNCLAIMED:
             security.claim(identity)
         return self.foreign is None
 
-    def _is_guarded(self) -> bool:
-        """Say whether the broker is guarded, and ask it unless it was: it may have become so since."""
+    def _is_enabled(self) -> bool:
+        """Return whether dynamic security is on; probe again unless it was."""
         return self.auth_state is BrokerAuthState.ON or self.probe() is BrokerAuthState.ON
 
-    def _farewell(self, machine: Machine) -> tuple[str, bytes] | None:
-        """Return what the will of an agent that is online would say: nobody publishes it for whom we throw out."""
+    def _last_state(self, machine: Machine) -> tuple[str, bytes] | None:
+        """Return the last will of an online agent: the broker publishes none for connections that it closes."""
         agent = self.machines.agent(machine)
         if agent is None or not agent.online or agent.version is None or agent.epoch is None:
             return None
@@ -254,11 +255,11 @@ class CredentialService:
         )
         return topic(machine.id, Channel.STATE), encode(state)
 
-    def _guarding(self) -> DynamicSecurityClient:
-        """Return the broker's security, or say that there is none."""
-        if self.security is None or not self._is_guarded():
+    def _require_security(self) -> DynamicSecurityClient:
+        """Return the dynamic-security client, or raise :class:`Conflict`."""
+        if self.security is None or not self._is_enabled():
             raise Conflict(
-                f"There are no credentials to issue: {self.unavailable_reason}. See alarmcast admin broker-init."
+                f"Credentials cannot be issued: {self.unavailable_reason}. See alarmcast admin broker-init."
             )
         return self.security
 
@@ -266,7 +267,7 @@ class CredentialService:
         if known is None or self.auth_state is BrokerAuthState.OFF:
             return None
         if known.locked_out_at is not None:
-            return f"The broker does not let it in: it has lost its password, or keeps it out. {_rotate(machine)}"
+            return f"The broker refuses it: its password is lost or its client is disabled. {_rotate(machine)}"
         return f"Its credentials were revoked. {_rotate(machine)}" if known.revoked_at is not None else None
 
 
@@ -275,30 +276,30 @@ def _rotate(machine: MachineId) -> str:
 
 
 def adopt(credentials: CredentialStore, security: DynamicSecurityClient) -> list[str]:
-    """Give the broker to this database, whosever it was; return whom it lets in no more: the unknown.
+    """Claim the broker for this database; disable clients that it does not know, and return their names.
 
-    They are disabled and keep their passwords, so that the database that knows them can take the broker back.
+    They keep their passwords, so that the database that knows them can claim the broker back.
     """
-    identity, known = credentials.installation(), {one.name for one in credentials.all()}
-    found = security.snapshot()
-    strangers = sorted(name for name, one in found.clients.items() if one.enabled and name not in known)
-    if strangers:
-        security.set_aside(strangers)
+    identity, known = credentials.installation(), {credential.name for credential in credentials.all()}
+    clients = security.snapshot().clients
+    unknown = sorted(name for name, client in clients.items() if client.enabled and name not in known)
+    if unknown:
+        security.set_aside(unknown)
     security.claim(identity)
-    return strangers
+    return unknown
 
 
-def _foreign(found: Ownership, guarded: BrokerAclSnapshot) -> str | None:
-    if found in (Ownership.OWN, Ownership.UNCLAIMED):
+def _foreign(owner: Ownership, snapshot: BrokerAclSnapshot) -> str | None:
+    if owner in (Ownership.OWN, Ownership.UNCLAIMED):
         return None
-    admitted = sum(holder.enabled for holder in guarded.clients.values())
-    why = (
+    enabled = sum(client.enabled for client in snapshot.clients.values())
+    reason = (
         "The broker belongs to another installation than this database"
-        if found is Ownership.FOREIGN
-        else f"The broker lets in {admitted} machines and this database knows none of them"
+        if owner is Ownership.FOREIGN
+        else f"The broker has {enabled} enabled machines and this database knows none of them"
     )
     return (
-        f"{why}, so its credentials are left as they are. Check that ALARMCAST_DATA_DIR or ALARMCAST_DATABASE_URL "
+        f"{reason}, so its credentials are not changed. Check that ALARMCAST_DATA_DIR or ALARMCAST_DATABASE_URL "
         "names the right database, and that its disk is mounted. If this database is to manage the broker from "
         "now on: alarmcast admin broker-adopt"
     )

@@ -1,4 +1,4 @@
-"""Credentials: which machines may come in at the broker, since when, and never with which password."""
+"""Stored MQTT credentials of machines, without passwords."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,22 +26,22 @@ _COLUMNS = ("machine_id", "username", "client_id", "generation", "issued_us", "u
 
 @dataclass(frozen=True)
 class CredentialStore:
-    """One row a machine, however often its credentials are issued: its name at the broker never changes."""
+    """One row per machine; its user name never changes."""
 
     database: Database
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Keep every other process from changing broker and database meanwhile; on SQLite there is none."""
+        """Exclude other processes from changing credentials; with SQLite there are none."""
         if self.database.is_sqlite:
             yield
             return
-        with self.database.write(unhurried=True) as connection:  # a broker may take its time
+        with self.database.write(no_timeout=True) as connection:  # a broker may take its time
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": Advisory.CREDENTIALS.value})
             yield
 
     def installation(self) -> str:
-        """Return the identity of this installation, which the first to ask makes."""
+        """Return the id of this installation; the first call creates it."""
         identity = self.known_installation()
         if identity is not None:
             return identity
@@ -50,25 +50,25 @@ class CredentialStore:
             return str(connection.execute(select(installation.c.identity)).scalar_one())
 
     def known_installation(self) -> str | None:
-        """Return the identity of this installation, if it has one yet."""
+        """Return the id of this installation, if it has one yet."""
         with self.database.read() as connection:
             identity = connection.execute(select(installation.c.identity)).scalar_one_or_none()
         return None if identity is None else str(identity)
 
     def get(self, machine: Machine) -> Credential | None:
-        """Return a machine's credentials, if some were ever issued."""
+        """Return a machine's credentials, if any were issued."""
         with self.database.read() as connection:
-            return _of(connection, machine)
+            return _find(connection, machine)
 
     def all(self) -> list[Credential]:
-        """Return every machine's credentials, revoked ones too."""
+        """Return all credentials, revoked ones too."""
         with self.database.read() as connection:
             return [_credential(row) for row in connection.execute(_ROWS.order_by(credentials.c.username))]
 
     def issue_if_absent(self, machine: Machine, *, again: bool, at: datetime, who: str) -> Credential | None:
-        """Issue to a machine that has none; of any number that claim at once one gets them, the others None.
+        """Issue credentials to a machine that has none; of concurrent callers one gets them, the others None.
 
-        With ``again``, one whose credentials were revoked gets new ones under its old name.
+        With ``again``, revoked credentials are issued again under the same name.
         """
         with self.database.write() as connection:
             if not self._insert(connection, machine, at):
@@ -77,53 +77,53 @@ class CredentialStore:
                     return None
                 self._renew(connection, machine, known.generation + 1, at)
             record(connection, at=at, who=who, action="issue_credentials", subject=str(machine.id), reason=None)
-            return _of(connection, machine)
+            return _find(connection, machine)
 
     def rotate(self, machine: Machine, *, at: datetime, who: str) -> Credential:
-        """Issue anew, whatever there was before."""
+        """Issue new credentials, whatever there was before."""
         with self.database.write() as connection:
             if not self._insert(connection, machine, at):
                 known = _locked(connection, machine)
                 self._renew(connection, machine, known.generation + 1, at)
             record(connection, at=at, who=who, action="rotate_credentials", subject=str(machine.id), reason=None)
-            issued = _of(connection, machine)
+            issued = _find(connection, machine)
         assert issued is not None  # noqa: S101 - it was written above
         return issued
 
     def revoke(self, machine: Machine, *, at: datetime, who: str, reason: str | None) -> Credential | None:
-        """Note that a machine may not come in any more; None if it has nothing to lose."""
+        """Revoke a machine's credentials; None if it has none."""
         with self.database.write() as connection:
             if not revoke_within(connection, machine, at=at, who=who, reason=reason):
                 return None
-            return _of(connection, machine)
+            return _find(connection, machine)
 
     def mark_outdated(self, machine: Machine, *, at: datetime) -> None:
-        """Let what was issued last count as old already, and the machine as locked out until it gets new ones."""
+        """Mark the last password as outdated; the machine is locked out until it gets a new one."""
         with self.database.write() as connection:
-            _disown(connection, credentials.c.machine_id == machine.row_id, at)
+            _mark_outdated(connection, credentials.c.machine_id == machine.row_id, at)
 
     def disown_unconfirmed(self, *, at: datetime) -> None:
-        """Do the same for whom a process was killed while it issued a password: nobody may have it.
+        """Mark passwords as outdated whose issue was interrupted: no one may have received them.
 
-        Only for whoever is ``alone``: another process may be about to confirm what it has issued.
+        Only inside ``exclusive``: another process may be about to confirm what it has issued.
         """
         with self.database.write() as connection:
-            _disown(connection, credentials.c.unconfirmed_us.is_not(None), at)
+            _mark_outdated(connection, credentials.c.unconfirmed_us.is_not(None), at)
 
     def apply(
         self,
         *,
-        well: Iterable[MachineId],
+        matching: Iterable[MachineId],
         locked_out: Iterable[MachineId],
         newer: Mapping[MachineId, int],
         at: datetime,
     ) -> None:
-        """Write down what the broker was found to do: let in, keep out, or hold a newer password."""
+        """Store the state of the broker: machines that match, are locked out, or have a newer password."""
         with self.database.write() as connection:
             for machine, generation in newer.items():
                 behind = (credentials.c.username == agent_name(machine), credentials.c.generation < generation)
                 connection.execute(update(credentials).where(*behind).values(generation=generation))
-            for machine in well:
+            for machine in matching:
                 marked = (
                     credentials.c.username == agent_name(machine),
                     or_(credentials.c.locked_out_us.is_not(None), credentials.c.unconfirmed_us.is_not(None)),
@@ -155,7 +155,7 @@ class CredentialStore:
 
 
 def revoke_within(connection: Connection, machine: Machine, *, at: datetime, who: str, reason: str | None) -> bool:
-    """Revoke inside the transaction of what is the reason for it; return whether there was anything to revoke."""
+    """Revoke in the transaction of the caller; return whether there was anything to revoke."""
     held = (credentials.c.machine_id == machine.row_id, credentials.c.revoked_us.is_(None))
     values = {"revoked_us": to_us(at), "locked_out_us": None, "unconfirmed_us": None}
     if not connection.execute(update(credentials).where(*held).values(**values)).rowcount:
@@ -164,12 +164,12 @@ def revoke_within(connection: Connection, machine: Machine, *, at: datetime, who
     return True
 
 
-def _disown(connection: Connection, which: ColumnElement[bool], at: datetime) -> None:
+def _mark_outdated(connection: Connection, which: ColumnElement[bool], at: datetime) -> None:
     values = {"generation": credentials.c.generation + 1, "locked_out_us": to_us(at), "unconfirmed_us": None}
     connection.execute(update(credentials).where(which).values(**values))
 
 
-def _of(connection: Connection, machine: Machine) -> Credential | None:
+def _find(connection: Connection, machine: Machine) -> Credential | None:
     row = connection.execute(_ROWS.where(credentials.c.machine_id == machine.row_id)).one_or_none()
     return _credential(row) if row else None
 

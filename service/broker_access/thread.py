@@ -1,4 +1,4 @@
-"""The thread that keeps broker and database agreed on who may come in, above all after a reconnect."""
+"""The thread that reconciles broker and database, above all after a reconnect."""
 
 import time
 from collections.abc import Callable
@@ -6,41 +6,39 @@ from collections.abc import Callable
 from service.broker_access.service import CredentialService
 from service.messaging.background import BackgroundThread
 
-_PULSE = 0.5  # seconds between two looks at the connection
-_EVERY = 300.0  # seconds between two comparisons though nothing has happened
-_RETRY = 10.0  # seconds until the next try after one that failed
+_POLL_INTERVAL_S = 0.5
+_RECONCILE_INTERVAL_S = 300.0  # without a reconnect
+_RETRY_S = 10.0  # after a failure
 
 
 class Reconciler(BackgroundThread):
-    """Compares, if it ``leads``; otherwise it only looks.
-
-    ``connections`` counts how often the service was connected, and is nought while it never was.
-    """
+    """Reconciles on the leader and refreshes elsewhere; ``connections`` is the number of connects so far."""
 
     def __init__(
         self,
-        desk: CredentialService,
+        credentials: CredentialService,
         *,
         connections: Callable[[], int],
-        pulse: float = _PULSE,
-        leads: Callable[[], bool] = lambda: True,
+        poll_interval_s: float = _POLL_INTERVAL_S,
+        is_leader: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__("reconciler")
-        self._desk, self._connections, self._pulse, self._leads = desk, connections, pulse, leads
+        self._credentials, self._connections = credentials, connections
+        self._poll_interval_s, self._is_leader = poll_interval_s, is_leader
 
     def _run(self) -> None:
         seen, due = (0, False), 0.0
-        while not self._stopping.wait(self._pulse):
-            now = (self._connections(), self._leads())
+        while not self._stopping.wait(self._poll_interval_s):
+            now = (self._connections(), self._is_leader())
             if not now[0] or (now == seen and time.monotonic() < due):
                 continue
             try:
                 if now[1]:
-                    self._desk.reconcile()
+                    self._credentials.reconcile()
                 else:
-                    self._desk.refresh()
+                    self._credentials.refresh()
                 self.complaint = None
-                seen, due = now, time.monotonic() + _EVERY
-            except Exception as error:  # noqa: BLE001 - told, and tried again
+                seen, due = now, time.monotonic() + _RECONCILE_INTERVAL_S
+            except Exception as error:  # noqa: BLE001 - recorded and retried
                 self._record_error(error)
-                seen, due = now, time.monotonic() + _RETRY
+                seen, due = now, time.monotonic() + _RETRY_S

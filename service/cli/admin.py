@@ -1,11 +1,11 @@
-"""``alarmcast admin``: what an admin does, through the running service if there is one."""
+"""``alarmcast admin``: commands that call the service, and commands that work on the data folder."""
 
 from typing import Annotated
 
 import typer
 
 from service.app.configuration import client_key, load_settings
-from service.cli import enrol, machine, model, suppression, webhook
+from service.cli import backup, broker, copy_database, enrol, machine, model, suppression, tls, webhook
 from service.cli import users as people
 from service.cli.arguments import DataDir, File, read
 from service.cli.client import api, set_options
@@ -39,6 +39,13 @@ app.command("shelve")(suppression.shelve)
 app.command("maintenance")(suppression.maintenance)
 app.add_typer(people.users, name="user")
 app.add_typer(people.keys, name="key")
+app.command("backup")(backup.backup_command)
+app.command("restore")(backup.restore_command)
+app.command("copy-database")(copy_database.copy_database)
+app.command("broker-init")(broker.broker_init)
+app.command("broker-adopt")(broker.broker_adopt)
+app.command("broker-repair")(broker.broker_repair)
+app.command("tls-init")(tls.tls_init)
 app.add_typer(catalogue_app, name="catalogue")
 app.add_typer(history_app, name="history")
 history_app.command("load")(enrol.history_load)

@@ -1,4 +1,4 @@
-"""``alarmcast admin backup`` and ``restore``: a copy of one moment while the service runs, and the way back."""
+"""``alarmcast admin backup`` and ``alarmcast admin restore``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,45 +7,45 @@ import typer
 
 from service.app.configuration import load_settings
 from service.app.stores import open_stores
-from service.database.backup import back_up
+from service.database.backup import back_up, restore
 from service.database.locks import WriterLock
-from service.database.restore import restore
 from service.errors import InputRejected
 from service.settings import Settings
 
-DataDir = Annotated[Path | None, typer.Option(help="Where database and weights live.")]
+DataDir = Annotated[Path | None, typer.Option(help="Folder of database and weights.")]
 
 
 def backup_command(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder for the backup.")],
     data_dir: DataDir = None,
 ) -> None:
-    """Copy database and weights, checked; the service may be running and is not slowed down."""
+    """Back up database and weights; the service may run."""
     settings = load_settings(data_dir=data_dir)
-    _insist_on_sqlite(settings)
-    made = back_up(settings.data_dir, folder)
-    typer.echo(f"{made.events} events of {made.machines} machines and {len(made.files) - 1} models in {folder}")
-    if made.lost:
-        typer.echo(f"No whole weights were found of {', '.join(made.lost)}; those versions cannot serve.")
+    _require_sqlite(settings)
+    manifest = back_up(settings.data_dir, folder)
+    models = len(manifest.files) - 1
+    typer.echo(f"{manifest.events} events of {manifest.machines} machines and {models} models in {folder}")
+    if manifest.lost:
+        typer.echo(f"Weights missing or damaged: {', '.join(manifest.lost)}; these versions cannot be used.")
 
 
 def restore_command(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A backup.")], data_dir: DataDir = None
 ) -> None:
-    """Put a backup in the place of the database, which is put aside; the service must not be running."""
+    """Replace the database by a backup; the old one is moved aside. The service must be stopped."""
     settings = load_settings(data_dir=data_dir)
-    _insist_on_sqlite(settings)
+    _require_sqlite(settings)
     with WriterLock(settings.data_dir / "alarmcast.lock"):
-        made, aside = restore(folder, settings.data_dir)
+        manifest, aside = restore(folder, settings.data_dir)
     with open_stores(settings, check=True):
-        pass  # brought to this version's schema
-    typer.echo(f"Restored {made.events} events of {made.machines} machines as of {made.made_at}.")
+        pass  # upgrades the schema
+    typer.echo(f"Restored {manifest.events} events of {manifest.machines} machines as of {manifest.made_at}.")
     if aside:
-        typer.echo(f"What was there before is in {aside}; delete it when all is well.")
+        typer.echo(f"The previous database is in {aside}; delete it when it is no longer needed.")
 
 
-def _insist_on_sqlite(settings: Settings) -> None:
+def _require_sqlite(settings: Settings) -> None:
     if settings.database_url and not settings.database_url.startswith("sqlite:"):
-        raise InputRejected("The store is PostgreSQL: back it up with pg_dump and restore it with pg_restore.")
+        raise InputRejected("The database is PostgreSQL: back it up with pg_dump and restore it with pg_restore.")
     if settings.database_url:
         raise InputRejected("Backups are of the database in data_dir; unset ALARMCAST_DATABASE_URL to use it.")

@@ -1,7 +1,4 @@
-"""``alarmcast admin broker-init``: a guarded Mosquitto in two commands, this one and mosquitto itself.
-
-And ``broker-mend``, for one that lets nobody in any more because its memory was damaged.
-"""
+"""``alarmcast admin broker-init``, ``broker-repair`` and ``broker-adopt``: Mosquitto with dynamic security."""
 
 import os
 import pwd
@@ -13,12 +10,13 @@ from typing import Annotated
 
 import typer
 
-from service.app.configuration import dynamic_security, load_settings, sqlite_url
+from service.app.configuration import load_settings, sqlite_url
+from service.broker_access.build import dynamic_security
 from service.broker_access.certificates import hosts_of
 from service.broker_access.dynsec_repair import repair
 from service.broker_access.mosquitto_setup import (
     ADMIN_PASSWORD,
-    MEMORY,
+    DYNSEC_FILE,
     SERVICE,
     SERVICE_CONFIG,
     SERVICE_PASSWORD,
@@ -47,24 +45,29 @@ def broker_init(
         Path | None, typer.Option(help="Folder of tls-init, as the broker sees it; it then speaks TLS.")
     ] = None,
     client_certificates: Annotated[
-        bool, typer.Option("--client-certificates", help="Let in only who shows a certificate of that authority.")
+        bool, typer.Option("--client-certificates", help="Require client certificates of that authority.")
     ] = False,
     plugin: Annotated[
-        Path | None, typer.Option(help="Where the broker finds the plugin; looked for here.")
+        Path | None,
+        typer.Option(help="Path of the plugin for the broker; searched on this computer unless given."),
     ] = None,
     seen_as: Annotated[
         Path | None, typer.Option(help="Where the broker will see FOLDER, in a container for one; FOLDER.")
     ] = None,
     owner: BrokerOwner = None,
 ) -> None:
-    """Write mosquitto.conf, the plugin's first memory, two passwords and the service's settings, all new."""
+    """Write mosquitto.conf, the initial dynsec state, two passwords and the service's settings, all new."""
     if client_certificates and tls is None:
-        raise InputRejected("Client certificates need TLS: give --tls, a folder made by alarmcast admin tls-init.")
+        raise InputRejected(
+            "Client certificates need TLS: give --tls, a folder created by alarmcast admin tls-init."
+        )
     is_here = seen_as is None  # else the broker and perhaps the service see other paths than we do
     if tls is not None and is_here:
         tls = tls.resolve()  # the broker may be started in another folder
         if not (tls / "broker.pem").exists():
-            raise InputRejected(f"There is no {tls / 'broker.pem'}. Make it first: alarmcast admin tls-init {tls}")
+            raise InputRejected(
+                f"There is no {tls / 'broker.pem'}. Create it first: alarmcast admin tls-init {tls}"
+            )
     runs_as = broker_owner(owner)
     listener = Listener(port or (_SECURED if tls else _PLAIN), address, tls, client_certificates)
     service_config = folder / SERVICE_CONFIG
@@ -75,14 +78,14 @@ def broker_init(
             put(service_config, text, 0o644)
     except FileExistsError as error:
         raise Conflict(
-            f"{error.filename} is there already and is not overwritten. Choose another folder, or move it away."
+            f"{error.filename} already exists and is not overwritten. Choose another folder, or move it away."
         ) from None
     except (OSError, LookupError) as error:
         raise InputRejected(f"Cannot write to {folder}: {error}.") from None
     typer.echo(f"Start the broker: mosquitto -c {folder / 'mosquitto.conf'}")
     if is_here:
         _note_missing_access(runs_as, [folder, *([tls] if tls else [])])
-        typer.echo(f"Tell the service how to reach it: export ALARMCAST_CONFIG={service_config.resolve()}")
+        typer.echo(f"Configure the service: export ALARMCAST_CONFIG={service_config.resolve()}")
     else:
         typer.echo(
             f"Give the service: ALARMCAST_BROKER_USERNAME={SERVICE} and ALARMCAST_BROKER_PASSWORD, which is in "
@@ -95,63 +98,63 @@ def broker_init(
 
 
 def _public_host(tls: Path | None) -> str | None:
-    """Return the name by which machines reach the broker: the first of its certificate that leads elsewhere."""
+    """Return the broker's host name for machines: the first of its certificate that is not local."""
     if tls is None:
         return None
     return next((host for host in hosts_of(tls / "broker.pem") if host not in _HERE), None)
 
 
 def _note_missing_access(owner: str | int | None, folders: Iterable[Path]) -> None:
-    """Say if the broker's user cannot enter a folder: started by root, Mosquitto becomes that user."""
+    """Warn if the broker's user cannot enter a folder: started by root, Mosquitto switches to that user."""
     if owner is None or os.getuid() != 0:
         return
     try:
         account = pwd.getpwuid(owner) if isinstance(owner, int) else pwd.getpwnam(owner)
     except KeyError:
         return  # a number without a name
-    above = dict.fromkeys(one for folder in folders for one in (folder.resolve(), *folder.resolve().parents))
-    closed = next((one for one in above if not _may_enter(account, one.stat())), None)
+    paths = dict.fromkeys(path for folder in folders for path in (folder.resolve(), *folder.resolve().parents))
+    closed = next((path for path in paths if not _may_enter(account, path.stat())), None)
     if closed is not None:
         typer.echo(
             f"Note: Mosquitto started by root runs as {account.pw_name}, which cannot enter {closed}. Choose "
-            f"another folder, let it in (chmod o+x {closed}), or name another user with --broker-owner.",
+            f"another folder, permit it (chmod o+x {closed}), or name another user with --broker-owner.",
             err=True,
         )
 
 
-def _may_enter(account: pwd.struct_passwd, found: os.stat_result) -> bool:
+def _may_enter(account: pwd.struct_passwd, status: os.stat_result) -> bool:
     if account.pw_uid == 0:
         return True
-    if found.st_uid == account.pw_uid:
-        return bool(found.st_mode & stat.S_IXUSR)
-    if found.st_gid in os.getgrouplist(account.pw_name, account.pw_gid):
-        return bool(found.st_mode & stat.S_IXGRP)
-    return bool(found.st_mode & stat.S_IXOTH)
+    if status.st_uid == account.pw_uid:
+        return bool(status.st_mode & stat.S_IXUSR)
+    if status.st_gid in os.getgrouplist(account.pw_name, account.pw_gid):
+        return bool(status.st_mode & stat.S_IXGRP)
+    return bool(status.st_mode & stat.S_IXOTH)
 
 
 def broker_repair(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The broker's folder, made by broker-init.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The broker's folder, created by broker-init.")],
 ) -> None:
-    """Write a damaged memory of the plugin anew, for the passwords in FOLDER; first stop the broker."""
+    """Recreate a damaged dynsec state for the passwords in FOLDER; first stop the broker."""
     try:
-        aside = repair(folder, at=datetime.now(UTC))
+        damaged = repair(folder, at=datetime.now(UTC))
     except OSError as error:
-        raise InputRejected(f"{folder / 'data' / MEMORY} cannot be mended: {error}.") from None
-    if aside is not None:
-        typer.echo(f"The damaged memory is in {aside}.")
+        raise InputRejected(f"{folder / 'data' / DYNSEC_FILE} cannot be repaired: {error}.") from None
+    if damaged is not None:
+        typer.echo(f"The damaged file is kept as {damaged}.")
     typer.echo(f"Start the broker: mosquitto -c {folder / 'mosquitto.conf'}")
     typer.echo(
-        "It has forgotten every machine. The service says which are locked out, in warnings of GET /v1/status; "
+        "All machine credentials are lost. GET /v1/status lists the machines that are locked out; "
         "issue new credentials to each: alarmcast admin machine rotate SITE/MACHINE --edge-toml FILE"
     )
 
 
 def broker_adopt(
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it; otherwise only say what would be done.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without it only show what would be done.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Let this database manage a broker that belonged to another; machines it does not know are disabled there."""
+    """Let this database manage a broker that belonged to another; unknown machines are disabled there."""
     settings = load_settings(data_dir=data_dir)
     security = dynamic_security(settings)
     if security is None:
@@ -160,20 +163,22 @@ def broker_adopt(
     try:
         if (database.is_sqlite and not database.exists) or not database.schema().is_current:
             raise InputRejected("The database is empty or of another version. Start the service on it first.")
-        credentials, guarded = CredentialStore(database), security.snapshot()
+        credentials, snapshot = CredentialStore(database), security.snapshot()
         if credentials.known_installation() is None:
-            raise InputRejected("The database has not met a guarded broker yet. Start the service on it first.")
-        known = {one.name for one in credentials.all()}
-        admitted = {name for name, holder in guarded.clients.items() if holder.enabled}
+            raise InputRejected(
+                "The database has not been used with a secured broker yet. Start the service on it first."
+            )
+        known = {credential.name for credential in credentials.all()}
+        enabled = {name for name, client in snapshot.clients.items() if client.enabled}
         typer.echo(
-            f"The broker lets in {len(admitted)} machines; the database knows {len(admitted & known)} of them."
+            f"The broker has {len(enabled)} enabled machines; the database knows {len(enabled & known)} of them."
         )
         if not yes:
             typer.echo("The others would be disabled; they keep their passwords. To do it: add --yes")
             return
-        strangers = adopt(credentials, security)
+        unknown = adopt(credentials, security)
     finally:
         database.close()
-    typer.echo(f"The database manages the broker now. {len(strangers)} machines were disabled there.")
-    for name in strangers:
+    typer.echo(f"The database manages the broker now. {len(unknown)} machines were disabled there.")
+    for name in unknown:
         typer.echo(f"  {name}")

@@ -12,9 +12,9 @@ import httpx
 import typer
 
 from alarmcast import AlarmcastError, Client, InProcess, Unreachable
-from service.app.auth import local_token
 from service.app.service import Service
 from service.app.stores import open_stores
+from service.auth.build import local_token
 from service.database.locks import WriterLock
 from service.errors import DatabaseInUse, InputRejected, Unavailable
 from service.settings import Settings
@@ -85,22 +85,22 @@ def _here(settings: Settings) -> ServiceAddress | None:
     return replace(running, key=_options().key or local_token(settings.data_dir))
 
 
-class Options(NamedTuple):
+class ClientOptions(NamedTuple):
     """What ``alarmcast admin`` is told before the command."""
 
     url: str | None = None
     key: str | None = None
 
 
-_global_options: ContextVar[Options] = ContextVar("options", default=Options())  # noqa: B039 - a frozen tuple
+_global_options: ContextVar[ClientOptions] = ContextVar("options", default=ClientOptions())  # noqa: B039 - a frozen tuple
 
 
 def set_options(url: str | None, key: str | None) -> None:
     """Let the command that follows ask there, and with this key."""
-    _global_options.set(Options(url, key))
+    _global_options.set(ClientOptions(url, key))
 
 
-def _options() -> Options:
+def _options() -> ClientOptions:
     return _global_options.get()
 
 

@@ -1,4 +1,4 @@
-"""``alarmcast config``: what is set, where it was found, and whether the service would work with it."""
+"""``alarmcast config``: show and check the settings."""
 
 import json
 import logging
@@ -12,8 +12,8 @@ from service.cli.arguments import Config, DataDir
 from service.errors import InputRejected
 from service.settings import PREFIX, Settings, secret_names
 
-app = typer.Typer(help="The settings: show them, check them.", no_args_is_help=True)
-_MARKS = {True: "well ", False: "WRONG", None: "look "}
+app = typer.Typer(help="Show and check the settings.", no_args_is_help=True)
+_MARKS = {True: "OK  ", False: "FAIL", None: "WARN"}
 
 Host = Annotated[str | None, typer.Option(help="Address of the API.")]
 Port = Annotated[int | None, typer.Option(help="Port of the API; 0 takes a free one.", min=0, max=65535)]
@@ -30,8 +30,8 @@ def check(
     broker_host: BrokerHost = None,
     broker_port: BrokerPort = None,
 ) -> None:
-    """Read the settings as serve would, and say what would not work; exit code 1 if something would not."""
-    logging.disable(logging.CRITICAL)  # the findings say it in words
+    """Check the settings as serve would use them; exit code 1 on errors."""
+    logging.disable(logging.CRITICAL)  # the findings contain the errors
     flags: dict[str, Any] = {
         "data_dir": data_dir,
         "host": host,
@@ -47,11 +47,11 @@ def check(
     for line in _lines(configured):
         typer.echo(line)
     typer.echo()
-    wrong = False
+    failed = False
     for finding in examine(configured):
-        wrong = wrong or finding.ok is False
+        failed = failed or finding.ok is False
         typer.echo(f"{_MARKS[finding.ok]}  {finding.check}: {finding.message}")
-    raise typer.Exit(int(wrong))
+    raise typer.Exit(int(failed))
 
 
 @app.command("show")
@@ -64,7 +64,7 @@ def show(
     broker_host: BrokerHost = None,
     broker_port: BrokerPort = None,
 ) -> None:
-    """Every setting with its value and where it was found; secrets are masked."""
+    """Show all settings with their values and origins; secrets are masked."""
     flags: dict[str, Any] = {
         "data_dir": data_dir,
         "host": host,
@@ -82,7 +82,7 @@ def show(
 
 def _lines(configured: Configuration) -> list[str]:
     rows = [(name, _words(row["value"]), row["from"]) for name, row in _table(configured).items()]
-    widths = [max(len(row[place]) for row in rows) for place in (0, 1)]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     return [f"{name:<{widths[0]}}  {value:<{widths[1]}}  {origin}" for name, value, origin in rows]
 
 
@@ -91,7 +91,7 @@ def _words(value: object) -> str:
 
 
 def _table(configured: Configuration) -> dict[str, dict[str, Any]]:
-    """Return every setting by name; a secret's value never leaves here."""
+    """Return all settings by name, with masked secrets."""
     values = configured.settings.model_dump(mode="json")
     for name in secret_names():
         if values[name] is not None:

@@ -1,4 +1,4 @@
-"""``alarmcast admin copy-database``: from SQLite to PostgreSQL, above all, or between any two databases."""
+"""``alarmcast admin copy-database``: copy a database, mostly from SQLite to PostgreSQL."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,54 +8,56 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
-from service.database.copy.endpoint import opened
-from service.database.copy.progress import CopyProgress, CopyStage
-from service.database.copy.run import copy_store
+from service.database import copy
+from service.database.copy import CopyProgress, CopyStage
+from service.database.copy_endpoint import open_endpoint
 
-_HOW = "a data folder, or a URL; leave its password to PGPASSWORD or .pgpass, where no list shows it"
-_LINES_A_TABLE = 10
+_NAME_HELP = "a data folder or a URL; keep the password in PGPASSWORD or .pgpass"
+_LINES_PER_TABLE = 10
 
 
 def copy_database(
-    source: Annotated[str, typer.Argument(metavar="FROM", help=f"The database to copy: {_HOW}.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="An empty one, named likewise.")],
+    source: Annotated[str, typer.Argument(metavar="FROM", help=f"The database to copy: {_NAME_HELP}.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="An empty database, named likewise.")],
 ) -> None:
-    """Copy all that a service has stored into another database, and check it row by row; no service may run.
+    """Copy a whole database into another one and compare both row by row; the service must be stopped.
 
-    A copy that was cut off goes on where it was when the same command is given again.
+    Run the same command again to resume an interrupted copy.
     """
-    with opened(source) as original, opened(target) as copy, _shown() as told:
-        done = copy_store(original, copy, told=told)
-    if done.before:
-        typer.echo(f"{done.before} rows were there already from a copy that was cut off.")
-    if done.lost:
-        typer.echo(f"No weights were found of {', '.join(done.lost)}; bring their files back if they shall serve.")
-    typer.echo(f"{done.rows} rows copied to {copy.name}; both were read again, and every table is the same.")
+    with open_endpoint(source) as original, open_endpoint(target) as copied, _progress() as on_progress:
+        result = copy.copy_database(original, copied, on_progress=on_progress)
+    if result.resumed:
+        typer.echo(f"{result.resumed} rows were already there from an interrupted copy.")
+    if result.lost:
+        typer.echo(
+            f"Weights not found: {', '.join(result.lost)}; restore their files if these versions are needed."
+        )
+    typer.echo(f"{result.rows} rows copied to {copied.name}; both databases were compared, all tables are equal.")
 
 
 @contextmanager
-def _shown() -> Iterator[CopyProgress]:
-    """Yield what shows how far the copy is: a bar on a terminal, a few plain lines for each table elsewhere."""
+def _progress() -> Iterator[CopyProgress]:
+    """Show a progress bar on a terminal, otherwise a few lines for each table."""
     if not Console().is_terminal:
-        yield _in_lines()
+        yield _progress_lines()
         return
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), transient=True) as progress:
         bar = progress.add_task("Opening", total=None)
 
-        def told(stage: CopyStage, table: str, rows: int, of: int) -> None:
-            progress.update(bar, description=f"{stage} {table}", completed=rows, total=of)
+        def update(stage: CopyStage, table: str, rows: int, total: int) -> None:
+            progress.update(bar, description=f"{stage} {table}", completed=rows, total=total)
 
-        yield told
+        yield update
 
 
-def _in_lines() -> CopyProgress:
+def _progress_lines() -> CopyProgress:
     last = ("", 0)
 
-    def told(stage: CopyStage, table: str, rows: int, of: int) -> None:
+    def update(stage: CopyStage, table: str, rows: int, total: int) -> None:
         nonlocal last
-        line = (f"{stage} {table}", rows * _LINES_A_TABLE // of if of else _LINES_A_TABLE)
-        if of and line != last:
-            typer.echo(f"{line[0]}: {rows} of {of} rows")
+        line = (f"{stage} {table}", rows * _LINES_PER_TABLE // total if total else _LINES_PER_TABLE)
+        if total and line != last:
+            typer.echo(f"{line[0]}: {rows} of {total} rows")
         last = line
 
-    return told
+    return update

@@ -1,4 +1,4 @@
-"""``alarmcast migrate``: the schema brought up to date by itself, before a new version is rolled out."""
+"""``alarmcast migrate``: upgrade the schema before a new version is rolled out."""
 
 import typer
 
@@ -8,6 +8,6 @@ from service.cli.arguments import DataDir
 
 
 def migrate(data_dir: DataDir = None) -> None:
-    """Bring the database's schema to this version's, and end; ``serve`` does the same at its start."""
+    """Upgrade the database schema to this version; ``serve`` does the same at startup."""
     with open_stores(load_settings(data_dir=data_dir)):
         typer.echo("The database has the schema of this version.")

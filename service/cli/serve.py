@@ -33,10 +33,11 @@ def serve(
     broker_host: Annotated[str | None, typer.Option(help="Host of the MQTT broker.")] = None,
     broker_port: Annotated[int | None, typer.Option(help="Port of the MQTT broker.")] = None,
     roles: Annotated[
-        str | None, typer.Option(help="What this process does, by commas: api, ingest, worker; all unless given.")
+        str | None,
+        typer.Option(help="Roles of this process, separated by commas: api, ingest, worker; default: all."),
     ] = None,
 ) -> None:
-    """Take alarms from the broker, store them, forecast, and answer over REST."""
+    """Run the service: ingest alarms, compute forecasts, serve REST and pages."""
     settings = load_settings(
         config=config,
         data_dir=data_dir,
@@ -49,23 +50,23 @@ def serve(
     set_up_logs(settings)
     require_tls(settings)
     require_secured_broker(settings)
-    tls_options(settings)  # files that cannot be used are told before anything is opened
+    tls_options(settings)  # check the files before anything is opened
     listener = listen(settings.host, settings.port)
     with listener, open_stores(settings, check=True) as stores:
         address = url_of(listener, tls=settings.tls_cert is not None)
         log.info("Alarmcast listens on %s; its API is described at %s/docs", address, address)
         service = Service(settings, stores)
-        password = service.gatehouse.people.first_admin() if ProcessRole.API in service.roles else None
+        password = service.auth.users.first_admin() if ProcessRole.API in service.roles else None
         if password is not None:
-            _tell_first_password(password, settings.data_dir)
+            _show_first_password(password, settings.data_dir)
         service.run(listener)
 
 
-def _tell_first_password(password: str, data_dir: Path) -> None:
-    """Show it once: on a terminal as it is, elsewhere in a file of the service's own, because logs are kept."""
+def _show_first_password(password: str, data_dir: Path) -> None:
+    """Print the password on a terminal, otherwise write it to a private file, because logs are kept."""
     if sys.stderr.isatty():
         typer.echo(
-            f"Sign in as {FIRST} with this one-time password, shown this once: {password}\n"
+            f"Sign in as {FIRST} with this one-time password: {password}\n"
             "It must be changed at the first sign-in. Lost it? alarmcast admin user password admin",
             err=True,
         )
@@ -81,7 +82,9 @@ def demo(
     speed: Annotated[float, typer.Option(help="Plant seconds per wall second.", min=1, max=3600)] = 600.0,
     port: Annotated[int, typer.Option(help="Port of the API; 0 takes a free one.", min=0, max=65535)] = 8080,
     data_dir: DataDir = None,
-    check: Annotated[bool, typer.Option("--check", help="Run headless until all works, say so, end.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Run headless until everything works, then exit.")
+    ] = False,
     timeout: Annotated[float, typer.Option(help="Seconds that --check may take.", min=1)] = 600.0,
 ) -> None:
     """Run a broker, the service and a simulated fleet, all on this machine."""

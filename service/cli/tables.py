@@ -1,6 +1,5 @@
 """What a command lists, readable on a narrow terminal: no word of it is broken, least of all an id."""
 
-import textwrap
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -9,6 +8,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from wire.terminal import wrap_labelled
 
 _BESIDE_A_CELL, _AT_THE_END = 3, 1  # characters of the frame
 _INDENT = "  "
@@ -64,16 +65,5 @@ def _block(titles: Sequence[str], row: Row, room: int) -> str:
     for title, cell in zip(titles[1:], cells, strict=True):
         if cell:
             begins = f"{_INDENT}{title}".ljust(margin)
-            lines.append(_wrapped(begins, cell, room))
+            lines.append(wrap_labelled(begins, cell, room))
     return "\n".join(lines)
-
-
-def _wrapped(begins: str, text: str, room: int) -> str:
-    return textwrap.fill(
-        text,
-        width=max(room, len(begins) + 20),
-        initial_indent=begins,
-        subsequent_indent=" " * len(begins),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -1,4 +1,4 @@
-"""``alarmcast admin user`` and ``key``: who may sign in, and which programs may ask."""
+"""``alarmcast admin user`` and ``key``: manage users and API keys."""
 
 from typing import Annotated
 
@@ -10,11 +10,11 @@ from service.cli.client import api
 from service.cli.tables import Row, moment, show
 from wire.enums import Role
 
-users = typer.Typer(help="Who may sign in.", no_args_is_help=True)
-keys = typer.Typer(help="Which programs may ask.", no_args_is_help=True)
+users = typer.Typer(help="Manage users.", no_args_is_help=True)
+keys = typer.Typer(help="Manage API keys.", no_args_is_help=True)
 
-UserName = Annotated[str, typer.Argument(metavar="NAME", help="Which user.")]
-RoleOption = Annotated[Role, typer.Option(help="viewer looks, operator runs the plant, admin changes who may.")]
+UserName = Annotated[str, typer.Argument(metavar="NAME", help="The user name.")]
+RoleOption = Annotated[Role, typer.Option(help="viewer reads, operator operates the plant, admin manages it.")]
 SiteOption = Annotated[
     list[str] | None, typer.Option("--site", help="Only this site; may be given several times.")
 ]
@@ -24,24 +24,23 @@ SiteOption = Annotated[
 def user_add(
     name: UserName, role: RoleOption = Role.VIEWER, site: SiteOption = None, data_dir: DataDir = None
 ) -> None:
-    """Let somebody sign in; the password is printed once and must be changed at the first sign-in."""
+    """Add a user; the temporary password is printed once and must be changed at the first login."""
     with api(load_settings(data_dir=data_dir)) as client:
-        made = client.users.add(name, role=role, sites=site or None)
-    typer.echo(f"{name} is {role.value} of {_sites(made.sites)}.")
-    typer.echo(f"One-time password, shown this once: {made.password}")
+        user = client.users.add(name, role=role, sites=site or None)
+    typer.echo(f"{name} is {role.value} of {_sites(user.sites)}.")
+    typer.echo(f"One-time password, shown this once: {user.password}")
 
 
 @users.command("list")
 def user_list(data_dir: DataDir = None) -> None:
-    """List who may sign in."""
+    """List users."""
     with api(load_settings(data_dir=data_dir)) as client:
         listed = client.users.list().users
-    titles = ("user", "role", "sites", "signed in", "password")
+    titles = ("user", "role", "sites", "last login", "password")
     rows: list[Row] = []
-    for one in listed:
-        signed_in = moment(one.last_login_at)
-        password = "one-time" if one.must_change else "own"
-        rows.append((one.name, one.role.value, _sites(one.sites), signed_in, password))
+    for user in listed:
+        password = "temporary" if user.must_change else "set by user"
+        rows.append((user.name, user.role.value, _sites(user.sites), moment(user.last_login_at), password))
     show(titles, rows)
 
 
@@ -53,7 +52,7 @@ def user_role(
     everywhere: Annotated[bool, typer.Option("--everywhere", help="For every site.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Give a user another role, and other sites if any are named."""
+    """Change a user's role, and their sites if any are given."""
     with api(load_settings(data_dir=data_dir)) as client:
         if site or everywhere:
             changed = client.users.change(name, role=role, sites=None if everywhere else site)
@@ -64,63 +63,62 @@ def user_role(
 
 @users.command("password")
 def user_password(name: UserName, data_dir: DataDir = None) -> None:
-    """Give a user a new one-time password, printed once; they are signed out everywhere."""
+    """Give a user a new temporary password, printed once, and end all their sessions."""
     with api(load_settings(data_dir=data_dir)) as client:
-        told = client.users.reset_password(name)
-    typer.echo(f"One-time password of {name}, shown this once: {told.password}")
+        reset = client.users.reset_password(name)
+    typer.echo(f"One-time password of {name}, shown this once: {reset.password}")
 
 
 @users.command("remove")
 def user_remove(name: UserName, data_dir: DataDir = None) -> None:
-    """Let somebody sign in no more."""
+    """Remove a user."""
     with api(load_settings(data_dir=data_dir)) as client:
         client.users.remove(name)
-    typer.echo(f"{name} can no longer sign in.")
+    typer.echo(f"{name} can no longer log in.")
 
 
 @keys.command("add")
 def key_add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The purpose of the key.")],
     role: RoleOption = Role.VIEWER,
     site: SiteOption = None,
-    days: Annotated[int | None, typer.Option(help="Void after so many days; never unless given.", min=1)] = None,
+    days: Annotated[
+        int | None, typer.Option(help="Expires after so many days; never unless given.", min=1)
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Make a key for a program; it is printed once."""
+    """Create an API key; it is printed once."""
     with api(load_settings(data_dir=data_dir)) as client:
-        made = client.keys.add(name, role=role, sites=site or None, days=days)
-    typer.echo(f"Key {made.id}, {name}, is {role.value} of {_sites(made.sites)}.", err=True)
+        key = client.keys.add(name, role=role, sites=site or None, days=days)
+    typer.echo(f"Key {key.id}, {name}, is {role.value} of {_sites(key.sites)}.", err=True)
     typer.echo("Send it as Authorization: Bearer. It is shown this once:", err=True)
-    typer.echo(made.key)
+    typer.echo(key.key)
 
 
 @keys.command("list")
 def key_list(data_dir: DataDir = None) -> None:
-    """List keys, without their secrets."""
+    """List API keys, without their secrets."""
     with api(load_settings(data_dir=data_dir)) as client:
         listed = client.keys.list().keys
-    titles = ("key", "name", "begins", "role", "sites", "made by", "expires", "last used")
+    titles = ("key", "name", "prefix", "role", "sites", "created by", "expires", "last used")
     rows: list[Row] = []
-    for one in listed:
-        expires = moment(one.expires_at)
-        used = moment(one.used_at)
-        begins = f"ack_{one.prefix}"
-        rows.append(
-            (str(one.id), one.name, begins, one.role.value, _sites(one.sites), one.created_by, expires, used)
-        )
+    for key in listed:
+        expires, used = moment(key.expires_at), moment(key.used_at)
+        prefix, role = f"ack_{key.prefix}", key.role.value
+        rows.append((str(key.id), key.name, prefix, role, _sites(key.sites), key.created_by, expires, used))
     show(titles, rows)
 
 
 @keys.command("revoke")
 def key_revoke(
-    number: Annotated[int, typer.Argument(metavar="KEY", help="Its number.")],
-    reason: Annotated[str | None, typer.Option(help="Kept in the book of changes.")] = None,
+    number: Annotated[int, typer.Argument(metavar="KEY", help="Its id.")],
+    reason: Annotated[str | None, typer.Option(help="Recorded in the audit log.")] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Take a key back, at once."""
+    """Revoke an API key, at once."""
     with api(load_settings(data_dir=data_dir)) as client:
         client.keys.revoke(number, reason=reason)
-    typer.echo(f"Key {number} is void.")
+    typer.echo(f"Key {number} is revoked.")
 
 
 def _sites(sites: list[str] | None) -> str:

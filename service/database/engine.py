@@ -1,4 +1,4 @@
-"""Connections: one writer and many readers on SQLite, one pool on PostgreSQL, the same two doors to both."""
+"""Database connections: one writer and many readers on SQLite, one pool on PostgreSQL."""
 
 import logging
 import sqlite3
@@ -12,48 +12,47 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
-from sqlalchemy.exc import TimeoutError as NoneFree
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from service.database import schema as schemas
 from service.database.backup import keep_copy
 from service.database.files import create_private
 from service.errors import DatabaseDamaged, InputRejected, Unavailable
 
-if TYPE_CHECKING:  # a service on SQLite never loads it
+if TYPE_CHECKING:  # not loaded on SQLite
     import psycopg
 
 log = logging.getLogger(__name__)
 
-BUSY_SECONDS = 30
-STALLED_SECONDS = 30
-LOCK_SECONDS = 60  # for a lock of somebody else; who stalls has been cut off before
-_UNHURRIED_LOCK_SECONDS = 600  # a migration waits for readers, and others for a migration
-# Silence of the other end's host, lost by power or by line, is noticed after 25 seconds, by us and by PostgreSQL.
+BUSY_TIMEOUT_S = 30
+IDLE_TIMEOUT_S = 30
+LOCK_TIMEOUT_S = 60  # longer than the idle timeout, which ends stalled transactions
+_LONG_LOCK_TIMEOUT_S = 600  # a migration waits for readers, and others for a migration
+# A lost host or connection is detected after 25 seconds, on both sides.
 _KEEPALIVES = {"idle": 10, "interval": 5, "count": 3}
 _UNACKED_MS = 30_000
-_CONNECT_SECONDS = 10  # to one host; a URL may name several
-_UNHURRIED = (
+_CONNECT_TIMEOUT_S = 10  # per host; a URL may name several
+_NO_TIMEOUT = (
     text("SET LOCAL idle_in_transaction_session_timeout = 0"),
-    text(f"SET LOCAL lock_timeout = '{_UNHURRIED_LOCK_SECONDS}s'"),
+    text(f"SET LOCAL lock_timeout = '{_LONG_LOCK_TIMEOUT_S}s'"),
 )
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRITER_CACHE_KB = 65_536
-_READER_CACHE_KB = 4096  # of each of 20 connections; every commit of the writer empties it
+_READER_CACHE_KB = 4096  # per reader; invalidated by every commit
 MAX_WAL_BYTES = 64 << 20
 _WAL_WAIT_MS = 2000
-_WRONG_URL = "The database URL cannot be used; write sqlite:////path/to/file or postgresql+psycopg://…"
+_WRONG_URL = "The database URL is not supported; use sqlite:////path/to/file or postgresql+psycopg://…"
 
 
 class Database:
-    """``read()`` and ``write()`` are the only ways in.
+    """Access to the database through ``read()`` and ``write()``.
 
-    On SQLite all writers of the process queue for one connection, and every write transaction begins
-    IMMEDIATE: it never has to be upgraded half-way, which is what "database is locked" is made of. A process
-    beside the writer opens the file ``read_only``. A database may take ``patience`` seconds to let us in.
+    On SQLite all writers of the process share one connection, and write transactions begin IMMEDIATE, which avoids
+    "database is locked" errors of upgraded transactions. Other processes open the file ``read_only``.
+    ``busy_timeout_s`` limits the wait for a connection.
 
-    On PostgreSQL whoever says nothing for ``stalled`` seconds in the middle of a transaction is cut off, so that
-    others need not wait for a process that was stopped; 0 is for those who have reason to idle. Nobody waits for
-    a lock for more than ``lock_wait`` seconds: that is :class:`Unavailable`, and worth another try.
+    On PostgreSQL a transaction that is idle for ``idle_timeout_s`` is ended, so that a stopped process blocks no
+    others; 0 disables this. A lock that takes more than ``lock_timeout_s`` raises :class:`Unavailable`.
     """
 
     def __init__(
@@ -61,75 +60,72 @@ class Database:
         url: str,
         *,
         read_only: bool = False,
-        patience: int = BUSY_SECONDS,
-        stalled: int = STALLED_SECONDS,
-        lock_wait: int | None = None,
+        busy_timeout_s: int = BUSY_TIMEOUT_S,
+        idle_timeout_s: int = IDLE_TIMEOUT_S,
+        lock_timeout_s: int | None = None,
     ) -> None:
         try:
             parsed = make_url(url)
         except ArgumentError:
             raise InputRejected(_WRONG_URL) from None
-        self.url, self.read_only, self._patience = url, read_only, patience
+        self.url, self.read_only, self._busy_timeout_s = url, read_only, busy_timeout_s
         self._closed = False
         self.is_sqlite = parsed.drivername == "sqlite" and bool(parsed.database) and parsed.database != ":memory:"
         if not self.is_sqlite and parsed.drivername != "postgresql+psycopg":
             raise InputRejected(_WRONG_URL)
         if self.is_sqlite and read_only:
-            # Such a connection never checkpoints, not even as the last one to close: that is the writer's to do.
+            # A read-only connection never checkpoints; the writer does.
             file = quote(str(parsed.database))
             self._writer = self._reader = _sqlite_engine(
                 f"sqlite:///file:{file}?mode=ro&uri=true",
                 writes=False,
                 connections=2,
-                patience=patience,
+                busy_timeout_s=busy_timeout_s,
                 read_only=True,
             )
         elif self.is_sqlite:
-            self._writer = _sqlite_engine(url, writes=True, connections=1, patience=patience)
-            self._reader = _sqlite_engine(url, writes=False, connections=20, patience=patience)
+            self._writer = _sqlite_engine(url, writes=True, connections=1, busy_timeout_s=busy_timeout_s)
+            self._reader = _sqlite_engine(url, writes=False, connections=20, busy_timeout_s=busy_timeout_s)
         else:
-            if lock_wait is None:
-                lock_wait = LOCK_SECONDS if stalled else _UNHURRIED_LOCK_SECONDS
+            if lock_timeout_s is None:
+                lock_timeout_s = LOCK_TIMEOUT_S if idle_timeout_s else _LONG_LOCK_TIMEOUT_S
             timeouts = {
-                "idle_in_transaction_session_timeout": f"{stalled}s",
-                "lock_timeout": f"{lock_wait}s",
+                "idle_in_transaction_session_timeout": f"{idle_timeout_s}s",
+                "lock_timeout": f"{lock_timeout_s}s",
             }
-            self._writer = self._reader = _postgresql_engine(url, patience=patience, timeouts=timeouts)
+            self._writer = self._reader = _postgresql_engine(url, busy_timeout_s=busy_timeout_s, timeouts=timeouts)
 
     @property
     def exists(self) -> bool:
-        """Whether there is a SQLite file yet; PostgreSQL says so itself when it is asked."""
+        """Whether the SQLite file exists; always true for PostgreSQL."""
         return not self.is_sqlite or Path(str(make_url(self.url).database)).exists()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Yield a connection for queries; on SQLite each of them sees the state of its own moment."""
+        """Yield a connection for queries; on SQLite each query has its own snapshot."""
         self._require_open()
         with _translated(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
-    def write(self, *, unhurried: bool = False) -> Iterator[Connection]:
-        """Yield a connection whose changes are committed together, durably, or not at all.
-
-        Who is ``unhurried`` may think for as long as they like between two statements, and waits longer for locks.
-        """
+    def write(self, *, no_timeout: bool = False) -> Iterator[Connection]:
+        """Yield a connection in a durable transaction; ``no_timeout`` allows idle time and long lock waits."""
         self._require_open()
         with _translated(), self._writer.begin() as connection:
-            if unhurried and not self.is_sqlite:
-                for statement in _UNHURRIED:
+            if no_timeout and not self.is_sqlite:
+                for statement in _NO_TIMEOUT:
                     connection.execute(statement)
             yield connection
 
     def schema(self, scripts: Path | None = None) -> schemas.Schema:
-        """Return which schema the database has and which this version wants."""
+        """Return the schema of the database and that of this version."""
         with self.read() as connection:
             return schemas.read_schema(connection, scripts)
 
     def upgrade(self, scripts: Path | None = None) -> None:
-        """Bring the schema to this version's; an empty database gets all of it, one of others is refused.
+        """Upgrade the schema to this version's, or create it; a database of another program is rejected.
 
-        Of a SQLite file that will be changed a copy is kept beside it.
+        A SQLite file is copied before it is changed.
         """
         found = self.schema(scripts)
         if found.is_current:
@@ -138,47 +134,47 @@ class Database:
             keep_copy(Path(str(make_url(self.url).database)), found.found)
         with self._rebuilding() as connection:
             schemas.migrate(connection, scripts=scripts)
-        log.info("the database has schema %s now; it had %s", found.wanted, found.found or "none")
+        log.info("upgraded the database to schema %s from %s", found.wanted, found.found or "none")
 
     @contextmanager
     def _rebuilding(self) -> Iterator[Connection]:
-        """Yield a write transaction in which tables may be rebuilt under the rows that refer to them.
+        """Yield a write transaction in which referenced tables may be rebuilt.
 
-        SQLite changes a table by dropping the old one, which it refuses, or lets cascade, while foreign keys are
-        on; the switch works only outside of a transaction, so every key is checked before the end of this one.
+        SQLite changes a table by dropping it, which foreign keys prevent. They can be disabled only outside of a
+        transaction, so all keys are checked before the commit.
         """
         if not self.is_sqlite:
-            with self.write(unhurried=True) as connection:
+            with self.write(no_timeout=True) as connection:
                 yield connection
             return
         with _translated(), self._writer.connect() as connection:
-            switch = cast("sqlite3.Connection", connection.connection.driver_connection)
-            switch.execute("PRAGMA foreign_keys=OFF")
+            driver = cast("sqlite3.Connection", connection.connection.driver_connection)
+            driver.execute("PRAGMA foreign_keys=OFF")
             try:
                 with connection.begin():
                     yield connection
                     broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
                     if broken:
-                        raise DatabaseDamaged(is_corrupt(f"a row of {broken[0][0]} refers to nothing"))
+                        raise DatabaseDamaged(_damage_message(f"a row of {broken[0][0]} refers to nothing"))
             finally:
-                switch.execute("PRAGMA foreign_keys=ON")
+                driver.execute("PRAGMA foreign_keys=ON")
 
     def check(self, *, thorough: bool = False) -> None:
-        """Read a SQLite file through and raise :class:`DatabaseDamaged` if it is; PostgreSQL checks itself."""
+        """Check a SQLite file and raise :class:`DatabaseDamaged`; PostgreSQL checks itself."""
         if not self.is_sqlite:
             return
         pragma = "integrity_check" if thorough else "quick_check"
         with _translated(), self._writer.connect() as connection:
             found = connection.exec_driver_sql(f"PRAGMA {pragma}(1)").scalar_one()
         if found != "ok":
-            raise DatabaseDamaged(is_corrupt(str(found)))
+            raise DatabaseDamaged(_damage_message(str(found)))
 
     def _require_open(self) -> None:
         if self._closed:
-            raise Unavailable("The database is closed, because the service stops.")
+            raise Unavailable("The database is closed because the service is stopping.")
 
     def raw_connection(self) -> "psycopg.Connection[Any]":
-        """Return a connection of PostgreSQL's own driver that is the caller's alone, and to be closed by them."""
+        """Return a psycopg connection outside of the pool; the caller closes it."""
         self._require_open()
         with _translated():
             fairy = self._writer.raw_connection()
@@ -187,10 +183,9 @@ class Database:
         return driver
 
     def truncate_wal(self, above: int = MAX_WAL_BYTES) -> bool:
-        """Empty a SQLite write-ahead log that has grown beyond a size; return whether that was done.
+        """Truncate a SQLite write-ahead log above a size; return whether it was truncated.
 
-        SQLite begins it anew only at a moment without readers, and a busy service may have none. Writers wait
-        meanwhile, for two seconds at most.
+        SQLite restarts the log only when there are no readers. Writers wait meanwhile, at most two seconds.
         """
         wal = Path(f"{make_url(self.url).database}-wal")
         if not self.is_sqlite or not wal.exists() or wal.stat().st_size <= above:
@@ -201,30 +196,29 @@ class Database:
             try:
                 (was_busy, _, _) = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             finally:
-                cursor.execute(f"PRAGMA busy_timeout={1000 * self._patience}")
+                cursor.execute(f"PRAGMA busy_timeout={1000 * self._busy_timeout_s}")
                 cursor.close()
         return not was_busy
 
     def ping(self) -> float:
-        """Return the seconds a trivial query takes; raises :class:`Unavailable` if it fails."""
+        """Return the duration of a trivial query in seconds, or raise :class:`Unavailable`."""
         started = time.perf_counter()
         with self.read() as connection:
             connection.execute(text("SELECT 1"))
         return time.perf_counter() - started
 
     def close(self) -> None:
-        """Give all connections back; from now on there are no others."""
+        """Close all connections; later calls raise :class:`Unavailable`."""
         self._closed = True
         self._writer.dispose()
         self._reader.dispose()
 
 
-def is_corrupt(what: str) -> str:
-    """Say what a person can do about a damaged file."""
+def _damage_message(reason: str) -> str:
     return (
-        f"The database is damaged: {' '.join(what.split())}. Stop the service, bring back the last backup with "
-        "`alarmcast admin restore FOLDER` (the damaged file is put aside), and look after the disk. Agents keep "
-        "what is not acked yet."
+        f"The database is damaged: {' '.join(reason.split())}. Stop the service, restore the last backup with "
+        "`alarmcast admin restore FOLDER` (the damaged file is moved aside), and check the disk. Agents keep "
+        "all alarms that are not acked."
     )
 
 
@@ -232,21 +226,21 @@ def is_corrupt(what: str) -> str:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except NoneFree as error:
-        raise Unavailable("All connections to the database are in use; none was given back in time.") from error
+    except PoolTimeout as error:
+        raise Unavailable("All database connections are in use.") from error
     except OperationalError as error:
-        raise Unavailable(f"The database does not answer as it should: {error.orig}.") from error
+        raise Unavailable(f"The database returned an error: {error.orig}.") from error
     except DBAPIError as error:
         if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
-            raise DatabaseDamaged(is_corrupt(str(error.orig))) from error
+            raise DatabaseDamaged(_damage_message(str(error.orig))) from error
         if error.connection_invalidated:
             raise Unavailable(f"The connection to the database was lost: {error.orig}.") from error
         raise
 
 
-def _postgresql_engine(url: str, *, patience: int, timeouts: Mapping[str, str]) -> Engine:
+def _postgresql_engine(url: str, *, busy_timeout_s: int, timeouts: Mapping[str, str]) -> Engine:
     ours = {
-        "connect_timeout": min(patience, _CONNECT_SECONDS),
+        "connect_timeout": min(busy_timeout_s, _CONNECT_TIMEOUT_S),
         "tcp_user_timeout": _UNACKED_MS,
         **{f"keepalives_{name}": value for name, value in _KEEPALIVES.items()},
     }
@@ -254,10 +248,10 @@ def _postgresql_engine(url: str, *, patience: int, timeouts: Mapping[str, str]) 
         url,
         pool_size=10,
         max_overflow=20,
-        pool_timeout=patience,
+        pool_timeout=busy_timeout_s,
         pool_pre_ping=True,
         connect_args={name: value for name, value in ours.items() if name not in make_url(url).query},
-        hide_parameters=True,  # an error names the statement; what it carried may be secret
+        hide_parameters=True,  # values may be secret
     )
     theirs = {
         **timeouts,
@@ -267,7 +261,7 @@ def _postgresql_engine(url: str, *, patience: int, timeouts: Mapping[str, str]) 
 
     @event.listens_for(engine, "connect")
     def prepare(connection: "psycopg.Connection[Any]", _record: object) -> None:
-        # Not as options of the connection, which a pooler in between may refuse.
+        # Not as connection options, which a pooler may reject.
         connection.autocommit = True
         connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in theirs.items()).encode())
         connection.autocommit = False
@@ -275,13 +269,15 @@ def _postgresql_engine(url: str, *, patience: int, timeouts: Mapping[str, str]) 
     return engine
 
 
-def _sqlite_engine(url: str, *, writes: bool, connections: int, patience: int, read_only: bool = False) -> Engine:
+def _sqlite_engine(
+    url: str, *, writes: bool, connections: int, busy_timeout_s: int, read_only: bool = False
+) -> Engine:
     engine = create_engine(
         url,
         pool_size=connections,
         max_overflow=0,
-        pool_timeout=patience,
-        connect_args={"timeout": patience, "check_same_thread": False},
+        pool_timeout=busy_timeout_s,
+        connect_args={"timeout": busy_timeout_s, "check_same_thread": False},
         hide_parameters=True,
     )
 
@@ -289,12 +285,12 @@ def _sqlite_engine(url: str, *, writes: bool, connections: int, patience: int, r
 
         @event.listens_for(engine, "do_connect")
         def create(*_: object) -> None:
-            with suppress(OSError):  # SQLite says it in its own words
+            with suppress(OSError):  # SQLite reports it
                 create_private(Path(str(engine.url.database)))
 
     @event.listens_for(engine, "connect")
     def prepare(connection: object, _record: object) -> None:
-        connection.isolation_level = None  # type: ignore[attr-defined]  # we say BEGIN ourselves
+        connection.isolation_level = None  # type: ignore[attr-defined]  # BEGIN is explicit
         cursor = connection.cursor()  # type: ignore[attr-defined]
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
@@ -307,7 +303,7 @@ def _sqlite_engine(url: str, *, writes: bool, connections: int, patience: int, r
     if writes:
 
         @event.listens_for(engine, "begin")
-        def say_begin(connection: Connection) -> None:
+        def begin_immediate(connection: Connection) -> None:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine

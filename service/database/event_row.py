@@ -1,4 +1,4 @@
-"""A row of the table of events, and what its time flag says."""
+"""Row of the table ``events`` and its time flags."""
 
 from typing import NamedTuple
 from uuid import UUID
@@ -7,7 +7,7 @@ IN_TIME, FROM_THE_FUTURE, TOO_OLD = 0, 1, 2
 
 
 class EventRow(NamedTuple):
-    """An event as it will stand in the store."""
+    """An event to be stored."""
 
     machine: int
     epoch: UUID

@@ -1,4 +1,4 @@
-"""Files that only their owner may read, written durably: for the store, its backups and its weights."""
+"""Private files, written durably, for the database, backups and weights."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ _OTHERS = stat.S_IRWXO
 
 
 def make_private_folder(path: Path) -> None:
-    """Create a folder that only its owner may enter; one that exists keeps its mode."""
+    """Create a private folder; an existing one keeps its mode."""
     existed = path.exists()
     path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     if not existed:
@@ -20,10 +20,7 @@ def make_private_folder(path: Path) -> None:
 
 
 def create_private(path: Path) -> None:
-    """Create an empty file that only its owner may read, unless it exists.
-
-    SQLite gives a log beside a database the mode of the database, so this is enough for all of its files.
-    """
+    """Create an empty private file unless it exists; SQLite gives its log the mode of the database."""
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, PRIVATE_FILE)
     except FileExistsError:
@@ -35,7 +32,7 @@ def create_private(path: Path) -> None:
 
 
 def close_to_others(path: Path) -> None:
-    """Take the rights of others away from a file; harmless if it is missing or belongs to somebody else."""
+    """Remove the permissions of others from a file, if possible."""
     try:
         mode = stat.S_IMODE(path.lstat().st_mode)
         if mode & _OTHERS and not path.is_symlink():
@@ -45,10 +42,7 @@ def close_to_others(path: Path) -> None:
 
 
 def copy_private(source: Path, target: Path) -> str:
-    """Copy a regular file into a new private one, durably, and return the sha256 of what was copied.
-
-    A link is an error: it may lead to a file that only this process may read.
-    """
+    """Copy a regular file into a new private one, durably, and return its sha256; a link is an error."""
     digest = sha256()
     reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(reading, "rb") as original:
@@ -66,7 +60,7 @@ def copy_private(source: Path, target: Path) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a small private file, whole or not at all, durably."""
+    """Write a small private file atomically and durably."""
     part = path.with_name(f"{path.name}.part")
     part.unlink(missing_ok=True)
     create_private(part)
@@ -87,12 +81,12 @@ def digest_of(file: Path) -> str:
 
 
 def remove_folder(path: Path) -> None:
-    """Delete a folder and what is in it; harmless if it is missing."""
+    """Delete a folder, if it exists."""
     shutil.rmtree(path, ignore_errors=True)
 
 
 def sync(path: Path) -> None:
-    """Bring a file, or the names in a folder, to disk."""
+    """Flush a file or the entries of a folder to disk."""
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)
@@ -101,10 +95,10 @@ def sync(path: Path) -> None:
 
 
 def stale_files(folder: Path, pattern: str, *, older_than: float) -> list[Path]:
-    """Return what is called like this and was last written before a moment (Unix time)."""
+    """Return matching files last written before a Unix time."""
     found = []
     for path in folder.glob(pattern):
-        with suppress(FileNotFoundError):  # another process was faster
+        with suppress(FileNotFoundError):  # deleted by another process
             if path.stat().st_mtime < older_than:
                 found.append(path)
     return found

@@ -1,4 +1,4 @@
-"""One process writes to a SQLite file: it holds this lock and leaves its address for the others."""
+"""Locks: one writing process per SQLite file, and advisory locks of PostgreSQL."""
 
 import fcntl
 import json
@@ -13,14 +13,14 @@ from service.errors import DatabaseInUse
 
 
 class WriterLock:
-    """An advisory lock that the kernel lets go when its holder dies, however it dies."""
+    """File lock of the process that writes to a SQLite database; the kernel releases it when the process ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: int | None = None
 
     def acquire(self) -> Self:
-        """Take the lock, or raise :class:`DatabaseInUse` with the holder's address."""
+        """Take the lock, or raise :class:`DatabaseInUse` with the address of its holder."""
         make_private_folder(self._path.parent)
         file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -38,7 +38,7 @@ class WriterLock:
         return self
 
     def write_address(self, url: str | None, certificate: Path | None = None) -> None:
-        """Leave the address at which the holder can be asked to do things, and the certificate it shows there."""
+        """Write the URL and certificate of the holder's API into the lock file."""
         if self._file is not None:
             shown = None if certificate is None else str(certificate.resolve())
             note = json.dumps({"pid": os.getpid(), "url": url, "certificate": shown}).encode()
@@ -46,7 +46,6 @@ class WriterLock:
             os.pwrite(self._file, note, 0)
 
     def release(self) -> None:
-        """Let go; harmless if the lock is not held."""
         if self._file is not None:
             os.ftruncate(self._file, 0)
             os.close(self._file)
@@ -71,11 +70,11 @@ def _read(file: int) -> dict[str, str]:
 
 @unique
 class Advisory(IntEnum):
-    """Kept from version to version: processes of two of them may share a database for a while."""
+    """Keys of PostgreSQL's advisory locks; they must not change between versions."""
 
-    SCHEMA = 7_311_641  # one migrates, those that start with it wait
-    MONTHS = 7_311_642  # one makes the tables of months
-    JOBS = 7_311_643  # one worker chooses what to learn
-    COPY = 7_311_644  # one copies from or into a database
-    SCORING = 0x414C_4152  # commits of events hold it together, scoring holds it alone
-    CREDENTIALS = 0x4352_4544  # one changes broker and database together
+    SCHEMA = 7_311_641  # schema upgrade
+    MONTHS = 7_311_642  # creation of partitions
+    JOBS = 7_311_643  # choice of the next job
+    COPY = 7_311_644  # database copy
+    SCORING = 0x414C_4152  # shared by commits of events, exclusive for scoring
+    CREDENTIALS = 0x4352_4544  # changes of broker and database

@@ -1,4 +1,4 @@
-"""Which schema a database has, which one this version wants, and the way there: forwards, all of it or nothing."""
+"""Schema revision of a database, and its upgrade in one transaction."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,68 +10,66 @@ from service.database.locks import Advisory
 from service.errors import WrongSchema
 
 SCRIPTS = Path(__file__).parent / "migrations"
-UNFINISHED_COPY = "unfinished_copy"  # a table that is there while somebody copies into the database
+UNFINISHED_COPY = "unfinished_copy"  # table of an unfinished copy into the database
 _VERSION_TABLE = "alembic_version"
-_SHOWN = 3
+_MAX_TABLES_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What a database holds and what this version of Alarmcast knows; ``found`` is None for an empty database."""
+    """Schema of a database (None if empty) and the schemas that this version knows."""
 
     found: str | None
     known: tuple[str, ...]  # oldest first
 
     @property
     def wanted(self) -> str:
-        """The schema of this version."""
         return self.known[-1]
 
     @property
     def is_current(self) -> bool:
-        """Whether there is nothing to do."""
         return self.found == self.wanted
 
 
 def read_schema(connection: Connection, scripts: Path | None = None) -> Schema:
-    """Return a database's schema; one not ours, not whole, or a newer version's raises :class:`WrongSchema`."""
+    """Return the schema, or raise :class:`WrongSchema` for a foreign, incomplete or newer database."""
     known = known_revisions(scripts)
     tables = set(inspect(connection).get_table_names())
     if UNFINISHED_COPY in tables:
         raise WrongSchema(
             "A copy into this database was begun and has not ended. Give the same command again, alarmcast admin "
-            "copy-database FROM TO, which goes on where it was; or name another database."
+            "copy-database FROM TO, which resumes it; or name another database."
         )
     revisions: list[str] = []
     if _VERSION_TABLE in tables:
         revisions = [row[0] for row in connection.execute(text(f"SELECT version_num FROM {_VERSION_TABLE}"))]  # noqa: S608 - our name
     others = sorted(tables - {_VERSION_TABLE})
     if not revisions and others:
-        some = ", ".join(others[:_SHOWN]) + (", …" if len(others) > _SHOWN else "")
+        some = ", ".join(others[:_MAX_TABLES_NAMED]) + (", …" if len(others) > _MAX_TABLES_NAMED else "")
         raise WrongSchema(
             f"The database holds tables ({some}) but no "
             "number of a schema: it is not Alarmcast's, or older than every release. Name an empty one with "
-            "ALARMCAST_DATA_DIR or ALARMCAST_DATABASE_URL, or bring back a backup: alarmcast admin restore FOLDER"
+            "ALARMCAST_DATA_DIR or ALARMCAST_DATABASE_URL, or restore a backup: alarmcast admin restore FOLDER"
         )
     if len(revisions) > 1 or not set(revisions) <= set(known):
         raise WrongSchema(
             f"The database has schema {', '.join(sorted(revisions))}; Alarmcast {__version__} knows those up to "
-            f"{known[-1]}. A newer version has written it: start that version again, or bring back the backup "
+            f"{known[-1]}. A newer version has written it: start that version again, or restore the backup "
             "from before the upgrade: alarmcast admin restore FOLDER"
         )
     return Schema(revisions[0] if revisions else None, known)
 
 
 def known_revisions(scripts: Path | None = None) -> tuple[str, ...]:
-    """Return every schema there has been, oldest first: each has a script whose name begins with its number."""
+    """Return all revisions, oldest first, from the names of the migration scripts."""
     return tuple(
         sorted(script.name.partition("_")[0] for script in (scripts or SCRIPTS).glob("versions/[0-9]*_*.py"))
     )
 
 
 def migrate(connection: Connection, to: str = "head", scripts: Path | None = None) -> None:
-    """Step forwards inside the connection's transaction, which both databases extend to tables and columns."""
-    if connection.dialect.name == "postgresql":  # processes that start together take turns
+    """Upgrade inside the connection's transaction; DDL is transactional on both databases."""
+    if connection.dialect.name == "postgresql":  # processes that start together wait
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": Advisory.SCHEMA.value})
     from alembic import command  # noqa: PLC0415 - most starts find nothing to do
     from alembic.config import Config  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Weights as safetensors files named by their sha256: written whole or not at all, checked on every load."""
+"""Model weights as safetensors files named by their sha256, written atomically and verified on load."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from forecasting.history import HistorySpec
 from forecasting.network import Network
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
-from service.database.files import create_private, make_private_folder, stale_files
+from service.database.files import create_private, make_private_folder, stale_files, sync
 from service.errors import Unavailable
 
 _FORMAT = "alarmcast-2"
@@ -31,19 +31,19 @@ _FORMAT = "alarmcast-2"
 
 @dataclass(frozen=True)
 class WeightsFolder:
-    """The folder that holds every version's weights."""
+    """Folder of the weights of all versions."""
 
     path: Path
 
     def save(self, forecaster: Forecaster) -> str:
-        """Write a forecaster durably and return the sha256 that names it."""
+        """Write a forecaster and return its sha256."""
         body = save(_tensors(forecaster), metadata={"alarmcast": json.dumps(_about(forecaster))})
         name = sha256(body).hexdigest()
         self.write(name, body)
         return name
 
     def write(self, name: str, body: bytes) -> None:
-        """Write a file whole, durably, in the place of whatever is there."""
+        """Write or replace a file atomically and durably."""
         make_private_folder(self.path)
         final, temporary = self._file(name), self.path / f".{name}.{os.getpid()}.{get_ident()}"
         try:
@@ -55,10 +55,10 @@ class WeightsFolder:
             temporary.replace(final)
         finally:
             temporary.unlink(missing_ok=True)
-        _sync_directory(self.path)
+        sync(self.path)
 
     def read(self, name: str) -> bytes:
-        """Return a file's bytes; a missing or changed one is an error that says so."""
+        """Return the bytes of a file, or raise :class:`Unavailable` if it is missing or changed."""
         file = self._file(name)
         try:
             body = file.read_bytes()
@@ -69,7 +69,7 @@ class WeightsFolder:
         return body
 
     def load(self, name: str) -> Forecaster:
-        """Read a forecaster; a missing or changed file is an error that says so, never a wrong forecast."""
+        """Return a forecaster, or raise :class:`Unavailable`."""
         body, file = self.read(name), self._file(name)
         try:
             with safe_open(file, framework="np") as opened:
@@ -79,15 +79,14 @@ class WeightsFolder:
             raise Unavailable(f"The weights {file} were written by another version: {error}.") from None
 
     def delete(self, name: str) -> None:
-        """Delete a file that no version needs any more; harmless if it is gone."""
         self._file(name).unlink(missing_ok=True)
 
     def names(self, *, older_than: float) -> set[str]:
-        """Return the names of the files here that nobody has touched since (Unix time)."""
+        """Return the names of files last written before a Unix time."""
         return {file.stem for file in stale_files(self.path, "*.safetensors", older_than=older_than)}
 
     def sweep(self, used: Collection[str], *, older_than: float) -> int:
-        """Delete what no version needs and nobody has touched since (Unix time): left by who was killed."""
+        """Delete unused files last written before a Unix time, left by killed processes; return their number."""
         needed = {self._file(name).name for name in used}
         stray = [file for file in stale_files(self.path, "*", older_than=older_than) if file.name not in needed]
         for file in stray:
@@ -140,13 +139,5 @@ def _history(spec: HistorySpec) -> dict[str, Any]:
 
 def _history_spec(about: dict[str, Any]) -> HistorySpec:
     if about.pop("features") != history.VERSION:
-        raise ValueError("it reads the past by other figures")
+        raise ValueError("its history features have another version")
     return TypeAdapter(HistorySpec).validate_python(about)
-
-
-def _sync_directory(path: Path) -> None:
-    directory = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -28,8 +28,9 @@ from service.demo.screen import screen
 from service.demo.setup import prepare
 from service.errors import Unavailable
 from service.messaging.embedded_broker import EmbeddedBroker
-from service.settings import DynamicSecurity, MqttVersion
+from service.settings import DynamicSecurity
 from wire.clock import PlantClock
+from wire.mqtt import MqttVersion
 
 _DEFAULT_DIR = Path("data/demo")
 
@@ -106,7 +107,7 @@ def _stage(plan: Plan, data_dir: Path, say: Callable[[str], None]) -> Iterator[S
         try:
             with open_stores(settings) as stores:
                 service = Service(settings, stores)
-                password = service.gatehouse.people.reset_demo_admin(FIRST)
+                password = service.auth.users.reset_demo_admin(FIRST)
                 fleet = Fleet(plan.fleet(), broker_port, clock, data_dir / "agents")
                 with _serving(service, listener) as address:
                     fleet.start()

@@ -12,8 +12,9 @@ from service.app.configuration import time_policy
 from service.app.stores import Stores, open_stores
 from service.demo.plan import BACKLOG, HISTORY_DAYS, SEED, DemoMachine, Plan
 from service.errors import Unavailable
-from service.learning.enrolment import NewMachine
-from service.learning.history_import import ImportFile, load_history
+from service.learning.history_file import ImportFile
+from service.learning.history_import import load_history
+from service.learning.models import NewMachine
 from service.machines.catalogue import parse_catalogue
 from service.settings import Settings
 

@@ -1,4 +1,4 @@
-"""Experiment, last step: small pictures as inline SVG, drawn here so that the report needs nothing else.
+"""Small pictures as inline SVG, drawn here so that the report needs nothing else.
 
 Colours are CSS variables of the page, so that pictures follow its light and dark theme.
 """

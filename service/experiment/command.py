@@ -1,4 +1,4 @@
-"""Experiment, as a command; it loads torch only when it runs, so that other commands start at once."""
+"""The ``experiment`` command; it loads torch only when it runs."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from service.errors import InputRejected
-from service.experiment.options import Options
+from service.experiment.options import ExperimentOptions
 
 _WIDTH: Final = 124  # what the table needs to show spreads; a pipe gets it whole, a narrower screen without
 
@@ -37,13 +37,13 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     from service.experiment.run_all import experiment  # noqa: PLC0415
     from service.experiment.table import json_rows, table  # noqa: PLC0415
 
-    options = Options(
+    options = ExperimentOptions(
         out=out,
         targets=_codes(targets),
         windows=windows,
         log=log,
         machines=None if machines is None else _names(machines),
-        strategies=Options.strategies if strategies == "all" else _names(strategies),
+        strategies=ExperimentOptions.strategies if strategies == "all" else _names(strategies),
         preset=preset,
         memory=memory,
         epochs=epochs,

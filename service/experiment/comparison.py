@@ -1,4 +1,4 @@
-"""Experiment, second step: every strategy and seed asked for, those already finished read back from disk."""
+"""Run every strategy and seed, and reuse finished runs from disk."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -10,18 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting import history
-from service.experiment.baselines import baselines
-from service.experiment.exam import exams
-from service.experiment.fleet import Cut, Fleet
-from service.experiment.results import Marking, Row, Run, groups, row
-from service.experiment.run import Clock, Stage, run
+from service.experiment.evaluation import baselines, holdouts
+from service.experiment.fleet import ExperimentFleet, SplitConfig
+from service.experiment.results import Evaluation, ResultRow, Run, groups, row
+from service.experiment.run import Clock, RunProgress, run
 from service.learning.ocdm import keep
 from service.learning.presets import Preset
 from service.learning.torch_trainer import TrainingSpec
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """What to compare: strategies of a preset, at one size of memory, each with seeds 0 to ``seeds`` - 1."""
 
     preset: str
@@ -34,56 +33,58 @@ class Plan:
 class Comparison:
     """All runs, baselines first, and what they are judged by; ``rates`` are machines by codes in training."""
 
-    plan: Plan
+    plan: ComparisonPlan
     machines: tuple[str, ...]
     codes: tuple[int, ...]
     sizes: tuple[int, ...]
     rates: NDArray[np.float64]
-    marking: Marking
+    evaluation: Evaluation
     runs: Mapping[str, Sequence[Run]]
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ResultRow]:
         """The table, line by line."""
-        return [row(runs, self.marking) for runs in self.runs.values()]
+        return [row(runs, self.evaluation) for runs in self.runs.values()]
 
 
-def fingerprint(data: bytes, cut: Cut, plan: Plan, preset: Preset, training: TrainingSpec) -> str:
+def fingerprint(
+    data: bytes, cut: SplitConfig, plan: ComparisonPlan, preset: Preset, training: TrainingSpec
+) -> str:
     """Return what a finished run is filed under: it stays valid while data, cut and settings are the same."""
     settings = (cut, plan.memory, preset, training, history.VERSION)
     return sha256(data + repr(settings).encode()).hexdigest()[:16]
 
 
 def compare(
-    fleet: Fleet,
-    plan: Plan,
+    fleet: ExperimentFleet,
+    plan: ComparisonPlan,
     *,
     preset: Preset,
     training: TrainingSpec,
     store: Path,
     clock: Clock,
-    told: Callable[[str, int, Stage], None],
+    told: Callable[[str, int, RunProgress], None],
 ) -> Comparison:
     """Run what is missing in ``store``, leave it there, and return everything.
 
     Interrupted at any moment, only the run under way is lost.
     """
     with_history = preset.history and fleet.has_history
-    papers = exams(fleet, history=with_history)
+    holdout_sets = holdouts(fleet, history=with_history)
     keep(np.eye(2, dtype=np.bool_), 1)  # compiles, which is no part of any memory update
-    runs: dict[str, list[Run]] = {line.name: [line] for line in baselines(fleet, papers)}
+    runs: dict[str, list[Run]] = {line.name: [line] for line in baselines(fleet, holdout_sets)}
     for name in plan.strategies:
         runs[name] = []
         for seed in range(plan.seeds):
             file = store / f"{name}-{seed}.json"
             if file.exists():
-                told(name, seed, Stage(len(fleet.machines), len(fleet.machines), 1, 1))
+                told(name, seed, RunProgress(len(fleet.machines), len(fleet.machines), 1, 1))
             else:
                 finished = run(
                     name,
                     fleet,
-                    papers,
-                    recipe=preset.update_config(name, memory=plan.memory, history=with_history),
+                    holdout_sets,
+                    config=preset.update_config(name, memory=plan.memory, history=with_history),
                     training=training,
                     seed=seed,
                     clock=clock,
@@ -96,12 +97,12 @@ def compare(
     later = [machine.calibration.labels(columns) for machine in fleet.machines]
     return Comparison(
         plan=plan,
-        machines=tuple(machine.name for machine in fleet.machines),
+        machines=tuple(machine.machine for machine in fleet.machines),
         codes=fleet.vocabulary.targets,
         sizes=tuple(len(part) for part in labels),
         rates=np.array([part.mean(axis=0) for part in labels]),
-        marking=Marking(
-            support=np.array([exam.samples.labels.any(axis=0) for exam in papers]),
+        evaluation=Evaluation(
+            support=np.array([holdout.samples.labels.any(axis=0) for holdout in holdout_sets]),
             groups=groups(np.concatenate([*labels, *later]).mean(axis=0)),  # the same for every preset
         ),
         runs=runs,

@@ -1,4 +1,4 @@
-"""Experiment, first step: both layouts of ALPI are read as they are published, or refused in one sentence."""
+"""Read both published layouts of ALPI, or reject a file in one sentence."""
 
 import csv
 import gzip

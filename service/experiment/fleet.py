@@ -1,4 +1,4 @@
-"""Experiment, first step: a file of windows or of raw alarms becomes each machine's windows, cut in time."""
+"""Cut a file of windows or of raw alarms into the training data of each machine."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from forecasting.series import AlarmSeries
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
 from service.errors import InputRejected
-from service.learning.dataset import covered_moments, split, windows
+from service.learning.dataset import TrainingData, covered_moments, split, windows
 from service.learning.windows import WindowSet
 from wire.timestamps import from_us
 
@@ -22,31 +22,21 @@ FEWEST: Final = 336  # training windows of two weeks; a machine with fewer keeps
 
 
 @dataclass(frozen=True, eq=False)
-class MachineWindows:
-    """One machine: windows to learn from, later ones to calibrate on, and the last ones for the exam."""
-
-    name: str
-    train: WindowSet
-    calibration: WindowSet
-    exam: WindowSet
-
-
-@dataclass(frozen=True, eq=False)
-class Fleet:
+class ExperimentFleet:
     """All machines in the order in which they are learned, and the codes their models know."""
 
-    machines: tuple[MachineWindows, ...]
+    machines: tuple[TrainingData, ...]
     vocabulary: Vocabulary
     skipped: tuple[str, ...]
 
     @property
     def has_history(self) -> bool:
         """Whether the windows were cut from an event log and so carry each code's own history."""
-        return all(machine.exam.context.shape[1] > 0 for machine in self.machines)
+        return all(machine.holdout.context.shape[1] > 0 for machine in self.machines)
 
 
 @dataclass(frozen=True)
-class Cut:
+class SplitConfig:
     """How to cut: which codes are forecast, and what must be in a window for it to count.
 
     ``min_in`` and ``min_out`` are the fewest raw alarms in evidence and horizon. The publisher asked for 20
@@ -61,8 +51,8 @@ class Cut:
     history: HistorySpec | None = None
 
 
-def from_log(log: Mapping[str, AlarmSeries], cut: Cut) -> Fleet:
-    """Cut hourly windows from each machine's raw alarms."""
+def from_log(log: Mapping[str, AlarmSeries], cut: SplitConfig) -> ExperimentFleet:
+    """SplitConfig hourly windows from each machine's raw alarms."""
     spec = WindowSpec()
     chosen = _chosen(log, cut.machines)
     parts = {}
@@ -72,27 +62,29 @@ def from_log(log: Mapping[str, AlarmSeries], cut: Cut) -> Fleet:
         at = covered_moments(heard, spec)
         at = at[_busy(series, at, spec, cut)]
         whole = windows(series, at, spec, since=heard[0], history=cut.history, tracked=cut.targets)
-        places = split(whole.at, spec.horizon, calibration=cut.calibration * (1 - EXAM), exam=EXAM)
-        parts[name] = MachineWindows(
-            name, whole.take(places.train), whole.take(places.calibration), whole.take(places.exam)
+        places = split(whole.at, spec.horizon, calibration=cut.calibration * (1 - EXAM), holdout=EXAM)
+        parts[name] = TrainingData(
+            name, whole.take(places.train), whole.take(places.calibration), whole.take(places.holdout)
         )
     return _fleet(parts, cut)
 
 
-def from_windows(train: Mapping[str, WindowSet], exam: Mapping[str, WindowSet], cut: Cut) -> Fleet:
+def from_windows(
+    train: Mapping[str, WindowSet], holdout: Mapping[str, WindowSet], cut: SplitConfig
+) -> ExperimentFleet:
     """Take windows that the publisher has already cut, filtered and split."""
     horizon = WindowSpec().horizon
     parts = {}
     for name in _chosen(train, cut.machines):
-        if name not in exam:
+        if name not in holdout:
             raise InputRejected(f"Machine {name} has windows to learn from but none to be tested on.")
-        places = split(train[name].at, horizon, calibration=cut.calibration, exam=0.0)
+        places = split(train[name].at, horizon, calibration=cut.calibration, holdout=0.0)
         learned, checked = train[name].take(places.train), train[name].take(places.calibration)
-        parts[name] = MachineWindows(name, learned, checked, exam[name])
+        parts[name] = TrainingData(name, learned, checked, holdout[name])
     return _fleet(parts, cut)
 
 
-def _busy(series: AlarmSeries, at: NDArray[np.int64], spec: WindowSpec, cut: Cut) -> NDArray[np.bool_]:
+def _busy(series: AlarmSeries, at: NDArray[np.int64], spec: WindowSpec, cut: SplitConfig) -> NDArray[np.bool_]:
     lookback, horizon = (span // timedelta(microseconds=1) for span in (spec.lookback, spec.horizon))
     start, now, end = (np.searchsorted(series.times, edge) for edge in (at - lookback, at, at + horizon))
     return (now - start >= cut.min_in) & (end - now >= cut.min_out)
@@ -108,8 +100,8 @@ def _chosen(known: Iterable[str], asked: tuple[str, ...] | None) -> list[str]:
     return list(asked)
 
 
-def _fleet(parts: Mapping[str, MachineWindows], cut: Cut) -> Fleet:
-    learnable = {name: part for name, part in parts.items() if len(part.train) >= FEWEST and len(part.exam) > 0}
+def _fleet(parts: Mapping[str, TrainingData], cut: SplitConfig) -> ExperimentFleet:
+    learnable = {name: part for name, part in parts.items() if len(part.train) >= FEWEST and len(part.holdout) > 0}
     if cut.machines is not None and len(learnable) < len(parts):
         short = ", ".join(name for name in parts if name not in learnable)
         raise InputRejected(f"Machine {short} has fewer than {FEWEST} windows to learn from.")
@@ -118,7 +110,7 @@ def _fleet(parts: Mapping[str, MachineWindows], cut: Cut) -> Fleet:
     codes = np.unique(np.concatenate([part.train.codes for part in learnable.values()]))
     if not set(cut.targets) & set(codes.tolist()):
         raise InputRejected(f"None of the target codes {', '.join(map(str, cut.targets))} occurs in the file.")
-    return Fleet(
+    return ExperimentFleet(
         machines=tuple(learnable.values()),
         vocabulary=Vocabulary(tuple(codes.tolist()), cut.targets),
         skipped=tuple(name for name in parts if name not in learnable),

@@ -1,13 +1,13 @@
-"""Experiment, first step: what is asked for."""
+"""The options of the experiment."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.learning.strategies.catalogue import STRATEGIES
+from service.learning.strategies import STRATEGIES
 
 
 @dataclass(frozen=True)
-class Options:
+class ExperimentOptions:
     """What is asked for; ``None`` leaves the choice to the preset, or takes all machines."""
 
     out: Path

@@ -1,4 +1,4 @@
-"""Experiment, last step: the paper's figures for this fleet as one HTML file that needs nothing else."""
+"""The paper's figures for this fleet as one HTML file that needs nothing else."""
 
 from collections.abc import Sequence
 from html import escape
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from service.experiment.charts import bars, curve, heat, lines
 from service.experiment.comparison import Comparison
-from service.experiment.results import GROUPS, Figure, Row, Run
+from service.experiment.results import GROUPS, Figure, ResultRow, Run
 
 _STYLE = Path(__file__).with_name("report.css")
 
@@ -36,7 +36,7 @@ def report(comparison: Comparison) -> str:
     )
 
 
-def _scores(rows: Sequence[Row]) -> str:
+def _scores(rows: Sequence[ResultRow]) -> str:
     head = ["forecaster", *(f"F1 {group}" for group in GROUPS), "F_T", "precision", "Brier skill", "memory (s)"]
     body = [
         [
@@ -120,7 +120,7 @@ def _forgetting(comparison: Comparison, learned: dict[str, Sequence[Run]]) -> st
             heat(
                 comparison.machines,
                 comparison.machines,
-                _mean([comparison.marking.matrix(run.f1) for run in runs]).T.tolist(),
+                _mean([comparison.evaluation.matrix(run.f1) for run in runs]).T.tolist(),
                 title=f"{name}: macro F1 of each machine after each update",
             ),
         )
@@ -148,10 +148,8 @@ def _reliability(learned: dict[str, Sequence[Run]]) -> str:
 
 
 def _codes(comparison: Comparison, learned: dict[str, Sequence[Run]]) -> str:
-    support = comparison.marking.support
-    group_of = {
-        place: group for group in GROUPS[1:] for place in np.flatnonzero(comparison.marking.groups[group]).tolist()
-    }
+    support, groups = comparison.evaluation.support, comparison.evaluation.groups
+    group_of = {place: group for group in GROUPS[1:] for place in np.flatnonzero(groups[group]).tolist()}
     body = []
     for place, code in enumerate(comparison.codes):
         scores = [_of_code(_mean([run.f1[-1] for run in runs]), support, place) for runs in learned.values()]

@@ -1,4 +1,4 @@
-"""Experiment, third step: what one run of one strategy gave, and what is said about it over all seeds."""
+"""The results of one run, and their summary over all seeds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from service.experiment.exam import Marks
-from service.learning.metrics import average_score, forgetting, macro
+from service.learning.metrics import Reliability, average_score, forgetting, macro
 
 GROUPS: Final = ("total", "low", "medium", "high")
 _TABLES: Final = ("f1", "average_precision", "brier_skill", "reliability")
@@ -16,7 +15,17 @@ Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Upkeep:
+class RunScores:
+    """Machines by codes of F1 and average precision, Brier skill by machine, and all forecasts' reliability."""
+
+    f1: Reals
+    average_precision: Reals
+    brier_skill: Reals
+    reliability: Reliability
+
+
+@dataclass(frozen=True, eq=False)
+class ResourceUse:
     """What learning took and left: seconds by task, and of the last memory tasks by codes and windows by task."""
 
     memory_seconds: list[float]
@@ -41,18 +50,18 @@ class Run:
     brier_skill: Reals
     reliability: Reals
     calibration_error: float
-    learned: Upkeep | None = None
+    learned: ResourceUse | None = None
 
     @classmethod
-    def of(cls, name: str, seed: int, marks: Sequence[Marks], learned: Upkeep | None = None) -> "Run":
-        """Return a run from the marks after each update."""
-        curve = marks[-1].reliability
+    def of(cls, name: str, seed: int, scores: Sequence[RunScores], learned: ResourceUse | None = None) -> "Run":
+        """Return a run from the scores after each update."""
+        curve = scores[-1].reliability
         return cls(
             name=name,
             seed=seed,
-            f1=np.array([mark.f1 for mark in marks]),
-            average_precision=np.array([mark.average_precision for mark in marks]),
-            brier_skill=np.array([mark.brier_skill for mark in marks]),
+            f1=np.array([score.f1 for score in scores]),
+            average_precision=np.array([score.average_precision for score in scores]),
+            brier_skill=np.array([score.brier_skill for score in scores]),
             reliability=np.array([curve.forecast, curve.observed, curve.count]),
             calibration_error=curve.expected_calibration_error,
             learned=learned,
@@ -73,13 +82,13 @@ class Run:
             seed=stored["seed"],
             **tables,
             calibration_error=stored["calibration_error"],
-            learned=learned and Upkeep(**{**learned, "kept": _table(learned["kept"])}),
+            learned=learned and ResourceUse(**{**learned, "kept": _table(learned["kept"])}),
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Marking:
-    """By which measure runs are judged: what each machine's exam holds and which group each code is in."""
+class Evaluation:
+    """How runs are scored: the codes of each machine's holdout set, and the group of each code."""
 
     support: NDArray[np.bool_]
     groups: Mapping[str, NDArray[np.bool_]]
@@ -87,7 +96,7 @@ class Marking:
     def matrix(self, values: Reals, group: str = "total", *, absent: bool = False) -> Reals:
         """Return updates by machines of the mean over codes of a group.
 
-        Codes without a positive in a machine's exam are left out, or with ``absent`` count as they scored.
+        Codes without a positive in a machine's holdout set are left out, or with ``absent`` count as they scored.
         """
         among = self.groups[group]
         support = np.ones_like(self.support) if absent else self.support
@@ -103,7 +112,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """A line of the table: one strategy or baseline over all its seeds.
 
     Who learned nothing has no ``forgetting`` of any group, of precision neither, and no memory to update.
@@ -121,7 +130,7 @@ class Row:
     memory_seconds: Figure | None
 
 
-def row(runs: Sequence[Run], marking: Marking) -> Row:
+def row(runs: Sequence[Run], evaluation: Evaluation) -> ResultRow:
     """Return what the runs of one strategy say together."""
     learned = runs[0].learned is not None
 
@@ -130,20 +139,20 @@ def row(runs: Sequence[Run], marking: Marking) -> Row:
         return Figure(float(values.mean()), float(values.std()))
 
     def lost(group: str) -> Figure:
-        return over(lambda run: forgetting(marking.matrix(run.f1, group)))
+        return over(lambda run: forgetting(evaluation.matrix(run.f1, group)))
 
-    return Row(
+    return ResultRow(
         name=runs[0].name,
         seeds=len(runs),
         macro_f1={
-            group: over(lambda run, group=group: average_score(marking.matrix(run.f1, group)))  # type: ignore[misc]
+            group: over(lambda run, group=group: average_score(evaluation.matrix(run.f1, group)))  # type: ignore[misc]
             for group in GROUPS
         },
-        macro_f1_all_labels=over(lambda run: average_score(marking.matrix(run.f1, absent=True))),
+        macro_f1_all_labels=over(lambda run: average_score(evaluation.matrix(run.f1, absent=True))),
         forgetting={group: lost(group) for group in GROUPS} if learned else {},
-        average_precision=over(lambda run: average_score(marking.matrix(run.average_precision))),
+        average_precision=over(lambda run: average_score(evaluation.matrix(run.average_precision))),
         forgetting_of_precision=(
-            over(lambda run: forgetting(marking.matrix(run.average_precision))) if learned else None
+            over(lambda run: forgetting(evaluation.matrix(run.average_precision))) if learned else None
         ),
         brier_skill=over(lambda run: average_score(run.brier_skill)),
         calibration_error=over(lambda run: run.calibration_error),

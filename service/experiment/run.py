@@ -1,4 +1,4 @@
-"""Experiment, second step: one strategy learns the fleet machine by machine and is examined after each."""
+"""Run one strategy: learn the fleet machine by machine and evaluate after each."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,21 +7,21 @@ import numpy as np
 from numpy.random import Generator
 
 from forecasting.network import Network
-from service.experiment.exam import Exam, Marks, marked
-from service.experiment.fleet import Fleet
-from service.experiment.results import Run, Upkeep
-from service.learning.continual_update import TaskData, UpdateConfig, update_model
+from service.experiment.evaluation import MachineHoldout, score_forecasts
+from service.experiment.fleet import ExperimentFleet
+from service.experiment.results import ResourceUse, Run, RunScores
+from service.learning.continual_update import UpdateConfig, predict, update_model
 from service.learning.memory import Memory
 from service.learning.ocdm import Labels, divergence
-from service.learning.samples import Samples
-from service.learning.strategies.strategy import Indices, Strategy, TaskBuffer
-from service.learning.torch_trainer import Progress, TrainingSpec, train
+from service.learning.strategies import Indices, Strategy, TaskBuffer
+from service.learning.torch_trainer import EpochProgress, TrainingSpec, train
+from service.learning.windows import Samples
 
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
-class Stage:
+class RunProgress:
     """How far a run is: which machine is being learned, and which epoch of how many."""
 
     machine: int
@@ -32,27 +32,27 @@ class Stage:
 
 def run(
     name: str,
-    fleet: Fleet,
-    papers: Sequence[Exam],
+    fleet: ExperimentFleet,
+    holdout_sets: Sequence[MachineHoldout],
     *,
-    recipe: UpdateConfig,
+    config: UpdateConfig,
     training: TrainingSpec,
     seed: int,
     clock: Clock,
-    told: Callable[[Stage], None],
+    told: Callable[[RunProgress], None],
 ) -> Run:
-    """Return how the strategy did on every machine's exam after each machine it learned."""
+    """Return how the strategy did on every machine's holdout set after each machine it learned."""
     rng = np.random.default_rng(seed)
-    timed = _Timed(recipe.strategy, clock)
-    recipe = replace(recipe, strategy=timed)
+    timed = _Timed(config.strategy, clock)
+    config = replace(config, strategy=timed)
     network: Network | None = None
     memory = Memory()
-    marks: list[Marks] = []
+    scores: list[RunScores] = []
     seconds: list[float] = []
     for place, machine in enumerate(fleet.machines):
 
-        def tell(progress: Progress, place: int = place) -> None:
-            told(Stage(place + 1, len(fleet.machines), progress.epoch, progress.epochs))
+        def tell(progress: EpochProgress, place: int = place) -> None:
+            told(RunProgress(place + 1, len(fleet.machines), progress.epoch, progress.epochs))
 
         def fit(start: Network | None, new: Samples, replay: Samples | None) -> Network:
             began = clock()
@@ -61,25 +61,26 @@ def run(
             return trained
 
         model, memory = update_model(
-            TaskData(machine.name, machine.train, machine.calibration),
+            machine,
             network=network,
             memory=memory,
             vocabulary=fleet.vocabulary,
-            recipe=recipe,
+            config=config,
             train=fit,
             rng=rng,
         )
         network = model.network
-        marks.append(marked(papers, [model.probabilities(exam.samples) for exam in papers], model.thresholds))
+        predicted = [predict(model, holdout.samples) for holdout in holdout_sets]
+        scores.append(score_forecasts(holdout_sets, predicted, model.thresholds))
     labels = [task.windows.labels(fleet.vocabulary.target_columns) for task in memory.tasks.values()]
-    learned = Upkeep(
+    learned = ResourceUse(
         memory_seconds=timed.seconds,
         training_seconds=seconds,
         kept=np.array([part.sum(axis=0) for part in labels], dtype=np.float64),
         sizes=[len(part) for part in labels],
         divergence=divergence(np.concatenate(labels)),
     )
-    return Run.of(name, seed, marks, learned)
+    return Run.of(name, seed, scores, learned)
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""Experiment, whole: from a file and options to a comparison, its report and its rows."""
+"""Run the experiment: from a file and options to a comparison, its report and its rows."""
 
 import json
 import time
@@ -10,17 +10,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from forecasting.history import HistorySpec
 from service.errors import InputRejected
-from service.experiment.comparison import Comparison, Plan, compare, fingerprint
+from service.experiment.comparison import Comparison, ComparisonPlan, compare, fingerprint
 from service.experiment.files import read_log, read_windows
-from service.experiment.fleet import Cut, Fleet, from_log, from_windows
-from service.experiment.options import Options
+from service.experiment.fleet import ExperimentFleet, SplitConfig, from_log, from_windows
+from service.experiment.options import ExperimentOptions
 from service.experiment.report import report
-from service.experiment.run import Stage
+from service.experiment.run import RunProgress
 from service.experiment.table import json_rows
 from service.learning.presets import PRESETS, Preset
 
 
-def experiment(options: Options, *, screen: Console) -> Comparison:
+def experiment(options: ExperimentOptions, *, screen: Console) -> Comparison:
     """Compare the strategies, write ``report.html`` and ``rows.json`` to ``out``, and return the comparison."""
     if options.preset not in PRESETS:
         raise InputRejected(f"There is no preset {options.preset}; there are {' and '.join(PRESETS)}.")
@@ -30,7 +30,7 @@ def experiment(options: Options, *, screen: Console) -> Comparison:
         raise InputRejected(
             f"There is no strategy {', '.join(unknown)}; there are {', '.join(preset.strategies)}."
         )
-    plan = Plan(options.preset, options.strategies, options.memory, options.seeds)
+    plan = ComparisonPlan(options.preset, options.strategies, options.memory, options.seeds)
     training = preset.training if options.epochs is None else replace(preset.training, epochs=options.epochs)
     file = _file(options)
     cut = _cut(options, preset)
@@ -44,7 +44,7 @@ def experiment(options: Options, *, screen: Console) -> Comparison:
         task = bar.add_task("", total=len(options.strategies) * options.seeds * len(fleet.machines))
         done: dict[tuple[str, int], int] = {}
 
-        def told(name: str, seed: int, stage: Stage) -> None:
+        def told(name: str, seed: int, stage: RunProgress) -> None:
             done[name, seed] = stage.machine - (stage.epoch < stage.epochs)
             finished = sum(done.values())
             bar.update(task, completed=finished, description=f"{name}, seed {seed}, epoch {stage.epoch}")
@@ -59,7 +59,7 @@ def experiment(options: Options, *, screen: Console) -> Comparison:
     return comparison
 
 
-def _file(options: Options) -> Path:
+def _file(options: ExperimentOptions) -> Path:
     file = options.windows or options.log
     if file is None or (options.windows and options.log):
         raise InputRejected("Give either --windows FILE.npz or --log FILE.csv, and not both.")
@@ -68,8 +68,8 @@ def _file(options: Options) -> Path:
     return file
 
 
-def _cut(options: Options, preset: Preset) -> Cut:
-    return Cut(
+def _cut(options: ExperimentOptions, preset: Preset) -> SplitConfig:
+    return SplitConfig(
         targets=options.targets,
         machines=options.machines,
         calibration=preset.calibration,
@@ -79,7 +79,7 @@ def _cut(options: Options, preset: Preset) -> Cut:
     )
 
 
-def _fleet(options: Options, cut: Cut) -> Fleet:
+def _fleet(options: ExperimentOptions, cut: SplitConfig) -> ExperimentFleet:
     if options.windows is not None:
         return from_windows(*read_windows(options.windows), cut)
     return from_log(read_log(_file(options)), cut)

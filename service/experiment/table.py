@@ -1,4 +1,4 @@
-"""Experiment, last step: the paper's table, with the baselines' rows, on a screen and as JSON."""
+"""The paper's table, with the baselines' rows, on a screen and as JSON."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -7,10 +7,10 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from service.experiment.results import GROUPS, Figure, Row
+from service.experiment.results import GROUPS, Figure, ResultRow
 
 
-def table(rows: Sequence[Row], *, title: str, spread: bool = True) -> Table:
+def table(rows: Sequence[ResultRow], *, title: str, spread: bool = True) -> Table:
     """Return S_T and below it F_T for all codes and by group, then what F1 does not tell.
 
     Without ``spread`` it fits a screen of 80 columns.
@@ -43,12 +43,12 @@ _SPREAD = "± is the spread between seeds."
 _NO_SPREAD = "A wider screen, rows.json and report.html show the spread between seeds too."
 
 
-def json_rows(rows: Sequence[Row], *, preset: str) -> dict[str, list[dict[str, Any]]]:
+def json_rows(rows: Sequence[ResultRow], *, preset: str) -> dict[str, list[dict[str, Any]]]:
     """Return the table for programs: means, and beside them the spreads between seeds."""
     return {"rows": [_json_row(line, preset) for line in rows]}
 
 
-def _json_row(line: Row, preset: str) -> dict[str, Any]:
+def _json_row(line: ResultRow, preset: str) -> dict[str, Any]:
     return {
         "name": line.name,
         "preset": preset,

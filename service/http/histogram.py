@@ -1,4 +1,4 @@
-"""How many took how long: counted in classes, for ever, in a few additions."""
+"""A cumulative histogram of durations."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Counted(NamedTuple):
-    """What a histogram held at one moment: ``below`` counts what was at most each bound, the last one is all."""
+    """A snapshot: ``below`` counts the values up to each bound; the last one counts all."""
 
     bounds: tuple[float, ...]
     below: tuple[int, ...]
@@ -17,12 +17,12 @@ class Counted(NamedTuple):
 
     @property
     def all(self) -> int:
-        """How many there were."""
+        """The number of values."""
         return self.below[-1]
 
 
 class Histogram:
-    """Grows only; what it holds is read in one piece, so that figures derived from it never run backwards."""
+    """Counts values; a snapshot is atomic, so derived metrics never decrease."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self.bounds = tuple(bounds)
@@ -32,25 +32,25 @@ class Histogram:
         self._lock = Lock()
 
     def add(self, value: float) -> None:
-        """Count one."""
-        place = bisect_left(self.bounds, value)
+        """Count one value."""
+        index = bisect_left(self.bounds, value)
         with self._lock:
-            self._counts[place] += 1
+            self._counts[index] += 1
             self._total += value
 
     def add_all(self, values: Sequence[float], *, unit: float = 1.0) -> None:
-        """Count many at once, given in multiples of ``unit``; what is below nought counts as nought."""
+        """Count many values, given in multiples of ``unit``; negative ones count as zero."""
         if not len(values):
             return
         scaled = np.maximum(np.asarray(values, dtype=np.float64), 0.0) * unit
-        found = np.bincount(np.searchsorted(self._edges, scaled), minlength=len(self._counts)).tolist()
+        added = np.bincount(np.searchsorted(self._edges, scaled), minlength=len(self._counts)).tolist()
         total = float(scaled.sum())
         with self._lock:
-            self._counts = [before + more for before, more in zip(self._counts, found, strict=True)]
+            self._counts = [before + more for before, more in zip(self._counts, added, strict=True)]
             self._total += total
 
     def read(self) -> Counted:
-        """Return what it holds now."""
+        """Return a snapshot."""
         with self._lock:
             counts, total = list(self._counts), self._total
         return Counted(self.bounds, tuple(np.cumsum(counts).tolist()), total)

@@ -1,15 +1,14 @@
-"""Who may do what: one line for every route, and a route without a line does not start.
+"""The permissions of every route; the service does not start if a route has no entry.
 
-``least`` is the lowest role that may. ``reach`` says how far an answer goes: to one SITE that the path names, to
-what is NARROWED to the asker's own sites, to things of the whole FLEET, which only those of all sites may touch,
-or to what is of NO_SITE. OPEN answers strangers too.
+``least`` is the lowest role allowed. ``scope`` is what the route is about: one SITE in the path, results FILTERED
+to the principal's sites, the whole FLEET (principals of all sites only), or NO_SITE. OPEN needs no authentication.
 """
 
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-from service.errors import Forbidden, NotFound, unknown_machine
+from service.errors import Forbidden, unknown_machine
 from service.http.principal import Principal
 from service.http.problems import responses
 from wire.enums import Role
@@ -17,35 +16,35 @@ from wire.identity import MachineId
 
 
 class RouteScope(Enum):
-    """Which sites a route is about."""
+    """The sites a route is about."""
 
     OPEN = "open"
     NO_SITE = "no site"
     SITE = "site"
-    NARROWED = "narrowed"
+    FILTERED = "filtered"
     FLEET = "fleet"
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Who may use a route; ``unchanged`` those too who must change their password first."""
+    """The permission of a route."""
 
     least: Role
-    reach: RouteScope
+    scope: RouteScope
     allow_password_change_pending: bool = False
-    streams_body: bool = False  # bounds the size of its body itself
+    streams_body: bool = False  # the route limits the size of the body itself
 
 
-def _viewer(reach: RouteScope) -> Rule:
-    return Rule(Role.VIEWER, reach)
+def _viewer(scope: RouteScope) -> Rule:
+    return Rule(Role.VIEWER, scope)
 
 
-def _operator(reach: RouteScope) -> Rule:
-    return Rule(Role.OPERATOR, reach)
+def _operator(scope: RouteScope) -> Rule:
+    return Rule(Role.OPERATOR, scope)
 
 
-def _admin(reach: RouteScope) -> Rule:
-    return Rule(Role.ADMIN, reach)
+def _admin(scope: RouteScope) -> Rule:
+    return Rule(Role.ADMIN, scope)
 
 
 _OPEN: Final = Rule(Role.VIEWER, RouteScope.OPEN, allow_password_change_pending=True)
@@ -53,21 +52,21 @@ _OWN: Final = Rule(Role.VIEWER, RouteScope.NO_SITE, allow_password_change_pendin
 _MACHINE: Final = "/v1/machines/{site}/{machine}"
 
 PERMISSIONS: Final[dict[str, Rule]] = {
-    # Whether it lives is no secret; what is wrong is told only to those who are known.
+    # Liveness is public; details of errors need authentication.
     "GET /livez": _OPEN,
     "HEAD /livez": _OPEN,
     "GET /readyz": _OPEN,
     "HEAD /readyz": _OPEN,
-    "GET /v1/status": _viewer(RouteScope.NARROWED),
-    # Figures of the whole fleet; give Prometheus a viewer's key of all sites.
+    "GET /v1/status": _viewer(RouteScope.FILTERED),
+    # Metrics of the whole fleet: Prometheus needs a viewer's key of all sites.
     "GET /metrics": _viewer(RouteScope.FLEET),
-    # One's own affairs
+    # The own session and password
     "POST /v1/session": _OPEN,
     "DELETE /v1/session": _OWN,
     "GET /v1/me": _OWN,
     "POST /v1/me/password": _OWN,
-    # Looking at machines
-    "GET /v1/machines": _viewer(RouteScope.NARROWED),
+    # Reading machines
+    "GET /v1/machines": _viewer(RouteScope.FILTERED),
     f"GET {_MACHINE}": _viewer(RouteScope.SITE),
     f"GET {_MACHINE}/alarms": _viewer(RouteScope.SITE),
     f"GET {_MACHINE}/gaps": _viewer(RouteScope.SITE),
@@ -78,43 +77,43 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     f"GET {_MACHINE}/history": _viewer(RouteScope.SITE),
     f"GET {_MACHINE}/shelves": _viewer(RouteScope.SITE),
     f"GET {_MACHINE}/acknowledgements": _viewer(RouteScope.SITE),
-    "GET /v1/fleet": _viewer(RouteScope.NARROWED),
-    "GET /v1/forecasts": _viewer(RouteScope.NARROWED),
-    "GET /v1/stream": _viewer(RouteScope.NARROWED),
-    "GET /v1/silent": _viewer(RouteScope.NARROWED),
-    "GET /v1/scoreboard": _viewer(RouteScope.NARROWED),
-    "GET /v1/alarm-metrics": _viewer(RouteScope.NARROWED),
-    "GET /v1/alarm-metrics/top.csv": _viewer(RouteScope.NARROWED),
-    "GET /v1/alarm-metrics/rows.csv": _viewer(RouteScope.NARROWED),
-    "GET /v1/alarm-metrics/floods.csv": _viewer(RouteScope.NARROWED),
-    "GET /v1/alarm-metrics/chatter.csv": _viewer(RouteScope.NARROWED),
-    "GET /v1/alarm-metrics/standing.csv": _viewer(RouteScope.NARROWED),
-    "GET /v1/alarms.csv": _viewer(RouteScope.NARROWED),
-    "GET /v1/notifications": _viewer(RouteScope.NARROWED),
-    "GET /v1/shelves": _viewer(RouteScope.NARROWED),
-    "GET /v1/maintenance": _viewer(RouteScope.NARROWED),
+    "GET /v1/fleet": _viewer(RouteScope.FILTERED),
+    "GET /v1/forecasts": _viewer(RouteScope.FILTERED),
+    "GET /v1/stream": _viewer(RouteScope.FILTERED),
+    "GET /v1/silent": _viewer(RouteScope.FILTERED),
+    "GET /v1/scoreboard": _viewer(RouteScope.FILTERED),
+    "GET /v1/alarm-metrics": _viewer(RouteScope.FILTERED),
+    "GET /v1/alarm-metrics/top.csv": _viewer(RouteScope.FILTERED),
+    "GET /v1/alarm-metrics/rows.csv": _viewer(RouteScope.FILTERED),
+    "GET /v1/alarm-metrics/floods.csv": _viewer(RouteScope.FILTERED),
+    "GET /v1/alarm-metrics/chatter.csv": _viewer(RouteScope.FILTERED),
+    "GET /v1/alarm-metrics/standing.csv": _viewer(RouteScope.FILTERED),
+    "GET /v1/alarms.csv": _viewer(RouteScope.FILTERED),
+    "GET /v1/notifications": _viewer(RouteScope.FILTERED),
+    "GET /v1/shelves": _viewer(RouteScope.FILTERED),
+    "GET /v1/maintenance": _viewer(RouteScope.FILTERED),
     "GET /v1/catalogue": _viewer(RouteScope.NO_SITE),
-    # Looking at what is learned
-    "GET /v1/jobs": _viewer(RouteScope.NARROWED),
-    "GET /v1/jobs/{job}": _viewer(RouteScope.NARROWED),
-    "GET /v1/jobs/{job}/events": _viewer(RouteScope.NARROWED),
-    "GET /v1/models": _viewer(RouteScope.NARROWED),
-    "GET /v1/models/{version}": _viewer(RouteScope.NARROWED),
-    "GET /v1/memory": _viewer(RouteScope.NARROWED),
-    # Running the plant
+    # Reading models
+    "GET /v1/jobs": _viewer(RouteScope.FILTERED),
+    "GET /v1/jobs/{job}": _viewer(RouteScope.FILTERED),
+    "GET /v1/jobs/{job}/events": _viewer(RouteScope.FILTERED),
+    "GET /v1/models": _viewer(RouteScope.FILTERED),
+    "GET /v1/models/{version}": _viewer(RouteScope.FILTERED),
+    "GET /v1/memory": _viewer(RouteScope.FILTERED),
+    # Operating
     f"POST {_MACHINE}/acknowledgements": _operator(RouteScope.SITE),
     f"POST {_MACHINE}/shelves": _operator(RouteScope.SITE),
     f"DELETE {_MACHINE}/shelves/{{number}}": _operator(RouteScope.SITE),
-    "POST /v1/maintenance": _operator(RouteScope.NARROWED),
-    "DELETE /v1/maintenance/{number}": _operator(RouteScope.NARROWED),
-    # Bodies as they came may hold what an agent should not have sent.
-    "GET /v1/quarantine": _operator(RouteScope.NARROWED),
-    "GET /v1/quarantine/reasons": _viewer(RouteScope.NARROWED),
-    "GET /v1/quarantine/{number}": _operator(RouteScope.NARROWED),
-    "POST /v1/quarantine/replay": _operator(RouteScope.NARROWED),
-    "POST /v1/quarantine/{number}/replay": _operator(RouteScope.NARROWED),
-    # Changing what there is
-    "POST /v1/machines": _admin(RouteScope.NARROWED),
+    "POST /v1/maintenance": _operator(RouteScope.FILTERED),
+    "DELETE /v1/maintenance/{number}": _operator(RouteScope.FILTERED),
+    # Raw payloads may contain what an agent should not have sent.
+    "GET /v1/quarantine": _operator(RouteScope.FILTERED),
+    "GET /v1/quarantine/reasons": _viewer(RouteScope.FILTERED),
+    "GET /v1/quarantine/{number}": _operator(RouteScope.FILTERED),
+    "POST /v1/quarantine/replay": _operator(RouteScope.FILTERED),
+    "POST /v1/quarantine/{number}/replay": _operator(RouteScope.FILTERED),
+    # Administration
+    "POST /v1/machines": _admin(RouteScope.FILTERED),
     f"POST {_MACHINE}/history": Rule(Role.ADMIN, RouteScope.SITE, streams_body=True),
     f"POST {_MACHINE}/refresh": _admin(RouteScope.SITE),
     f"POST {_MACHINE}/retire": _admin(RouteScope.SITE),
@@ -125,24 +124,24 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     "POST /v1/catalogue": _admin(RouteScope.FLEET),
     "POST /v1/models/rollback": _admin(RouteScope.FLEET),
     "POST /v1/models/{version}/promote": _admin(RouteScope.FLEET),
-    # An address may hold a token, and a test makes the service speak to it.
-    "GET /v1/webhooks": _admin(RouteScope.NARROWED),
-    "POST /v1/webhooks": _admin(RouteScope.NARROWED),
-    "GET /v1/webhooks/{number}": _admin(RouteScope.NARROWED),
-    "PATCH /v1/webhooks/{number}": _admin(RouteScope.NARROWED),
-    "DELETE /v1/webhooks/{number}": _admin(RouteScope.NARROWED),
-    "POST /v1/webhooks/{number}/test": _admin(RouteScope.NARROWED),
-    # Changing who may
-    "GET /v1/users": _admin(RouteScope.NARROWED),
-    "POST /v1/users": _admin(RouteScope.NARROWED),
-    "PATCH /v1/users/{name}": _admin(RouteScope.NARROWED),
-    "POST /v1/users/{name}/password": _admin(RouteScope.NARROWED),
-    "DELETE /v1/users/{name}": _admin(RouteScope.NARROWED),
-    "GET /v1/keys": _admin(RouteScope.NARROWED),
-    "POST /v1/keys": _admin(RouteScope.NARROWED),
-    "DELETE /v1/keys/{number}": _admin(RouteScope.NARROWED),
+    # A URL may contain a token, and a test makes the service call it.
+    "GET /v1/webhooks": _admin(RouteScope.FILTERED),
+    "POST /v1/webhooks": _admin(RouteScope.FILTERED),
+    "GET /v1/webhooks/{number}": _admin(RouteScope.FILTERED),
+    "PATCH /v1/webhooks/{number}": _admin(RouteScope.FILTERED),
+    "DELETE /v1/webhooks/{number}": _admin(RouteScope.FILTERED),
+    "POST /v1/webhooks/{number}/test": _admin(RouteScope.FILTERED),
+    # Users and API keys
+    "GET /v1/users": _admin(RouteScope.FILTERED),
+    "POST /v1/users": _admin(RouteScope.FILTERED),
+    "PATCH /v1/users/{name}": _admin(RouteScope.FILTERED),
+    "POST /v1/users/{name}/password": _admin(RouteScope.FILTERED),
+    "DELETE /v1/users/{name}": _admin(RouteScope.FILTERED),
+    "GET /v1/keys": _admin(RouteScope.FILTERED),
+    "POST /v1/keys": _admin(RouteScope.FILTERED),
+    "DELETE /v1/keys/{number}": _admin(RouteScope.FILTERED),
     "GET /v1/audit": _admin(RouteScope.FLEET),
-    # The API's own documentation; its scripts say nothing of anybody.
+    # The API documentation; its scripts contain no data.
     "GET /openapi.json": _viewer(RouteScope.NO_SITE),
     "HEAD /openapi.json": _viewer(RouteScope.NO_SITE),
     "GET /docs": _viewer(RouteScope.NO_SITE),
@@ -155,31 +154,28 @@ PERMISSIONS: Final[dict[str, Rule]] = {
 
 @dataclass(frozen=True)
 class MatchedRule:
-    """The line that a request falls under, and what its path names."""
+    """The rule of a request and the parameters of its path."""
 
-    route: str  # as the table has it, without the method
+    route: str  # as in the table, without the method
     rule: Rule
     names: dict[str, str]
 
     def check(self, principal: Principal) -> None:
-        """Raise what a principal is told who may not do this."""
+        """Raise unless the principal may use the route."""
         if principal.must_change and not self.rule.allow_password_change_pending:
-            raise Forbidden("Your password was told once; change it first: POST /v1/me/password.")
+            raise Forbidden("Your temporary password must be changed first: POST /v1/me/password.")
         if not principal.may(self.rule.least):
-            raise Forbidden(f"This needs the role {self.rule.least.value}, and you are {principal.role.value}.")
-        if self.rule.reach is RouteScope.FLEET and not principal.is_everywhere:
+            raise Forbidden(f"This needs the role {self.rule.least.value}; yours is {principal.role.value}.")
+        if self.rule.scope is RouteScope.FLEET and not principal.is_everywhere:
             own = ", ".join(sorted(principal.sites or ()))
-            raise Forbidden(f"This concerns every site, and you act for {own} only.")
-        if self.rule.reach is RouteScope.SITE and not principal.can_see(self.names["site"]):
-            raise self._nothing_there()
-
-    def _nothing_there(self) -> NotFound:
-        return unknown_machine(MachineId(self.names["site"], self.names["machine"]))
+            raise Forbidden(f"This concerns all sites, and your sites are: {own}.")
+        if self.rule.scope is RouteScope.SITE and not principal.can_see(self.names["site"]):
+            raise unknown_machine(MachineId(self.names["site"], self.names["machine"]))
 
 
 @dataclass
 class Table:
-    """Finds the line of a request by its method and path, as the router will find its route."""
+    """Finds the rule of a request by method and path, as the router finds its route."""
 
     rules: dict[str, Rule] = field(default_factory=lambda: PERMISSIONS)
     _plain: dict[tuple[str, str], MatchedRule] = field(init=False, default_factory=dict)
@@ -190,24 +186,24 @@ class Table:
             self.add(line, rule)
 
     def add(self, line: str, rule: Rule) -> None:
-        """Let a route be found that was added to the app by somebody else."""
+        """Add the rule of a route that was added to the app later."""
         method, _, path = line.partition(" ")
-        found, parts = MatchedRule(path, rule, {}), path.split("/")
+        match, parts = MatchedRule(path, rule, {}), path.split("/")
         if "{" not in path:
-            self._plain[method, path] = found
+            self._plain[method, path] = match
         else:
-            self._named.setdefault((method, len(parts)), []).append((parts, found))
+            self._named.setdefault((method, len(parts)), []).append((parts, match))
 
     def find(self, method: str, path: str) -> MatchedRule | None:
-        """Return a request's line, or None if there is no such route."""
+        """Return the rule of a request, or None if there is no such route."""
         plain = self._plain.get((method, path))
         if plain is not None:
             return plain
         given = path.split("/")
-        for parts, found in self._named.get((method, len(given)), ()):
+        for parts, match in self._named.get((method, len(given)), ()):
             names = _named(parts, given)
             if names is not None:
-                return MatchedRule(found.route, found.rule, names)
+                return MatchedRule(match.route, match.rule, names)
         return None
 
 
@@ -224,18 +220,18 @@ def _named(parts: list[str], given: list[str]) -> dict[str, str] | None:
 
 
 def document_rules(openapi: dict[str, Any], table: Table) -> dict[str, Any]:
-    """Say in an OpenAPI document who may do what, and how those are answered who may not."""
+    """Add security requirements and their error responses to an OpenAPI document."""
     schemes = openapi.setdefault("components", {}).setdefault("securitySchemes", {})
     schemes["bearer"] = {"type": "http", "scheme": "bearer", "description": "An API key or a session's token."}
     for path, operations in openapi["paths"].items():
         for method, operation in operations.items():
             rule = table.rules[f"{method.upper()} {path}"]
             answers = [422, 429] if path.startswith("/v1/") else [429]
-            if rule.reach is not RouteScope.OPEN:
+            if rule.scope is not RouteScope.OPEN:
                 operation["security"] = [{"bearer": []}]
                 answers += [401, 403]
             elif method == "post":
-                answers += [401, 403]  # a name or a password that is wrong, and a page of another site
+                answers += [401, 403]  # wrong user name or password, and cross-site requests
             if method != "get":
                 answers.append(413)
             for status, answer in responses(*answers).items():

@@ -1,4 +1,4 @@
-"""Who asks: by what name, in which role, for which sites, and from where."""
+"""The principal of a request: its name, role and sites."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,13 +8,14 @@ from datetime import datetime
 
 from service.errors import Forbidden
 from wire.enums import PrincipalKind, Role
+from wire.rest.auth import Me
 
 Sites = frozenset[str] | None  # None is every site, also those that are yet to come
 
 
 @dataclass(frozen=True)
 class Principal:
-    """Somebody whom the service knows; ``number`` is the row of their session or key."""
+    """An authenticated user, API key or process; ``id`` is that of the session or API key."""
 
     name: str
     role: Role
@@ -22,84 +23,86 @@ class Principal:
     kind: PrincipalKind
     id: int | None = None
     user: int | None = None
-    must_change: bool = False  # a password that was told once and may do nothing but be changed
+    must_change: bool = False  # a temporary password, which must be changed first
+
+    def view(self) -> Me:
+        sites = None if self.sites is None else sorted(self.sites)
+        return Me(name=self.name, role=self.role, sites=sites, kind=self.kind, must_change=self.must_change)
 
     def may(self, least: Role) -> bool:
-        """Say whether the role is enough."""
         return self.role.covers(least)
 
     def can_see(self, site: str) -> bool:
-        """Say whether a site is theirs."""
         return self.sites is None or site in self.sites
 
     @property
     def is_own(self) -> bool:
-        """Whether it is the service itself, or whoever reads its folder; what these ask is not limited."""
+        """Whether it is the service itself or the local admin, who have no rate limit."""
         return self.kind in (PrincipalKind.LOCAL, PrincipalKind.SYSTEM)
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether every site is theirs."""
+        """Whether all sites are allowed."""
         return self.sites is None
 
 
 @dataclass(frozen=True)
 class RequestContext:
-    """A request under way: who asks, from which address, and when by the plant's clock."""
+    """The current request: principal, client address, and plant time."""
 
-    principal: Principal | None  # None is a stranger
+    principal: Principal | None  # None is anonymous
     origin: str | None
     at: datetime
 
 
-# Set where a request comes in and read where its answer is narrowed and its deed is written down, so that
-# neither can be forgotten on the way between.
-_asking: ContextVar[RequestContext | None] = ContextVar("asking", default=None)
+# Set by the middleware, and read where results are filtered by site and changes are audited, so that neither
+# can be forgotten in between.
+_current: ContextVar[RequestContext | None] = ContextVar("current_request", default=None)
 
 
 @contextmanager
-def request_context(asking: RequestContext) -> Iterator[None]:
-    """Let whatever happens inside be on behalf of this request."""
-    token = _asking.set(asking)
+def request_context(context: RequestContext) -> Iterator[None]:
+    """Make this the current request."""
+    token = _current.set(context)
     try:
         yield
     finally:
-        _asking.reset(token)
+        _current.reset(token)
 
 
 def current_request() -> RequestContext | None:
-    """Return the request under way; None where the service acts by itself."""
-    return _asking.get()
+    """Return the current request; None where the service acts by itself."""
+    return _current.get()
 
 
 def current_user() -> Principal | None:
-    """Return who asks, None for a stranger and where nobody does."""
-    under_way = _asking.get()
-    return under_way.principal if under_way else None
+    """Return the principal of the current request, if it has one."""
+    request = _current.get()
+    return request.principal if request else None
 
 
 def current_sites() -> Sites:
-    """Return the sites of whoever asks; none at all for a stranger, and where nobody asks."""
+    """Return the sites of the current request; an empty set without a principal."""
     principal = current_user()
     return principal.sites if principal else frozenset()
 
 
 def can_see(site: str) -> bool:
-    """Say whether a site belongs to whoever asks."""
+    """Return whether the current request may see a site."""
     principal = current_user()
     return principal is not None and principal.can_see(site)
 
 
 def require_site(site: str | None) -> None:
-    """Raise :class:`Forbidden` unless a site, or with None every site, belongs to whoever asks."""
+    """Raise :class:`Forbidden` unless the current request may act for a site, or with None for all sites."""
     sites = current_sites()
     if sites is None or site in sites:
         return
     own = ", ".join(sorted(sites)) or "no site"
-    what = "This concerns every site" if site is None else f"The site {site} is not yours"
-    raise Forbidden(f"{what}, and you act for {own} only. Ask an admin of all sites.")
+    what = "This concerns all sites" if site is None else f"You have no access to the site {site}"
+    raise Forbidden(f"{what}, and your sites are: {own}. Ask an admin of all sites.")
 
 
 def is_subset(wanted: Sites, own: Sites) -> bool:
-    """Say whether somebody with ``own`` sites has all of the wanted."""
+    """Return whether ``own`` contains all ``wanted`` sites."""
     return own is None or (wanted is not None and wanted <= own)

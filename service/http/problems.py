@@ -34,7 +34,7 @@ def responses(*codes: int) -> dict[int | str, dict[str, Any]]:
 
 
 def install(app: FastAPI) -> None:
-    """Let every error of the app leave as a problem."""
+    """Return every error of the app as a problem."""
 
     @app.exception_handler(ServiceError)
     async def service_error(request: Request, error: ServiceError) -> JSONResponse:
@@ -43,15 +43,15 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid_request(request: Request, error: RequestValidationError) -> JSONResponse:
         errors = [
-            FieldError(pointer="/".join(str(part) for part in one["loc"]), detail=in_words(one))
-            for one in error.errors()
+            FieldError(pointer="/".join(str(part) for part in item["loc"]), detail=in_words(item))
+            for item in error.errors()
         ]
         detail = f"{errors[0].pointer}: {errors[0].detail}." if errors else "The request cannot be read."
         return _answer(request.url.path, 422, "Input rejected", detail, errors=errors)
 
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> JSONResponse:
-        if error.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's word for bytes that are not even text
+        if error.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's status for a body that is not text
             return _answer(request.url.path, 422, "Input rejected", f"The body cannot be read: {error.detail}.")
         title = HTTPStatus(error.status_code).phrase
         headers = dict(error.headers or {})
@@ -59,12 +59,12 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def defect(request: Request, _error: Exception) -> JSONResponse:
-        sentence = "This is a defect of the service; its log says more."
+        sentence = "This is a defect of the service; see its log."
         return _answer(request.url.path, 500, "Internal error", sentence)
 
 
 def problem_of(path: str, error: ServiceError) -> JSONResponse:
-    """Return an error of ours as the answer to a request for a path."""
+    """Return an error of the service as the response to a path."""
     headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable) else {}
     if isinstance(error, NotSignedIn):
         headers["WWW-Authenticate"] = "Bearer"

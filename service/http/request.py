@@ -1,4 +1,4 @@
-"""Read the request: path parameters, who sends it and from where."""
+"""Read path parameters, principal and client address of a request."""
 
 from typing import Annotated
 
@@ -15,28 +15,28 @@ MachineName = Annotated[str, Path(pattern=ID_PATTERN, description="The machine."
 
 
 def principal() -> Principal:
-    """Return who asks; the guard has let nobody in whom it does not know."""
-    who = current_user()
-    if who is None:
-        raise NotSignedIn("Who are you? Sign in first: POST /v1/session.")
-    return who
+    """Return the principal of the current request."""
+    user = current_user()
+    if user is None:
+        raise NotSignedIn("Authentication required. Log in first: POST /v1/session.")
+    return user
 
 
 def actor(_request: Request) -> str:
-    """Say who asks, as the book of changes names them."""
+    """Return the name that the audit log records."""
     return principal().name
 
 
 def author(by: str | None) -> str:
-    """Return who is the author of what is asked: the signed-in user; a program may name the person it asks for."""
-    asks = principal()
-    if by is None or by == asks.name:
-        return asks.name
-    if asks.kind is PrincipalKind.SESSION:
-        raise InputRejected(f"You are signed in as {asks.name}, who is the author. Leave `by` out.")
-    return f"{by} ({asks.name})"
+    """Return the author of a change: the logged-in user; a program may name the person it acts for."""
+    user = principal()
+    if by is None or by == user.name:
+        return user.name
+    if user.kind is PrincipalKind.SESSION:
+        raise InputRejected(f"You are logged in as {user.name}, who is the author. Leave `by` out.")
+    return f"{by} ({user.name})"
 
 
 def client_ip(request: Request) -> str | None:
-    """Return the address that a request comes from."""
+    """Return the address of the client."""
     return request.client.host if request.client else None

@@ -1,4 +1,4 @@
-"""Around everything that is asked: each request gets an id, is counted by its route, and leaves a line."""
+"""Request ids, HTTP metrics and the access log."""
 
 import logging
 import re
@@ -18,33 +18,33 @@ from service.http.histogram import Histogram
 log = logging.getLogger(__name__)
 
 REQUEST_ID = "X-Request-Id"
-_SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
+_VALID_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_ASKING = frozenset({"GET", "HEAD", "OPTIONS"})
-_OTHER = "other"  # no route of ours; whoever tries a thousand paths must not make a thousand series
-_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_LONGEST_PATH = 200
+_READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_OTHER = "other"  # unknown routes share one series
+_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_MAX_LOGGED_PATH = 200
 
 
 @dataclass
 class HttpMetrics:
-    """What was asked since the start; written by the server's loop, read by whoever counts."""
+    """Counters since the start; written by the server's event loop."""
 
     answers: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # by method, route and class of status
-    seconds: dict[tuple[str, str], Histogram] = field(default_factory=dict)  # until an answer began
-    pages: int = 0  # that are open in browsers
+    seconds: dict[tuple[str, str], Histogram] = field(default_factory=dict)  # until the response began
+    pages: int = 0  # open in browsers
 
-    def note(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answer."""
-        known = method if method in _METHODS else _OTHER
-        self.answers[known, route, f"{status // 100}xx"] += 1
-        if (known, route) not in self.seconds:
-            self.seconds[known, route] = Histogram(_SECONDS)
-        self.seconds[known, route].add(seconds)
+    def record(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a response."""
+        method = method if method in _METHODS else _OTHER
+        self.answers[method, route, f"{status // 100}xx"] += 1
+        if (method, route) not in self.seconds:
+            self.seconds[method, route] = Histogram(_BUCKETS_S)
+        self.seconds[method, route].add(seconds)
 
 
 class RequestMiddleware:
-    """Stands before API and pages; of what pages ask the API among themselves it knows nothing."""
+    """ASGI middleware around API and pages; requests from the pages to the API do not pass it."""
 
     def __init__(
         self, app: ASGIApp, traffic: HttpMetrics, *, monotonic: Callable[[], float] = time.monotonic
@@ -52,7 +52,7 @@ class RequestMiddleware:
         self._app, self._traffic, self._monotonic = app, traffic, monotonic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on."""
+        """Pass the request on."""
         if scope["type"] == "http":
             request = _request_id(Headers(scope=scope).get(REQUEST_ID))
             with bound_contextvars(request_id=request):
@@ -79,29 +79,26 @@ class RequestMiddleware:
         try:
             await self._app(scope, receive, begin)
         except Exception:
-            log.exception("%s %s met a defect", scope["method"], scope["path"][:_LONGEST_PATH])
+            log.exception("%s %s failed", scope["method"], scope["path"][:_MAX_LOGGED_PATH])
             if not status:
                 raise
         finally:
             status = status or HTTPStatus.INTERNAL_SERVER_ERROR
             route = getattr(scope.get("route"), "path", _OTHER)
-            self._traffic.note(scope["method"], route, status, (begun or self._monotonic()) - started)
-            _tell(scope, status, self._monotonic() - started)
+            self._traffic.record(scope["method"], route, status, (begun or self._monotonic()) - started)
+            _log_request(scope, status, self._monotonic() - started)
 
 
 def _request_id(given: str | None) -> str:
-    """Return the id that a client gave, if it is one, or a new one."""
-    return given if given and _SANE.fullmatch(given) else secrets.token_hex(8)
+    """Return the client's request id if it is valid, or a new one."""
+    return given if given and _VALID_ID.fullmatch(given) else secrets.token_hex(8)
 
 
-def _tell(scope: Scope, status: int, seconds: float) -> None:
-    """Log what was ordered and what failed; questions that were answered are told only to those who want it all.
-
-    Never the query and never a header: they may hold what is nobody's business.
-    """
-    level = logging.DEBUG if scope["method"] in _ASKING else logging.INFO
+def _log_request(scope: Scope, status: int, seconds: float) -> None:
+    """Log writes at INFO, failures at WARNING, reads at DEBUG; never queries or headers, which may be secret."""
+    level = logging.DEBUG if scope["method"] in _READ_METHODS else logging.INFO
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         level = logging.WARNING
     client = scope.get("client")
     more = {"status": int(status), "seconds": round(seconds, 4), "client": client[0] if client else None}
-    log.log(level, "%s %s", scope["method"], scope["path"][:_LONGEST_PATH], extra=more)
+    log.log(level, "%s %s", scope["method"], scope["path"][:_MAX_LOGGED_PATH], extra=more)

@@ -1,4 +1,4 @@
-"""Server-sent events: an answer that goes on, and how it is woken from other threads."""
+"""Server-sent events: a streaming response, and a way to wake it from other threads."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 
 class EventStream(StreamingResponse):
-    """Calls ``close`` however it ends, a reader that was cut off while we wrote included."""
+    """Calls ``close`` however it ends, a lost connection included."""
 
     def __init__(self, content: AsyncIterator[bytes] | AsyncIterator[str], close: Callable[[], None]) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -17,7 +17,7 @@ class EventStream(StreamingResponse):
         self._close = close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer until the reader leaves or there is nothing more to say."""
+        """Stream until the client disconnects or the content ends."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -25,18 +25,18 @@ class EventStream(StreamingResponse):
 
 
 class Wake:
-    """Wakes a stream: called from any thread, waited for in the loop in which it was made."""
+    """Wakes a stream: called from any thread, awaited in the event loop that created it."""
 
     def __init__(self) -> None:
         self._loop, self._event = asyncio.get_running_loop(), asyncio.Event()
 
     def __call__(self) -> None:
-        """Wake it."""
-        with suppress(RuntimeError):  # the loop has ended, and with it the stream
+        """Wake the stream."""
+        with suppress(RuntimeError):  # the event loop has ended, and with it the stream
             self._loop.call_soon_threadsafe(self._event.set)
 
     async def within(self, seconds: float) -> bool:
-        """Wait until it is woken; return False if that does not happen in time."""
+        """Wait to be woken; return False on timeout."""
         try:
             await asyncio.wait_for(self._event.wait(), seconds)
         except TimeoutError:

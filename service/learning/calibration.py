@@ -1,4 +1,4 @@
-"""Learn arrow, after training: logits become probabilities a person may read, and thresholds to act on.
+"""Calibrate logits to probabilities, and choose a threshold for each code.
 
 Focal loss and a balanced memory both bend probabilities. Each code's logits are therefore passed through
 its own logistic curve (Platt scaling), fitted on windows the model did not learn from, and drawn towards the

@@ -1,32 +1,32 @@
-"""The learn arrow's exams: a candidate sits every machine's, beside the champion and the best that ever served."""
+"""Evaluate a candidate on every machine's holdout set, beside the champion and the best version so far."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from service.learning.continual_update import Model
+from forecasting.forecaster import Forecaster as Model
 from service.learning.evaluation import EvaluationResult, HoldoutSet, evaluate
 from service.learning.evaluation_store import HoldoutStore
 from service.learning.gate import GateDecision, GateThresholds, MachineComparison, decide
-from service.learning.job import Progress
 from service.learning.model_comparison import BRIER_SKILL, METRICS, PairedPredictions
+from service.learning.models import Progress
 from wire.identity import MachineId
 
-_FIGURES = (*METRICS, "macro_f1")
+_SCORES = (*METRICS, "macro_f1")
 
 
 @dataclass(frozen=True, eq=False)
 class Champion:
     """The version that serves, and its model."""
 
-    number: int
+    version: int
     model: Model
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluationReport:
-    """All marks of one learning: the candidate's, the champion's on the new machine unseen, the best so far."""
+    """The candidate's results, the champion's on the new machine (``before``), and the best scores so far."""
 
     results: Mapping[str, EvaluationResult]
     before: EvaluationResult | None
@@ -37,98 +37,105 @@ class EvaluationReport:
     def forgetting(self) -> dict[str, float | None]:
         """The paper's F_T: the mean relative loss of old machines since their best; of Brier skill, absolute."""
         result: dict[str, float | None] = {}
-        for figure in _FIGURES:
+        for metric in _SCORES:
             losses = []
-            for name, best in self.best.items():
-                now, then = getattr(self.results[name], figure), best[figure]
-                if now is None or then is None:
+            for name, scores in self.best.items():
+                now, best = getattr(self.results[name], metric), scores[metric]
+                if now is None or best is None:
                     continue
-                relative = figure != BRIER_SKILL  # which may be nought or less, so that no share of it can be lost
-                losses.append((then - now) / (then if relative and then > 0 else 1.0))
-            result[figure] = round(float(np.mean(losses)), 6) if losses else None
+                relative = metric != BRIER_SKILL  # Brier skill may be zero or negative
+                losses.append((best - now) / (best if relative and best > 0 else 1.0))
+            result[metric] = round(float(np.mean(losses)), 6) if losses else None
         return result
 
 
 @dataclass(frozen=True)
 class CandidateEvaluation:
-    """The exams' arithmetic and where they are kept."""
+    """Evaluates candidates on the stored holdout sets."""
 
-    exams: HoldoutStore
-    limits: GateThresholds
+    holdouts: HoldoutStore
+    thresholds: GateThresholds
 
     def run(
         self,
         machine: str,
         candidate: Model,
-        exam: HoldoutSet,
+        holdout: HoldoutSet,
         *,
         champion: Champion | None,
         others: Sequence[str],
-        told: Callable[[Progress], None],
+        on_progress: Callable[[Progress], None],
     ) -> EvaluationReport:
-        """Let a candidate sit the exam of the machine it has just learned, and those of all the others."""
-        marks = {machine: evaluate(candidate, exam, history=True)}
-        unseen = evaluate(champion.model, exam, history=True) if champion else None
-        sittings = [_new(machine, exam, marks[machine], unseen)]
+        """Evaluate a candidate on the new machine and on all others, and let the gate decide."""
+        results = {machine: evaluate(candidate, holdout)}
+        before = evaluate(champion.model, holdout) if champion else None
+        comparisons = [_compare_new(machine, holdout, results[machine], before)]
         best: dict[str, dict[str, float | None]] = {}
-        for place, name in enumerate(others, start=1):
-            told(Progress("exams", place, len(others) + 1))
-            paper = self.exams.get(MachineId.parse(name))
-            if paper is None or champion is None:
+        for index, name in enumerate(others, start=1):
+            on_progress(Progress("exams", index, len(others) + 1))
+            stored = self.holdouts.get(MachineId.parse(name))
+            if stored is None or champion is None:
                 continue
-            marks[name] = evaluate(candidate, paper, history=True)
-            answers = self.exams.results_by_version(MachineId.parse(name))
-            if champion.number not in answers:
-                answers[champion.number] = evaluate(champion.model, paper, history=True)
-            sittings.append(_old(name, paper, marks[name], answers, champion.number))
-            best[name] = {figure: _value(_best(answers, figure), figure) for figure in _FIGURES}
-        told(Progress("gate", len(others) + 1, len(others) + 1))
-        return EvaluationReport(marks, unseen, best, decide(sittings, self.limits))
+            results[name] = evaluate(candidate, stored)
+            by_version = self.holdouts.results_by_version(MachineId.parse(name))
+            if champion.version not in by_version:
+                by_version[champion.version] = evaluate(champion.model, stored)
+            comparisons.append(_compare_old(name, stored, results[name], by_version, champion.version))
+            best[name] = {metric: _score(_best(by_version, metric), metric) for metric in _SCORES}
+        on_progress(Progress("gate", len(others) + 1, len(others) + 1))
+        return EvaluationReport(results, before, best, decide(comparisons, self.thresholds))
 
 
-def _new(name: str, exam: HoldoutSet, own: EvaluationResult, unseen: EvaluationResult | None) -> MachineComparison:
-    if unseen is not None:
-        return MachineComparison(name, new=True, against_best={}, against_champion=_pair(exam, own, unseen))
-    codes = own.targets
+def _compare_new(
+    name: str, holdout: HoldoutSet, candidate: EvaluationResult, champion: EvaluationResult | None
+) -> MachineComparison:
+    if champion is not None:
+        pair = _pair(holdout, candidate, champion)
+        return MachineComparison(name, new=True, against_best={}, against_champion=pair)
+    codes = candidate.targets
     return MachineComparison.first(
         name,
-        at=exam.windows.at,
-        labels=exam.labels(codes),
-        base_rate=exam.base_rates(codes),
-        candidate=own.probabilities,
+        at=holdout.windows.at,
+        labels=holdout.labels(codes),
+        base_rate=holdout.base_rates(codes),
+        candidate=candidate.probabilities,
     )
 
 
-def _old(
-    name: str, exam: HoldoutSet, own: EvaluationResult, answers: Mapping[int, EvaluationResult], champion: int
+def _compare_old(
+    name: str,
+    holdout: HoldoutSet,
+    candidate: EvaluationResult,
+    by_version: Mapping[int, EvaluationResult],
+    champion: int,
 ) -> MachineComparison:
-    best = {metric: found for metric in METRICS if (found := _best(answers, metric))}
+    best = {metric: result for metric in METRICS if (result := _best(by_version, metric))}
     return MachineComparison(
         name,
         new=False,
-        against_best={metric: _pair(exam, own, one) for metric, one in best.items()},
-        against_champion=_pair(exam, own, answers[champion]),
+        against_best={metric: _pair(holdout, candidate, result) for metric, result in best.items()},
+        against_champion=_pair(holdout, candidate, by_version[champion]),
     )
 
 
-def _best(answers: Mapping[int, EvaluationResult], figure: str) -> EvaluationResult | None:
-    scored = {value: one for one in answers.values() if (value := _value(one, figure)) is not None}
+def _best(by_version: Mapping[int, EvaluationResult], metric: str) -> EvaluationResult | None:
+    scored = {score: result for result in by_version.values() if (score := _score(result, metric)) is not None}
     return scored[max(scored)] if scored else None
 
 
-def _value(marks: EvaluationResult | None, figure: str) -> float | None:
-    value: float | None = getattr(marks, figure) if marks else None
-    return value
+def _score(result: EvaluationResult | None, metric: str) -> float | None:
+    score: float | None = getattr(result, metric) if result else None
+    return score
 
 
-def _pair(exam: HoldoutSet, candidate: EvaluationResult, reference: EvaluationResult) -> PairedPredictions:
-    """Return both models' answers on the codes that both forecast."""
-    known = set(reference.targets)
-    codes = tuple(code for code in candidate.targets if code in known)
+def _pair(holdout: HoldoutSet, candidate: EvaluationResult, reference: EvaluationResult) -> PairedPredictions:
+    """Return both models' probabilities of the codes that both forecast."""
+    shared = set(reference.targets)
+    codes = tuple(code for code in candidate.targets if code in shared)
     return PairedPredictions(
-        exam.windows.at,
-        exam.labels(codes),
-        exam.base_rates(codes),
+        holdout.windows.at,
+        holdout.labels(codes),
+        holdout.base_rates(codes),
         candidate.for_codes(codes),
         reference.for_codes(codes),
     )

@@ -1,47 +1,47 @@
-"""The learn arrow: one machine's history becomes a candidate, judged in every machine's exam.
+"""Train a candidate: one machine's history, learned on top of the champion and evaluated by the gate.
 
-Run by the process that trains; it only reads. What it brings is committed by whoever holds the job.
+Runs in the training process, which only reads. The process that holds the job commits the result.
 """
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.random import Generator
 
-from forecasting.forecaster import Forecaster
+from forecasting.forecaster import Forecaster as Model
 from forecasting.history import HistorySpec
 from forecasting.network import Network
 from forecasting.vocabulary import Vocabulary
+from service.database.weight_files import WeightsFolder
 from service.errors import InputRejected, TrainingFailed
 from service.forecasts.version import Version
 from service.forecasts.version_store import VersionStore
 from service.http.message import MACHINE, Sentence
 from service.learning.candidate import Candidate, RetainedSamples
 from service.learning.candidate_evaluation import CandidateEvaluation, Champion, EvaluationReport
-from service.learning.code_limits import OTHER
-from service.learning.continual_update import Model, TaskData, UpdateConfig, halve_step, update_model
+from service.learning.continual_update import UpdateConfig, halve_step, update_model
+from service.learning.dataset import OTHER, TrainingData
 from service.learning.evaluation import HoldoutSet
-from service.learning.job import Progress
 from service.learning.memory import Memory
 from service.learning.memory_store import MemoryStore
+from service.learning.models import Progress
 from service.learning.ocdm import divergence
-from service.learning.samples import Samples
-from service.learning.training_data import DatasetBuilder, TrainingData
+from service.learning.training_data import DatasetBuilder
+from service.learning.windows import Samples
 from service.machines.catalogue import CatalogueEntry
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.models import Machine
 
 ProgressCallback = Callable[[Progress], None]
-_MAX_STEP_HALVINGS = 3  # an eighth of the way is hardly worth a version, and less is not
+_MAX_STEP_HALVINGS: Final = 3  # an eighth of the step is hardly worth a version
 
 
 class Trainer(Protocol):
-    """Whatever turns samples into weights."""
+    """Trains a network on new and replayed samples, from given weights or from fresh ones."""
 
     def __call__(
         self,
@@ -50,29 +50,19 @@ class Trainer(Protocol):
         replay: Samples | None,
         *,
         rng: Generator,
-        told: ProgressCallback,
-    ) -> Network:
-        """Train from given weights or from fresh ones."""
-        ...
-
-
-class Weights(Protocol):
-    """Where a candidate's weights go before it is judged."""
-
-    def save(self, forecaster: Forecaster) -> str:
-        """Write a model durably and return its name."""
-        ...
+        on_progress: ProgressCallback,
+    ) -> Network: ...
 
 
 @dataclass
 class StageTimer:
-    """How long each stage of a learning took."""
+    """Measures the seconds of each stage."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     _since: float = field(default_factory=time.perf_counter)
 
     def lap(self, stage: str) -> None:
-        """Note that a stage has just ended."""
+        """Add the time since the last lap to a stage."""
         now = time.perf_counter()
         self.seconds[stage] = round(self.seconds.get(stage, 0.0) + now - self._since, 3)
         self._since = now
@@ -80,159 +70,163 @@ class StageTimer:
 
 @dataclass(frozen=True)
 class CandidateTrainer:
-    """The flow and its ports."""
+    """Trains and evaluates a candidate."""
 
-    school: DatasetBuilder
+    datasets: DatasetBuilder
     catalogue: CatalogueStore
     versions: VersionStore
     memories: MemoryStore
-    examination: CandidateEvaluation
-    weights: Weights
-    recipe: UpdateConfig
-    history: HistorySpec
+    evaluation: CandidateEvaluation
+    weights: WeightsFolder
+    config: UpdateConfig
     code_version: str
 
-    def run(self, machine: Machine, *, now: datetime, train: Trainer, told: ProgressCallback) -> Candidate:
-        """Learn a machine on top of the champion, with replay, and let the gate judge the result."""
-        watch, name = StageTimer(), str(machine.id)
-        told(Progress("dataset"))
-        champion = self.versions.champion()
-        before = self._load(champion)
+    def run(self, machine: Machine, *, now: datetime, train: Trainer, on_progress: ProgressCallback) -> Candidate:
+        """Train a machine on top of the champion, with replay, and let the gate decide.
+
+        If the gate rejects the candidate, the weight step is halved and evaluated again.
+        """
+        timer, name = StageTimer(), str(machine.id)
+        on_progress(Progress("dataset"))
+        version = self.versions.champion()
+        before = self._load(version)
         listed = self.catalogue.entries()
-        parts = self._parts(machine, now, listed)
-        vocabulary = self._vocabulary(before, parts, listed)
-        left_out = parts.chosen.left_out + len(set(parts.chosen.unlisted) - set(vocabulary.inputs))
-        memory = self._memory(champion, name)
-        watch.lap("dataset")
-        # The same champion and machine give the same bits, however often a job has to be taken up again.
-        rng = np.random.default_rng([champion.id if champion else 0, machine.row_id])
+        data = self._data(machine, now, listed)
+        vocabulary = self._vocabulary(before, data, listed)
+        left_out = data.left_out + len(set(data.unlisted) - set(vocabulary.inputs))
+        memory = self._memory(version, name)
+        timer.lap("dataset")
+        # The same champion and machine give the same bits, however often the job is repeated.
+        rng = np.random.default_rng([version.id if version else 0, machine.row_id])
 
         def fit(start: Network | None, new: Samples, replay: Samples | None) -> Network:
-            watch.lap("memory")
-            trained = train(start, new, replay, rng=rng, told=told)
-            watch.lap("training")
-            told(Progress("memory"))
+            timer.lap("memory")
+            trained = train(start, new, replay, rng=rng, on_progress=on_progress)
+            timer.lap("training")
+            on_progress(Progress("memory"))
             return trained
 
-        lesson = TaskData(name, parts.train, parts.calibration)
         model, updated = update_model(
-            lesson,
+            data,
             network=before.network if before else None,
             memory=memory,
             vocabulary=vocabulary,
-            recipe=self.recipe,
+            config=self.config,
             train=fit,
             rng=rng,
         )
-        watch.lap("memory")
-        exam = HoldoutSet.build([parts.train, parts.calibration], parts.exam)
+        timer.lap("memory")
+        holdout = HoldoutSet.build([data.train, data.calibration], data.holdout)
         others = [other for other in updated.tasks if other != name]
-        reigning = Champion(champion.id, _model(before)) if champion and before else None
-        report = self.examination.run(name, model, exam, champion=reigning, others=others, told=told)
-        halved = 0
-        # Too far for some machine is not too far at half the way: the fleet learns as much as the gate lets it.
-        while before is not None and not report.decision.passed and halved < _MAX_STEP_HALVINGS:
-            model = halve_step(model, before.network, lesson=lesson, memory=updated, recipe=self.recipe)
-            report = self.examination.run(name, model, exam, champion=reigning, others=others, told=told)
-            halved += 1
-        watch.lap("exams")
-        weights = self.weights.save(self._forecaster(model))
-        watch.lap("weights")
+        champion = Champion(version.id, before) if version and before else None
+        report = self.evaluation.run(
+            name, model, holdout, champion=champion, others=others, on_progress=on_progress
+        )
+        halvings = 0
+        while before is not None and not report.decision.passed and halvings < _MAX_STEP_HALVINGS:
+            model = halve_step(model, before.network, data=data, memory=updated, config=self.config)
+            report = self.evaluation.run(
+                name, model, holdout, champion=champion, others=others, on_progress=on_progress
+            )
+            halvings += 1
+        timer.lap("exams")
+        weights = self.weights.save(model)
+        timer.lap("weights")
         tasks = updated.tasks
-        return Candidate(
+        return Candidate.pack(
             machine=name,
-            parent=champion.id if champion else None,
+            parent=version.id if version else None,
             weights=weights,
             targets=vocabulary.targets,
-            kept={other: RetainedSamples(tasks[other].windows.at, tasks[other].held_out.at) for other in others},
+            retained={
+                other: RetainedSamples(tasks[other].windows.at, tasks[other].held_out.at) for other in others
+            },
             task=tasks[name],
-            exam=exam,
-            marks=report.results,
+            holdout=holdout,
+            results=report.results,
             before=report.before,
             passed=report.decision.passed,
             reasons=report.decision.reasons,
             undecided=report.decision.undecided,
             notes=(self._left_out_note(name, left_out),) if left_out else (),
-            report=self._build_report(parts, vocabulary, updated, report)
-            | {"halved": halved, "seconds": watch.seconds}
-            | {"left_out": _left_out(champion, tasks, name, left_out)},
+            report=self._build_report(data, vocabulary, updated, report)
+            | {"halved": halvings, "seconds": timer.seconds}
+            | {"left_out": _left_out(version, tasks, name, left_out)},
         )
 
-    def _load(self, champion: Version | None) -> Forecaster | None:
-        if champion is None:
+    def _load(self, version: Version | None) -> Model | None:
+        if version is None:
             return None
-        model = self.versions.load(champion)
-        if (model.spec, model.history) != (self.school.spec, self.history):
+        model = self.versions.load(version)
+        if (model.spec, model.history) != (self.config.spec, self.config.history):
             raise TrainingFailed(
-                f"{champion.name} looks back {model.spec.lookback} and ahead {model.spec.horizon}; the settings "
+                f"{version.name} looks back {model.spec.lookback} and ahead {model.spec.horizon}; the settings "
                 "say otherwise, and what it has learned cannot be carried over. Put the settings back."
             )
         return model
 
-    def _parts(self, machine: Machine, now: datetime, listed: Collection[int]) -> TrainingData:
-        parts = self.school.build(machine, now, self.history, listed=listed)
-        fewest = self.school.policy.min_windows
-        if len(parts.train) < fewest:
-            raise InputRejected(f"{machine.id} has {len(parts.train)} windows to learn from and needs {fewest}.")
-        return parts
+    def _data(self, machine: Machine, now: datetime, listed: Collection[int]) -> TrainingData:
+        data = self.datasets.build(machine, now, self.config.history or HistorySpec(), listed=listed)
+        needed = self.datasets.policy.min_windows
+        if len(data.train) < needed:
+            raise InputRejected(f"{machine.id} has {len(data.train)} windows to learn from and needs {needed}.")
+        return data
 
     def _vocabulary(
-        self, before: Forecaster | None, parts: TrainingData, listed: Mapping[int, CatalogueEntry]
+        self, before: Model | None, data: TrainingData, listed: Mapping[int, CatalogueEntry]
     ) -> Vocabulary:
-        """Return the codes of the model: all that it knew, and the new ones for which there is room."""
+        """Return the codes of the model: all of the champion's, and the new ones up to the limit."""
         targets = [code for code, entry in listed.items() if entry.target]
         if not targets:
             raise InputRejected(
                 "The catalogue names no target code, so there is nothing to forecast. "
                 "Load one, then enrol the machine again: alarmcast admin catalogue load FILE"
             )
-        known = before.vocabulary if before else Vocabulary((), ())
-        limit = self.school.policy.codes.in_model
-        room = max(0, limit - sum(code not in listed for code in known.inputs))
-        old = set(known.inputs)
-        new = [code for code in parts.chosen.unlisted if code not in old]
+        vocabulary = before.vocabulary if before else Vocabulary((), ())
+        limit = self.datasets.policy.codes.in_model
+        room = max(0, limit - sum(code not in listed for code in vocabulary.inputs))
+        old = set(vocabulary.inputs)
+        new = [code for code in data.unlisted if code not in old]
         unwanted = {OTHER, *new[room:]}
-        return known.extend([code for code in parts.train.codes.tolist() if code not in unwanted], targets)
+        return vocabulary.extend([code for code in data.train.codes.tolist() if code not in unwanted], targets)
 
     def _left_out_note(self, name: str, left_out: int) -> Sentence:
-        limits = self.school.policy.codes
-        words = (
+        limits = self.datasets.policy.codes
+        text = (
             f"{left_out} codes of {MACHINE} were not learned and count as unknown: they are not in the catalogue, "
             f"of which a machine may bring {limits.per_machine} (max_codes_per_machine) and the model may read "
             f"{limits.in_model} (max_codes_per_model). Look at what the machine sends, and put codes that matter "
             "into the catalogue."
         )
-        return Sentence(words, name)
+        return Sentence(text, name)
 
-    def _memory(self, champion: Version | None, name: str) -> Memory:
-        memory = self.memories.get(champion.id) if champion else Memory()
-        machines, size = len({*memory.tasks, name}), self.recipe.memory
-        if round(size * (1 - self.recipe.held_out)) < machines or round(size * self.recipe.held_out) < machines:
+    def _memory(self, version: Version | None, name: str) -> Memory:
+        memory = self.memories.get(version.id) if version else Memory()
+        machines, size, held_out = len({*memory.tasks, name}), self.config.memory, self.config.held_out
+        if round(size * (1 - held_out)) < machines or round(size * held_out) < machines:
             raise InputRejected(
                 f"A memory of {size} windows is too small for {machines} machines. Raise ALARMCAST_MEMORY_WINDOWS."
             )
         return memory
 
-    def _forecaster(self, model: Model) -> Forecaster:
-        return Forecaster(
-            self.school.spec, model.vocabulary, model.network, model.calibration, model.thresholds, self.history
-        )
-
     def _build_report(
-        self, parts: TrainingData, vocabulary: Vocabulary, memory: Memory, report: EvaluationReport
+        self, data: TrainingData, vocabulary: Vocabulary, memory: Memory, report: EvaluationReport
     ) -> dict[str, Any]:
-        """Return all that is worth knowing of a version, as JSON."""
-        labels = [task.windows.labels(vocabulary.target_columns) for task in memory.tasks.values()]
-        together = np.concatenate(labels)
-        by_code = zip(vocabulary.targets, together.sum(axis=0).tolist(), strict=True)
+        """Return the version's report as JSON."""
+        labels = np.concatenate([task.windows.labels(vocabulary.target_columns) for task in memory.tasks.values()])
+        by_code = zip(vocabulary.targets, labels.sum(axis=0).tolist(), strict=True)
         offered = [
             sum(task.frequency.get(code, 0) for task in memory.tasks.values()) for code in vocabulary.targets
         ]
         return {
             "summary": _summary(report, vocabulary),
             "code_version": self.code_version,
-            "fingerprint": _fingerprint(parts),
-            "windows": {name: len(getattr(parts, name)) for name in ("train", "calibration", "exam")},
+            "fingerprint": data.fingerprint,
+            "windows": {
+                "train": len(data.train),
+                "calibration": len(data.calibration),
+                "exam": len(data.holdout),
+            },
             "codes": {"inputs": len(vocabulary.inputs), "targets": len(vocabulary.targets)},
             "memory": {
                 "by_machine": {
@@ -240,8 +234,8 @@ class CandidateTrainer:
                     for name, task in memory.tasks.items()
                 },
                 "by_code": {str(code): count for code, count in by_code},
-                "kl_to_uniform": round(divergence(together), 6) if together.any() else None,
-                # What it was chosen from: the balance that a fair draw would have had.
+                "kl_to_uniform": round(divergence(labels), 6) if labels.any() else None,
+                # The balance of a random selection, for comparison.
                 "offered_by_code": dict(zip(map(str, vocabulary.targets), offered, strict=True)),
                 "kl_offered": round(divergence(np.array([offered])), 6) if any(offered) else None,
             },
@@ -250,15 +244,11 @@ class CandidateTrainer:
         }
 
 
-def _model(forecaster: Forecaster) -> Model:
-    return Model(forecaster.vocabulary, forecaster.network, forecaster.calibration, forecaster.thresholds)
-
-
 def _summary(report: EvaluationReport, vocabulary: Vocabulary) -> str:
-    marks = report.results.values()
-    precision = [one.average_precision for one in marks if one.average_precision is not None]
-    skill = [one.brier_skill for one in marks if one.brier_skill is not None]
-    machines = "1 machine" if len(marks) == 1 else f"{len(marks)} machines"
+    results = report.results.values()
+    precision = [result.average_precision for result in results if result.average_precision is not None]
+    skill = [result.brier_skill for result in results if result.brier_skill is not None]
+    machines = "1 machine" if len(results) == 1 else f"{len(results)} machines"
     return (
         f"{machines}, {len(vocabulary.inputs)} codes, exam average precision "
         f"{f'{np.mean(precision):.3f}' if precision else 'unknown'}, Brier skill over the machine's base rate "
@@ -266,18 +256,9 @@ def _summary(report: EvaluationReport, vocabulary: Vocabulary) -> str:
     )
 
 
-def _left_out(champion: Version | None, tasks: Iterable[str], name: str, left_out: int) -> dict[str, int]:
-    """Return of each machine that the model has learned how many codes it was learned without, if any."""
-    before = champion.report.get("left_out", {}) if champion else {}
+def _left_out(version: Version | None, tasks: Iterable[str], name: str, left_out: int) -> dict[str, int]:
+    """Return, for each learned machine, the number of its codes that are not learned, if any."""
+    before = version.report.get("left_out", {}) if version else {}
     return {
         machine: count for machine in tasks if (count := left_out if machine == name else before.get(machine, 0))
     }
-
-
-def _fingerprint(parts: TrainingData) -> str:
-    """Return a digest of what was learned from: the same events and moments, the same fingerprint."""
-    digest = sha256()
-    for array in (parts.events.times, parts.events.codes, parts.train.at, parts.calibration.at, parts.exam.at):
-        digest.update(np.ascontiguousarray(array).tobytes())
-        digest.update(len(array).to_bytes(8, "big"))
-    return digest.hexdigest()

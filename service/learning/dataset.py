@@ -1,6 +1,10 @@
-"""Learn arrow, dataset: a machine's event log becomes hourly windows to learn from and to be examined on."""
+"""Cut a machine's event log into hourly windows, and choose which codes are learned.
 
-from collections.abc import Iterable
+Every learned code costs memory and time in each training run. Codes of the catalogue always count. The others are
+limited, because a defective or hostile machine can raise any number of them.
+"""
+
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -13,42 +17,100 @@ from forecasting.history import HistorySpec, QueryPoints, code_recency_features,
 from forecasting.series import AlarmSeries, to_us
 from forecasting.window import Span, WindowSpec, merge_spans
 from service.forecasts.labels import label_matrix
-from service.learning.code_limits import OTHER
 from service.learning.windows import WindowSet
 
 Moments = NDArray[np.int64]
 
+OTHER: Final = -1  # stands in windows for all codes that are not learned; no alarm has it
 STEP: Final = timedelta(hours=1)
-COVERED: Final = 0.5  # below this share of heard evidence a live forecast says that it is warming up
+MIN_COVERAGE: Final = 0.5  # with less of its input observed, a live forecast is marked as warming up
+_DAY_US: Final = 86_400_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """One machine's windows, split in time: to train, to calibrate, and for the holdout set.
+
+    ``unlisted`` are its learned codes outside of the catalogue, best first; ``left_out`` codes are not learned.
+    """
+
+    machine: str
+    train: WindowSet
+    calibration: WindowSet
+    holdout: WindowSet
+    unlisted: tuple[int, ...] = ()
+    left_out: int = 0
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True)
+class CodeLimits:
+    """How many codes outside of the catalogue are learned.
+
+    Of one machine at most ``per_machine``: if it has more, those seen on ``days`` days or more, the ones seen on
+    most days first. A model has at most ``in_model`` in all.
+    """
+
+    per_machine: int = 500
+    in_model: int = 5000
+    days: int = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenCodes:
+    """The codes of a machine that are learned: all (ascending), and those outside of the catalogue, best first."""
+
+    codes: NDArray[np.int64]
+    unlisted: tuple[int, ...]
+    left_out: int
+
+
+def choose_codes(series: AlarmSeries, listed: Collection[int], limits: CodeLimits) -> ChosenCodes:
+    """Choose which codes of a series are learned; ``listed`` are those of the catalogue."""
+    every = np.unique(series.codes)
+    unlisted = np.setdiff1d(every, np.fromiter(listed, dtype=np.int64, count=len(listed)))
+    days = _days_seen(series, unlisted)
+    best = unlisted[np.lexsort((unlisted, -days))]
+    if len(unlisted) > limits.per_machine:
+        best = best[: min(limits.per_machine, int(np.count_nonzero(days >= limits.days)))]
+    kept = np.union1d(np.setdiff1d(every, unlisted), best)
+    return ChosenCodes(kept, tuple(best.tolist()), len(every) - len(kept))
+
+
+def _days_seen(series: AlarmSeries, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of UTC days with each code."""
+    relevant = np.isin(series.codes, codes)
+    pairs = np.unique(np.stack([series.codes[relevant], series.times[relevant] // _DAY_US]), axis=1)
+    return np.asarray(np.bincount(np.searchsorted(codes, pairs[0]), minlength=len(codes)), dtype=np.int64)
 
 
 def covered_moments(
-    heard: Span,
+    observed: Span,
     spec: WindowSpec,
     *,
-    deaf: Iterable[Span] = (),
+    unobserved: Iterable[Span] = (),
     step: timedelta = STEP,
-    least: float = COVERED,
+    min_coverage: float = MIN_COVERAGE,
 ) -> Moments:
-    """Return the grid's moments with enough evidence behind them and a wholly heard horizon ahead.
+    """Return the grid times with enough observed input before them and a fully observed horizon after them.
 
-    Nothing else decides: a silent window is as good as a busy one, because a live forecast cannot choose. The
-    evidence is ``forecasting.window.coverage``, of all moments at once.
+    Nothing else decides: windows without alarms count too, because a live forecast cannot choose. The rule is that
+    of ``forecasting.window.coverage``, for all times at once.
     """
-    first, last = to_us(heard[0]), to_us(heard[1])
-    lookback, horizon, every = (_micros(span) for span in (spec.lookback, spec.horizon, step))
+    first, last = to_us(observed[0]), to_us(observed[1])
+    lookback, horizon, every = (_us(span) for span in (spec.lookback, spec.horizon, step))
     at = np.arange(-(-first // every) * every, last - horizon + 1, every)
-    lost = np.array([(to_us(a), to_us(b)) for a, b in merge_spans(deaf)], dtype=np.int64).reshape(-1, 2)
-    begins, ends = lost[:, 0], lost[:, 1]
-    whole = np.concatenate([[0], np.cumsum(ends - begins)])
+    gaps = np.array([(to_us(a), to_us(b)) for a, b in merge_spans(unobserved)], dtype=np.int64).reshape(-1, 2)
+    begins, ends = gaps[:, 0], gaps[:, 1]
+    total = np.concatenate([[0], np.cumsum(ends - begins)])
 
-    def lost_before(moment: Moments) -> Moments:
+    def gap_before(moment: Moments) -> Moments:
         begun = np.searchsorted(begins, moment)
         to_come = np.maximum(np.concatenate([[0], ends])[begun] - moment, 0)
-        return whole[begun] - np.where(begun > 0, to_come, 0)
+        return total[begun] - np.where(begun > 0, to_come, 0)
 
     since = np.maximum(at - lookback, first)
-    covered = (at - since - lost_before(at) + lost_before(since)) / lookback >= least
+    covered = (at - since - gap_before(at) + gap_before(since)) / lookback >= min_coverage
     ahead = np.searchsorted(begins, at + horizon) == np.searchsorted(ends, at, side="right")
     return np.asarray(at[covered & ahead])
 
@@ -63,15 +125,15 @@ def windows(
     tracked: Iterable[int] | None = None,
     chosen: NDArray[np.int64] | None = None,
 ) -> WindowSet:
-    """Return what each moment's evidence and horizon held.
+    """Return the input and the outcome of the window at each time.
 
-    With a ``history`` spec the windows carry own-history figures, of all codes in the log or only of the
-    ``tracked`` ones; ``since`` is when the machine was first heard. If only some codes are ``chosen`` (ascending),
-    the evidence of all others is counted together as ``OTHER``, so that shares of the evidence stay what they are.
+    With a ``history`` spec the windows have recency features, of all codes in the log or only of the ``tracked``
+    ones; the machine is observed since ``since``. If only some codes are ``chosen`` (ascending), all others are
+    counted together as ``OTHER``, so that the shares of the input do not change.
     """
-    lookback, horizon = _micros(spec.lookback), _micros(spec.horizon)
-    every = np.unique(series.codes)
-    codes = every if chosen is None else chosen
+    lookback, horizon = _us(spec.lookback), _us(spec.horizon)
+    all_codes = np.unique(series.codes)
+    codes = all_codes if chosen is None else chosen
     followed = codes if tracked is None else np.unique(np.array(list(tracked), dtype=np.int64))
     own = np.zeros((len(at), 0, 0), dtype=np.float32)
     shared = np.zeros((len(at), 0), dtype=np.float32)
@@ -81,11 +143,11 @@ def windows(
         shared = machine_activity_features(series, past)
     counts = counts_between(series, at - lookback, at, codes)
     outcomes = label_matrix(series, at, at + horizon, codes)
-    if len(codes) < len(every):
+    if len(codes) < len(all_codes):
         others = runs_between(series, at - lookback, at)[:, None] - counts.sum(
             axis=1, keepdims=True, dtype=np.int32
         )
-        codes = np.concatenate([[OTHER], codes])  # below every code there is, so they still ascend
+        codes = np.concatenate([[OTHER], codes])  # below every real code, so the order stays ascending
         counts = np.concatenate([others, counts], axis=1)
         outcomes = np.concatenate([np.zeros((len(at), 1), dtype=np.bool_), outcomes], axis=1)
     return WindowSet(
@@ -101,25 +163,24 @@ def windows(
 
 @dataclass(frozen=True)
 class Split:
-    """Positions of the windows to learn from, to calibrate on and to be examined with, in time order."""
+    """Indices of the windows to train, to calibrate and to evaluate with, in time order."""
 
     train: range
     calibration: range
-    exam: range
+    holdout: range
 
 
-def split(at: NDArray[np.int64], horizon: timedelta, *, calibration: float, exam: float) -> Split:
-    """Cut windows in time: the last share is the exam, the one before it calibration, the rest training.
+def split(at: NDArray[np.int64], horizon: timedelta, *, calibration: float, holdout: float) -> Split:
+    """Split windows in time: the last share is the holdout set, the one before it calibration, the rest training.
 
-    Between parts, windows whose horizon reaches into the next part are left out: their outcome is the next
-    part's evidence of how the machine behaves, and would leak.
+    Between parts, windows whose horizon reaches into the next part are left out: their outcome would leak.
     """
-    if calibration < 0 or exam < 0 or calibration + exam > 1:
+    if calibration < 0 or holdout < 0 or calibration + holdout > 1:
         raise ValueError("Shares of windows must not be negative nor exceed the whole.")
     if np.any(np.diff(at) < 0):
         raise ValueError("Windows must be in time order to be cut in time.")
-    count, reach = len(at), _micros(horizon)
-    last = count - round(count * exam)
+    count, reach = len(at), _us(horizon)
+    last = count - round(count * holdout)
     middle = max(0, last - round(count * calibration))
 
     def before(start: int, stop: int) -> range:
@@ -127,8 +188,8 @@ def split(at: NDArray[np.int64], horizon: timedelta, *, calibration: float, exam
             return range(start, stop)
         return range(start, max(start, int(np.searchsorted(at[:stop], at[stop] - reach, side="right"))))
 
-    return Split(train=before(0, middle), calibration=before(middle, last), exam=range(last, count))
+    return Split(train=before(0, middle), calibration=before(middle, last), holdout=range(last, count))
 
 
-def _micros(span: timedelta) -> int:
+def _us(span: timedelta) -> int:
     return span // timedelta(microseconds=1)

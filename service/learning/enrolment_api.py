@@ -1,21 +1,29 @@
-"""Machines come and go: enrol, load the past, learn again, retire, erase."""
+"""Routes of enrolment: enrol a machine, load its history, refresh, retire and erase it."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from service.auth.audit_request import audit
+from service.auth.audit_store import AuditStore
 from service.broker_access import api as credentials
 from service.broker_access.edge_toml import source_lines
+from service.broker_access.service import CredentialService
 from service.http.principal import require_site
 from service.http.problems import responses
-from service.http.request import MachineName, Site, actor
-from service.learning import jobs_api as jobs
-from service.learning.enrolment import NewMachine
-from service.learning.history_import import ImportFile, ImportResult
+from service.http.request import MachineName, Site, actor, principal
+from service.learning.api import job_view
+from service.learning.enrolment_service import EnrolmentService
+from service.learning.history_file import ImportFile
+from service.learning.history_import import HistoryImporter, ImportResult
+from service.learning.models import NewMachine
+from service.learning.site_filters import SiteFilteredJobs
 from service.machines import api as machines
+from service.machines.models import MachineReader
 from service.machines.time_zone import zone_named
+from wire.clock import PlantClock
 from wire.enums import HistoryState
 from wire.identity import MachineId
 from wire.rest.enrolment import Enrol, Enrolment, EraseResult, HistoryLoaded, HistoryUnderWay, Reason
@@ -23,9 +31,6 @@ from wire.rest.jobs import JobView
 from wire.rest.machines import MachineView
 from wire.rest.texts import PRINTABLE
 from wire.timestamps import from_us
-
-if TYPE_CHECKING:
-    from service.app.api_services import AppServices
 
 _CSV = {
     "text/csv": {
@@ -54,8 +59,23 @@ Serial = Annotated[
 ]
 
 
-def router(parts: "AppServices") -> APIRouter:
+@dataclass(frozen=True)
+class EnrolmentServices:
+    """What the routes of enrolment use."""
+
+    enrolment: EnrolmentService
+    machines: MachineReader
+    jobs: SiteFilteredJobs
+    credentials: CredentialService
+    history: HistoryImporter
+    audit: AuditStore
+    clock: PlantClock
+    on_history_loaded: Callable[[MachineId], None]
+
+
+def router(services: EnrolmentServices) -> APIRouter:
     """Return the routes of enrolment."""
+    enrolment, jobs, history = services.enrolment, services.jobs, services.history
     routes = APIRouter(prefix="/v1/machines", tags=["enrolment"])
 
     @routes.post(
@@ -73,20 +93,20 @@ def router(parts: "AppServices") -> APIRouter:
         idempotency_key: IdempotencyKey = None,
     ) -> Enrolment:
         """Enrol a machine: its alarms are taken from now on, and it is learned once there is enough of them."""
-        _insist_on_sites(new)
+        _require_sites(new)
         machine = MachineId(new.site, new.machine)
-        wish = NewMachine(machine, new.name, new.time_zone, new.catalogue)
-        enrolled = parts.enrolment.enrol(wish, key=idempotency_key, who=actor(request))
-        job = parts.jobs.get(enrolled.job)
+        new_machine = NewMachine(machine, new.name, new.time_zone, new.catalogue)
+        enrolled = enrolment.enrol(new_machine, key=idempotency_key, who=actor(request))
+        job = jobs.get(enrolled.job)
         response.status_code = 202 if job.is_open else 200
         response.headers["Location"] = f"/v1/jobs/{job.id}"
-        known = parts.machines.get(machine)
-        issued, note = parts.credentials.enrolled(known, is_new=enrolled.is_new, who=actor(request))
+        known = services.machines.get(machine)
+        issued, note = services.credentials.enrolled(known, is_new=enrolled.is_new, who=actor(request))
         response.headers["Cache-Control"] = "no-store"  # it may hold a password
         return Enrolment(
-            machine=machines.view(known, parts.machines.agent(known)),
-            job=jobs.view(job),
-            credentials=None if issued is None else credentials.shown(issued),
+            machine=machines.view(known, services.machines.agent(known)),
+            job=job_view(job),
+            credentials=None if issued is None else credentials.issued_view(issued),
             credentials_note=note,
         )
 
@@ -99,13 +119,8 @@ def router(parts: "AppServices") -> APIRouter:
         site: Site,
         machine: MachineName,
         request: Request,
-        name: Annotated[
-            str,
-            Query(max_length=200, pattern=PRINTABLE, description="The file's name, for rows that are refused."),
-        ] = "upload",
-        serial: Annotated[
-            str | None, Query(max_length=100, pattern=PRINTABLE, description="Take only rows of this serial.")
-        ] = None,
+        name: FileName = "upload",
+        serial: Serial = None,
         time_zone: Annotated[
             str | None,
             Query(max_length=64, description="Zone of timestamps that name none; the machine's unless given."),
@@ -115,23 +130,29 @@ def router(parts: "AppServices") -> APIRouter:
 
         The file must be of one machine: if it has rows of several serials, name the one to take.
         """
-        known = await run_in_threadpool(parts.machines.get, MachineId(site, machine))
+        known = await run_in_threadpool(services.machines.get, MachineId(site, machine))
         known.require_active()
-        zone, wanted = zone_named(time_zone or known.time_zone, pointer="query/time_zone"), serial or None
-        with parts.history.upload(known, actor(request)) as upload:
+        zone = zone_named(time_zone or known.time_zone, pointer="query/time_zone")
+        with history.upload(known, actor(request)) as upload:
             async for chunk in request.stream():
                 upload.write(chunk)
-            log = ImportFile(upload.path, wanted, zone, name)
-            told = f"{name}, {upload.size:,} bytes"
-            await run_in_threadpool(audit, parts, "load history", str(known.id), told)
-            loaded = await run_in_threadpool(parts.history.load, known, log, upload)
-        parts.loaded(known.id)
-        return _outcome(loaded, log)
+            log = ImportFile(upload.path, serial or None, zone, name)
+            await run_in_threadpool(
+                services.audit.write,
+                at=services.clock.now(),
+                who=principal().name,
+                action="load history",
+                subject=str(known.id),
+                reason=f"{name}, {upload.size:,} bytes",
+            )
+            result = await run_in_threadpool(history.load, known, log, upload)
+        services.on_history_loaded(known.id)
+        return _history_loaded(result, log)
 
     @routes.get("/{site}/{machine}/history", responses=responses(404, 422))
     def history_under_way(site: Site, machine: MachineName) -> HistoryUnderWay:
         """How far the file is that is being loaded right now; what came of it is the answer to its own request."""
-        upload = parts.history.underway(parts.machines.get(MachineId(site, machine)))
+        upload = history.underway(services.machines.get(MachineId(site, machine)))
         if upload is None:
             return HistoryUnderWay(state=HistoryState.IDLE, bytes=0, lines_done=0, lines=None)
         return HistoryUnderWay(
@@ -144,47 +165,47 @@ def router(parts: "AppServices") -> APIRouter:
     @routes.post("/{site}/{machine}/refresh", status_code=202, responses=responses(404, 409, 410, 422, 503))
     def refresh_machine(site: Site, machine: MachineName, response: Response) -> JobView:
         """Learn a machine again from its recent windows; one that is being learned already keeps its job."""
-        job = parts.enrolment.refresh(MachineId(site, machine))
+        job = enrolment.refresh(MachineId(site, machine))
         response.headers["Location"] = f"/v1/jobs/{job.id}"
-        return jobs.view(job)
+        return job_view(job)
 
     @routes.post("/{site}/{machine}/retire", responses=responses(404, 410, 422, 503))
     def retire_machine(site: Site, machine: MachineName, why: Reason, request: Request) -> MachineView:
         """Let a machine go: no more forecasts, no replay; its share of the memory is free. Its past stays."""
         identity = MachineId(site, machine)
-        parts.enrolment.retire(identity, who=actor(request), reason=why.reason)
-        known = parts.machines.get(identity)
-        return machines.view(known, parts.machines.agent(known))
+        enrolment.retire(identity, who=actor(request), reason=why.reason)
+        known = services.machines.get(identity)
+        return machines.view(known, services.machines.agent(known))
 
     @routes.post("/{site}/{machine}/erase", responses=responses(404, 409, 422, 503))
     def erase_machine(site: Site, machine: MachineName, why: Reason, request: Request) -> EraseResult:
         """Remove a machine's events, memory and exams for good, and say which versions had learned from it."""
-        versions = parts.enrolment.erase(MachineId(site, machine), who=actor(request), reason=why.reason)
+        versions = enrolment.erase(MachineId(site, machine), who=actor(request), reason=why.reason)
         return EraseResult(learned_by=versions)
 
     return routes
 
 
-def _insist_on_sites(new: Enrol) -> None:
-    """Refuse a machine of a site that is not the asker's, and of whoever is not of all sites a catalogue."""
+def _require_sites(new: Enrol) -> None:
+    """Reject a machine of another site, and a catalogue from a user who is not of all sites."""
     require_site(new.site)
     if new.catalogue is not None:
         require_site(None)
 
 
-def _outcome(loaded: ImportResult, log: ImportFile) -> HistoryLoaded:
-    last_at = from_us(loaded.last_us) if loaded.last_us is not None else None
+def _history_loaded(result: ImportResult, log: ImportFile) -> HistoryLoaded:
+    last_at = from_us(result.last_us) if result.last_us is not None else None
     zone = str(log.zone)
     return HistoryLoaded(
-        stored=loaded.stored,
-        duplicates=loaded.duplicates,
-        flagged=loaded.too_old + loaded.from_the_future,
-        too_old=loaded.too_old,
-        from_the_future=loaded.from_the_future,
-        quarantined=loaded.rejected,
-        examples=loaded.examples,
-        notes=loaded.notes,
-        rows=loaded.rows,
+        stored=result.stored,
+        duplicates=result.duplicates,
+        flagged=result.too_old + result.from_the_future,
+        too_old=result.too_old,
+        from_the_future=result.from_the_future,
+        quarantined=result.rejected,
+        examples=result.examples,
+        notes=result.notes,
+        rows=result.rows,
         time_zone=zone,
         last_at=last_at,
         edge_toml_source=None

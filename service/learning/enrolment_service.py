@@ -1,4 +1,4 @@
-"""Enrolment: a machine is taken in, collects until there is enough to learn from, and is learned again in time."""
+"""Enrol machines, queue their jobs when there is enough data, and refresh, retire and erase them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,10 +9,9 @@ from service.broker_access.service import CredentialService
 from service.errors import Conflict, InputRejected
 from service.forecasts.publisher import ForecastPublisher
 from service.http.message import Message
-from service.learning.enrolment import Enrolled, NewMachine
 from service.learning.enrolment_store import EnrolmentStore
-from service.learning.job import Job
 from service.learning.job_store import JobStore
+from service.learning.models import Enrolled, Job, NewMachine
 from service.learning.training_data import DatasetBuilder
 from service.machines.event_store import EventStore
 from service.machines.models import Machine
@@ -22,50 +21,50 @@ from wire.clock import PlantClock
 from wire.enums import JobKind, JobState, MachineState
 from wire.identity import MachineId
 
-_CHECK_INTERVAL = {
+_RETRAIN = {
     MachineState.LIVE: (JobKind.REFRESH, JobState.QUEUED),
     MachineState.FAILED: (JobKind.ENROL, JobState.COLLECTING),
 }
-_RECHECK_AFTER = timedelta(minutes=30)  # of plant time: a window takes an hour to come
-_UNTIL_FIRST_EVENT = timedelta(minutes=1)  # of plant time: whoever waits for the first event looks more often
-_NOT_HEARD = "Waiting for the first event. Start the machine's agent, or load its past."
+_CHECK_INTERVAL = timedelta(minutes=30)  # of plant time
+_FIRST_EVENT_CHECK_INTERVAL = timedelta(minutes=1)  # of plant time
+_NO_EVENT = "Waiting for the first event. Start the machine's agent, or load its past."
 _NO_AGENT = "Its agent is not online: start it, or load more of the machine's past."
 
 
 def wall_now() -> datetime:
-    """Return the wall time."""
+    """Return the wall-clock time."""
     return datetime.now(UTC)
 
 
 @dataclass
 class EnrolmentService:
-    """The flow and its ports; ``refresh_after`` of None relearns machines only when asked to.
+    """Enrolment; without ``refresh_after`` machines are refreshed only on request.
 
-    ``news`` is set when there may be a job to take up, for whoever does not want to find out by looking.
+    ``wake`` is set when there may be a job to claim.
     """
 
     machines: MachineStore
     enrolments: EnrolmentStore
     jobs: JobStore
-    log: EventStore
-    school: DatasetBuilder
+    events: EventStore
+    datasets: DatasetBuilder
     clock: PlantClock
-    announcer: ForecastPublisher
+    publisher: ForecastPublisher
     refresh_after: timedelta | None
     credentials: CredentialService | None = None
     wall: Callable[[], datetime] = wall_now
     wake: Event = field(default_factory=Event)
-    _looked: dict[int, datetime] = field(default_factory=dict)
-    _unheard: set[int] = field(default_factory=set)  # jobs whose machine has raised no alarm yet
+    _checked_at: dict[int, datetime] = field(default_factory=dict)
+    _without_events: set[int] = field(default_factory=set)  # jobs whose machine has raised no alarm yet
 
     def enrol(self, new: NewMachine, *, key: str | None, who: str) -> Enrolled:
-        """Take a machine in, or say which job it has; asking twice changes nothing."""
+        """Enrol a machine, or return the job that it has; a repeated request changes nothing."""
         _check(new)
         return self.enrolments.enrol(new, key=key, who=who, at=self.wall(), plant_at=self.clock.now())
 
     def refresh(self, machine: MachineId) -> Job:
-        """Learn a machine again from its recent windows, as the same task."""
-        known = self._present(machine)
+        """Queue a new training of a machine from its recent windows."""
+        known = self._active(machine)
         if known.state not in (MachineState.LIVE, MachineState.LEARNING):
             raise Conflict(
                 f"{machine} is {known.state.value} and has not been learned yet; its enrolment goes on."
@@ -75,50 +74,47 @@ class EnrolmentService:
         return job
 
     def retire(self, machine: MachineId, *, who: str, reason: str | None) -> None:
-        """Let a machine go; its share of the memory is free for the next one."""
-        known = self._present(machine)
+        """Retire a machine; its share of the memory is free for others."""
+        known = self._active(machine)
         self.enrolments.retire(known, who=who, at=self.wall(), plant_at=self.clock.now(), reason=reason)
-        self._let_go(machine, who=who, reason=reason)
+        self._withdraw(machine, who=who, reason=reason)
 
     def erase(self, machine: MachineId, *, who: str, reason: str) -> list[str]:
-        """Remove all that a machine has ever told; return the versions that had learned from it."""
+        """Delete all data of a machine; return the versions that were trained on it."""
         known = self.machines.get(machine)
         learned_by = self.enrolments.erase(
             known, who=who, at=self.wall(), plant_at=self.clock.now(), reason=reason
         )
-        self._let_go(machine, who=who, reason=reason)
+        self._withdraw(machine, who=who, reason=reason)
         return learned_by
 
     def queue_ready(self) -> int:
-        """Queue the jobs whose machines have been heard for long enough by now; return how many."""
+        """Queue the collecting jobs that have enough data by now; return how many."""
         now = self.clock.now()
-        admitted = 0
+        queued = 0
         for job in self.jobs.collecting():
-            looked = self._looked.get(job.id)
-            wait = _UNTIL_FIRST_EVENT if job.id in self._unheard else _RECHECK_AFTER
-            if looked is not None and timedelta(0) <= now - looked < wait:
+            checked_at = self._checked_at.get(job.id)
+            wait = _FIRST_EVENT_CHECK_INTERVAL if job.id in self._without_events else _CHECK_INTERVAL
+            if checked_at is not None and timedelta(0) <= now - checked_at < wait:
                 continue
-            self._looked[job.id] = now
-            self._unheard.discard(job.id)
-            admitted += self._admit(job, now)
-        return admitted
+            self._checked_at[job.id] = now
+            self._without_events.discard(job.id)
+            queued += self._queue_if_ready(job, now)
+        return queued
 
     def invalidate(self) -> None:
-        """Look at every collecting machine at the next chance: a past may have been loaded."""
-        self._looked.clear()
+        """Check every collecting machine soon: a history may have been loaded."""
+        self._checked_at.clear()
         self.wake.set()
 
     def queue_refreshes(self) -> int:
-        """Queue what was learned too long ago, or tried too long ago in vain; return how many.
-
-        A machine that was rejected is tried again as well: it has told more since, and the fleet has learned.
-        """
+        """Queue machines whose last training, successful or not, is too old; return how many."""
         if self.refresh_after is None:
             return 0
         due = self.clock.now() - self.refresh_after
         queued = 0
         for machine in self.machines.all():
-            again = _CHECK_INTERVAL.get(machine.state)
+            again = _RETRAIN.get(machine.state)
             if again is None or (machine.learned_at is not None and machine.learned_at >= due):
                 continue
             last = self.jobs.newest(machine=machine.id, limit=1)
@@ -127,47 +123,44 @@ class EnrolmentService:
                 queued += 1
         return queued
 
-    def _let_go(self, machine: MachineId, *, who: str, reason: str | None) -> None:
-        """Take away what a machine has at the broker: its forecast, and the right to come in.
-
-        In the database it has lost that already, in the transaction that let it go.
-        """
-        self.announcer.clear(machine)
+    def _withdraw(self, machine: MachineId, *, who: str, reason: str | None) -> None:
+        """Remove the machine's forecast and credentials from the broker, after the database."""
+        self.publisher.clear(machine)
         if self.credentials is not None:
             self.credentials.revoke(machine, who=who, reason=reason)
 
     def _long_ago(self, job: Job) -> bool:
-        """Say whether a job ended so long ago, in plant time, that another try is worth it."""
-        passed = self.wall() - (job.finished_at or job.created_at)
-        return self.refresh_after is not None and passed * self.clock.speed >= self.refresh_after
+        """Return whether a job ended longer ago than ``refresh_after``, in plant time."""
+        age = self.wall() - (job.finished_at or job.created_at)
+        return self.refresh_after is not None and age * self.clock.speed >= self.refresh_after
 
-    def _admit(self, job: Job, now: datetime) -> bool:
+    def _queue_if_ready(self, job: Job, now: datetime) -> bool:
         machine = self.machines.get(job.machine)
-        count, fewest = self.school.training_windows(machine, now), self.school.policy.min_windows
-        if count >= fewest:
+        count = self.datasets.training_windows(machine, now)
+        if count >= self.datasets.policy.min_windows:
             self.jobs.queue(job)
             return True
-        heard = self.log.first_at(machine) is not None
-        if not heard:
-            self._unheard.add(job.id)
-        words = self._what_is_missing(machine, count) if heard else _NOT_HEARD
-        if flagged := self.log.flagged(machine):
-            words += f" {flagged} events do not count, because their times lie in the future or too far back."
-        message = Message.of(words)
+        has_events = self.events.first_at(machine) is not None
+        if not has_events:
+            self._without_events.add(job.id)
+        text = self._missing_data_text(machine, count) if has_events else _NO_EVENT
+        if flagged := self.events.flagged(machine):
+            text += f" {flagged} events do not count, because their times lie in the future or too far back."
+        message = Message.of(text)
         if message != job.message:
-            self.jobs.set_message(job, message, MachineState.COLLECTING if heard else MachineState.REGISTERED)
+            self.jobs.set_message(job, message, MachineState.COLLECTING if has_events else MachineState.REGISTERED)
         return False
 
-    def _what_is_missing(self, machine: Machine, windows: int) -> str:
-        curriculum, agent = self.school.policy, self.machines.agent(machine)
-        days = curriculum.days_until_enough(windows)
-        words = (
-            f"Collecting data: {windows} of {curriculum.min_windows} hourly windows; needs about {days} more "
+    def _missing_data_text(self, machine: Machine, windows: int) -> str:
+        policy, agent = self.datasets.policy, self.machines.agent(machine)
+        days = policy.days_until_enough(windows)
+        text = (
+            f"Collecting data: {windows} of {policy.min_windows} hourly windows; needs about {days} more "
             f"{'day' if days == 1 else 'days'}."
         )
-        return words if agent is not None and agent.online else f"{words} {_NO_AGENT}"
+        return text if agent is not None and agent.online else f"{text} {_NO_AGENT}"
 
-    def _present(self, machine: MachineId) -> Machine:
+    def _active(self, machine: MachineId) -> Machine:
         known = self.machines.get(machine)
         known.require_active()
         return known

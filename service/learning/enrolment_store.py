@@ -34,8 +34,8 @@ from service.database.tables import (
 )
 from service.errors import Conflict
 from service.http.message import Message, decoded
-from service.learning.enrolment import Enrolled, NewMachine
 from service.learning.job_store import cancel_jobs, latest_job, open_job
+from service.learning.models import Enrolled, NewMachine
 from service.machines.catalogue import parse_catalogue
 from service.machines.catalogue_store import CHANGE, merge_into
 from service.machines.models import Machine

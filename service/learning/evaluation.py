@@ -1,4 +1,4 @@
-"""Learn arrow, exam: a machine's held-out later windows, and how good one model's answers to them are."""
+"""Evaluate a model on a machine's holdout set."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,45 +8,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from forecasting.forecaster import Forecaster as Model
 from forecasting.network import Matrix
 from forecasting.vocabulary import Columns
-from service.learning.continual_update import Model
+from service.learning.continual_update import predict
 from service.learning.metrics import average_precision, brier, brier_skill, f1, macro
 from service.learning.ocdm import Labels
-from service.learning.samples import Samples
-from service.learning.windows import WindowSet
+from service.learning.windows import Samples, WindowSet
 
 Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class HoldoutSet:
-    """Windows that no model learns from, by code, and how often each code came in the machine's windows before."""
+    """Windows that no model is trained on, and the base rate of each code in the machine's earlier windows."""
 
     windows: WindowSet
     base_rate: Mapping[int, float]
 
     @classmethod
     def build(cls, before: Sequence[WindowSet], windows: WindowSet) -> "HoldoutSet":
-        """Return the exam of the later windows; the earlier ones tell how often each code usually comes."""
-        came: Counter[int] = Counter()
+        """Return the holdout set of ``windows``; the windows ``before`` give the base rates."""
+        positives: Counter[int] = Counter()
         for part in before:
-            came.update(dict(zip(part.codes.tolist(), part.outcomes.sum(axis=0).tolist(), strict=True)))
+            positives.update(dict(zip(part.codes.tolist(), part.outcomes.sum(axis=0).tolist(), strict=True)))
         count = sum(map(len, before))
-        return cls(windows, {code: came[code] / count for code in sorted(came) if came[code]})
+        return cls(windows, {code: positives[code] / count for code in sorted(positives) if positives[code]})
 
     def labels(self, codes: tuple[int, ...]) -> Labels:
-        """Return which of these codes came."""
+        """Return the labels of these codes."""
         return self.windows.labels(Columns(codes))
 
     def base_rates(self, codes: tuple[int, ...]) -> Reals:
-        """Return how often each of these codes came before."""
+        """Return the base rates of these codes."""
         return np.array([self.base_rate.get(code, 0.0) for code in codes])
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluationResult:
-    """What a model said in an exam, columns in the order of its targets, and how good that was."""
+    """A model's probabilities on a holdout set, columns in the order of its targets, and its scores."""
 
     targets: tuple[int, ...]
     probabilities: Matrix
@@ -57,20 +57,20 @@ class EvaluationResult:
 
     def for_codes(self, codes: tuple[int, ...]) -> Matrix:
         """Return the probabilities of these codes, which must be among the targets."""
-        place = {code: column for column, code in enumerate(self.targets)}
-        return self.probabilities[:, [place[code] for code in codes]]
+        columns = {code: column for column, code in enumerate(self.targets)}
+        return self.probabilities[:, [columns[code] for code in codes]]
 
 
-def evaluate(model: Model, exam: HoldoutSet, *, history: bool) -> EvaluationResult:
-    """Let a model sit an exam."""
+def evaluate(model: Model, holdout: HoldoutSet) -> EvaluationResult:
+    """Return a model's probabilities and scores on a holdout set."""
     targets = model.vocabulary.targets
-    samples = Samples.from_windows(exam.windows, model.vocabulary, history=history)
-    probabilities = model.probabilities(samples)
+    samples = Samples.from_windows(holdout.windows, model.vocabulary, history=model.history is not None)
+    probabilities = predict(model, samples)
     support = np.asarray(samples.labels.any(axis=0))
     precision = average_precision(samples.labels, probabilities)
     scores = f1(samples.labels, probabilities >= model.thresholds)
     squares = brier(samples.labels, probabilities)
-    rates = exam.base_rates(targets)
+    rates = holdout.base_rates(targets)
     return EvaluationResult(
         targets=targets,
         probabilities=probabilities,
@@ -92,5 +92,5 @@ def evaluate(model: Model, exam: HoldoutSet, *, history: bool) -> EvaluationResu
 
 
 def _number(value: float) -> float | None:
-    """Return a figure as JSON can hold it; what is undefined is nothing, not a number."""
+    """Return a score as JSON can hold it: null where it is undefined."""
     return round(float(value), 6) if np.isfinite(value) else None

@@ -1,20 +1,18 @@
-"""Exams and the marks that versions got in them."""
+"""Store the holdout sets, and the evaluation results of versions on them."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from sqlalchemy import Connection, Row, func, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from forecasting import history
 from service.database.engine import Database
 from service.database.tables import evaluation_results, holdout_sets, machines, model_versions, promotions
 from service.errors import Unavailable
-from service.learning.array_codec import decompress, windows_from_bytes
-from service.learning.candidate_store import RowValues
 from service.learning.evaluation import EvaluationResult, HoldoutSet
+from service.learning.row_codec import RowValues, holdout_from_row, result_from_row
 from wire.identity import MachineId
 
 _NEWEST = select(func.max(holdout_sets.c.id)).group_by(holdout_sets.c.machine_id)
@@ -22,12 +20,12 @@ _NEWEST = select(func.max(holdout_sets.c.id)).group_by(holdout_sets.c.machine_id
 
 @dataclass(frozen=True)
 class HoldoutStore:
-    """The newest exam of every machine, and who passed how."""
+    """The newest holdout set of every machine, and every version's results."""
 
     database: Database
 
     def get(self, machine: MachineId) -> HoldoutSet | None:
-        """Return a machine's newest exam."""
+        """Return a machine's newest holdout set."""
         query = (
             select(holdout_sets)
             .join(machines, machines.c.id == holdout_sets.c.machine_id)
@@ -41,23 +39,22 @@ class HoldoutStore:
             return None
         if row.features != history.VERSION:
             raise Unavailable(f"The exam of {machine} was written by another version of Alarmcast; learn it anew.")
-        rates = {int(code): rate for code, rate in json.loads(row.base_rate).items()}
-        return HoldoutSet(windows_from_bytes(row.windows), rates)
+        return holdout_from_row(row)
 
     def results_by_version(self, machine: MachineId) -> dict[int, EvaluationResult]:
-        """Return what every version that has ever served said in a machine's newest exam, by its number."""
+        """Return the results of every version that has ever served on a machine's newest holdout set."""
         query = (
-            _marks()
+            _results()
             .where(machines.c.site == machine.site, machines.c.machine == machine.machine)
             .where(holdout_sets.c.id.in_(_NEWEST), evaluation_results.c.probabilities.is_not(None))
             .where(evaluation_results.c.version_id.in_(select(promotions.c.version_id)))
         )
         with self.database.read() as connection:
-            return {row.version_id: _answered(row) for row in connection.execute(query)}
+            return {row.version_id: result_from_row(row) for row in connection.execute(query)}
 
     def matrix(self) -> dict[int, dict[str, dict[str, float | None]]]:
-        """Return every version's figures in every machine's exams, newest exam last: the forgetting matrix."""
-        query = _marks(figures_only=True).order_by(evaluation_results.c.version_id, holdout_sets.c.id)
+        """Return every version's scores on every machine's holdout sets, newest last: the forgetting matrix."""
+        query = _results(with_probabilities=False).order_by(evaluation_results.c.version_id, holdout_sets.c.id)
         table: dict[int, dict[str, dict[str, float | None]]] = {}
         with self.database.read() as connection:
             for row in connection.execute(query):
@@ -70,67 +67,57 @@ class HoldoutStore:
         return table
 
     def means(self, version: int) -> dict[str, float]:
-        """Return a version's figures as means over every machine's newest exam; empty if it sat none of them."""
+        """Return a version's mean scores over every machine's newest holdout set; empty if it has none."""
         names = ("average_precision", "brier_skill", "macro_f1")
         query = select(*(func.avg(evaluation_results.c[name]) for name in names)).where(
             evaluation_results.c.version_id == version, evaluation_results.c.holdout_set_id.in_(_NEWEST)
         )
         with self.database.read() as connection:
-            found = connection.execute(query).one()
-        return {name: float(mean) for name, mean in zip(names, found, strict=True) if mean is not None}
+            row = connection.execute(query).one()
+        return {name: float(mean) for name, mean in zip(names, row, strict=True) if mean is not None}
 
     def by_code(self, version: int) -> dict[str, list[dict[str, Any]]]:
-        """Return a version's figures for each code in each machine's exam."""
+        """Return a version's scores by code for each machine."""
         query = (
-            _marks(figures_only=True).where(evaluation_results.c.version_id == version).order_by(holdout_sets.c.id)
+            _results(with_probabilities=False)
+            .where(evaluation_results.c.version_id == version)
+            .order_by(holdout_sets.c.id)
         )
         with self.database.read() as connection:
             return {f"{row.site}/{row.machine}": json.loads(row.by_code) for row in connection.execute(query)}
 
 
-def write_holdout(connection: Connection, exam: RowValues, *, machine: int, at_us: int) -> int:
-    """Write a machine's new exam inside a transaction and return its number."""
-    row = {"machine_id": machine, "created_us": at_us, **exam}
+def write_holdout(connection: Connection, holdout: RowValues, *, machine: int, at_us: int) -> int:
+    """Insert a machine's new holdout set inside a transaction and return its id."""
+    row = {"machine_id": machine, "created_us": at_us, **holdout}
     return int(connection.execute(insert(holdout_sets).values(**row)).inserted_primary_key[0])  # type: ignore[index]
 
 
-def write_results(connection: Connection, given: Mapping[int, RowValues], *, version: int) -> None:
-    """Write what a version got in exams, by their numbers, inside a transaction."""
+def write_results(connection: Connection, results: Mapping[int, RowValues], *, version: int) -> None:
+    """Insert a version's results, by the id of the holdout set, inside a transaction."""
     connection.execute(
         insert(evaluation_results),
-        [{"version_id": version, "holdout_set_id": exam} | one for exam, one in given.items()],
+        [{"version_id": version, "holdout_set_id": holdout} | row for holdout, row in results.items()],
     )
 
 
 def newest_holdouts(connection: Connection) -> dict[int, int]:
-    """Return the number of every machine's newest exam, by the machine's short number."""
+    """Return the id of every machine's newest holdout set, by the machine's id."""
     query = select(holdout_sets.c.machine_id, func.max(holdout_sets.c.id).label("newest")).group_by(
         holdout_sets.c.machine_id
     )
     return {row.machine_id: row.newest for row in connection.execute(query)}
 
 
-def _marks(*, figures_only: bool = False) -> Any:
+def _results(*, with_probabilities: bool = True) -> Any:
     columns = [
         column
         for column in evaluation_results.c
-        if not figures_only or column is not evaluation_results.c.probabilities
+        if with_probabilities or column is not evaluation_results.c.probabilities
     ]
     return (
         select(*columns, machines.c.site, machines.c.machine, model_versions.c.targets)
         .join(holdout_sets, holdout_sets.c.id == evaluation_results.c.holdout_set_id)
         .join(machines, machines.c.id == holdout_sets.c.machine_id)
         .join(model_versions, model_versions.c.id == evaluation_results.c.version_id)
-    )
-
-
-def _answered(row: Row[Any]) -> EvaluationResult:
-    targets = tuple(json.loads(row.targets))
-    return EvaluationResult(
-        targets=targets,
-        probabilities=np.asarray(decompress(row.probabilities)).reshape(-1, len(targets)),
-        average_precision=row.average_precision,
-        brier_skill=row.brier_skill,
-        macro_f1=row.macro_f1,
-        by_code=json.loads(row.by_code),
     )

@@ -1,13 +1,13 @@
-"""Learn arrow, gate: whether a candidate may serve instead of the champion.
+"""Decide whether a candidate may replace the champion.
 
-On average precision (the mean over codes that came in the exam) and on Brier skill over the machine's base
-rate; F1 can be won by saying yes to everything and decides nothing. A loss counts if it is larger than allowed
-and its lower bound, by day-block bootstrap and corrected for the number of tests, is above nought. A bound that
-itself had to be above the allowed 0.05 would let half of the true losses of 0.1 pass in simulated exams of
-sixty days, where this one refuses 99 %, and most in shorter ones. Four weeks, or rare codes, tell less: see tests.
+The metrics are average precision (the mean over codes with positives in the holdout set) and Brier skill over
+the machine's base rate. F1 decides nothing, because always predicting an alarm can win it. A loss counts if it is
+larger than allowed and its lower bound, by day-block bootstrap and corrected for the number of tests, is above
+zero. In simulated holdout sets of sixty days this rejects 99 % of true losses of 0.1; a bound that itself had to
+exceed the allowed 0.05 would accept half of them. Four weeks, or rare codes, have less power: see the tests.
 
-An exam that cannot tell decides nothing: the candidate passes it, and the verdict says that it was undecided. Of
-an exam without an alarm only a gross rise of false alarms is refused.
+An inconclusive holdout set decides nothing: the candidate passes, and the decision says that it was undecided.
+On a holdout set without an alarm only a gross rise of false alarms is rejected.
 """
 
 from collections import defaultdict
@@ -36,7 +36,7 @@ __all__ = [
 
 ROUNDING: Final = 1e-9  # a loss below this is arithmetic, not forgetting
 
-FEWEST_RESAMPLES: Final = 50  # for a standard error
+MIN_RESAMPLES: Final = 50  # for a standard error
 
 BEST: Final = "best version"
 CHAMPION: Final = "champion"
@@ -45,11 +45,11 @@ BASE_RATE: Final = "base rate"
 
 @dataclass(frozen=True, eq=False)
 class MachineComparison:
-    """All that the gate sees of one machine.
+    """The predictions that the gate compares for one machine.
 
-    ``against_best`` has, for each metric, the promoted version that scored best on this machine;
-    ``against_champion`` what serves now, on the same exam. The machine learned now (``new``) is judged against
-    the champion only, and if there is none against its base rate (see ``first``).
+    ``against_best`` has, for each metric, the promoted version with the best score on this machine, and
+    ``against_champion`` the champion. The ``new`` machine is compared with the champion only or, if there is
+    none, with its base rate (see ``first``).
     """
 
     machine: str
@@ -61,13 +61,13 @@ class MachineComparison:
         if unknown := set(self.against_best) - set(METRICS):
             raise ValueError(f"The gate does not judge by {', '.join(sorted(unknown))}.")
         if self.new and self.against_champion is None and len(self.against_best) < len(METRICS):
-            raise ValueError("A machine learned when nothing serves needs its exam: see Sitting.first.")
+            raise ValueError("The first machine needs its holdout set: see MachineComparison.first.")
 
     @classmethod
     def first(
         cls, machine: str, *, at: NDArray[np.int64], labels: Labels, base_rate: Scores, candidate: Scores
     ) -> Self:
-        """Return the sitting of a machine that is learned when nothing serves yet."""
+        """Return the comparison of the first machine, when there is no champion yet."""
         pair = PairedPredictions(at, labels, base_rate, candidate, np.broadcast_to(base_rate, labels.shape))
         return cls(machine, new=True, against_best=dict.fromkeys(METRICS, pair), against_champion=None)
 
@@ -79,25 +79,25 @@ class MachineComparison:
 
 @dataclass(frozen=True, kw_only=True)
 class GateThresholds:
-    """What may be lost, and how often chance may cost a good candidate its place."""
+    """The allowed losses, and the probability of rejecting a good candidate by chance."""
 
     max_forgetting: float = 0.05  # by one old machine, since its best
     mean_loss: float = 0.01  # by the old machines together, since the champion
-    error: float = 0.05  # of refusing a candidate that differs by chance only, all tests together
-    visible_loss: float = 0.1  # where chance may hide this much, the verdict says so
-    gross_loss: float = 0.25  # on one machine is refused, whatever chance may do
+    error: float = 0.05  # of rejecting a candidate that differs by chance only, all tests together
+    visible_loss: float = 0.1  # where chance may hide this much, the decision says so
+    gross_loss: float = 0.25  # on one machine, rejected in any case
     min_days: int = 7
     resamples: int = 300
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.error < 1 or self.resamples < FEWEST_RESAMPLES:
-            raise ValueError(f"The gate needs an error between 0 and 1 and {FEWEST_RESAMPLES} resamples or more.")
+        if not 0 < self.error < 1 or self.resamples < MIN_RESAMPLES:
+            raise ValueError(f"The gate needs an error between 0 and 1 and {MIN_RESAMPLES} resamples or more.")
 
 
 @dataclass(frozen=True)
 class GateMetric:
-    """Two scores side by side; ``bound`` is the least that was lost, chance allowed for, NaN if unknown."""
+    """Two scores; ``bound`` is the lower bound of the loss, NaN if unknown."""
 
     machine: str | None  # None is the mean over the old machines
     metric: str
@@ -111,7 +111,7 @@ class GateMetric:
 
 @dataclass(frozen=True)
 class GateDecision:
-    """What the gate decided and why, in sentences and in figures."""
+    """The decision of the gate with its reasons and metrics."""
 
     passed: bool
     reasons: tuple[Sentence, ...]
@@ -131,26 +131,28 @@ class GateDecision:
         return {"passed": self.passed, "reasons": reasons, "undecided": undecided, "figures": figures}
 
 
-def decide(sittings: Sequence[MachineComparison], limits: GateThresholds | None = None) -> GateDecision:
+def decide(comparisons: Sequence[MachineComparison], limits: GateThresholds | None = None) -> GateDecision:
     """Decide whether the candidate may serve.
 
     An old machine may not lose more than ``max_forgetting`` since its best promoted version, the old machines
-    together not more than ``mean_loss`` since the champion, the new machine nothing since the champion that had
-    not seen it; each only if chance does not explain it. The mean is not held against the machines' bests: a
-    maximum over versions is lucky, and in time nothing would reach it; slow drift is stopped by each machine's
-    own rule. The first machine must beat its base rate.
+    together not more than ``mean_loss`` since the champion, and the new machine nothing since the champion; each
+    only if chance does not explain it. The mean is not compared with the machines' best versions: a maximum over
+    versions is biased upwards. Slow drift is stopped by the rule of each machine. The first machine must beat its
+    base rate.
     """
     limits = limits or GateThresholds()
-    if not sittings or not all(sitting.pairs for sitting in sittings):
-        raise ValueError("A candidate can only be judged by exams, and every machine needs one.")
-    unsound = [
-        sitting for sitting in sittings if not all(_valid_probabilities(pair.candidate) for pair in sitting.pairs)
+    if not comparisons or not all(comparison.pairs for comparison in comparisons):
+        raise ValueError("The gate needs a holdout set of every machine.")
+    invalid = [
+        comparison
+        for comparison in comparisons
+        if not all(_valid_probabilities(pair.candidate) for pair in comparison.pairs)
     ]
-    if unsound:  # a model that answers NaN somewhere is not compared anywhere
+    if invalid:  # a model that answers NaN somewhere is not compared anywhere
         words = f"{MACHINE}: the candidate answers what is not a probability."
-        reasons = tuple(Sentence(words, each.machine) for each in unsound)
+        reasons = tuple(Sentence(words, each.machine) for each in invalid)
         return GateDecision(passed=False, reasons=reasons, undecided=(), figures=())
-    questions = list(_gate_tests(sittings, limits))
+    questions = list(_gate_tests(comparisons, limits))
     error = limits.error / max(sum(question.tested for question in questions), 1)
     found = (reason for question in questions if (reason := question.reason(error)))
     reasons = tuple(dict.fromkeys(found))  # both metrics say the same of an exam without an alarm
@@ -255,28 +257,30 @@ class _GateTest:
         return f"{self._who} fell from {it.reference:.3f} ({self.against}) to {it.candidate:.3f}, by {it.loss:.3f}"
 
 
-def _gate_tests(sittings: Sequence[MachineComparison], limits: GateThresholds) -> Iterator[_GateTest]:
+def _gate_tests(comparisons: Sequence[MachineComparison], limits: GateThresholds) -> Iterator[_GateTest]:
     """Yield what is asked of each machine, and then of the old ones together."""
     exams = PairedBootstrap(
-        [pair for sitting in sittings for pair in sitting.pairs],
+        [pair for comparison in comparisons for pair in comparison.pairs],
         fewest_days=limits.min_days,
         draws=limits.resamples,
         rng=np.random.default_rng(limits.seed),
     )
     gross = limits.gross_loss
     since_champion: dict[str, list[ScoreDifference]] = defaultdict(list)
-    for sitting in sittings:
+    for comparison in comparisons:
         for metric in METRICS:
-            best, champion = sitting.against_best.get(metric), sitting.against_champion
-            if best is not None and not sitting.new:
-                yield _GateTest(sitting.machine, BEST, exams.compare(metric, best), limits.max_forgetting, gross)
-            if best is not None and sitting.new and champion is None:
+            best, champion = comparison.against_best.get(metric), comparison.against_champion
+            if best is not None and not comparison.new:
+                yield _GateTest(
+                    comparison.machine, BEST, exams.compare(metric, best), limits.max_forgetting, gross
+                )
+            if best is not None and comparison.new and champion is None:
                 constant = replace(best, reference=np.broadcast_to(best.base_rate, best.labels.shape))
-                yield _GateTest(sitting.machine, BASE_RATE, exams.compare(metric, constant), 0.0)
+                yield _GateTest(comparison.machine, BASE_RATE, exams.compare(metric, constant), 0.0)
             if champion is not None:
                 contrast = exams.compare(metric, champion)
-                yield _GateTest(sitting.machine, CHAMPION, contrast, 0.0 if sitting.new else None, gross)
-                if not sitting.new and contrast.inconclusive_reason is None:
+                yield _GateTest(comparison.machine, CHAMPION, contrast, 0.0 if comparison.new else None, gross)
+                if not comparison.new and contrast.inconclusive_reason is None:
                     since_champion[metric].append(contrast)
     for contrasts in since_champion.values():
         yield _GateTest(None, CHAMPION, exams.mean(contrasts), limits.mean_loss)

@@ -1,27 +1,24 @@
-"""A machine's past in bulk: a log file to committed events, judged row by row like live ones."""
+"""Import a machine's alarm history: a log file to committed events, checked row by row like live ones."""
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
-from hashlib import sha256
-from itertools import islice
+from datetime import datetime, timedelta
 from math import inf
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from threading import Condition
-from typing import IO, cast
-from uuid import UUID, uuid5
+from typing import IO
+from uuid import UUID
+
+import numpy as np
 
 from service.database.event_row import IN_TIME, EventRow
 from service.database.files import stale_files
-from service.errors import Conflict, Gone, InputRejected, TooLarge, TooMany, Unavailable
+from service.errors import Conflict, Gone, TooLarge, TooMany, Unavailable
 from service.ingest.service import TimeBounds, TimePolicy
-from service.learning.fast_csv import plain_rows
-from service.learning.history_scan import Survey, other_kind
-from service.learning.stored_alarms import KnownAlarms
+from service.learning.history_file import ImportFile, blocks, plain_rows, require_alarms, scan
+from service.learning.history_scan import Survey
 from service.machines.event_store import EventStore
 from service.machines.event_write import EventWrite, EventWriter, QuarantineRow, WriteResult
 from service.machines.models import Machine
@@ -30,38 +27,17 @@ from service.messaging.concurrency_limit import Full, Places
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
-from wire.timestamps import to_us
+from wire.timestamps import from_us, to_us
 
 BATCH = 10_000
-_BLOCK = 1_000  # lines: a bad one makes its whole block be read one by one
-_BLOCK_BYTES = 1 << 20  # a block ends here even with fewer lines; decoded, it may take four times as much
-_QUARANTINE_BYTES = 8 << 20  # of refused rows that wait for a commit
-_GZIP = b"\x1f\x8b"
-_CHUNK, _LONGEST_LINE, _MOST_UNPACKED = 1 << 20, 1 << 20, 20_000_000_000
-_EXAMPLES = 3
-_WAIT_FOR_A_PLACE = 30.0  # seconds
-_GLANCE = 1_000  # rows among which there must be an alarm
-_HISTORY = UUID("6f0f5a0e-3f0b-4a57-9d1c-6a2f0a4c7d11")  # namespace of the epochs of history files
-
-
-@dataclass(frozen=True)
-class ImportFile:
-    """A file of alarms: whose rows to take from it, and the zone of timestamps that name none."""
-
-    path: Path
-    serial: str | None = None
-    zone: tzinfo = UTC
-    name: str | None = None
-
-    @property
-    def title(self) -> str:
-        """What people call it; an uploaded file has another name here."""
-        return self.name or str(self.path)
+_MAX_QUARANTINE_BYTES = 8 << 20  # of rejected rows that wait for a commit
+_MAX_EXAMPLES = 3
+_RETRY_AFTER_S = 30.0
 
 
 @dataclass
 class ImportResult:
-    """What became of a file's rows."""
+    """The counts of a file's rows."""
 
     stored: int = 0
     duplicates: int = 0
@@ -76,26 +52,23 @@ class ImportResult:
 
 @dataclass(frozen=True)
 class UploadLimits:
-    """How many files may be under way at once: in all, and by site and by person; ``loading`` of them are stored.
-
-    The others wait for their turn, so that neither threads nor the database are theirs alone.
-    """
+    """How many uploads may run at once: in all, and per site and per user; ``loading`` of them write events."""
 
     in_all: int = 8
-    of_one: int = 3
+    per_owner: int = 3
     loading: int = 2
 
 
 @dataclass
 class HistoryImporter:
-    """Takes a machine's past while the service runs: first to a file, because its epoch is made from its bytes."""
+    """Imports uploaded files; each is stored first, because its epoch is a digest of its bytes."""
 
     machines: MachineStore
     recorder: EventWriter
     clock: PlantClock
     policy: TimePolicy
     folder: Path
-    most_bytes: int
+    max_bytes: int
     limits: UploadLimits = field(default_factory=UploadLimits)
     _places: Places = field(default_factory=Places)
     stored: EventStore | None = None
@@ -106,10 +79,10 @@ class HistoryImporter:
 
     @contextmanager
     def upload(self, machine: Machine, who: str) -> Iterator["Upload"]:
-        """Yield a file to write to that is gone afterwards; raises :class:`TooMany` if too many are under way."""
+        """Yield a temporary file to write to; raise :class:`TooMany` if too many uploads are running."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with self._place(machine, who), NamedTemporaryFile(dir=self.folder, prefix="history-") as file:
-            upload = self._uploads[machine.id] = Upload(file, self.most_bytes)
+        with self._slot(machine, who), NamedTemporaryFile(dir=self.folder, prefix="history-") as file:
+            upload = self._uploads[machine.id] = Upload(file, self.max_bytes)
             try:
                 yield upload
             finally:
@@ -117,16 +90,20 @@ class HistoryImporter:
                     del self._uploads[machine.id]
 
     @contextmanager
-    def _place(self, machine: Machine, who: str) -> Iterator[None]:
+    def _slot(self, machine: Machine, who: str) -> Iterator[None]:
         limits = self.limits
-        names = {f"site {machine.id.site}": limits.of_one, f"user {who}": limits.of_one, "all": limits.in_all}
+        names = {
+            f"site {machine.id.site}": limits.per_owner,
+            f"user {who}": limits.per_owner,
+            "all": limits.in_all,
+        }
         try:
             self._places.take(names)
         except Full as full:
             whose = "in all" if full.name == "all" else f"of {full.name}"
             raise TooMany(
                 f"{full.most} history files {whose} are being loaded already. Load this one when they are done.",
-                wait=_WAIT_FOR_A_PLACE,
+                wait=_RETRY_AFTER_S,
             ) from None
         try:
             yield
@@ -134,13 +111,13 @@ class HistoryImporter:
             self._places.give_back(names)
 
     def underway(self, machine: Machine) -> "Upload | None":
-        """Return the file that this process is loading for a machine, the newest of them, if there is one."""
+        """Return the newest upload of a machine that runs in this process."""
         return self._uploads.get(machine.id)
 
     def load(self, machine: Machine, log: ImportFile, upload: "Upload | None" = None) -> ImportResult:
-        """Commit what was uploaded, batch by batch, until the machine is let go or the service stops."""
+        """Commit an uploaded file in batches, until the machine is retired or the service stops."""
 
-        def look(done: int, lines: int | None) -> None:
+        def on_progress(done: int, lines: int | None) -> None:
             if upload is not None:
                 upload.lines_done, upload.lines = done, lines
             if self._stopping:
@@ -151,7 +128,7 @@ class HistoryImporter:
             self._changed.wait_for(lambda: self._stopping or self._loading < self.limits.loading)
             self._loading += 1
         try:
-            look(0, None)
+            on_progress(0, None)
             return load_history(
                 machine,
                 log,
@@ -159,7 +136,7 @@ class HistoryImporter:
                 now=self.clock.now(),
                 policy=self.policy,
                 stored=self.stored,
-                progress=look,
+                progress=on_progress,
             )
         finally:
             with self._changed:
@@ -167,42 +144,38 @@ class HistoryImporter:
                 self._changed.notify_all()
 
     def stop(self) -> None:
-        """Let those who load end after the batch at hand, and wait for them: nobody may write after this."""
+        """Stop all imports after their current batch and wait for them."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._loading == 0)
 
     def sweep(self, *, older_than: float = inf) -> None:
-        """Delete what uploads left that were cut off by a kill, last written before a moment (Unix time).
-
-        All of it only while nobody uploads.
-        """
+        """Delete files of killed uploads, last written before a time (Unix); all of them only while none runs."""
         for left in stale_files(self.folder, "history-*", older_than=older_than):
             left.unlink(missing_ok=True)
 
 
 @dataclass
 class Upload:
-    """A file under way, refused as soon as it is too large; its ``lines`` are known once it is here and whole."""
+    """A file that is being received, rejected as soon as it is too large; ``lines`` are known after that."""
 
     file: IO[bytes]
-    most_bytes: int
+    max_bytes: int
     size: int = 0
     lines_done: int = 0
     lines: int | None = None
 
     @property
     def path(self) -> Path:
-        """Where it lies, all of it written."""
+        """The path of the file, with all data flushed."""
         self.file.flush()
         return Path(self.file.name)
 
     def write(self, chunk: bytes) -> None:
-        """Take the next bytes."""
         self.size += len(chunk)
-        if self.size > self.most_bytes:
-            raise TooLarge(f"A history file may have {self.most_bytes // 1_000_000} MB; load it in parts.")
+        if self.size > self.max_bytes:
+            raise TooLarge(f"A history file may have {self.max_bytes // 1_000_000} MB; load it in parts.")
         self.file.write(chunk)
 
 
@@ -216,17 +189,17 @@ def load_history(
     stored: EventStore | None = None,
     progress: Callable[[int, int], None] = lambda _done, _lines: None,
 ) -> ImportResult:
-    """Commit a log in batches; its epoch is made from its bytes, so loading it twice changes nothing.
+    """Commit a log file in batches; its epoch is a digest of its bytes, so loading it twice changes nothing.
 
-    All of it is read before a row is stored: a file that is broken, of several machines or of another time is
-    refused whole. Rows whose time is not believed are counted and left out; loaded again, they may count. An alarm
-    that is ``stored`` with the same time and code, by the agent or from another file of the same log, is known.
+    The whole file is read before a row is stored: a file that is broken, of several machines or of another time is
+    rejected. Rows outside the time bounds are counted and left out. An alarm that is already ``stored`` with the
+    same time and code, from the agent or another file, is a duplicate.
     """
     epoch, lines = scan(log)
-    _require_alarms(log)
+    require_alarms(log)
     progress(0, lines)
     survey = Survey(log.serial, log.zone, policy.bounds(now))
-    for first, block in _blocks(log):
+    for first, block in blocks(log):
         survey.read(block)
         if first % BATCH < len(block):
             progress(0, lines)
@@ -234,7 +207,7 @@ def load_history(
     reading = _ImportReader(machine, log, epoch, policy.bounds(now), EventWrite(to_us(now)))
     reading.loaded = _expected(survey, policy)
     reading.known = KnownAlarms(stored, machine).within(survey.first_us, survey.last_us)
-    for first, block in _blocks(log):
+    for first, block in blocks(log):
         reading.take(first, block)
         if not reading.has_begun and reading.recording.events:
             _begin(reading, recorder)
@@ -257,7 +230,7 @@ def _expected(survey: Survey, policy: TimePolicy) -> ImportResult:
 
 
 def _begin(reading: "_ImportReader", recorder: EventWriter) -> None:
-    """Commit the first event alone: it tells whether the same file was loaded before with other times."""
+    """Commit the first event alone: it shows whether the file was loaded before in another time zone."""
     reading.leave_out_known()
     waiting = reading.recording
     if not waiting.events:
@@ -283,7 +256,7 @@ def _commit(reading: "_ImportReader", recorder: EventWriter) -> None:
 
 
 def _store(reading: "_ImportReader", recording: EventWrite, recorder: EventWriter) -> WriteResult:
-    """Commit and begin the next batch; raise if the machine may not have these events any more."""
+    """Commit and start the next batch; raise if the machine may not have these events any more."""
     recorded = recorder.commit(recording)
     machine = reading.machine
     if recorded.absent:
@@ -298,9 +271,43 @@ def _store(reading: "_ImportReader", recording: EventWrite, recorder: EventWrite
     return recorded
 
 
+@dataclass(frozen=True)
+class KnownAlarms:
+    """The stored alarms of a machine; none if ``log`` is None."""
+
+    log: EventStore | None
+    machine: Machine
+
+    def within(self, first_us: int | None, last_us: int | None) -> "KnownAlarms":
+        """Return the stored alarms if they overlap with a file from its first to its last alarm, else none."""
+        none = KnownAlarms(None, self.machine)
+        if self.log is None or first_us is None or last_us is None:
+            return none
+        first, last = self.log.first_at(self.machine), self.log.last_at(self.machine)
+        if first is None or last is None or from_us(last_us) < first or from_us(first_us) > last:
+            return none
+        return self
+
+    def split(self, events: list[EventRow]) -> tuple[list[EventRow], int]:
+        """Return the events that are not stored yet by time and code, and the number of those that are."""
+        if self.log is None or not events:
+            return events, 0
+        times = np.array([event.at_us for event in events], dtype=np.int64)
+        end = from_us(int(times.max())) + timedelta(microseconds=1)
+        stored = self.log.series(self.machine, from_us(int(times.min())), end)
+        starts = np.searchsorted(stored.times, times, side="left").tolist()
+        ends = np.searchsorted(stored.times, times, side="right").tolist()
+        new = [
+            event
+            for event, start, stop in zip(events, starts, ends, strict=True)
+            if start == stop or event.code not in stored.codes[start:stop]
+        ]
+        return new, len(events) - len(new)
+
+
 @dataclass
 class _ImportReader:
-    """A file under way: the rows that wait for the next commit, and what became of those before."""
+    """The rows that wait for the next commit, and the counts of those before."""
 
     machine: Machine
     log: ImportFile
@@ -313,18 +320,18 @@ class _ImportReader:
 
     @property
     def is_full(self) -> bool:
-        refused = self.recording.quarantined
-        is_large = sum(len(one.body) for one in refused) >= _QUARANTINE_BYTES
-        return len(self.recording.events) >= BATCH or len(refused) >= BATCH or is_large
+        rejected = self.recording.quarantined
+        is_large = sum(len(row.body) for row in rejected) >= _MAX_QUARANTINE_BYTES
+        return len(self.recording.events) >= BATCH or len(rejected) >= BATCH or is_large
 
     def leave_out_known(self) -> None:
-        """Count the rows that are stored already, and do not store them a second time."""
+        """Count and drop the rows that are stored already."""
         if self.known is not None:
             self.recording.events, known = self.known.split(self.recording.events)
             self.loaded.duplicates += known
 
     def take(self, first: int, lines: list[str]) -> None:
-        """Judge lines, the first of which has this number in its file."""
+        """Read lines, the first of which has this number in its file."""
         plain = plain_rows(lines, self.log.serial, self.log.zone)
         if plain is None:
             self._take_one_by_one(first, lines)
@@ -355,94 +362,10 @@ class _ImportReader:
     def _reject(self, number: int, line: str, error: RowRejected) -> None:
         topic, body = f"history:{self.log.name or self.log.path.name}"[:1000], line.encode()[:64_000]
         detail = f"line {number}: {error}"
-        if len(self.loaded.examples) < _EXAMPLES:
+        if len(self.loaded.examples) < _MAX_EXAMPLES:
             self.loaded.examples.append(detail)
         self.loaded.rows += 1
         self.recording.quarantined.append(QuarantineRow(self.machine.row_id, topic, "bad_row", detail, body))
-
-
-def _require_alarms(log: ImportFile) -> None:
-    """Refuse a file that is none of alarms before a row of it is stored or quarantined.
-
-    Rows of other machines are alarms too; only the header and what cannot be read are none.
-    """
-    rows, wrong, number = RowReader(None, log.zone), "", 0
-    for number, line in islice(_numbered(log), _GLANCE):
-        try:
-            if rows.read(line) is not None:
-                return
-        except RowRejected as error:
-            wrong = wrong or f" Line {number}: {error}"
-    if not wrong:
-        what = "has no row" if number else "is empty"
-        raise InputRejected(f"{log.title} {what}; choose a file with a row for every alarm.")
-    if kind := other_kind(next(_chunks(log), b"")):
-        raise InputRejected(f"{log.title} is no log of alarms: it is {kind}. Nothing was stored.")
-    raise InputRejected(
-        f"{log.title} is no log of alarms: none of its first {number:,} lines is one. Nothing was stored.{wrong}."
-    )
-
-
-def scan(log: ImportFile) -> tuple[UUID, int]:
-    """Return the epoch of a history file, the same rows, packed or not, the same epoch, and how many lines it has.
-
-    Reads all of it, so that a file that breaks off, or unpacks to nonsense, is refused before a row is stored.
-    """
-    digest, size, line, lines = sha256(), 0, 0, 0
-    for chunk in _chunks(log):
-        digest.update(chunk)
-        size += len(chunk)
-        lines += chunk.count(b"\n")
-        line = len(chunk) - chunk.rfind(b"\n") - 1 if b"\n" in chunk else line + len(chunk)
-        if size > _MOST_UNPACKED or line > _LONGEST_LINE:
-            raise InputRejected(f"{log.title} is no log of alarms: it has a line or a size beyond all measure.")
-    return uuid5(_HISTORY, digest.hexdigest()), lines + (line > 0)
-
-
-def _chunks(log: ImportFile) -> Iterator[bytes]:
-    with _opened(log) as file:
-        while chunk := file.read(_CHUNK):
-            yield chunk
-
-
-def _numbered(log: ImportFile) -> Iterator[tuple[int, str]]:
-    for first, lines in _blocks(log):
-        yield from enumerate(lines, start=first)
-
-
-def _blocks(log: ImportFile) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of a file, some at a time, with the number of the first of them; a header stands alone."""
-    with _opened(log) as file:
-        number = most = 1
-        while lines := [line.decode("utf-8", errors="replace") for line in _some_lines(file, most)]:
-            yield number, lines
-            number, most = number + len(lines), _BLOCK
-
-
-def _some_lines(file: IO[bytes], most: int) -> Iterator[bytes]:
-    """Yield the next lines, so many at most, and no more once they have the bytes of a block."""
-    size = 0
-    for line in islice(file, most):
-        yield line
-        size += len(line)
-        if size >= _BLOCK_BYTES:
-            return
-
-
-@contextmanager
-def _opened(log: ImportFile) -> Iterator[IO[bytes]]:
-    try:
-        with log.path.open("rb") as file:
-            if file.read(2) != _GZIP:
-                file.seek(0)
-                yield file
-                return
-            file.seek(0)
-            with gzip.open(file, "rb") as unpacked:
-                yield cast("IO[bytes]", unpacked)
-    except (OSError, EOFError, zlib.error) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise InputRejected(f"Cannot read {log.title}: {why}. Nothing was stored; give a whole file.") from None
 
 
 def _count(loaded: ImportResult, recording: EventWrite, recorded: WriteResult) -> None:

@@ -8,21 +8,11 @@ from numpy.typing import NDArray
 
 from service.errors import InputRejected
 from service.ingest.service import TimeBounds
-from service.learning.fast_csv import plain_columns
+from service.learning.history_file import plain_columns
 from wire.log_rows import RowReader, RowRejected, fields
 from wire.timestamps import from_us, to_us
 
-_HEAD = 4_096  # bytes that tell what kind of file it is
 _MOST_SERIALS, _LONGEST_SERIAL, _NAMED_SERIALS = 1_000, 100, 10
-
-
-def other_kind(beginning: bytes) -> str | None:
-    """Say what a file is that is no text, and what to do about it; None if it may be text."""
-    if beginning.startswith(b"PK\x03\x04"):
-        return "a ZIP archive or an Excel workbook; save its rows as CSV"
-    if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "text in UTF-16; save it as UTF-8"
-    return "no text file; save its rows as CSV" if b"\0" in beginning[:_HEAD] else None
 
 
 @dataclass

@@ -1,8 +1,7 @@
-"""Jobs: one open job a machine, taken up by one worker at a time, and fenced.
+"""Store jobs: one open job per machine, claimed by one worker at a time.
 
-A worker holds a job by a lease that it renews, measured by the database's clock alone. Whoever takes up a job
-after the lease has run out raises its ``attempt``; a worker with an older one has lost the job, and everything it
-then tries to write is refused.
+A worker renews a lease, measured by the database clock alone. Claiming a job after its lease has expired raises
+its ``attempt``, the fencing token: writes of a worker with an older attempt are rejected.
 """
 
 import json
@@ -21,7 +20,7 @@ from service.database.tables import jobs, machines
 from service.errors import LeaseLost, NotFound
 from service.http.message import Message, decoded
 from service.http.principal import Sites
-from service.learning.job import OPEN, Job, Progress
+from service.learning.models import OPEN, Job, Progress
 from service.machines.models import Machine
 from wire.enums import JobKind, JobState, MachineState
 from wire.identity import MachineId
@@ -35,7 +34,7 @@ _COLUMNS = ("machine_id", "kind", "state", "created_us", "attempt", "interruptio
 
 @dataclass(frozen=True)
 class JobStore:
-    """What is to be learned, what is being learned, what was."""
+    """All jobs, open and closed."""
 
     database: Database
 
@@ -63,7 +62,7 @@ class JobStore:
             return [_job(row) for row in connection.execute(query)]
 
     def collecting(self) -> list[Job]:
-        """Return the jobs that wait for their machine to be heard for long enough, oldest first."""
+        """Return the jobs that wait for enough data, oldest first."""
         query = _jobs().where(jobs.c.state == JobState.COLLECTING.value).order_by(jobs.c.id)
         with self.database.read() as connection:
             return [_job(row) for row in connection.execute(query)]
@@ -94,35 +93,34 @@ class JobStore:
                 _set_machine(connection, job, MachineState.LEARNING)
 
     def set_message(self, job: Job, message: Message, state: MachineState) -> None:
-        """Note what a collecting job waits for, and how its machine is."""
+        """Set what a collecting job waits for, and the state of its machine."""
         with self.database.write() as connection:
             still = and_(jobs.c.id == job.id, jobs.c.state == JobState.COLLECTING.value)
             if connection.execute(update(jobs).where(still).values(message=message.encoded())).rowcount:
                 _set_machine(connection, job, state)
 
     def claim(self, owner: str, *, now: datetime, lease: timedelta) -> Job | None:
-        """Take up the oldest job that nobody works at, if no other is being worked at; they learn in turn.
+        """Claim the oldest free job if no other is running; jobs run one after the other.
 
-        Never waits: where another worker chooses at this very moment, or one is just heard of, there is None.
-        ``now`` is only written down.
+        Never waits: returns None while another worker is claiming or running a job. ``now`` is only stored.
         """
         with self.database.write() as connection:
-            if not _alone(connection):
+            if not _lock_claims(connection):
                 return None
             clock_us = now_us(connection)
             running = connection.execute(_RUNNING).all()
             if any(row.lease_us > clock_us for row in running):
                 return None
-            # Of those not heard of for long, or else of those that wait, the oldest that nobody just writes to.
+            # The oldest job with an expired lease, or else the oldest queued one, unless its row is locked.
             state = JobState.RUNNING if running else JobState.QUEUED
-            lapsed = or_(jobs.c.lease_us.is_(None), jobs.c.lease_us <= clock_us)
-            free = select(jobs.c.id).where(jobs.c.state == state.value, lapsed).order_by(jobs.c.id).limit(1)
-            number = connection.execute(free.with_for_update(skip_locked=True)).scalar()
-            if number is None:
+            expired = or_(jobs.c.lease_us.is_(None), jobs.c.lease_us <= clock_us)
+            free = select(jobs.c.id).where(jobs.c.state == state.value, expired).order_by(jobs.c.id).limit(1)
+            job_id = connection.execute(free.with_for_update(skip_locked=True)).scalar()
+            if job_id is None:
                 return None
             connection.execute(
                 update(jobs)
-                .where(jobs.c.id == number)
+                .where(jobs.c.id == job_id)
                 .values(
                     state=JobState.RUNNING.value,
                     owner=owner,
@@ -134,12 +132,12 @@ class JobStore:
                     message=None,
                 )
             )
-            job = _job(connection.execute(_jobs().where(jobs.c.id == number)).one())
+            job = _job(connection.execute(_jobs().where(jobs.c.id == job_id)).one())
             _set_machine(connection, job, MachineState.LEARNING)
         return job
 
     def renew(self, job: Job, progress: Progress, *, lease: timedelta) -> None:
-        """Tell how far a job is and hold it for longer, or raise :class:`LeaseLost`."""
+        """Store the progress of a job and renew its lease, or raise :class:`LeaseLost`."""
         with self.database.write() as connection:
             check_lease(connection, job)
             connection.execute(
@@ -148,44 +146,44 @@ class JobStore:
                 .values(lease_us=now_us(connection) + _us(lease), progress=json.dumps(progress.as_json()))
             )
 
-    def release(self, job: Job, *, why: Message, cut_off: bool = False) -> None:
-        """Give a job back unfinished, so that whoever comes next takes it up at once."""
+    def release(self, job: Job, *, why: Message, interrupted: bool = False) -> None:
+        """Put a job back into the queue."""
         values = {"state": JobState.QUEUED.value, "owner": None, "lease_us": None, "message": why.encoded()}
         with self.database.write() as connection:
             check_lease(connection, job)
-            more = jobs.c.interruptions + int(cut_off)
+            more = jobs.c.interruptions + int(interrupted)
             connection.execute(update(jobs).where(jobs.c.id == job.id).values(interruptions=more, **values))
 
     def fail(self, job: Job, message: Message, *, now: datetime, plant_now: datetime) -> None:
-        """End a job that nothing came of; its machine says why."""
+        """Close a job as failed and set the reason of its machine."""
         with self.database.write() as connection:
             check_lease(connection, job)
             close_job(connection, job, JobState.FAILED, at=now, plant_at=plant_now, message=message)
-            # A machine that was live before a refresh failed is no worse than it was.
+            # A machine whose refresh failed stays live.
             state = MachineState.FAILED if job.kind is JobKind.ENROL else MachineState.LIVE
             _set_machine(connection, job, state, reason=message)
 
     def recover(self) -> int:
-        """Put jobs of a worker that can no longer live back into the queue; return how many.
+        """Put running jobs back into the queue at start; return how many.
 
-        For SQLite only: there one process writes, so at its start no other can be at work.
+        For SQLite only, where one process writes, so no other worker can be running.
         """
         values = {"state": JobState.QUEUED.value, "owner": None, "lease_us": None}
         with self.database.write() as connection:
             running = jobs.c.state == JobState.RUNNING.value
-            found = connection.execute(
+            result = connection.execute(
                 update(jobs).where(running).values(interruptions=jobs.c.interruptions + 1, **values)
             )
-        return int(found.rowcount)
+        return int(result.rowcount)
 
 
 def _us(span: timedelta) -> int:
     return span // timedelta(microseconds=1)
 
 
-def _alone(connection: Connection) -> bool:
-    """Say whether nobody else chooses a job until the end of the transaction."""
-    if connection.dialect.name == "sqlite":  # there every write transaction is alone already
+def _lock_claims(connection: Connection) -> bool:
+    """Return whether this transaction is the only one that claims a job."""
+    if connection.dialect.name == "sqlite":  # there every write transaction is exclusive
         return True
     return bool(connection.execute(_CHOOSE, {"key": Advisory.JOBS.value}).scalar_one())
 
@@ -206,9 +204,9 @@ def latest_job(connection: Connection, machine: int) -> Job | None:
 
 
 def check_lease(connection: Connection, job: Job) -> None:
-    """Make sure inside a transaction that the job is still its worker's, or raise :class:`LeaseLost`.
+    """Check inside a transaction that the worker still has the job, or raise :class:`LeaseLost`.
 
-    A lease that has run out is lost only once somebody else has taken the job up, which raises its attempt.
+    An expired lease is lost only when another worker has claimed the job, which raises its attempt.
     """
     query = select(jobs.c.attempt, jobs.c.owner, jobs.c.state).where(jobs.c.id == job.id)
     row = connection.execute(query.with_for_update()).one_or_none()
@@ -226,7 +224,7 @@ def close_job(
     message: Message | None = None,
     version: int | None = None,
 ) -> None:
-    """End a job inside a transaction."""
+    """Close a job inside a transaction."""
     values: dict[str, Any] = {
         "state": state.value,
         "finished_us": to_us(at),
@@ -241,7 +239,7 @@ def close_job(
 
 
 def cancel_jobs(connection: Connection, machine: int, *, at: datetime, plant_at: datetime, why: Message) -> None:
-    """End a machine's open jobs inside a transaction; a worker at one of them finds its lease lost."""
+    """Cancel a machine's open jobs inside a transaction; their worker loses its lease."""
     values = {
         "state": JobState.CANCELLED.value,
         "finished_us": to_us(at),
@@ -254,7 +252,7 @@ def cancel_jobs(connection: Connection, machine: int, *, at: datetime, plant_at:
 
 
 def _set_machine(connection: Connection, job: Job, state: MachineState, *, reason: Message | None = None) -> None:
-    # A refresh disturbs nobody: its machine stays live, whatever comes of it.
+    # During a refresh the machine stays live.
     if job.kind is JobKind.REFRESH and state is not MachineState.LIVE:
         return
     chosen = and_(machines.c.site == job.machine.site, machines.c.machine == job.machine.machine)

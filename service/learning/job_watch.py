@@ -1,7 +1,6 @@
-"""Jobs as they change, for those who follow them: read once for all, however many there are.
+"""Follow jobs as they change; one query serves all followers.
 
-Whoever changes a job says so with :meth:`JobWatch.changed`. What nobody says, another process's change for
-instance, is found at the next regular look.
+Jobs are read after :meth:`JobWatch.changed`, and at a regular interval for changes of other processes.
 """
 
 import time
@@ -10,16 +9,16 @@ from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 
 from service.errors import ServiceError
-from service.learning.job import Job
 from service.learning.job_store import JobStore
+from service.learning.models import Job
 
-_EVERY = 2.0  # seconds between two looks while nobody says that something has changed
-_GATHER = 0.1  # seconds in which changes are read together
+_POLL_INTERVAL_S = 2.0
+_BATCH_DELAY_S = 0.1  # changes within this time are read together
 
 
 @dataclass(eq=False)
 class Follower:
-    """Somebody who follows a job; ``wake`` is called, from any thread, when ``latest`` is another than before."""
+    """Follows one job; ``wake`` is called from any thread when ``latest`` has changed."""
 
     watch: "JobWatch"
     number: int
@@ -27,67 +26,67 @@ class Follower:
     latest: Job | None = None
 
     def close(self) -> None:
-        """Follow no more; harmless if it is closed."""
+        """Stop following; may be called twice."""
         self.watch.leave(self)
 
 
 @dataclass
 class JobWatch:
-    """Looks at the jobs that somebody follows, in a thread that lives as long as there is one."""
+    """Reads the followed jobs, in a thread that runs while there are followers."""
 
     jobs: JobStore
-    every: float = _EVERY
+    poll_interval_s: float = _POLL_INTERVAL_S
     _followers: set[Follower] = field(default_factory=set)
     _changed: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
-    is_looking: bool = False
+    is_running: bool = False
 
     def follow(self, number: int, wake: Callable[[], None]) -> Follower:
-        """Return a place from which to follow a job."""
-        made = Follower(self, number, wake)
+        """Start to follow a job."""
+        follower = Follower(self, number, wake)
         with self._lock:
-            self._followers.add(made)
-            if not self.is_looking:
-                self.is_looking = True
+            self._followers.add(follower)
+            if not self.is_running:
+                self.is_running = True
                 Thread(target=self._run, name="job watch", daemon=True).start()
         self._changed.set()
-        return made
+        return follower
 
     def leave(self, follower: Follower) -> None:
-        """Let a follower go."""
+        """Remove a follower."""
         with self._lock:
             self._followers.discard(follower)
         self._changed.set()
 
     def changed(self) -> None:
-        """Say that a job may have changed; costs nothing while nobody follows one."""
+        """Read the followed jobs again soon."""
         if self._followers:
             self._changed.set()
 
     def close(self) -> None:
-        """Wake everybody, because the service stops."""
+        """Wake all followers, because the service stops."""
         for follower in tuple(self._followers):
             follower.wake()
 
     def _run(self) -> None:
         while True:
-            if self._changed.wait(self.every):
-                time.sleep(_GATHER)
+            if self._changed.wait(self.poll_interval_s):
+                time.sleep(_BATCH_DELAY_S)
             self._changed.clear()
             with self._lock:
                 followers = tuple(self._followers)
                 if not followers:
-                    self.is_looking = False
+                    self.is_running = False
                     return
             try:
-                self._look(followers)
+                self._read(followers)
             except ServiceError:
-                continue  # the database is busy or away: the next look finds it
+                continue  # the database is busy or away: try again
 
-    def _look(self, followers: tuple[Follower, ...]) -> None:
-        found = {job.id: job for job in self.jobs.several({one.number for one in followers})}
+    def _read(self, followers: tuple[Follower, ...]) -> None:
+        jobs = {job.id: job for job in self.jobs.several({follower.number for follower in followers})}
         for follower in followers:
-            job = found.get(follower.number)
+            job = jobs.get(follower.number)
             if job is not None and job != follower.latest:
                 follower.latest = job
                 follower.wake()

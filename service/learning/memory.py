@@ -1,4 +1,4 @@
-"""Learn arrow, memory: the windows of every machine that replay keeps, by code, M of them in all."""
+"""The replay memory: windows of every machine, M of them in all."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -8,8 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from forecasting.vocabulary import Columns
-from service.learning.quotas import allocate
-from service.learning.strategies.strategy import Strategy, TaskBuffer
+from service.learning.strategies import Strategy, TaskBuffer, allocate
 from service.learning.windows import WindowSet
 
 
@@ -36,7 +35,7 @@ class TaskMemory:
         labels = self.windows.labels(targets)
         kept = labels.mean(axis=0)
         before = _frequencies(self.frequency, targets) / self.offered
-        with np.errstate(divide="ignore", invalid="ignore"):  # a share of nought has no window to weigh
+        with np.errstate(divide="ignore", invalid="ignore"):  # a share of zero has no window to weigh
             weights = np.where(labels, before / kept, (1 - before) / (1 - kept)) ** power
         return np.asarray(weights, dtype=np.float32)
 

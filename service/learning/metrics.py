@@ -1,10 +1,10 @@
-"""Learn arrow, exam: how good forecasts are, and how much was forgotten.
+"""Metrics of forecasts and of forgetting.
 
 In the paper's symbols: s_ij is the macro F1 on the test set of task j after learning task i, S_T their mean
 over tasks after the last, F_T the mean relative loss since each task's best.
 
-A label without a positive in a test set cannot be found, only wrongly announced. Its F1 is nought here, and
-``macro`` either counts that nought or leaves the label out; it never counts as one.
+A label without a positive in a test set cannot be found, only wrongly announced. Its F1 is zero here, and
+``macro`` either counts that zero or leaves the label out; it never counts as one.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Scores = NDArray[np.floating]
 
 
 def f1(labels: Labels, announced: Labels) -> Reals:
-    """Return each label's F1, nought where there is neither a positive nor an announcement."""
+    """Return each label's F1, zero where there is neither a positive nor an announcement."""
     hits = np.sum(labels & announced, axis=0)
     return np.asarray(2 * hits / np.maximum(labels.sum(axis=0) + announced.sum(axis=0), 1))
 
@@ -63,7 +63,7 @@ def brier_skill(labels: Labels, probabilities: Scores, base_rate: Scores) -> flo
 def macro(values: Scores, support: NDArray[np.bool_], *, among: NDArray[np.bool_] | None = None) -> float:
     """Return the mean of the labels' values over those with support, NaN if there are none.
 
-    Pass a support of all ones to count labels without a positive as they are, which for F1 is nought.
+    Pass a support of all ones to count labels without a positive as they are, which for F1 is zero.
     ``among`` restricts the mean to a group of labels.
     """
     chosen = support if among is None else support & among
@@ -108,7 +108,7 @@ def average_score(matrix: Reals) -> float:
 def forgetting(matrix: Reals) -> float:
     """Return F_T of an update by task matrix, over all tasks but the last; NaN with a single task.
 
-    Of a task whose best score was nought nothing can be forgotten, so it counts as nought.
+    Of a task whose best score was zero nothing can be forgotten, so it counts as zero.
     """
     losses = []
     for task in range(matrix.shape[1] - 1):

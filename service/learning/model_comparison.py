@@ -1,19 +1,79 @@
-"""Learn arrow, gate: one score of two models on one exam, and how it moves when other days are drawn."""
+"""Compare two models on one holdout set, with a paired day-block bootstrap.
+
+Hourly windows share their horizons and the faults of the day. So days are resampled, and both models are scored on
+the same resample. It is a Bayesian bootstrap: each day has an exponential weight, never zero, so that a code
+seen on few days keeps its average precision in every resample.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf, nan
+from math import inf, nan, sqrt
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.learning import resampling
 from service.learning.metrics import Scores
 from service.learning.ocdm import Labels
 
 Reals = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+def day_weights(days: int, draws: int, rng: np.random.Generator) -> Reals:
+    """Return days by draws; one more draw comes first, weighs all days equally and is the exam as it was."""
+    return np.hstack([np.ones((days, 1)), rng.standard_exponential((days, draws))])
+
+
+def resampled_average_precision(labels: Labels, scores: Scores, day: Places, weights: Reals) -> Reals:
+    """Return codes by draws: ``metrics.average_precision`` with each window weighted by its day.
+
+    ``day`` is each window's row of ``weights``.
+    """
+    from service.learning.numba_kernels import weighted_average_precision  # noqa: PLC0415 - loads a compiler, and exams are judged by one process only
+
+    result = np.full((labels.shape[1], weights.shape[1]), np.nan)
+    for code in np.flatnonzero(labels.any(axis=0)):
+        order = np.argsort(-scores[:, code], kind="stable")
+        ends = np.append(np.diff(scores[order, code]) != 0, [True])
+        result[code] = weighted_average_precision(labels[order, code], ends, day[order], weights)
+    return result
+
+
+def resampled_brier_skill(
+    labels: Labels, probabilities: Scores, base_rate: Scores, day: Places, weights: Reals
+) -> Reals:
+    """Return ``metrics.brier_skill`` of each draw; NaN where the base rate is never wrong."""
+    own = _by_day((probabilities.astype(np.float64) - labels) ** 2, day, len(weights)) @ weights
+    reference = _by_day((base_rate.astype(np.float64) - labels) ** 2, day, len(weights)) @ weights
+    return 1 - np.divide(own, reference, out=np.full_like(own, np.nan), where=reference > 0)
+
+
+def variance_correction(support: NDArray[np.integer]) -> float:
+    """Return by how much the draws' spread is too small, for codes that came on ``support`` days each.
+
+    The mean of k days varies by σ²/k, its draws by σ²/k · (k-1)/(k+1) on average: by too little for few days
+    and not at all for one, whose own chance no resampling can show. Infinite if no code came on two days.
+    """
+    days = support[support > 0].astype(np.float64)
+    shown = np.sum((days - 1) / (days * (days + 1)))
+    return sqrt(np.sum(1 / days) / shown) if shown > 0 else inf
+
+
+def student_t_quantile(error: float, freedom: float) -> float:
+    """Return how many standard errors Student's t exceeds with probability ``error`` (Cornish and Fisher)."""
+    z = NormalDist().inv_cdf(1 - error)
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / freedom + second / freedom**2 + third / freedom**3
+
+
+def _by_day(values: Reals, day: Places, days: int) -> Reals:
+    return np.asarray(np.bincount(day, weights=values.sum(axis=1), minlength=days), dtype=np.float64)
+
 
 AVERAGE_PRECISION: Final = "average_precision"
 BRIER_SKILL: Final = "brier_skill"
@@ -57,7 +117,7 @@ class ScoreDifference:
     reference: float
     days: int
     dof: float = nan
-    resampled_losses: Reals | None = None  # of the loss, one for each draw, around nought
+    resampled_losses: Reals | None = None  # of the loss, one for each draw, around zero
     inconclusive_reason: str | None = None
     false_alarms: tuple[float, float] | None = None  # of both in an exam without an alarm, see ``_false_alarms``
 
@@ -71,7 +131,7 @@ class ScoreDifference:
         return (
             nan
             if self.resampled_losses is None
-            else resampling.student_t_quantile(error, self.dof) * _spread(self.resampled_losses)
+            else student_t_quantile(error, self.dof) * _spread(self.resampled_losses)
         )
 
 
@@ -82,7 +142,7 @@ class PairedBootstrap:
         self, pairs: Iterable[PairedPredictions], *, fewest_days: int, draws: int, rng: np.random.Generator
     ) -> None:
         self._days = np.unique(np.concatenate([pair.day for pair in pairs]))
-        self._weights = resampling.day_weights(len(self._days), draws, rng)
+        self._weights = day_weights(len(self._days), draws, rng)
         self._fewest_days = max(fewest_days, 2)
         # By identity, as a model sits in several pairs; the pair is kept so that no identity is given twice.
         self._known: dict[tuple[int, ...], tuple[PairedPredictions, Reals]] = {}
@@ -103,7 +163,7 @@ class PairedBootstrap:
         if not pair.labels.any():
             reason = f"no alarm came in the {days} days of its exam"
             return result(inconclusive_reason=reason, false_alarms=_false_alarms(pair))
-        correction, losses = resampling.variance_correction(_support(metric, pair)), reference[1:] - candidate[1:]
+        correction, losses = variance_correction(_support(metric, pair)), reference[1:] - candidate[1:]
         if correction == inf:
             return result(inconclusive_reason=f"no alarm came on two of the {days} days of its exam")
         if not np.all(np.isfinite(losses)):
@@ -150,11 +210,11 @@ def _false_alarms(pair: PairedPredictions) -> tuple[float, float] | None:
 def _draws(metric: str, pair: PairedPredictions, answers: Scores, day: NDArray[np.intp], weights: Reals) -> Reals:
     """Return the exam's score, as it was and then for every draw."""
     if metric == BRIER_SKILL:
-        return resampling.brier_skill(pair.labels, answers, pair.base_rate, day, weights)
+        return resampled_brier_skill(pair.labels, answers, pair.base_rate, day, weights)
     came = pair.labels.any(axis=0)
     if not came.any():
         return np.full(weights.shape[1], nan)
-    return np.asarray(resampling.average_precision(pair.labels, answers, day, weights)[came].mean(axis=0))
+    return np.asarray(resampled_average_precision(pair.labels, answers, day, weights)[came].mean(axis=0))
 
 
 def _support(metric: str, pair: PairedPredictions) -> NDArray[np.intp]:

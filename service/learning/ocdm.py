@@ -1,4 +1,4 @@
-"""Learn arrow, memory: the exact greedy Memory Update of OCDM, fast because equal label sets share a score.
+"""The exact greedy Memory Update of OCDM, fast because equal label sets share a score.
 
 In the paper's symbols: a memory Ω with label counts c (n of them in all) has the distribution p_Ω = c / n,
 and MU removes, one at a time, the sample whose absence brings KL(p_Ω ‖ p) closest to the target p.
@@ -46,7 +46,7 @@ def keep_in_batches(
     wishes = np.log(np.where(frequency > 0, _normalised(target, frequency), 1.0))
     if len(labels) <= size:
         return np.arange(len(labels))
-    from service.learning.ocdm_kernel import greedy_remove  # noqa: PLC0415 - numba is loaded only where memories are updated
+    from service.learning.numba_kernels import greedy_remove  # noqa: PLC0415 - numba is loaded only where memories are updated
 
     sets, group = _label_sets(labels)
     ends = np.concatenate([[0], np.cumsum(sets.sum(axis=1))])

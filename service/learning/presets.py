@@ -1,22 +1,22 @@
-"""Learn arrow, whole: the two ways to learn, the paper's and the product's, on one code path."""
+"""The two presets of training, the paper's and the product's, on one code path."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from forecasting.history import HistorySpec
+from forecasting.window import WindowSpec
 from service.learning.continual_update import Curves, UpdateConfig
-from service.learning.strategies.catalogue import STRATEGIES
-from service.learning.strategies.strategy import Strategy
-from service.learning.torch_module import Dropout
-from service.learning.torch_trainer import TrainingSpec
+from service.learning.strategies import STRATEGIES, Strategy
+from service.learning.torch_trainer import Dropout, TrainingSpec
 
 
 @dataclass(frozen=True)
 class Preset:
-    """How to train, what to remember and what to calibrate, for whichever strategy is asked for.
+    """How to train and what to calibrate, for any strategy.
 
-    ``calibration`` is the share of a machine's windows before its exam, the last ones, that is not learned
-    from; ``min_alarms`` the fewest raw alarms in evidence and in horizon for a window to count.
+    ``calibration`` is the last share of a machine's windows before its holdout set; it is not trained on.
+    ``min_alarms`` is the minimum number of raw alarms in the input and in the horizon of a window.
     """
 
     training: TrainingSpec
@@ -30,12 +30,15 @@ class Preset:
     averaging: bool = False
     min_alarms: int = 0
 
-    def update_config(self, strategy: str, *, memory: int, history: bool = True) -> UpdateConfig:
-        """Return what a strategy needs beside training; ``history`` is whether windows carry any."""
+    def update_config(
+        self, strategy: str, *, memory: int, history: bool = True, spec: WindowSpec | None = None
+    ) -> UpdateConfig:
+        """Return the update of a strategy; ``history`` says whether the windows have any."""
         return UpdateConfig(
             strategy=self.strategies[strategy],
             memory=memory,
-            history=self.history and history,
+            spec=spec or WindowSpec(),
+            history=HistorySpec() if self.history and history else None,
             held_out=self.held_out,
             calibration_mode=self.curves,
             thresholds=self.thresholds,

@@ -1,4 +1,4 @@
-"""Learn arrow, dataset: what windows held, keyed by code so that no growing vocabulary can make it wrong."""
+"""Hold windows by code, and the sample matrices that one vocabulary's model is trained on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecasting.history import append_machine_features
-from forecasting.vocabulary import Columns
+from forecasting.vocabulary import Columns, Vocabulary
 
 Codes = NDArray[np.int64]
 Kind = TypeVar("Kind", bound=np.generic)
@@ -56,18 +56,18 @@ class WindowSet:
     def inputs(self, columns: Columns) -> NDArray[np.float32]:
         """Return each input code's share of the evidence, of all codes, unknown ones included."""
         total = np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
-        return _placed(self.counts / total, self.codes, columns).astype(np.float32)
+        return _align(self.counts / total, self.codes, columns).astype(np.float32)
 
     def labels(self, columns: Columns) -> NDArray[np.bool_]:
         """Return which target codes the horizon held: the multi-hot label of each window."""
-        return _placed(self.outcomes, self.codes, columns)
+        return _align(self.outcomes, self.codes, columns)
 
     def code_recency(self, columns: Columns) -> NDArray[np.float32]:
         """Return windows by codes by figures: each target code's own, followed by the machine's."""
-        return append_machine_features(_placed(self.history, self.tracked, columns), self.context)
+        return append_machine_features(_align(self.history, self.tracked, columns), self.context)
 
 
-def concat(parts: Sequence[WindowSet]) -> WindowSet:
+def concat_windows(parts: Sequence[WindowSet]) -> WindowSet:
     """Return all windows of several machines or moments as one, over every code that any of them knows."""
     if not parts:
         raise ValueError("There are no windows to join.")
@@ -77,18 +77,69 @@ def concat(parts: Sequence[WindowSet]) -> WindowSet:
     return WindowSet(
         at=np.concatenate([part.at for part in parts]),
         codes=codes,
-        counts=np.concatenate([_placed(part.counts, part.codes, columns) for part in parts]),
-        outcomes=np.concatenate([_placed(part.outcomes, part.codes, columns) for part in parts]),
+        counts=np.concatenate([_align(part.counts, part.codes, columns) for part in parts]),
+        outcomes=np.concatenate([_align(part.outcomes, part.codes, columns) for part in parts]),
         tracked=tracked,
-        history=np.concatenate([_placed(part.history, part.tracked, followed) for part in parts]),
+        history=np.concatenate([_align(part.history, part.tracked, followed) for part in parts]),
         context=np.concatenate([part.context for part in parts]),
     )
 
 
-def _placed(table: NDArray[Kind], codes: Codes, columns: Columns) -> NDArray[Kind]:
-    """Return a table whose second axis follows ``columns``, not ``codes``; what is missing is nought."""
+def _align(table: NDArray[Kind], codes: Codes, columns: Columns) -> NDArray[Kind]:
+    """Return a table whose second axis follows ``columns``, not ``codes``; what is missing is zero."""
     place = columns.index(codes)
     known = place < columns.size
     placed = np.zeros((len(table), columns.size, *table.shape[2:]), dtype=table.dtype)
     placed[:, place[known]] = table[:, known]
     return placed
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The paper's x and y, row by row; ``history`` is rows by targets by figures, for models that read it.
+
+    ``weights`` say how much each label of each row counts in training; without them, all the same.
+    """
+
+    inputs: NDArray[np.float32]
+    labels: NDArray[np.bool_]
+    history: NDArray[np.float32] | None = None
+    weights: NDArray[np.float32] | None = None
+
+    def __post_init__(self) -> None:
+        parts = (self.labels, self.history, self.weights)
+        if any(part is not None and len(part) != len(self.inputs) for part in parts):
+            raise ValueError("Inputs, labels, history and weights need the same number of rows.")
+
+    @classmethod
+    def from_windows(cls, windows: WindowSet, vocabulary: Vocabulary, *, history: bool = False) -> "Samples":
+        """Return the vectors of these windows in the columns of ``vocabulary``."""
+        if history and windows.context.shape[1] == 0:
+            raise ValueError("These windows carry no own history; cut them from an event log.")
+        targets = vocabulary.target_columns
+        return cls(
+            inputs=windows.inputs(vocabulary.input_columns),
+            labels=windows.labels(targets),
+            history=windows.code_recency(targets) if history else None,
+        )
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+
+def concat_samples(parts: Sequence[Samples]) -> Samples:
+    """Return all samples of several parts, one part after the other; all with history or none."""
+    histories = [part.history for part in parts if part.history is not None]
+    if len(histories) not in (0, len(parts)):
+        raise ValueError("Samples with and without own history cannot be stacked.")
+    weighted = any(part.weights is not None for part in parts)
+    return Samples(
+        np.concatenate([part.inputs for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate(histories) if histories else None,
+        np.concatenate([_weights(part) for part in parts]) if weighted else None,
+    )
+
+
+def _weights(part: Samples) -> NDArray[np.float32]:
+    return np.ones(part.labels.shape, dtype=np.float32) if part.weights is None else part.weights

@@ -11,8 +11,8 @@ from uuid import UUID, uuid5
 
 from sqlalchemy import Connection, select
 
+from service.database.dialect import stored_in
 from service.database.event_row import EventRow
-from service.database.ranges import stored_in
 from service.database.tables import machines
 from service.machines.event_write import EventWrite, QuarantineRow
 from wire.acks import merge_ranges

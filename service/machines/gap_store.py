@@ -8,8 +8,7 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy import Connection, Row, func, select, tuple_, update
 
-from service.database.dialect import insert_rows
-from service.database.ranges import stored_in
+from service.database.dialect import insert_rows, stored_in
 from service.database.tables import gaps
 from service.machines.event_write import GapRow
 from service.machines.history import ExactGaps, GapRecord

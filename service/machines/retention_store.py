@@ -7,9 +7,9 @@ from datetime import datetime
 
 from sqlalchemy import TextClause, delete, select, text
 
-from service.database import disk_usage as size
 from service.database import partitions
 from service.database.engine import Database
+from service.database.info import bytes_in_use
 from service.database.tables import (
     acknowledgements,
     gaps,
@@ -65,7 +65,7 @@ class RetentionStore:
         """Return the bytes that are in use, without what deleted rows have left free."""
         if not self.database.is_sqlite:
             with self.database.write() as connection:
-                return size.bytes_in_use(connection)
+                return bytes_in_use(connection)
         with self.database.read() as connection:
             pages, free, bytes_a_page = (
                 int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
@@ -140,11 +140,11 @@ class RetentionStore:
         if self.database.is_sqlite:
             return 0
         with self.database.read() as connection:
-            over = partitions.over(connection, before)
+            over = partitions.months_before(connection, before)
         for month in over:
             try:
                 with self.database.write() as connection:
-                    gone = partitions.drop(connection, month)
+                    gone = partitions.drop_month(connection, month)
             except Unavailable as error:  # somebody reads on and on; row by row it goes without waiting
                 log.info("could not drop the events of %d-%02d as a whole: %s", *month, error)
                 return 0

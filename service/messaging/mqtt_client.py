@@ -19,9 +19,10 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from service.messaging.broker_config import BrokerAddress
+from service.messaging.broker_connection import create_client, tls_hint
 from service.messaging.broker_stats import TOPICS, BrokerStats
 from wire.codec import exceeds_limit
+from wire.mqtt import BrokerConfig
 from wire.topics import SHARED_EVENTS, Channel, every_machine
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class MqttClient:
 
     def __init__(
         self,
-        address: BrokerAddress,
+        address: BrokerConfig,
         *,
         client_id: str,
         receive_maximum: int,
@@ -192,7 +193,7 @@ class MqttClient:
             self._generation += 1
         if self.connected:
             log.warning("lost the broker: %s", reason)
-        hint = None if self._answered else self._address.tls_hint()
+        hint = None if self._answered else tls_hint(self._address)
         self.connected = self._may_publish = self._answered = False
         if hint is not None:
             self._complain(hint)
@@ -234,10 +235,8 @@ class MqttClient:
         return [*_ALWAYS.get(self._hearing, ()), *in_turn]
 
     def _build(self, client_id: str) -> mqtt.Client:
-        lasting = (
-            {} if self._address.speaks_v5 else {"clean_session": self._hearing is not SubscriptionMode.EXCLUSIVE}
-        )
-        client = self._address.client(client_id, manual_ack=True, **lasting)
+        lasting = {} if self._address.is_v5 else {"clean_session": self._hearing is not SubscriptionMode.EXCLUSIVE}
+        client = create_client(self._address, client_id, manual_ack=True, **lasting)
         client.reconnect_delay_set(random.uniform(0.2, 0.5), random.uniform(3, 5))  # type: ignore[arg-type]  # noqa: S311
         # No limit of paho's: at every PUBACK it would look through all that is under way for what may follow.
         client.max_inflight_messages_set(0)
@@ -250,7 +249,7 @@ class MqttClient:
         return client
 
     def _lasting_session_arguments(self) -> dict[str, Any]:
-        if not self._address.speaks_v5:
+        if not self._address.is_v5:
             return {}
         lasts = self._hearing is SubscriptionMode.EXCLUSIVE
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]

@@ -5,6 +5,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.deploy import dockerfile as docker_file
 from tests.deploy.compose import Compose
 from tests.deploy.dockerfile import Dockerfile
 from tests.deploy.image import Builder, Image
-from tests.deploy.sandbox import can_start_python
+from tests.deploy.sandbox import is_open_to_all
 from tests.system.conftest import Plant
 
 REPOSITORY = Path(__file__).parents[2]
@@ -57,9 +58,9 @@ def edge(dockerfile: Dockerfile, tmp_path_factory: pytest.TempPathFactory) -> Im
 @pytest.fixture(scope="session")
 def service(dockerfile: Dockerfile, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
     folder = tmp_path_factory.mktemp("images")
-    yield Builder(dockerfile, REPOSITORY, folder, linked_extra="service" if can_start_python() else None).build(
-        "service"
-    )
+    packages = Path(sysconfig.get_path("purelib"))
+    linked = "service" if is_open_to_all(packages) else None  # a confined process reads them as well
+    yield Builder(dockerfile, REPOSITORY, folder, linked).build("service")
     # pytest keeps the folders of its last runs; a gigabyte each is too much.
     subprocess.run(["rm", "-rf", folder], check=True)
 

@@ -43,6 +43,11 @@ def let_pass(folder: Path) -> None:
             one.chmod(one.stat().st_mode | 0o055)
 
 
+def is_open_to_all(folder: Path) -> bool:
+    """Say whether every user may read a folder and pass all folders above it."""
+    return all(one.stat().st_mode & 0o005 == 0o005 for one in (folder, *folder.parents))
+
+
 def without_privileges() -> list[str]:
     """Return what to put before a command so that it runs as nobody."""
     plain = ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]

@@ -26,7 +26,7 @@ _SCOPES = {
     RouteScope.OPEN: "-",
     RouteScope.NO_SITE: "-",
     RouteScope.SITE: "site",
-    RouteScope.NARROWED: "own sites",
+    RouteScope.FILTERED: "own sites",
     RouteScope.FLEET: "all sites",
 }
 
@@ -50,8 +50,8 @@ def _rows() -> Iterator[tuple[str, ...]]:
                 summary = (
                     (inspect.getdoc(declared.build) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
                 )
-                yield f"`{operation}`", _role(rule), _SCOPES[rule.reach], f"`{noun}.{name}`", summary
+                yield f"`{operation}`", _role(rule), _SCOPES[rule.scope], f"`{noun}.{name}`", summary
 
 
 def _role(rule: Rule) -> str:
-    return "public" if rule.reach is RouteScope.OPEN else rule.least.value
+    return "public" if rule.scope is RouteScope.OPEN else rule.least.value

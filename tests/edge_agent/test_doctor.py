@@ -12,10 +12,11 @@ from threading import Thread
 
 import pytest
 
-from edge_agent.doctor import Finding, examine
+from edge_agent.doctor import examine
 from edge_agent.spool import Appendix, Spool
 from tests.conftest import Mosquitto, free_port, require
 from tests.system.conftest import clean_environment
+from wire.broker_check import Finding
 from wire.state import Note
 
 
@@ -54,7 +55,7 @@ def test_with_a_broker_and_no_service_it_is_the_service_that_is_missing(
     found = findings(tmp_path, broker_port=mosquitto.port)
     assert found["credentials"].ok is True
     assert found["service"].ok is False
-    assert "nobody listens" in found["service"].message
+    assert "no subscriber" in found["service"].message
 
 
 def test_a_broker_that_wants_a_password_is_told(tmp_path: Path, mosquitto: Mosquitto) -> None:
@@ -134,7 +135,7 @@ def test_plain_mqtt_where_tls_is_wanted_is_told(tmp_path: Path, mosquitto: Mosqu
     [
         (None, None, "waits for it"),
         ('{"timestamp": "2026-11-16T00:00:00Z", "alarm": 139}\n', True, "139"),
-        ("rubbish\n", None, "no alarm"),
+        ("rubbish\n", None, "not an alarm"),
     ],
 )
 def test_the_last_line_of_a_log_says_whether_it_can_be_read(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edge_agent.doctor import Finding, examine
+from edge_agent.doctor import examine
 from edge_agent.errors import ConfigRejected
 from edge_agent.settings import load
 from edge_agent.spool import Spool
@@ -16,6 +16,7 @@ from edge_agent.status import AgentStatus, StatusFile, fingerprint
 from service.broker_access.certificates import Authority
 from tests.conftest import require
 from tests.support.secured_broker import GuardedMosquitto, guarded_in, has_plugin, trying
+from wire.broker_check import Finding
 from wire.identity import MachineId
 from wire.topics import agent_name
 
@@ -25,7 +26,7 @@ FILLER = MachineId("padova", "filler-1")
 @pytest.fixture
 def certificates(tmp_path: Path) -> Path:
     folder = tmp_path / "tls"
-    Authority(folder, datetime.now(UTC)).found(hosts=["localhost"], clients=["service", "filler"])
+    Authority(folder, datetime.now(UTC)).create(hosts=["localhost"], clients=["service", "filler"])
     return folder
 
 
@@ -68,11 +69,11 @@ def test_a_broker_that_wants_a_certificate_is_told_and_so_is_one_it_does_not_tak
     assert nothing["TLS"].ok is False
     assert "give broker.tls_cert" in nothing["TLS"].message
     other = tmp_path / "other"
-    Authority(other, datetime.now(UTC)).found(hosts=["x"], clients=["filler"])
+    Authority(other, datetime.now(UTC)).create(hosts=["x"], clients=["filler"])
     shown = {"broker_tls_cert": other / "client-filler.pem", "broker_tls_key": other / "client-filler.key"}
     strange = findings(tmp_path, secured, **tls, **shown)
     assert strange["TLS"].ok is False
-    assert "does not take our certificate" in strange["TLS"].message
+    assert "rejects our certificate" in strange["TLS"].message
     missing = findings(tmp_path, secured, **tls, **shown | {"broker_tls_key": "/nowhere.key"})
     assert missing["TLS"].message == "there is no file /nowhere.key; correct broker.tls_key"
     mixed = findings(tmp_path, secured, **tls, **shown | {"broker_tls_key": certificates / "api.key"})
@@ -85,7 +86,7 @@ def test_a_broker_that_wants_a_certificate_is_told_and_so_is_one_it_does_not_tak
 def test_a_certificate_that_ends_soon_is_doubtful(tmp_path: Path) -> None:
     require(has_plugin(), "mosquitto with its dynamic-security plugin")
     old = datetime.now(UTC) - timedelta(days=705)
-    Authority(tmp_path / "old", old).found(hosts=["localhost"], clients=["service"])
+    Authority(tmp_path / "old", old).create(hosts=["localhost"], clients=["service"])
     broker = guarded_in(tmp_path / "guarded", tls=tmp_path / "old")
     broker.start()
     shown = {f"broker_tls_{kind}": tmp_path / "old" / f"client-service.{end}" for kind, end in

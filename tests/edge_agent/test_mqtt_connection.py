@@ -2,8 +2,9 @@
 
 from threading import Event
 
-from edge_agent.mqtt_connection import BrokerConfig, MqttConnection
+from edge_agent.mqtt_connection import MqttConnection
 from tests.conftest import Mosquitto
+from wire.mqtt import BrokerConfig
 
 STATE = "alarmcast/v1/padova/filler-1/state"
 

@@ -10,7 +10,6 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
-from edge_agent.mqtt_connection import BrokerConfig
 from edge_agent.publisher import Publisher
 from edge_agent.spool import Appendix, Spool
 from tests.conftest import Mosquitto, wait_until
@@ -20,6 +19,7 @@ from wire.clock import PlantClock
 from wire.codec import decode, encode
 from wire.events import EventBatch
 from wire.identity import MachineId
+from wire.mqtt import BrokerConfig
 from wire.state import AgentState, Note
 from wire.topics import Channel, topic
 

@@ -324,10 +324,10 @@ def test_cutting_exactly_at_an_alarm_puts_it_in_the_later_part(fleet: Fleet, ind
 def test_another_process_with_another_hash_seed_tells_the_same() -> None:
     program = (
         "from datetime import UTC, datetime, timedelta\n"
-        "from edge_agent.simulator import alarms, personality\n"
+        "from edge_agent.simulator import alarms, machine_profile\n"
         "start = datetime(2024, 1, 1, tzinfo=UTC)\n"
         "end = start + timedelta(days=9)\n"
-        "for at, code in alarms(personality(1, 6), start, end): print(at.isoformat(), code)\n"
+        "for at, code in alarms(machine_profile(1, 6), start, end): print(at.isoformat(), code)\n"
     )
     told = subprocess.run(
         [sys.executable, "-c", program],

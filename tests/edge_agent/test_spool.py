@@ -73,8 +73,8 @@ def test_a_new_epoch_begins_once_nothing_waits_and_survives_a_restart(tmp_path: 
     spool = Spool(tmp_path / "spool")
     old = spool.epoch
     spool.append(alarms(2), "")
-    assert spool.ask_for_a_new_epoch()
-    assert not spool.ask_for_a_new_epoch()
+    assert spool.request_new_epoch()
+    assert not spool.request_new_epoch()
     spool.delete_acked(old, [(1, 1)])
     assert (spool.epoch, spool.pending(0, 10).epoch) == (old, old), "event 2 may be stored already under it"
     spool.close()

@@ -193,7 +193,7 @@ def test_a_truncation_while_away_without_a_copy_is_a_loss_since_the_last_alarm(t
     assert reader.codes == list(range(40, 40 + more))
     (lost,) = reader.lost
     assert lost.since == datetime(2026, 11, 16, 8, 0, 19, tzinfo=UTC)
-    assert "alarms.csv was cut or replaced while it was not read" in lost.words
+    assert "alarms.csv was truncated or replaced while it was not read" in lost.message
     append(path, 999)
     again = Reader(path, reader.bookmark).until(1).stop()
     assert (again.codes, again.lost) == ([999], []), "it is told once"

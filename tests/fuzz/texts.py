@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 from service.errors import InputRejected
 from service.ingest.service import TimePolicy
-from service.learning.history_import import ImportFile, load_history
+from service.learning.history_file import ImportFile
+from service.learning.history_import import load_history
 from service.machines import api as machines
 from service.machines.catalogue import SEVERITIES, parse_catalogue
 from service.machines.event_write import EventWrite, WriteResult

@@ -42,7 +42,7 @@ def knock(plant: Plant, path: str, origin: str, **more: dict[str, str]) -> httpx
 def test_who_knocks_too_often_with_a_session_that_is_over_is_told_to_wait_and_nobody_else_is(plant: Plant) -> None:
     answers = [knock(plant, "/", "203.0.113.7", cookies=STALE) for _ in range(25)]
     assert (answers[0].status_code, answers[-1].status_code) == (303, 429)
-    assert answers[-1].text == "You ask more often than this service allows; wait and go on more slowly."
+    assert answers[-1].text == "Too many requests; wait and continue more slowly."
     assert int(answers[-1].headers["Retry-After"]) > 0
     assert knock(plant, "/", "203.0.113.8", cookies=STALE).status_code == 303
     assert knock(plant, "/livez", "127.0.0.1").status_code == 200

@@ -26,11 +26,10 @@ from service.database.backup import DATABASE
 from service.database.engine import Database
 from service.database.event_row import EventRow
 from service.database.tables import jobs
-from service.learning.enrolment import NewMachine
 from service.learning.enrolment_store import EnrolmentStore
-from service.learning.process_pool import WarmProcessPool
+from service.learning.models import NewMachine
 from service.learning.thread import TrainingWorker
-from service.learning.training_process import TrainingProcess
+from service.learning.training_process import TrainingProcess, WarmProcessPool
 from service.machines.catalogue import CatalogueEntry
 from service.machines.event_write import EventWrite
 from service.machines.models import Agent, Machine
@@ -204,7 +203,7 @@ def worker(service: Service, stores: Stores, filler: Machine, tmp_path: Path) ->
     stores.jobs.queue(job)
 
     def make(program: str) -> TrainingWorker:
-        service.worker.standby = WarmProcessPool(
+        service.worker.process_pool = WarmProcessPool(
             lambda: TrainingProcess([sys.executable, "-c", program], tmp_path)
         )
         return service.worker

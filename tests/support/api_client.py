@@ -52,5 +52,5 @@ def visitor(service: Service, role: Role | None, sites: Iterable[str] | None = N
     if role is None:
         return Visitor(service, None)
     own = None if sites is None else frozenset(sites)
-    made = service.gatehouse.people.add_key(f"k-{uuid4().hex[:8]}", role, own, lasts=None, by=LOCAL)
+    made = service.auth.users.add_key(f"k-{uuid4().hex[:8]}", role, own, ttl=None, by=LOCAL)
     return Visitor(service, made.token)

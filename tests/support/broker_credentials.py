@@ -3,8 +3,9 @@
 import shutil
 from pathlib import Path
 
-from service.app.configuration import agent_access, plant_clock
+from service.app.configuration import plant_clock
 from service.app.stores import Stores
+from service.broker_access.build import agent_access
 from service.broker_access.service import CredentialService, IssuedCredential
 from service.broker_access.store import CredentialStore
 from service.machines.models import Machine

@@ -18,8 +18,9 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from service.broker_access.dynamic_security import DynamicSecurityClient
 from service.broker_access.mosquitto_setup import SERVICE, Listener, find_plugin, write
-from service.messaging.broker_config import BrokerAddress
 from tests.conftest import Mosquitto
+from wire.broker_check import tls_context
+from wire.mqtt import BrokerConfig
 
 CA, CERT, KEY = "ca.pem", "client-service.pem", "client-service.key"
 
@@ -74,8 +75,8 @@ class GuardedMosquitto(Mosquitto):
         self.memory.write_text(json.dumps(memory))
 
     @property
-    def address(self) -> BrokerAddress:
-        plain = BrokerAddress("127.0.0.1", self.port, username=SERVICE, password=self.password())
+    def address(self) -> BrokerConfig:
+        plain = BrokerConfig("127.0.0.1", self.port, username=SERVICE, password=self.password())
         if self.tls is None:
             return plain
         return replace(plain, tls=True, tls_ca=self.tls / CA, tls_cert=self.tls / CERT, tls_key=self.tls / KEY)
@@ -159,7 +160,7 @@ def trying(broker: GuardedMosquitto, username: str, password: str, client_id: st
     peer = Peer(client)
     client.username_pw_set(username, password)
     if broker.tls:
-        client.tls_set_context(broker.address._context())  # noqa: SLF001 - the same files as the service's
+        client.tls_set_context(tls_context(broker.address))
 
     def said(mid: int, codes: list[ReasonCode]) -> None:
         peer._codes[mid] = codes  # noqa: SLF001

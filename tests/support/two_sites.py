@@ -83,5 +83,5 @@ def _things_of(service: Service, stores: Stores, machine: Machine) -> None:
     MaintenanceStore(database).add(window, at=NOW)
     job = stores.jobs.newest(machine=machine.id)[0]
     stores.jobs.set_message(job, Message(SENTENCES), MachineState.COLLECTING)
-    people = service.gatehouse.people
-    people.add_key(f"board of {site}", Role.VIEWER, frozenset({site}), lasts=None, by=LOCAL)
+    people = service.auth.users
+    people.add_key(f"board of {site}", Role.VIEWER, frozenset({site}), ttl=None, by=LOCAL)

@@ -78,7 +78,7 @@ def test_rows_that_cannot_be_read_are_seen_at_the_machine_and_at_the_service(pla
     assert view
     assert view.last_skipped
     assert "'F139' is not an alarm code" in view.last_skipped.text
-    assert MACHINE in plant.api.health.status().warnings["unread_rows"]
+    assert MACHINE in plant.api.health.status().warnings["unreadable_rows"]
     agent.kill()
     agent.start()
     wait_until(lambda: status(plant).get("connected"), "the agent is back")
@@ -91,7 +91,7 @@ def test_the_doctor_finds_a_machine_that_is_not_registered_and_then_all_well(pla
     wait_until(plant.is_ready, "the service is ready")
     ill = edge(plant, "doctor")
     assert ill.returncode == 1
-    assert "WRONG  service: no ack came" in ill.stdout
+    assert "WRONG  service: no ack was received" in ill.stdout
     assert f"alarmcast admin enrol {MACHINE}" in ill.stdout
     plant.enrol(MACHINE)
     well = edge(plant, "doctor")
@@ -121,7 +121,7 @@ def test_a_stopped_agent_hands_over_what_it_has_and_keeps_what_it_cannot(plant: 
 
 
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
-def test_of_two_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_say_so(
+def test_of_duplicate_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_say_so(
     plant: Plant, tmp_path: Path, version: str
 ) -> None:
     plant.start_service()
@@ -141,7 +141,7 @@ def test_of_two_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_
         wait_until(online, "the machine is online")
 
     def yielding() -> list[str]:
-        return [name for name, agent in agents.items() if "another agent speaks as" in agent.words()]
+        return [name for name, agent in agents.items() if "another agent is connected as" in agent.words()]
 
     # MQTT 5 keeps the first one's last will for a while, so the second sees that somebody is there; on 3.1.1
     # the will is told at once, and it is the first that finds its place taken.
@@ -159,9 +159,9 @@ def test_of_two_agents_with_one_name_one_gives_way_keeps_its_own_and_both_sides_
         return status(plant, "--spool-path", str(tmp_path / f"{yields}.spool"))
 
     wait_until(lambda: told().get("spooled") == 5, "the other keeps its own")
-    wait_until(lambda: "another agent speaks as" in (told().get("trouble") or ""), "and says why")
-    wait_until(lambda: "two_agents" in plant.api.health.status().warnings, "the service tells of two agents")
-    assert MACHINE in plant.api.health.status().warnings["two_agents"]
+    wait_until(lambda: "another agent is connected as" in (told().get("trouble") or ""), "and says why")
+    wait_until(lambda: "duplicate_agents" in plant.api.health.status().warnings, "the service tells of two agents")
+    assert MACHINE in plant.api.health.status().warnings["duplicate_agents"]
     assert len(yielding()) == 1, "they do not fight"
     assert online(), "the farewell of the one does not take the other offline"
     agents[stays].stop()
@@ -244,13 +244,15 @@ def test_of_two_computers_with_copies_of_one_spool_one_gives_way_and_both_are_na
     for name, agent in agents.items():
         agent.start()
         wait_until(lambda agent=agent: agent.words().count("connected to") > (agent is agents["first"]), name)  # type: ignore[misc]
-    wait_until(lambda: "another agent speaks as" in agents["first"].words(), "the first finds its place taken")
+    wait_until(
+        lambda: "another agent is connected as" in agents["first"].words(), "the first finds its place taken"
+    )
     write_alarms(tmp_path / "first.jsonl", 100, 5)
     write_alarms(tmp_path / "second.jsonl", 200, 5)
     wait_until(lambda: {*range(200, 205)} <= set(codes(plant)), "the second is heard")
-    wait_until(lambda: "two_agents" in plant.api.health.status().warnings, "the service knows of both")
+    wait_until(lambda: "duplicate_agents" in plant.api.health.status().warnings, "the service knows of both")
     names = [f"/{agent.running.pid}/" for agent in agents.values() if agent.running]
-    warning = plant.api.health.status().warnings["two_agents"]
+    warning = plant.api.health.status().warnings["duplicate_agents"]
     assert [name in warning for name in names] == [True, True]
     view = plant.api.machines.get(MACHINE).agent
     assert view

@@ -71,7 +71,7 @@ def test_a_copy_that_is_killed_again_and_again_goes_on_and_is_whole_in_the_end(
     assert reached[-1] < EVENTS, "killed before its end"
     done = run(data, target)
     assert done.returncode == 0, done.stderr
-    found = re.match(r"(\d+) rows were there already", last_lines(done)[0])
+    found = re.match(r"(\d+) rows were already there", last_lines(done)[0])
     assert found
     assert int(found[1]) >= reached[-1]
     assert last_lines(done)[1].startswith(f"{EVENTS + 2} rows copied to postgresql://127.0.0.1:")

@@ -24,7 +24,7 @@ NAME = f"alarmcast-edge/{FILLER}"
 @pytest.fixture
 def certificates(tmp_path: Path) -> Path:
     folder = tmp_path / "tls"
-    Authority(folder, datetime.now(UTC)).found(hosts=["127.0.0.1", "localhost"], clients=["service", "filler"])
+    Authority(folder, datetime.now(UTC)).create(hosts=["127.0.0.1", "localhost"], clients=["service", "filler"])
     return folder
 
 
@@ -86,7 +86,7 @@ def test_from_enrolment_to_a_stored_alarm_and_out_again(plant: Plant, tmp_path: 
     wait_until(lambda: not _online(plant), "the service knows that it is gone")
     write_alarms(log, 20, 5)
     wait_until(lambda: plant.spooled(FILLER) == 5, "what comes now waits at the machine")
-    wait_until(lambda: "refuses us" in agent.words(), "it is not let in again")
+    wait_until(lambda: "refuses the connection" in agent.words(), "it is not let in again")
     assert len(plant.stored(FILLER)) == 20
 
     # New credentials, the same identity: everything arrives.
@@ -207,10 +207,10 @@ def test_a_damaged_memory_is_mended_in_one_command(tmp_path: Path) -> None:
     folder = tmp_path / "broker"
     assert alarmcast("admin", "broker-init", folder).returncode == 0
     memory = folder / "data/dynamic-security.json"
-    is_one_sentence(alarmcast("admin", "broker-mend", folder), "is whole and is left alone")
-    is_one_sentence(alarmcast("admin", "broker-mend", tmp_path / "x"), "broker-init")
+    is_one_sentence(alarmcast("admin", "broker-repair", folder), "is valid and is not changed")
+    is_one_sentence(alarmcast("admin", "broker-repair", tmp_path / "x"), "broker-init")
     memory.write_bytes(b"")
-    made = alarmcast("admin", "broker-mend", folder)
+    made = alarmcast("admin", "broker-repair", folder)
     assert made.returncode == 0, made.stderr
     assert f"The damaged memory is in {memory}.damaged-" in made.stdout
     assert "alarmcast admin machine rotate" in made.stdout

@@ -10,7 +10,6 @@ from threading import Thread
 import pytest
 
 from edge_agent import doctor as edge_doctor
-from edge_agent.mqtt_connection import BrokerConfig
 from edge_agent.publisher import Publisher
 from edge_agent.spool import Spool
 from edge_agent.tls_check import TlsCheck
@@ -20,20 +19,20 @@ from service.broker_access.certificates import Authority
 from service.broker_access.dynamic_security import DynamicSecurityClient
 from service.broker_access.mosquitto_setup import Listener
 from service.errors import Unavailable
-from service.messaging.broker_config import BrokerAddress
 from service.messaging.broker_stats import BrokerStats
 from service.messaging.mqtt_client import MqttClient
 from tests.conftest import Mosquitto, wait_until
+from wire.broker_check import speaks_tls
 from wire.clock import PlantClock
 from wire.identity import MachineId
-from wire.tls_port import speaks_tls
+from wire.mqtt import BrokerConfig
 
 
 class SecuredMosquitto(Mosquitto):
     """A broker with one listener, which speaks TLS."""
 
     def configure(self) -> Path:
-        Authority(self.folder / "tls", datetime.now(UTC)).found(hosts=["localhost", "127.0.0.1"], clients=[])
+        Authority(self.folder / "tls", datetime.now(UTC)).create(hosts=["localhost", "127.0.0.1"], clients=[])
         config = self.folder / "mosquitto.conf"
         lines = Listener(self.port, "127.0.0.1", self.folder / "tls").lines()
         config.write_text("\n".join([*lines, "allow_anonymous true", self.extra]))
@@ -49,7 +48,7 @@ def secured(tmp_path: Path) -> Iterator[Mosquitto]:
 
 
 def test_whoever_speaks_plainly_to_a_tls_port_says_what_to_set(secured: Mosquitto, tmp_path: Path) -> None:
-    address = BrokerAddress("127.0.0.1", secured.port)
+    address = BrokerConfig("127.0.0.1", secured.port)
     link = MqttClient(
         address,
         client_id="test",
@@ -62,7 +61,7 @@ def test_whoever_speaks_plainly_to_a_tls_port_says_what_to_set(secured: Mosquitt
         wait_until(lambda: "set ALARMCAST_BROKER_TLS=true" in (link.error or ""), "the service says it")
     finally:
         link.stop()
-    with pytest.raises(Unavailable, match="speaks TLS and we do not"):
+    with pytest.raises(Unavailable, match="speaks TLS and the service does not"):
         DynamicSecurityClient(address, client_id="test").probe()
     flags = {"data_dir": tmp_path / "data", "port": 0, "broker_port": secured.port}
     found = {finding.check: finding for finding in doctor.examine(configuration(**flags))}
@@ -87,7 +86,7 @@ def test_an_agent_that_runs_says_that_the_port_speaks_tls(secured: Mosquitto, tm
     )
     publisher.start()
     try:
-        wait_until(lambda: "set tls = true below [broker]" in (publisher.trouble or ""), "the agent says it")
+        wait_until(lambda: "set tls = true below [broker]" in (publisher.error or ""), "the agent says it")
     finally:
         publisher.stop()
         spool.close()

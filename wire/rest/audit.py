@@ -1,4 +1,4 @@
-"""The book of changes."""
+"""The audit log."""
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
@@ -8,7 +8,7 @@ from wire.timestamps import UtcDatetime
 _ENTRY: JsonDict = {
     "id": 7,
     "at": "2026-11-16T08:05:00.000Z",
-    "who": "maria",
+    "actor": "maria",
     "action": "shelve",
     "subject": "padova/filler-1 code 139",
     "reason": "Film is being changed",

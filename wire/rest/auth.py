@@ -1,4 +1,4 @@
-"""People and programs: who may sign in, who may ask, and what one's own rights are."""
+"""Login, users and API keys."""
 
 from typing import Annotated, Any, Final
 
@@ -17,13 +17,13 @@ from wire.identity import Identifier
 from wire.rest.texts import PRINTABLE, PrintableText
 from wire.timestamps import UtcDatetime
 
-SESSION_COOKIE: Final = "alarmcast_session"  # a browser's token; no script can read it
+SESSION_COOKIE: Final = "alarmcast_session"  # HttpOnly
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 UserName = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 Password = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 SitesField = Annotated[
     list[Identifier] | None,
-    Field(max_length=1000, description="Only these sites; null is every site, also those that are yet to come."),
+    Field(max_length=1000, description="Only these sites; null is every site, including future ones."),
 ]
 
 _USER: JsonDict = {
@@ -32,7 +32,7 @@ _USER: JsonDict = {
     "sites": ["padova"],
     "must_change": False,
     "created_at": "2026-11-16T08:00:00.000Z",
-    "signed_in_at": "2026-11-16T08:05:00.000Z",
+    "last_login_at": "2026-11-16T08:05:00.000Z",
 }
 _ME: JsonDict = {"name": "maria", "role": "operator", "sites": ["padova"], "kind": "session", "must_change": False}
 _KEY: JsonDict = {
@@ -49,7 +49,7 @@ _KEY: JsonDict = {
 
 
 class SignIn(BaseModel):
-    """A name and a password."""
+    """User name and password."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -61,19 +61,19 @@ class SignIn(BaseModel):
 
 
 class Me(BaseModel):
-    """Who asks, and what they may do."""
+    """The user or API key of the request, with role and sites."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_ME]})
 
     name: str
     role: Role
     sites: list[str] | None = Field(description="Their sites, in order; null is every site.")
-    kind: PrincipalKind = Field(description="By what they are known.")
-    must_change: bool = Field(description="Whether their password was told once and must be changed first.")
+    kind: PrincipalKind = Field(description="How the request was authenticated.")
+    must_change: bool = Field(description="Whether the password is temporary and must be changed first.")
 
 
 class SignedIn(Me):
-    """A session that has begun; a browser gets its token as a cookie too."""
+    """A new session; a browser gets its token as a cookie too."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -82,32 +82,32 @@ class SignedIn(Me):
     )
 
     token: str = Field(description="Send it as `Authorization: Bearer …`; shown this once.")
-    expires_at: UtcDatetime = Field(description="When it ends at the latest.")
+    expires_at: UtcDatetime = Field(description="When it expires at the latest.")
 
 
 class PasswordChange(BaseModel):
-    """Another password for oneself."""
+    """A change of the own password."""
 
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={"examples": [{"old": "k7tq-9wmx-…", "new": "four unrelated plain words"}]},
     )
 
-    old: Password = Field(description="The present one.")
-    new: Password = Field(description="At least 12 characters, and nothing that anybody would try first.")
+    old: Password = Field(description="The current password.")
+    new: Password = Field(description="At least 12 characters, and not a common password.")
 
 
 class UserView(BaseModel):
-    """Somebody who may sign in."""
+    """A user."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_USER]})
 
     name: UserName
     role: Role
     sites: list[Identifier] | None = Field(description="Their sites, in order; null is every site.")
-    must_change: bool = Field(description="Whether their password was told once and not changed yet.")
+    must_change: bool = Field(description="Whether the password is temporary and not changed yet.")
     created_at: UtcDatetime
-    last_login_at: UtcDatetime | None = Field(description="When they last signed in.")
+    last_login_at: UtcDatetime | None = Field(description="Time of the last login.")
 
 
 class UserList(BaseModel):
@@ -119,7 +119,7 @@ class UserList(BaseModel):
 
 
 class UserCreate(BaseModel):
-    """Somebody new who may sign in."""
+    """A new user."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -127,19 +127,19 @@ class UserCreate(BaseModel):
     )
 
     name: UserName = Field(description="Lower-case letters, digits, '.', '-' and '_'.")
-    role: Role = Field(default=Role.VIEWER, description="What they may do.")
+    role: Role = Field(default=Role.VIEWER, description="The role.")
     sites: SitesField = None
     password: Password | None = Field(
-        default=None, description="One that is told once, in the answer, unless given."
+        default=None, description="Without it a temporary password is generated and returned this once."
     )
 
 
 class NewUser(UserView):
-    """A user who was just made; ``password`` is told this once and must be changed at the first sign-in."""
+    """The added user; the temporary ``password`` is shown this once and must be changed at the first login."""
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [_USER | {"must_change": True, "signed_in_at": None, "password": "k7tq-9wmx-…"}]
+            "examples": [_USER | {"must_change": True, "last_login_at": None, "password": "k7tq-9wmx-…"}]
         }
     )
 
@@ -147,7 +147,7 @@ class NewUser(UserView):
 
 
 class UserChange(BaseModel):
-    """What of a user is to be another; what is left out stays."""
+    """A change of a user; fields that are left out stay as they are."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"role": "admin", "sites": None}]})
 
@@ -156,12 +156,12 @@ class UserChange(BaseModel):
 
     @model_serializer(mode="wrap")
     def _only_what_changes(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what was not given: sites that are null are every site."""
+        """Leave out fields that were not given: ``sites`` of null means every site."""
         return {name: value for name, value in whole(self).items() if name in self.model_fields_set}
 
 
 class OneTimePassword(BaseModel):
-    """A password that is told this once and must be changed at the next sign-in."""
+    """A temporary password, shown this once; it must be changed at the next login."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "maria", "password": "k7tq-9wmx-…"}]})
 
@@ -170,7 +170,7 @@ class OneTimePassword(BaseModel):
 
 
 class ApiKeyCreate(BaseModel):
-    """A program that may ask."""
+    """A new API key."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -180,21 +180,21 @@ class ApiKeyCreate(BaseModel):
     )
 
     name: PrintableText = Field(max_length=63, description="What it is for.")
-    role: Role = Field(default=Role.VIEWER, description="What it may do.")
+    role: Role = Field(default=Role.VIEWER, description="The role.")
     sites: SitesField = None
     days: int | None = Field(
-        default=None, ge=1, le=3650, description="After so many days it is void; never unless given."
+        default=None, ge=1, le=3650, description="Expires after so many days; never unless given."
     )
 
 
 class ApiKeyView(BaseModel):
-    """A key, of which only the beginning is shown again."""
+    """An API key without its secret."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_KEY]})
 
     id: int
     name: str
-    prefix: str = Field(description="It stands between the two underscores of the key.")
+    prefix: str = Field(description="The part between the two underscores of the key.")
     role: Role
     sites: list[Identifier] | None = Field(description="Its sites, in order; null is every site.")
     created_at: UtcDatetime
@@ -204,7 +204,7 @@ class ApiKeyView(BaseModel):
 
 
 class NewApiKey(ApiKeyView):
-    """A key that was just made, shown this once."""
+    """A new API key, shown this once."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_KEY | {"key": "ack_9f2c41d07a55_…"}]})
 
@@ -212,7 +212,7 @@ class NewApiKey(ApiKeyView):
 
 
 class ApiKeyList(BaseModel):
-    """Keys, oldest first."""
+    """API keys, oldest first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"keys": [_KEY]}]})
 

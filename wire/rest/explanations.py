@@ -71,7 +71,7 @@ _EXAMPLE_PARTS: list[dict[str, Any]] = [
         "last_seen": "2026-11-16T07:31:00.000Z",
         "share": 0.1481,
         "usual_share": 0.0312,
-        "sentence": "137 Film splice occurred 4 times, last 36 minutes ago: a larger share of the alarms than usual.",
+        "sentence": "137 Film splice occurred 4 times, last 36 min ago: a larger share of the alarms than usual.",
     },
     {
         "kind": "others",

@@ -37,8 +37,8 @@ class Readiness(BaseModel):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
-                {"ready": True, "troubles": {}},
-                {"ready": False, "troubles": {"broker": "No connection to the broker at 127.0.0.1:1883."}},
+                {"ready": True, "errors": {}},
+                {"ready": False, "errors": {"broker": "No connection to the broker at 127.0.0.1:1883."}},
             ]
         }
     )
@@ -179,7 +179,7 @@ _EXAMPLE: dict[str, Any] = {
     "plant_time": "2026-11-16T08:20:00.000Z",
     "model_version": "v3",
     "ready": True,
-    "troubles": {},
+    "errors": {},
     "warnings": {},
     "counts": {"stored": 18230, "duplicate": 12, "forecasts_stored": 576},
     "uptime_seconds": 86400.0,
@@ -234,6 +234,6 @@ class Status(SystemStatus):
     plant_time: UtcDatetime
     model_version: str | None
     ready: bool
-    troubles: dict[str, str]
+    errors: dict[str, str]
     warnings: dict[str, str] = Field(description="What works and is worth a look all the same.")
     counts: dict[str, int] = Field(description="Since the start: events by result, quarantined by reason.")

@@ -1,4 +1,4 @@
-"""Alembic's entry: always on a connection that the store hands over, inside its transaction."""
+"""Alembic's entry point; runs on a given connection, inside its transaction."""
 
 from alembic import context
 
@@ -7,7 +7,7 @@ from service.database.tables import metadata
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
-    transactional_ddl=False,  # the caller's transaction is the one that counts
+    transactional_ddl=False,  # the caller's transaction is used
     render_as_batch=True,
 )
 context.run_migrations()

@@ -31,7 +31,7 @@ class Agents:
             Column(text("health.agents.last_seen")),
             Column(text("health.agents.version")),
         ]
-        with panel(text("health.agents.title"), note=text("health.agents.note")):
+        with panel(text("health.agents.title"), note=text("health.agents.note"), wide=True):
             self._not_enrolled = Refreshable(partial(_not_enrolled, may_enrol=context.may(Role.ADMIN)))
             self._empty = Refreshable(_empty)
             self._table = DataTable(

@@ -19,9 +19,9 @@ async def health(context: PageContext) -> None:
         banner = StatusBanner()
         with html.div().classes("ac-pair"):
             ingest = Ingest()
+            infrastructure = Infrastructure()
             Agents(context)
             quarantine = Quarantine(context)
-            infrastructure = Infrastructure()
 
     def show(poller: StatusPoller) -> None:
         banner.show(poller)

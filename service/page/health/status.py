@@ -27,7 +27,7 @@ class StatusBanner:
     def show(self, poller: StatusPoller) -> None:
         """Show the newest status."""
         status = poller.samples[-1].status if poller.samples else None
-        errors = dict(status.troubles) if status else {}
+        errors = dict(status.errors) if status else {}
         if poller.error:
             errors[text("health.part.page")] = text("health.no_status", error=poller.error)
         self._place.show((errors, dict(status.warnings) if status else {}))
@@ -74,7 +74,7 @@ class Ingest:
         self._stats.show(
             {
                 text("health.ingest.rate"): (
-                    text("health.ingest.rate_value", rate=rate),
+                    rate,
                     text("health.ingest.rate_note", rate=number(ingest.per_second_15m)),
                 ),
                 text("health.ingest.stored"): f"{status.counts.get('stored', 0):,}",

@@ -53,7 +53,7 @@ class LearningActions:
                 [
                     text("learning.roll_back.help", parent=parent),
                     text("learning.roll_back.lost", version=version, machine=machine),
-                    text("learning.roll_back.cache", version=version),
+                    text("learning.roll_back.kept", version=version),
                 ],
                 text("learning.roll_back.submit", version=parent),
                 roll_back,

@@ -47,8 +47,9 @@ class Webhooks:
     def show(self, webhooks: Sequence[WebhookView], notifications: Sequence[NotificationView]) -> None:
         """Show these webhooks with their last delivery."""
         self._webhooks = {str(one.id): one for one in webhooks}
-        none = "notifications.webhooks.empty" if self._is_admin else "notifications.webhooks.admins_only"
-        self._empty.show("" if webhooks else text(none))
+        empty, admins_only = text("notifications.webhooks.empty"), text("notifications.webhooks.admins_only")
+        none = empty if self._is_admin else admins_only
+        self._empty.show("" if webhooks else none)
         self._table.set_visibility(bool(webhooks))
         last: dict[int, DeliveryView] = {}
         for one in notifications:

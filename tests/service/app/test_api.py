@@ -335,9 +335,9 @@ def test_even_the_frameworks_own_errors_are_problems(
 @pytest.mark.parametrize(
     ("path", "query", "takes"),
     [
-        ("/v1/jobs", "limt=5", "this address takes the parameters limit."),
+        ("/v1/jobs", "limt=5", "this path accepts the parameters limit."),
         ("/v1/jobs", "limit=5&Limit=6", "There is no query parameter 'Limit' here"),
-        ("/v1/webhooks", "site=padova", "this address takes no parameters."),
+        ("/v1/webhooks", "site=padova", "this path accepts no parameters."),
         (f"{BASE}/forecast", "when=now", "There is no query parameter 'when' here"),
         ("/v1/stream", "kind=alarm", "the parameters kinds, machine, site."),
         ("/v1/jobs", "%0Ax=1", "There is no query parameter '?x' here"),

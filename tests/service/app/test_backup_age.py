@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from service.app.backup_age import BackupWatch
 from service.app.service import Service
-from service.database.backup import back_up
-from service.database.backup_record import record_success
+from service.app.warnings import BackupWatch
+from service.database.backup import back_up, record_success
 from service.errors import InputRejected
 from service.settings import Settings
 
@@ -38,7 +37,7 @@ def test_a_store_that_never_had_a_backup_is_warned_of_once_it_is_older_than_the_
     assert new.warnings() == {}
     later = watch(settings, NOW + timedelta(hours=49))
     later.begin()  # the service was started again
-    assert later.warnings()["backup"].startswith("No backup was ever made, and the store is 49 hours old")
+    assert later.warnings()["backup"].startswith("There is no backup, and the database is 49 hours old")
 
 
 def test_of_another_databases_backups_nothing_is_known(settings: Settings) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from service.app.config_check import ConfigFinding, examine, shown_url
+from service.app.config_check import examine, shown_url
 from service.app.configuration import configuration
 from service.app.service import Service
 from service.app.stores import open_stores
@@ -21,9 +21,10 @@ from tests.service.conftest import NOW, small_model
 from tests.support.sample_database import next_schema
 from tests.support.secured_broker import GuardedMosquitto
 from tests.system.conftest import clean_environment
+from wire.broker_check import Finding
 
 
-def findings(tmp_path: Path, **more: object) -> dict[str, ConfigFinding]:
+def findings(tmp_path: Path, **more: object) -> dict[str, Finding]:
     flags = {"data_dir": tmp_path / "data", "port": 0, "broker_host": "broker.invalid"} | more
     return {finding.check: finding for finding in examine(configuration(**flags))}
 
@@ -167,7 +168,7 @@ def test_a_guarded_broker_may_be_stood_before_beyond_this_computer(
     assert "guard" not in found, found["guard"]
     assert found["credentials"].ok is True
     refused = findings(tmp_path, **there)["guard"]
-    assert "nobody can tell whether the broker is guarded" in refused.message
+    assert "it is unknown whether the broker is secured" in refused.message
 
 
 def test_clocks_that_cannot_be_are_wrong(tmp_path: Path) -> None:
@@ -242,15 +243,15 @@ def test_the_command_shows_every_value_where_it_came_from_and_what_is_wrong(tmp_
     assert ["broker_password", "***", f"file, {secret}"] in lines
     assert ["broker_host", "broker.invalid", "environment, ALARMCAST_BROKER_HOST"] in lines
     assert ["clock_speed", "1.0", "default"] in lines
-    assert "WRONG  name:" in done.stdout
-    assert "look   secret:" in done.stdout
+    assert "FAIL  name:" in done.stdout
+    assert "WARN  secret:" in done.stdout
     assert "hush" not in done.stdout
 
 
 def test_the_command_is_content_where_everything_works(tmp_path: Path, mosquitto: Mosquitto) -> None:
     done = config("check", "--data-dir", tmp_path / "data", "--port", 0, "--broker-port", mosquitto.port)
     assert done.returncode == 0, done.stdout
-    assert "WRONG" not in done.stdout
+    assert "FAIL" not in done.stdout
 
 
 def test_the_command_refuses_what_serve_refuses(tmp_path: Path) -> None:
@@ -262,14 +263,14 @@ def test_the_command_refuses_what_serve_refuses(tmp_path: Path) -> None:
         environment = clean_environment() | exposed | more
         served = subprocess.run(serve, capture_output=True, text=True, env=environment, check=False)
         assert served.returncode != 0
-        (line,) = [line for line in checked.stdout.splitlines() if line.startswith(f"WRONG  {check}: ")]
+        (line,) = [line for line in checked.stdout.splitlines() if line.startswith(f"FAIL  {check}: ")]
         assert line.partition(": ")[2] in served.stderr
 
 
 def test_a_wrong_setting_ends_the_check_with_its_sentence() -> None:
     done = config("check", ALARMCAST_PORT="many")
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.startswith("WRONG  configuration: The setting port (ALARMCAST_PORT) is wrong:")
+    assert done.stdout.startswith("FAIL  configuration: The setting port (ALARMCAST_PORT) is wrong:")
 
 
 def test_programs_can_read_the_settings_without_the_secrets(secret: Path) -> None:

@@ -55,8 +55,8 @@ def test_without_a_file_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None
     [
         ("ALARMCAST_BROKER_PROT=1", "no setting ALARMCAST_BROKER_PROT; correct line 1"),
         ("ALARMCAST_CONFIG=other.env", "no setting ALARMCAST_CONFIG"),
-        ("BROKER_PORT=1", "Line 1 of .* is no setting"),
-        ("ALARMCAST_BROKER_PORT", "Line 1 of .* is no setting"),
+        ("BROKER_PORT=1", "Line 1 of .* is not a setting"),
+        ("ALARMCAST_BROKER_PORT", "Line 1 of .* is not a setting"),
         ("ALARMCAST_BROKER_PORT=many", "The setting broker_port .* is wrong"),
     ],
 )

@@ -72,7 +72,7 @@ class Plant:
         if role is None:
             return {}
         if role not in self.keys:
-            made = self.service.gatehouse.people.add_key(f"of-{role.value}", role, None, lasts=None, by=LOCAL)
+            made = self.service.auth.users.add_key(f"of-{role.value}", role, None, ttl=None, by=LOCAL)
             self.keys[role] = made.token
         return {"Authorization": f"Bearer {self.keys[role]}"}
 

@@ -12,9 +12,10 @@ from service.app.service import Service
 from service.app.stores import open_stores
 from service.database.engine import Database
 from service.errors import InputRejected
-from service.settings import MqttVersion, Settings
+from service.settings import Settings
 from tests.conftest import wait_until
 from wire.enums import ProcessRole
+from wire.mqtt import MqttVersion
 
 
 def shared(settings: Settings, database: Database, roles: str) -> Settings:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from service.app.certificate_expiry import CertificateExpiry
 from service.app.configuration import load_settings
 from service.app.http_server import is_loopback, tls_options
 from service.app.security_checks import require_secured_broker
+from service.app.warnings import CertificateExpiry
 from service.broker_access.certificates import Authority
 from service.errors import InputRejected
 from service.settings import Settings
@@ -33,7 +33,7 @@ def exposed(port: int, **more: object) -> Settings:
 
 
 def test_an_open_broker_is_refused_beyond_loopback_unless_told(mosquitto: Mosquitto) -> None:
-    with pytest.raises(InputRejected, match=r"Refusing to listen on 0\.0\.0\.0: anybody .*ALLOW_OPEN_BROKER=true"):
+    with pytest.raises(InputRejected, match=r"Refusing to listen on 0\.0\.0\.0: anyone .*ALLOW_OPEN_BROKER=true"):
         require_secured_broker(exposed(mosquitto.port))
     require_secured_broker(exposed(mosquitto.port, allow_open_broker=True))
     require_secured_broker(load_settings(broker_port=mosquitto.port))
@@ -50,8 +50,8 @@ def test_security_that_is_switched_off_is_refused_without_asking() -> None:
 
 
 def test_a_broker_that_does_not_answer_is_waited_for_and_then_refused() -> None:
-    with pytest.raises(InputRejected, match=r"nobody can tell whether .* Start the broker first"):
-        require_secured_broker(exposed(free_port()), patience=0.1)
+    with pytest.raises(InputRejected, match=r"it is unknown whether .* Start the broker first"):
+        require_secured_broker(exposed(free_port()), timeout_s=0.1)
     require_secured_broker(exposed(free_port(), broker_dynamic_security="on"))
 
 
@@ -69,7 +69,7 @@ def test_a_certificate_without_its_key_is_refused(given: dict[str, object], word
 
 
 def test_a_certificate_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
-    Authority(tmp_path, NOW).found(hosts=["localhost"], clients=[])
+    Authority(tmp_path, NOW).create(hosts=["localhost"], clients=[])
     mixed = load_settings(tls_cert=tmp_path / "api.pem", tls_key=tmp_path / "broker.key")
     with pytest.raises(InputRejected, match="certificate cannot be used"):
         tls_options(mixed)
@@ -79,9 +79,9 @@ def test_a_certificate_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> No
     assert tls_options(load_settings()) == {}
 
 
-@pytest.mark.parametrize(("days", "word"), [(29, "ends"), (-1, "ended"), (31, None)])
+@pytest.mark.parametrize(("days", "word"), [(29, "expires"), (-1, "expired"), (31, None)])
 def test_a_month_before_a_certificate_ends_status_says_so(tmp_path: Path, days: int, word: str | None) -> None:
-    Authority(tmp_path, NOW).found(hosts=["localhost"], clients=["service"])
+    Authority(tmp_path, NOW).create(hosts=["localhost"], clients=["service"])
     settings = load_settings(
         tls_cert=tmp_path / "api.pem",
         tls_key=tmp_path / "api.key",
@@ -97,12 +97,12 @@ def test_a_month_before_a_certificate_ends_status_says_so(tmp_path: Path, days: 
         assert told == {}
         return
     assert f"The API's certificate {word} on" in told["certificates"]
-    assert f"Our certificate at the broker {word} on" in told["certificates"]
-    assert "authority" not in told["certificates"]
+    assert f"The service's client certificate at the broker {word} on" in told["certificates"]
+    assert "The CA" not in told["certificates"]
     Authority(tmp_path, then).renew()
     assert expiry.warnings() == {}, "files are read again when they change"
 
 
 def test_the_brokers_own_certificate_is_watched_too() -> None:
     expiry = CertificateExpiry(load_settings(), broker=lambda: NOW + timedelta(days=3), now=lambda: NOW)
-    assert expiry.warnings()["certificates"].startswith("The broker's certificate ends on")
+    assert expiry.warnings()["certificates"].startswith("The broker's certificate expires on")

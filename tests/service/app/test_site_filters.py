@@ -31,7 +31,7 @@ QUESTIONS = [
     line.removeprefix("GET ")
     for line, rule in PERMISSIONS.items()
     if line.startswith("GET ")
-    and rule.reach in (RouteScope.SITE, RouteScope.NARROWED)
+    and rule.scope in (RouteScope.SITE, RouteScope.FILTERED)
     and line != "GET /v1/stream"
 ]
 MORE = [
@@ -197,7 +197,7 @@ def test_what_belongs_to_another_site_cannot_be_touched_by_its_number(padovas: V
 
 
 def test_nothing_is_begun_at_another_site(padovas: Visitor) -> None:
-    with pytest.raises(Forbidden, match="lyon is not yours"):
+    with pytest.raises(Forbidden, match="no access to the site lyon"):
         padovas.enrolment.enrol("lyon/filler-9")
     with pytest.raises(Forbidden, match="every site"):
         padovas.enrolment.enrol("padova/filler-9", catalogue="code,text,severity,target\n1,x,low,no\n")
@@ -255,7 +255,7 @@ def test_a_stream_ends_when_its_key_is_revoked(service: Service, padovas: Visito
     key = padovas.http.headers["authorization"].removeprefix("Bearer ")
     reader = Reader(f"{address}/v1/stream", key).start()
     wait_until(lambda: service.feed.subscriber_count == 1, "the stream is open")
-    (own,) = [one for one in service.gatehouse.people.keys.all() if f"_{one.prefix}_" in key]
+    (own,) = [one for one in service.auth.users.keys.all() if f"_{one.prefix}_" in key]
     assert padovas.ask("DELETE", f"/v1/keys/{own.id}").status_code == 204
     wait_until(lambda: reader.ended, "the stream has ended in order")
     wait_until(lambda: service.feed.subscriber_count == 0, "its place is free again")

@@ -71,8 +71,8 @@ def test_rows_that_agents_cannot_read_are_counted_and_warned_of_for_a_day(
     found = status(service)
     assert found.agents
     assert found.agents.skipped == 60
-    assert "1 machine has rows" in found.warnings["unread_rows"]
-    assert "padova/m0 (57 rows, last: byte 7: <b>'16.11.2026'</b>)" in found.warnings["unread_rows"]
+    assert "1 machine has rows" in found.warnings["unreadable_rows"]
+    assert "padova/m0 (57 rows, last: byte 7: <b>'16.11.2026'</b>)" in found.warnings["unreadable_rows"]
     assert found.warnings["agents"] == "Agents report: padova/m2 (The log was cut)."
     views = {one.machine: one.agent for one in Client(service).machines.list().machines if one.agent}
     assert (views["m0"].skipped, views["m0"].last_skipped) == (57, new)

@@ -16,7 +16,7 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.auth.authenticator import LOCAL
 from service.auth.models import Session
-from service.auth.password_hash import HashCost, PasswordHasher
+from service.auth.password import HashCost, PasswordHasher
 from service.auth.store import SessionStore
 from service.broker_access.store import CredentialStore
 from service.http.permissions import PERMISSIONS, Table
@@ -36,7 +36,7 @@ SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
 def service(settings: Settings, stores: Stores) -> Service:
     """The service, with passwords that are cheap to check."""
     made = Service(settings, stores)
-    made.gatehouse.sign_in.hasher = PasswordHasher(HashCost(rounds=1, kilobytes=64))
+    made.auth.login.hasher = PasswordHasher(HashCost(rounds=1, kilobytes=64))
     return made
 
 
@@ -72,7 +72,7 @@ def test_a_signed_in_user_is_the_author_and_a_program_may_name_a_person(
         lambda: maria.shelves.shelve("padova/filler-1", 26, minutes=5, reason="x", by="anna"),
         lambda: maria.maintenance.create("padova", until=end, reason="x", by="anna"),
     ):
-        with pytest.raises(Rejected, match="signed in as maria"):
+        with pytest.raises(Rejected, match="logged in as maria"):
             ask()
     key = admin.keys.add("andon", role=Role.OPERATOR).key
     andon = Visitor(service, key)
@@ -249,12 +249,12 @@ class CountedSessions(SessionStore):
 def slow(settings: Settings, stores: Stores) -> Service:
     """A service that lets a stranger ask once, and then hardly ever again."""
     made = Service(settings.model_copy(update={"rate_per_second": 0.01, "rate_burst": 10}), stores)
-    made.gatehouse.access.sessions = CountedSessions(stores.database)
+    made.auth.authenticator.sessions = CountedSessions(stores.database)
     return made
 
 
 def test_strangers_who_ask_too_often_cost_no_look_at_the_database(slow: Service) -> None:
-    sessions = slow.gatehouse.access.sessions
+    sessions = slow.auth.authenticator.sessions
     assert isinstance(sessions, CountedSessions)
     forged = [Visitor(slow, f"acs_{number:012x}_forged").ask("GET", "/v1/me").status_code for number in range(5)]
     assert (forged, len(sessions.wanted)) == ([401, 429, 429, 429, 429], 1)
@@ -271,19 +271,19 @@ def test_strangers_of_one_ipv6_network_ask_as_often_as_one(slow: Service) -> Non
 
 
 def test_strangers_at_an_address_starve_neither_probes_nor_those_who_are_known_there(slow: Service) -> None:
-    slow.gatehouse.sign_in.hasher = PasswordHasher(HashCost(rounds=1, kilobytes=64))
-    slow.gatehouse.people.add_user("maria", Role.VIEWER, None, password=PASSWORD, by=LOCAL)
-    token = slow.gatehouse.sign_in.login("maria", PASSWORD, origin=None).token
+    slow.auth.login.hasher = PasswordHasher(HashCost(rounds=1, kilobytes=64))
+    slow.auth.users.add_user("maria", Role.VIEWER, None, password=PASSWORD, by=LOCAL)
+    token = slow.auth.login.login("maria", PASSWORD, origin=None).token
     keys = [visitor(slow, Role.VIEWER) for _ in range(3)]
     assert [key.ask("GET", "/v1/me").status_code for key in keys] == [200, 200, 200]  # they took from no stranger
     nobody = Visitor(slow, None)
     assert [nobody.ask("GET", "/v1/me").status_code for _ in range(2)] == [401, 429]
     assert [nobody.ask("GET", path).status_code for path in ("/livez", "/readyz")] == [200, 503]
     maria = Visitor(slow, token)
-    slow.gatehouse.access.invalidate()
+    slow.auth.authenticator.invalidate()
     assert [one.ask("GET", "/v1/me").status_code for one in (maria, *keys)] == [200] * 4
     Visitor(slow, slow.key).users.remove("maria")
-    sessions = slow.gatehouse.access.sessions
+    sessions = slow.auth.authenticator.sessions
     assert isinstance(sessions, CountedSessions)
     before = len(sessions.wanted)
     assert [maria.ask("GET", "/v1/me").status_code for _ in range(3)] == [429] * 3

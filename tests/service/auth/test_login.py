@@ -10,9 +10,10 @@ import pytest
 from service.app.stores import Stores
 from service.auth.authenticator import LOCAL, Authenticator
 from service.auth.login import LoginService
-from service.auth.password_hash import HashCost, PasswordHasher
+from service.auth.models import UserUpdate
+from service.auth.password import HashCost, PasswordHasher
 from service.auth.store import ApiKeyStore, SessionStore, UserStore
-from service.auth.users import UserService, UserUpdate
+from service.auth.users import UserService
 from service.errors import Conflict, Forbidden, InputRejected, NotFound, NotSignedIn, TooMany, Unavailable
 from service.http.principal import Principal
 from tests.service.conftest import NOW
@@ -49,7 +50,7 @@ class House:
             self.hasher,
             self.access,
             self._wall,
-            lasts=30 * DAY,
+            ttl=30 * DAY,
             monotonic=self._monotonic,
         )
         self.people = UserService(
@@ -280,8 +281,8 @@ def test_the_first_admin_gets_a_password_that_must_be_changed_and_nobody_gets_a_
 
 
 def test_a_key_is_somebody_until_it_runs_out_or_is_revoked(house: House) -> None:
-    short = house.people.add_key("andon", Role.VIEWER, frozenset({"padova"}), lasts=DAY, by=LOCAL)
-    long = house.people.add_key("mes", Role.OPERATOR, None, lasts=None, by=LOCAL)
+    short = house.people.add_key("andon", Role.VIEWER, frozenset({"padova"}), ttl=DAY, by=LOCAL)
+    long = house.people.add_key("mes", Role.OPERATOR, None, ttl=None, by=LOCAL)
     found = house.who(short.token)
     assert (found.name, found.kind, found.sites) == ("key andon", PrincipalKind.KEY, frozenset({"padova"}))
     assert house.keys.get(short.key.id).used_at == NOW
@@ -293,7 +294,7 @@ def test_a_key_is_somebody_until_it_runs_out_or_is_revoked(house: House) -> None
 
 
 def test_when_a_key_was_used_is_noted_once_a_minute(house: House) -> None:
-    made = house.people.add_key("andon", Role.VIEWER, None, lasts=None, by=LOCAL)
+    made = house.people.add_key("andon", Role.VIEWER, None, ttl=None, by=LOCAL)
     for _ in range(5):
         house.who(made.token)
         house.pass_time(timedelta(seconds=10))
@@ -327,14 +328,14 @@ def test_an_admin_of_a_site_gives_only_what_they_have(house: House) -> None:
     padovas = Principal("anna", Role.ADMIN, frozenset({"padova"}), PrincipalKind.SESSION)
     house.people.add_user("boss", Role.ADMIN, None, password=PASSWORD, by=LOCAL)
     house.people.add_user("luc", Role.VIEWER, frozenset({"lyon"}), password=PASSWORD, by=LOCAL)
-    lyons = house.people.add_key("lyons", Role.VIEWER, frozenset({"lyon"}), lasts=None, by=LOCAL)
+    lyons = house.people.add_key("lyons", Role.VIEWER, frozenset({"lyon"}), ttl=None, by=LOCAL)
     assert [one.name for one in house.people.all_users(padovas)] == ["maria"]
     assert house.people.all_keys(padovas) == []
     for sites in (None, frozenset({"lyon"}), frozenset({"padova", "lyon"})):
         with pytest.raises(Forbidden, match="yours: padova"):
             house.people.add_user("eve", Role.ADMIN, sites, password=None, by=padovas)
         with pytest.raises(Forbidden, match="yours: padova"):
-            house.people.add_key("eve", Role.ADMIN, sites, lasts=None, by=padovas)
+            house.people.add_key("eve", Role.ADMIN, sites, ttl=None, by=padovas)
         with pytest.raises(Forbidden):
             house.people.change_user("maria", UserUpdate(sites=sites, change_sites=True), by=padovas)
     for name in ("boss", "luc", "nobody"):
@@ -353,7 +354,7 @@ def test_no_sites_at_all_are_refused_because_they_are_a_mistake(house: House) ->
 
 
 def test_a_key_can_neither_sign_out_nor_have_a_password(house: House) -> None:
-    key = house.who(house.people.add_key("andon", Role.VIEWER, None, lasts=None, by=LOCAL).token)
+    key = house.who(house.people.add_key("andon", Role.VIEWER, None, ttl=None, by=LOCAL).token)
     with pytest.raises(Conflict):
         house.desk.logout(key)
     with pytest.raises(Conflict):

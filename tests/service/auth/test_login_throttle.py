@@ -66,7 +66,7 @@ def test_a_flood_of_names_takes_no_more_than_its_place() -> None:
     throttle = AttemptThrottle(BackoffPolicy(free_attempts=1), Clock())
     for number in range(20_000):
         throttle.attempt(f"name-{number}")
-    assert len(throttle._tries) == 10_000  # noqa: SLF001
+    assert len(throttle._attempts) == 10_000  # noqa: SLF001
 
 
 @given(st.lists(st.floats(0, 5), max_size=200))

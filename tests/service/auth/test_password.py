@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.auth.password import LONGEST, SHORTEST, generate_temporary, normalize, validate
-from service.auth.password_hash import HashCost, PasswordHasher
+from service.auth.password import (
+    MAX_LENGTH,
+    MIN_LENGTH,
+    HashCost,
+    PasswordHasher,
+    generate_temporary,
+    normalize,
+    validate,
+)
 from service.errors import InputRejected
 
 CHEAP = PasswordHasher(HashCost(rounds=1, kilobytes=64))
@@ -17,7 +24,7 @@ CHEAP = PasswordHasher(HashCost(rounds=1, kilobytes=64))
     ("password", "why"),
     [
         ("short one", "fewer than 12"),
-        ("x" * (LONGEST + 1), "more than 200"),
+        ("x" * (MAX_LENGTH + 1), "more than 200"),
         ("aaaaaaaaaaaaaaaa", "fewer than 5 different"),
         ("abababababababab", "fewer than 5 different"),
         ("tab\tis no character", "cannot be typed"),
@@ -52,7 +59,7 @@ def test_two_ways_to_type_a_letter_are_one_password() -> None:
     assert normalize("cafe\u0301 au lait noir") == normalize("caf\u00e9 au lait noir")
 
 
-@given(st.text(min_size=SHORTEST, max_size=40), st.text(min_size=1, max_size=40))
+@given(st.text(min_size=MIN_LENGTH, max_size=40), st.text(min_size=1, max_size=40))
 def test_only_the_right_password_is_right(password: str, other: str) -> None:
     password, other = (text.encode(errors="replace").decode() for text in (password, other))
     kept = CHEAP.hash(password)

@@ -38,13 +38,13 @@ def walks() -> Iterator[tuple[str, Rule, str]]:
 
 def expected(who: Who, rule: Rule, site: str) -> set[int] | None:
     """Return how the guard answers, None if it lets them in."""
-    if rule.reach is RouteScope.OPEN:
+    if rule.scope is RouteScope.OPEN:
         return None
     if who.role is None:
         return {401}
-    if not who.role.covers(rule.least) or (rule.reach is RouteScope.FLEET and not who.everywhere):
+    if not who.role.covers(rule.least) or (rule.scope is RouteScope.FLEET and not who.everywhere):
         return {403}
-    return {404} if rule.reach is RouteScope.SITE and site == OTHER and not who.everywhere else None
+    return {404} if rule.scope is RouteScope.SITE and site == OTHER and not who.everywhere else None
 
 
 def asked(client: Visitor, line: str, site: str) -> int:
@@ -70,7 +70,7 @@ def test_who_gets_in_is_what_the_table_says(service: Service, stores: Stores, wh
 def test_a_key_that_is_not_known_is_a_stranger_everywhere(shared_service: Service) -> None:
     liar = Visitor(shared_service, "ack_000000000000_" + "0" * 64)
     for line, rule, site in walks():
-        if rule.reach is not RouteScope.OPEN:
+        if rule.scope is not RouteScope.OPEN:
             assert asked(liar, line, site) == 401, line
     assert liar.ask("GET", "/livez").status_code == 200
 
@@ -96,7 +96,7 @@ def test_another_method_of_a_known_path_opens_nothing(shared_service: Service) -
 def test_a_route_without_a_line_or_a_line_without_a_route_does_not_start(service: Service) -> None:
     table = dict(PERMISSIONS)
     del table["GET /docs"]
-    with pytest.raises(RuntimeError, match=r"GET /docs has no line in service/http/permissions.py"):
+    with pytest.raises(RuntimeError, match=r"GET /docs has no entry in service/http/permissions.py"):
         check_permissions_complete(service.app, [], Table(table))
     with pytest.raises(RuntimeError, match="there is no such route"):
         check_permissions_complete(service.app, [], Table())
@@ -118,7 +118,7 @@ def test_the_document_says_who_may_and_how_those_are_answered_who_may_not(servic
     assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            is_open = PERMISSIONS[f"{method.upper()} {path}"].reach is RouteScope.OPEN
+            is_open = PERMISSIONS[f"{method.upper()} {path}"].scope is RouteScope.OPEN
             assert ("security" in operation) is not is_open, path
             assert "429" in operation["responses"]
             assert is_open or {"401", "403"} <= set(operation["responses"]), path

@@ -7,8 +7,7 @@ from random import Random
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from service.auth.audit import AuditQuery
-from service.auth.audit_store import AuditStore
+from service.auth.audit_store import AuditQuery, AuditStore
 from service.auth.models import ApiKey, User
 from service.auth.store import ApiKeyStore, SessionStore, UserStore
 from service.auth.tokens import KEY, SESSION, Token, digest, new_token
@@ -83,7 +82,7 @@ def test_a_session_knows_its_user_as_they_are_now_and_ends_with_them(users: User
     assert found
     assert found.digest == digest(token(SESSION).secret)
     assert (found.created_at, found.seen_at, found.origin) == (NOW, NOW, "192.0.2.7")
-    assert found.user.signed_in_at == NOW
+    assert found.user.last_login_at == NOW
     users.change(maria, role=Role.VIEWER, sites=None, at=NOW, who="admin")
     sessions.touch(found.id, at=NOW + HOUR / 2)
     again = sessions.find(token(SESSION).prefix)

@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from service.broker_access.certificates import Authority, ends_at
+from service.broker_access.certificates import Authority, expires_at
 from service.errors import Conflict, InputRejected
 
 NOW = datetime.now(UTC)
@@ -17,7 +17,7 @@ HOSTS = ["plant.example", "10.0.0.7", "localhost"]
 
 def made(folder: Path, *, clients: tuple[str, ...] = (), now: datetime = NOW) -> Authority:
     authority = Authority(folder, now)
-    authority.found(hosts=HOSTS, clients=clients)
+    authority.create(hosts=HOSTS, clients=clients)
     return authority
 
 
@@ -89,8 +89,8 @@ def test_what_is_there_is_not_overwritten_and_what_is_missing_is_added(tmp_path:
     authority = made(tmp_path, clients=("filler",))
     before = {file: file.read_bytes() for file in tmp_path.iterdir()}
     with pytest.raises(Conflict, match="--renew"):
-        authority.found(hosts=HOSTS, clients=["filler"])
-    authority.found(hosts=HOSTS, clients=["filler", "capper"])
+        authority.create(hosts=HOSTS, clients=["filler"])
+    authority.create(hosts=HOSTS, clients=["filler", "capper"])
     assert {file: file.read_bytes() for file in before} == before
     assert greeting(tmp_path, "localhost", client="client-capper") == "{'commonName': 'capper'}"
 
@@ -107,11 +107,11 @@ def test_renewing_keeps_names_and_authority_and_begins_anew(tmp_path: Path) -> N
     old = NOW - timedelta(days=720)
     made(tmp_path, clients=("filler",), now=old)
     authority = (tmp_path / "ca.pem").read_bytes()
-    assert ends_at(tmp_path / "api.pem") < NOW + timedelta(days=11)
+    assert expires_at(tmp_path / "api.pem") < NOW + timedelta(days=11)
     renewed = Authority(tmp_path, NOW).renew()
     assert {pair.name for pair in renewed} == {"broker", "api", "client-filler"}
     for pair in renewed:
-        assert ends_at(pair.certificate) > NOW + timedelta(days=700)
+        assert expires_at(pair.certificate) > NOW + timedelta(days=700)
         assert pair.key.stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "ca.pem").read_bytes() == authority
     assert greeting(tmp_path, "10.0.0.7", client="client-filler") == "{'commonName': 'filler'}"
@@ -120,7 +120,7 @@ def test_renewing_keeps_names_and_authority_and_begins_anew(tmp_path: Path) -> N
 def test_nothing_outlives_its_authority(tmp_path: Path) -> None:
     made(tmp_path, now=NOW - timedelta(days=3600))
     Authority(tmp_path, NOW).renew()
-    assert ends_at(tmp_path / "api.pem") <= ends_at(tmp_path / "ca.pem")
+    assert expires_at(tmp_path / "api.pem") <= expires_at(tmp_path / "ca.pem")
     with pytest.raises(InputRejected, match="ended on"):
         Authority(tmp_path, NOW + timedelta(days=60)).renew()
 
@@ -132,10 +132,10 @@ def test_a_folder_without_certificates_cannot_be_renewed(tmp_path: Path) -> None
 
 def test_a_name_that_dns_cannot_have_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputRejected, match="no host name"):
-        Authority(tmp_path, NOW).found(hosts=["plänt"], clients=[])
+        Authority(tmp_path, NOW).create(hosts=["plänt"], clients=[])
 
 
 def test_what_is_no_certificate_is_said(tmp_path: Path) -> None:
     (tmp_path / "x.pem").write_text("no")
     with pytest.raises(InputRejected, match="cannot be read as a certificate"):
-        ends_at(tmp_path / "x.pem")
+        expires_at(tmp_path / "x.pem")

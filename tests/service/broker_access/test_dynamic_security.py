@@ -9,11 +9,11 @@ from service.broker_access.dynamic_security import DynamicSecurityClient
 from service.broker_access.models import BrokerAuthState, acls_for
 from service.broker_access.mosquitto_setup import SERVICE
 from service.errors import Unavailable
-from service.messaging.broker_config import BrokerAddress
 from service.messaging.embedded_broker import EmbeddedBroker
 from tests.conftest import Mosquitto, free_port, require, wait_until
 from tests.support.secured_broker import GuardedMosquitto, trying
 from wire.identity import MachineId
+from wire.mqtt import BrokerConfig, MqttVersion
 from wire.topics import Channel, agent_name, topic
 
 FILLER, CAPPER = MachineId("padova", "filler-1"), MachineId("padova", "capper-2")
@@ -179,8 +179,8 @@ def test_what_broker_init_writes_is_read_by_mosquittos_own_tool(guarded: Guarded
 
 def test_a_guarded_broker_is_told_from_one_that_is_not(guarded: GuardedMosquitto, mosquitto: Mosquitto) -> None:
     assert guarded.security.probe() == (BrokerAuthState.ON, None)
-    open_one = BrokerAddress("127.0.0.1", mosquitto.port)
-    guard, why_not = DynamicSecurityClient(open_one, client_id="test", answer_seconds=60).probe()
+    open_one = BrokerConfig("127.0.0.1", mosquitto.port)
+    guard, why_not = DynamicSecurityClient(open_one, client_id="test", answer_timeout_s=60).probe()
     assert (guard, why_not) == (
         BrokerAuthState.OFF,
         "the broker has no dynamic-security plugin, or keeps it from us",
@@ -190,16 +190,16 @@ def test_a_guarded_broker_is_told_from_one_that_is_not(guarded: GuardedMosquitto
 def test_the_embedded_broker_is_not_guarded() -> None:
     broker = EmbeddedBroker(port := free_port())
     broker.start()
-    address = BrokerAddress("127.0.0.1", port, protocol=4)  # type: ignore[arg-type]
-    assert DynamicSecurityClient(address, client_id="test", answer_seconds=60).probe()[0] is BrokerAuthState.OFF
+    address = BrokerConfig("127.0.0.1", port, MqttVersion.V311)
+    assert DynamicSecurityClient(address, client_id="test", answer_timeout_s=60).probe()[0] is BrokerAuthState.OFF
     broker.stop()
 
 
 def test_without_the_right_to_manage_it_the_broker_is_not_ours_to_guard(guarded: GuardedMosquitto) -> None:
     guarded.security.grant(FILLER, generation=1, password="secret")  # noqa: S106
-    address = BrokerAddress("127.0.0.1", guarded.port, username=NAME, password="secret")  # noqa: S106
+    address = BrokerConfig("127.0.0.1", guarded.port, username=NAME, password="secret")  # noqa: S106
     talk = DynamicSecurityClient(address, client_id="x")
-    with pytest.raises(Unavailable, match="refuses us"):  # another client id than the machine's
+    with pytest.raises(Unavailable, match="refuses the connection"):  # another client id than the machine's
         talk.probe()
 
 

@@ -33,7 +33,7 @@ def test_a_broker_with_a_damaged_memory_lets_the_service_in_again_which_says_whi
     lost = issued_to(desk, filler)
     empty(guarded)
     guarded.start()
-    with pytest.raises(Unavailable, match="refuses us: Not authorized"):
+    with pytest.raises(Unavailable, match="refuses the connection: Not authorized"):
         desk.reconcile()
     guarded.kill()
     aside = repair(guarded.folder, at=AT)

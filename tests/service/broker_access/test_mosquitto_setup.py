@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from service.broker_access.mosquitto_setup import Listener, configuration, find_plugin, security
+from service.broker_access.mosquitto_setup import Listener, configuration, find_plugin, initial_state
 from tests.conftest import wait_until
 from tests.support.secured_broker import GuardedMosquitto, trying
 
@@ -41,14 +41,14 @@ def test_a_guarded_broker_is_tuned_as_the_open_one_is() -> None:
 
 
 def test_a_listener_with_certificates_names_them_as_the_broker_sees_them() -> None:
-    told = lines("\n".join(Listener(8883, None, Path("/tls"), wants_client_certificates=True).lines()))
+    told = lines("\n".join(Listener(8883, None, Path("/tls"), require_client_certificates=True).lines()))
     assert told["listener"] == "8883"
     assert (told["certfile"], told["keyfile"]) == ("/tls/broker.pem", "/tls/broker.key")
     assert told["require_certificate"] == "true"
 
 
 def test_neither_password_stands_in_the_plugins_memory() -> None:
-    text = json.dumps(security(admin_password="first secret", service_password="second secret"))  # noqa: S106
+    text = json.dumps(initial_state(admin_password="first secret", service_password="second secret"))  # noqa: S106
     assert "secret" not in text
 
 

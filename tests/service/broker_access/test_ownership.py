@@ -61,7 +61,7 @@ def test_a_broker_of_an_older_version_is_claimed_by_the_database_that_knows_its_
     with open_stores(elsewhere) as stores:
         wrong = desk_of(elsewhere, stores, guarded)
         assert wrong.reconcile() is None
-        assert "lets in 1 machines and this database knows none" in (wrong.foreign or "")
+        assert "has 1 enabled machines and this database knows none" in (wrong.foreign or "")
     assert guarded.security.installation() is None
     desk.reconcile()
     assert guarded.security.installation() == desk.credentials.installation()
@@ -152,7 +152,7 @@ def test_broker_adopt_says_what_it_would_do_and_does_it_only_when_told(
     with open_stores(elsewhere) as stores:
         desk_of(elsewhere, stores, guarded).reconcile()
     asked = broker_adopt(elsewhere.data_dir)
-    assert "lets in 1 machines; the database knows 0 of them" in asked.stdout, asked.stderr
+    assert "has 1 enabled machines; the database knows 0 of them" in asked.stdout, asked.stderr
     assert "add --yes" in asked.stdout
     assert guarded.security.snapshot().clients[NAME].enabled
     done = broker_adopt(elsewhere.data_dir, "--yes")

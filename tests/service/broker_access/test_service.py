@@ -186,7 +186,7 @@ def slow(guarded: GuardedMosquitto) -> Iterator[DynamicSecurityClient]:
     proxy.start()
     proxy.delay = 0.2
     address = replace(guarded.address, port=proxy.port)
-    yield DynamicSecurityClient(address, client_id="test", connect_seconds=20, answer_seconds=0.1)
+    yield DynamicSecurityClient(address, client_id="test", connect_timeout_s=20, answer_timeout_s=0.1)
     proxy.stop()
 
 
@@ -351,7 +351,7 @@ def test_the_reconciler_looks_at_the_start_and_after_every_reconnect(
     desk: CredentialService, guarded: GuardedMosquitto, filler: Machine
 ) -> None:
     connections = 0
-    reconciler = Reconciler(desk, connections=lambda: connections, pulse=0.01)
+    reconciler = Reconciler(desk, connections=lambda: connections, poll_interval_s=0.01)
     reconciler.start()
     connections = 1
     wait_until(lambda: desk.auth_state is BrokerAuthState.ON, "the broker was asked")

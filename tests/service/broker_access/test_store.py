@@ -71,14 +71,14 @@ def test_what_the_broker_does_is_written_down_once_and_taken_back(database: Data
     claimed(store, one)
     later = NOW + timedelta(hours=1)
     for at in (NOW, later):
-        store.apply(well=(), locked_out=[FILLER], newer={}, at=at)
+        store.apply(matching=(), locked_out=[FILLER], newer={}, at=at)
     found = store.get(one)
     assert found
     assert (found.state, found.locked_out_at) == (CredentialState.LOCKED_OUT, NOW)
-    store.apply(well=[FILLER], locked_out=(), newer={FILLER: 7}, at=later)
+    store.apply(matching=[FILLER], locked_out=(), newer={FILLER: 7}, at=later)
     (found,) = store.all()
     assert (found.state, found.generation) == (CredentialState.ACTIVE, 7)
-    store.apply(well=(), locked_out=(), newer={FILLER: 3}, at=later)
+    store.apply(matching=(), locked_out=(), newer={FILLER: 3}, at=later)
     assert store.all()[0].generation == 7
 
 
@@ -86,7 +86,7 @@ def test_a_revoked_machine_is_never_locked_out(database: Database) -> None:
     store, one = CredentialStore(database), machine(database)
     claimed(store, one)
     store.revoke(one, at=NOW, who="test", reason=None)
-    store.apply(well=(), locked_out=[FILLER], newer={}, at=NOW)
+    store.apply(matching=(), locked_out=[FILLER], newer={}, at=NOW)
     assert store.all()[0].locked_out_at is None
 
 
@@ -101,7 +101,7 @@ def test_an_installation_has_one_identity_however_many_ask_for_it_at_once(databa
 def test_a_password_counts_as_lost_unless_its_issue_was_confirmed(database: Database) -> None:
     store, one = CredentialStore(database), machine(database)
     claimed(store, one)
-    store.apply(well=[one.id], locked_out=(), newer={}, at=NOW)
+    store.apply(matching=[one.id], locked_out=(), newer={}, at=NOW)
     store.disown_unconfirmed(at=NOW)
     confirmed = store.get(one)
     assert confirmed

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from service.app.configuration import load_settings
 from service.app.stores import open_stores
-from service.database.backup import DATABASE
-from service.database.restore import restore
+from service.database.backup import DATABASE, restore
 
 # What Python tells its audit hooks before it does it; each changes what is on disk, or may.
 STEPS = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "shutil.rmtree"}

@@ -1,4 +1,4 @@
-"""Ten million events of two hundred machines over thirteen months, made by PostgreSQL itself."""
+"""Two million events of forty machines over thirteen months, made by PostgreSQL itself."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,8 @@ from service.database.partitions import Month
 from wire.timestamps import to_us
 
 FIRST, LAST = datetime(2025, 10, 20, tzinfo=UTC), datetime(2026, 11, 16, tzinfo=UTC)
-MACHINES, EACH = 200, 50_000
+MACHINES, EACH = 40, 50_000
+FLAGGED_EACH = 25  # enough in all that reading them by index is worth it
 STEP = (LAST - FIRST) / EACH
 MONTHS = partitions.months_of(to_us(FIRST + timedelta(days=day)) for day in range((LAST - FIRST).days))
 _MACHINES = (
@@ -23,7 +24,7 @@ _MACHINES = (
     ),
     (
         "INSERT INTO epochs (id, machine_id, epoch, last_seq)"
-        " SELECT m, m, md5(m::text)::uuid, {each} + 5 FROM generate_series(1, {machines}) m"
+        " SELECT m, m, md5(m::text)::uuid, {each} + {flagged} FROM generate_series(1, {machines}) m"
     ),
     (
         "INSERT INTO gaps (epoch_id, first_seq, last_seq, machine_id, first_us, last_us, reason, received_us)"
@@ -32,7 +33,7 @@ _MACHINES = (
     ),
     (
         "INSERT INTO events SELECT m, {each} + f, m, f, {last} + f * 86400000000, {last}, 1"
-        " FROM generate_series(1, {machines}) m, generate_series(1, 5) f"
+        " FROM generate_series(1, {machines}) m, generate_series(1, {flagged}) f"
     ),
 )
 # Filled in the order of time, as rows arrive, and before it is attached, which gives it the indexes of the others:
@@ -56,12 +57,13 @@ def fill(database: Database) -> None:
     """Fill an empty database, and let PostgreSQL look after its tables as it does by itself in time."""
     database.upgrade()
     names = {
-        "machines": MACHINES, "each": EACH, "first": to_us(FIRST), "last": to_us(LAST), "step": _micros(STEP),
+        "machines": MACHINES, "each": EACH, "flagged": FLAGGED_EACH,
+        "first": to_us(FIRST), "last": to_us(LAST), "step": _micros(STEP),
     }  # fmt: skip
     with ThreadPoolExecutor(2) as both:
         list(both.map(lambda month: _fill_month(database, month, names), sorted(MONTHS)))
         with database.write() as connection:
-            partitions.make(connection, MONTHS)
+            partitions.create_months(connection, MONTHS)
             for statement in _MACHINES:
                 connection.execute(text(statement.format(**names)))
         others = "gaps, machines, epochs, events_flagged"

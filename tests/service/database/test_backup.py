@@ -14,12 +14,20 @@ from threading import Event, Thread
 import pytest
 
 from service.app.stores import Stores, open_stores
-from service.database.backup import DATABASE, MANIFEST, WEIGHTS, back_up, check
-from service.database.backup_record import FILE, BackupRecord, read_record
-from service.database.copy.endpoint import opened
-from service.database.copy.run import copy_store
+from service.database.backup import (
+    DATABASE,
+    MANIFEST,
+    RECORD,
+    WEIGHTS,
+    BackupRecord,
+    back_up,
+    check,
+    read_record,
+    restore,
+)
+from service.database.copy import copy_database
+from service.database.copy_endpoint import open_endpoint
 from service.database.event_row import EventRow
-from service.database.restore import restore
 from service.errors import DatabaseDamaged, InputRejected, Unavailable
 from service.forecasts.version import Version
 from service.machines.event_write import EventWrite
@@ -130,7 +138,7 @@ def test_when_the_last_backup_was_made_is_known_and_a_file_without_sense_records
     assert noted
     assert noted.isoformat(timespec="seconds") == made[-1]
     for nonsense in ("", "{}", "[]", '{"made_at": 7}', '{"made_at": "yesterday"}', '{"made_at": "2026-01-01"}'):
-        (settings.data_dir / FILE).write_text(nonsense, encoding="utf-8")
+        (settings.data_dir / RECORD).write_text(nonsense, encoding="utf-8")
         assert read_record(settings.data_dir) == BackupRecord()
 
 
@@ -152,8 +160,8 @@ def test_a_store_whose_versions_were_pruned_is_backed_up_restored_and_copied(
     made = back_up(settings.data_dir, tmp_path / "backup")
     assert (set(made.files), made.lost) == ({DATABASE, *weights_of(three[2])}, ())
     restore(tmp_path / "backup", tmp_path / "elsewhere")
-    with opened(str(tmp_path / "elsewhere")) as source, opened(str(tmp_path / "copy")) as target:
-        assert copy_store(source, target, told=lambda *_: None).lost == ()
+    with open_endpoint(str(tmp_path / "elsewhere")) as source, open_endpoint(str(tmp_path / "copy")) as target:
+        assert copy_database(source, target, on_progress=lambda *_: None).lost == ()
     for folder in ("elsewhere", "copy"):
         there = settings.model_copy(update={"data_dir": tmp_path / folder})
         with open_stores(there, check=True) as restored:
@@ -220,11 +228,11 @@ def test_a_disk_that_is_full_costs_the_backup_and_leaves_nothing_but_the_one_bef
     with small_disk.joinpath("padding").open("wb") as padding:
         padding.write(bytes(shutil.disk_usage(small_disk).free - room * 3 // 2))
     before = back_up(settings.data_dir, small_disk / "monday")
-    with pytest.raises(Unavailable, match=f"no room left in {small_disk}.*on another disk"):
+    with pytest.raises(Unavailable, match=f"no space left in {small_disk}.*on another disk"):
         back_up(settings.data_dir, small_disk / "tuesday")
     assert {file.name for file in small_disk.iterdir()} == {"padding", "monday"}
     assert check(small_disk / "monday") == before
-    assert "no room left" in str(read_record(settings.data_dir).error)
+    assert "no space left" in str(read_record(settings.data_dir).error)
 
 
 @pytest.mark.parametrize("damage", ["page", "head"])

@@ -12,10 +12,8 @@ from sqlalchemy import Connection, delete, func, insert, select, text, update
 
 from service.database import schema
 from service.database.backup import DATABASE
-from service.database.copy.chunks import TABLES
-from service.database.copy.endpoint import opened
-from service.database.copy.progress import CopyStage
-from service.database.copy.run import CopyResult, copy_store
+from service.database.copy import TABLES, CopyResult, CopyStage, copy_database
+from service.database.copy_endpoint import open_endpoint
 from service.database.engine import Database
 from service.database.locks import WriterLock
 from service.database.tables import catalogue, epochs, events, machines, quarantine, weights
@@ -72,8 +70,11 @@ def event(seq: int) -> dict[str, int]:
 
 
 def copied(source: str | Path, target: str | Path) -> CopyResult:
-    with opened(str(source), patience=0.5) as original, opened(str(target), patience=0.5) as copy:
-        return copy_store(original, copy, told=lambda *_: None)
+    with (
+        open_endpoint(str(source), lock_timeout_s=0.5) as original,
+        open_endpoint(str(target), lock_timeout_s=0.5) as copy,
+    ):
+        return copy_database(original, copy, on_progress=lambda *_: None)
 
 
 def url_of(named: str | Path) -> str:
@@ -98,7 +99,7 @@ def test_every_row_of_every_table_arrives_as_it_was(
     target: str | Path = tmp_path / "new" if kinds == "sqlite to sqlite" else new_postgres()
     done = copied(filled, target)
     expected = everything(filled)
-    assert done == CopyResult(sum(map(len, expected.values())), before=0, lost=())
+    assert done == CopyResult(sum(map(len, expected.values())), resumed=0, lost=())
     assert everything(target) == expected
     if kinds == "postgresql and back":
         copied(target, tmp_path / "back")
@@ -171,12 +172,12 @@ def test_a_copy_that_was_cut_off_is_no_database_yet_and_goes_on_where_it_was(
         if (stage, table) == (CopyStage.COPYING, "events") and 0 < rows < of:
             raise PowerCut
 
-    with opened(str(filled)) as original, opened(str(target)) as copy, pytest.raises(PowerCut):
-        copy_store(original, copy, told=cut)
+    with open_endpoint(str(filled)) as original, open_endpoint(str(target)) as copy, pytest.raises(PowerCut):
+        copy_database(original, copy, on_progress=cut)
     with using(url_of(target)) as database, pytest.raises(WrongSchema, match="begun and has not ended"):
         database.upgrade()
     done = copied(filled, target)
-    assert 10_000 <= done.before < done.rows
+    assert 10_000 <= done.resumed < done.rows
     assert everything(target) == everything(filled)
 
 
@@ -185,8 +186,12 @@ def test_a_copy_of_another_database_does_not_go_on_in_a_begun_one(filled: Path, 
         raise PowerCut
 
     copied(filled, tmp_path / "other")
-    with opened(str(filled)) as original, opened(str(tmp_path / "new")) as copy, pytest.raises(PowerCut):
-        copy_store(original, copy, told=cut)
+    with (
+        open_endpoint(str(filled)) as original,
+        open_endpoint(str(tmp_path / "new")) as copy,
+        pytest.raises(PowerCut),
+    ):
+        copy_database(original, copy, on_progress=cut)
     with pytest.raises(Conflict, match="the beginning of a copy of"):
         copied(tmp_path / "other", tmp_path / "new")
 
@@ -213,11 +218,11 @@ def test_a_difference_is_told_by_table_and_the_copy_stays_unusable(
             change(target, statement)
 
     with (
-        opened(str(filled)) as original,
-        opened(target) as copy,
-        pytest.raises(Conflict, match=f"differs from its original in {difference}"),
+        open_endpoint(str(filled)) as original,
+        open_endpoint(target) as copy,
+        pytest.raises(Conflict, match=f"differs from its source in {difference}"),
     ):
-        copy_store(original, copy, told=meddle)
+        copy_database(original, copy, on_progress=meddle)
     with using(target) as database, pytest.raises(WrongSchema, match="has not ended"):
         database.upgrade()
 
@@ -249,7 +254,7 @@ def test_what_is_no_pair_of_databases_is_refused_in_a_sentence(
 ) -> None:
     postgres, nobody = new_postgres(), f"postgresql://alarmcast:secret@127.0.0.1:{free_port()}/alarmcast"
     refused(InputRejected, "named twice", filled, filled / DATABASE)
-    refused(InputRejected, "Both files lie in", filled, filled / "other.sqlite3")
+    refused(InputRejected, "Both files are in", filled, filled / "other.sqlite3")
     refused(InputRejected, "There is no database", tmp_path / "nowhere", tmp_path / "new")
     refused(InputRejected, "cannot be named like this", "postgresql://a:b/c", postgres)
     refused(InputRejected, "database URL", filled, "mysql://x/y")

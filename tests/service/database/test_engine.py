@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import Connection, make_url
 
 from service.broker_access.store import CredentialStore
-from service.database.copy.endpoint import opened
+from service.database.copy_endpoint import open_endpoint
 from service.database.dialect import copy_rows, write_alone
-from service.database.engine import BUSY_SECONDS, Database
+from service.database.engine import BUSY_TIMEOUT_S, Database
 from service.database.tables import catalogue
 from service.errors import Unavailable
 from tests.conftest import wait_until
@@ -39,8 +39,8 @@ def take_all(database: Database) -> None:
 
 
 def test_a_database_all_of_whose_connections_are_in_use_is_worth_another_try(database: Database) -> None:
-    hasty = Database(database.url, patience=1)
-    with pytest.raises(Unavailable, match="All connections to the database are in use"):
+    hasty = Database(database.url, busy_timeout_s=1)
+    with pytest.raises(Unavailable, match="All database connections are in use"):
         take_all(hasty)
     with hasty.write():
         hasty.ping()
@@ -73,7 +73,7 @@ def _theirs(driver: "psycopg.Connection[Any]") -> dict[str, str]:
 def test_who_stalls_in_the_middle_of_a_transaction_is_cut_off_and_may_try_again(
     database: Database, next_step: Callable[[Connection], None]
 ) -> None:
-    stopped = Database(database.url, stalled=1)
+    stopped = Database(database.url, idle_timeout_s=1)
 
     def stall() -> None:
         with stopped.write() as connection:
@@ -92,22 +92,22 @@ def test_who_stalls_in_the_middle_of_a_transaction_is_cut_off_and_may_try_again(
 
 @on_postgresql
 def test_who_has_reason_to_idle_is_left_alone(database: Database) -> None:
-    stalling = Database(database.url, stalled=1)
-    with stalling.write(unhurried=True) as connection:
+    stalling = Database(database.url, idle_timeout_s=1)
+    with stalling.write(no_timeout=True) as connection:
         assert _idles(connection) == "0"
     with stalling.write() as connection:
         assert _idles(connection) == "1s", "it was for that transaction alone"
     with CredentialStore(stalling).exclusive():
         wait_until(lambda: _idle_seconds(database) > 1.5, "somebody has idled for longer than is usual")
     stalling.close()
-    with opened(database.url) as side, side.database.read() as connection:
+    with open_endpoint(database.url) as side, side.database.read() as connection:
         assert _idles(connection) == "0", "a copy reads for as long as the other end writes"
 
 
 @on_postgresql
 def test_nobody_waits_for_a_lock_for_ever(database: Database) -> None:
-    waiting = Database(database.url, lock_wait=1)
-    with database.write(unhurried=True) as holder:  # who may hold it for as long as they like
+    waiting = Database(database.url, lock_timeout_s=1)
+    with database.write(no_timeout=True) as holder:  # who may hold it for as long as they like
         write_alone(holder, catalogue)
         with pytest.raises(Unavailable, match="lock timeout"), waiting.write() as connection:
             write_alone(connection, catalogue)
@@ -121,9 +121,9 @@ def test_nobody_waits_for_a_lock_for_ever(database: Database) -> None:
 def test_who_has_reason_to_wait_for_a_lock_waits_longer(database: Database) -> None:
     with database.write() as connection:
         assert _waits(connection) == "1min"
-    with database.write(unhurried=True) as connection:
+    with database.write(no_timeout=True) as connection:
         assert _waits(connection) == "10min", "a migration waits for readers, and others for a migration"
-    with opened(database.url) as side, side.database.read() as connection:
+    with open_endpoint(database.url) as side, side.database.read() as connection:
         assert _waits(connection) == "10min"
 
 
@@ -162,7 +162,7 @@ def test_a_log_that_readers_kept_growing_is_emptied_once_they_pause(database: Da
     assert database.truncate_wal(above=1_000_000)
     assert wal.stat().st_size == 0
     with database.write() as connection:
-        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one() == 1000 * BUSY_SECONDS
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one() == 1000 * BUSY_TIMEOUT_S
     assert not database.truncate_wal()
 
 

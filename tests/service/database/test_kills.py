@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from service.database.backup import DATABASE
-from service.database.copy.endpoint import opened
-from service.database.copy.run import copy_store
+from service.database.copy import copy_database
+from service.database.copy_endpoint import open_endpoint
 from service.database.engine import Database
 from service.errors import WrongSchema
 from tests.conftest import require
@@ -27,10 +27,10 @@ Database(sys.argv[1]).upgrade(Path(sys.argv[2]))
 """
 COPY = """
 import sys
-from service.database.copy.run import copy_store
-from service.database.copy.endpoint import opened
-with opened(sys.argv[1]) as source, opened(sys.argv[2]) as target:
-    copy_store(source, target, told=lambda *_: None)
+from service.database.copy import copy_database
+from service.database.copy_endpoint import open_endpoint
+with open_endpoint(sys.argv[1]) as source, open_endpoint(sys.argv[2]) as target:
+    copy_database(source, target, on_progress=lambda *_: None)
 """
 
 
@@ -117,8 +117,8 @@ def test_a_copy_that_is_killed_at_any_write_is_no_database_yet_and_is_whole_when
         kill_at(tmp_path, number, COPY, source, target)
         found.append(state(target / DATABASE))
         if found[-1] != "whole":  # killed after its last commit
-            with opened(str(source)) as original, opened(str(target)) as copy:
-                copy_store(original, copy, told=lambda *_: None)
+            with open_endpoint(str(source)) as original, open_endpoint(str(target)) as copy:
+                copy_database(original, copy, on_progress=lambda *_: None)
         assert state(target / DATABASE) == "whole"
         assert rows(target / DATABASE) == rows(source / DATABASE)
         names = {file.name for file in (source / "weights").iterdir()}

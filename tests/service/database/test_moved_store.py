@@ -9,8 +9,8 @@ import pytest
 
 from service.app.service import Service
 from service.app.stores import open_stores
-from service.database.copy.endpoint import opened
-from service.database.copy.run import copy_store
+from service.database.copy import copy_database
+from service.database.copy_endpoint import open_endpoint
 from service.database.engine import Database
 from service.forecasts.version import StoredForecast
 from service.machines.catalogue import CatalogueEntry
@@ -65,7 +65,7 @@ def lived(settings: Settings) -> None:
         heard(stores, filler)
         service = Service(settings, stores)
         assert sum(service.scoring.service.score_all_due()) == 5
-        service.gatehouse.people.first_admin()
+        service.auth.users.first_admin()
 
 
 def answers(client: Client) -> dict[str, object]:
@@ -79,8 +79,8 @@ def test_a_service_moved_to_postgresql_answers_as_before_and_works_on(settings: 
     with serving(settings) as client:
         before = answers(client)
     assert moved.database_url
-    with opened(str(settings.data_dir)) as source, opened(moved.database_url) as target:
-        copy_store(source, target, told=lambda *_: None)
+    with open_endpoint(str(settings.data_dir)) as source, open_endpoint(moved.database_url) as target:
+        copy_database(source, target, on_progress=lambda *_: None)
     with serving(moved) as client:
         assert answers(client) == before
         enrolment = client.enrolment.enrol("lyon/wrapper-1", name="Wrapper 1")

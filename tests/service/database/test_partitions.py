@@ -44,7 +44,7 @@ def held(database: Database) -> dict[str, int]:
 
 def made(database: Database) -> list[Month]:
     with database.read() as connection:
-        return partitions.made(connection)
+        return partitions.existing_months(connection)
 
 
 def test_an_event_lies_in_its_month_and_months_are_half_open(database: Database, machine: Machine) -> None:
@@ -127,7 +127,7 @@ def test_a_month_that_was_dropped_behind_our_back_is_made_again(database: Databa
     store, epoch = EventStore(database), uuid4()
     store.commit(recording(machine, epoch, [NOW]))
     with database.write() as connection:
-        partitions.drop(connection, Month(2026, 11))
+        partitions.drop_month(connection, Month(2026, 11))
     again = recording(machine, epoch, [NOW, NOW])
     with pytest.raises(Unavailable, match="made again"):
         store.commit(again)

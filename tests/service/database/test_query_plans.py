@@ -1,4 +1,4 @@
-"""How PostgreSQL answers at ten million events: from the months and the indexes that it needs, and nothing else.
+"""How PostgreSQL answers at two million events: from the months and the indexes that it needs, and nothing else.
 
 Each store is asked as the service asks it; what it said to the database is then explained.
 """
@@ -28,7 +28,7 @@ from service.machines.hourly_counts_store import HourlyCountStore
 from service.machines.models import Machine
 from service.machines.retention_store import RetentionStore
 from service.machines.store import MachineStore
-from tests.service.database.large_dataset import EACH, FIRST, LAST, MACHINES, MONTHS, at, fill
+from tests.service.database.large_dataset import EACH, FIRST, FLAGGED_EACH, LAST, MACHINES, MONTHS, at, fill
 from wire.identity import MachineId
 from wire.timestamps import to_us
 
@@ -41,7 +41,7 @@ FILLER = MachineId("padova", "filler-7")
 
 @pytest.fixture(scope="module")
 def large(postgresql: str) -> Iterator[Database]:
-    """Ten million events, beside the database of the other tests."""
+    """Two million events, beside the database of the other tests."""
     server, url = make_url(postgresql).set(drivername="postgresql"), make_url(postgresql).set(database="large")
     with psycopg.connect(server.render_as_string(), autocommit=True) as connection:
         connection.execute("CREATE DATABASE large")
@@ -158,7 +158,7 @@ def test_a_page_of_alarms_is_read_by_index(large: Database, filler: Machine, bef
 def test_flagged_alarms_are_looked_for_where_they_are(large: Database, filler: Machine) -> None:
     store = EventStore(large)
     with explained(large) as plans:
-        assert len(store.page(filler, PageQuery(flagged=True)).alarms) == store.flagged(filler) == 5
+        assert len(store.page(filler, PageQuery(flagged=True)).alarms) == store.flagged(filler) == FLAGGED_EACH
     assert plans.tables == {FLAGGED}
     assert plans.kinds <= BY_INDEX
 
@@ -208,7 +208,7 @@ def test_forgetting_looks_into_old_months_only(large: Database) -> None:
 
 
 def test_erasing_a_machine_finds_its_events_by_index(large: Database) -> None:
-    machine = MachineStore(large).get(MachineId("padova", "filler-200"))
+    machine = MachineStore(large).get(MachineId("padova", f"filler-{MACHINES}"))
     with explained(large) as plans:
         EnrolmentStore(large).erase(machine, who="anna", at=LAST, plant_at=LAST, reason="sold")
     assert plans.kinds <= BY_INDEX

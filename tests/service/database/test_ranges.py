@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import select
 
+from service.database.dialect import stored_in
 from service.database.engine import Database
 from service.database.event_row import IN_TIME, EventRow
-from service.database.ranges import stored_in
 from service.database.tables import epochs
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from service.app.stores import Stores, open_stores
-from service.database.backup import DATABASE, MANIFEST, RESTORE_MARKER, WEIGHTS, back_up
+from service.database.backup import DATABASE, MANIFEST, RESTORE_MARKER, STAGING, WEIGHTS, back_up, restore
 from service.database.files import digest_of
-from service.database.restore import STAGING, restore
 from service.errors import InputRejected
 from service.settings import Settings
 from tests.service.conftest import NOW, enrolled, small_model

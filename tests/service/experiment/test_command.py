@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from edge_agent.simulator.log_file import write_log
 from service.cli import app
 from service.errors import InputRejected
-from service.experiment.results import GROUPS, Figure, Row
+from service.experiment.results import GROUPS, Figure, ResultRow
 from service.experiment.table import table
 
 TARGETS = "26,28,29,31,137,139"
@@ -108,7 +108,7 @@ def test_a_wrong_file_gives_one_clear_sentence(tmp_path: Path, arguments: list[s
 @pytest.mark.parametrize(("width", "spread"), [(80, False), (124, True)])
 def test_table_fits_the_screen_and_cuts_no_figure(width: int, spread: bool) -> None:  # noqa: FBT001
     figure, skill = Figure(0.478, 0.012), Figure(-11.86, 0.012)
-    line = Row(
+    line = ResultRow(
         name="dataset-ocdm",
         seeds=3,
         macro_f1=dict.fromkeys(GROUPS, figure),

@@ -180,8 +180,8 @@ def test_one_key_has_so_many_streams_those_of_jobs_included_and_others_have_thei
     settings: Settings, stores: Stores
 ) -> None:
     service = Service(settings.model_copy(update={"streams_per_user": 2}), stores)
-    people = service.gatehouse.people
-    made = [people.add_key(name, Role.VIEWER, None, lasts=None, by=LOCAL) for name in ("busy", "calm")]
+    people = service.auth.users
+    made = [people.add_key(name, Role.VIEWER, None, ttl=None, by=LOCAL) for name in ("busy", "calm")]
     busy, calm = ({"Authorization": f"Bearer {one.token}"} for one in made)
     with serving(service.app, service.feed) as url:
         with (

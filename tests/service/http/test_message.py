@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.http.message import ANOTHER, MACHINE, WITHHELD, Message, Sentence, decoded
-from service.learning.report import report_for
+from service.learning.versions import report_for
 
 # Without a letter, ordinary words, words of the sentences themselves, and one that begins like another.
 SITES = ["4711", "4", "0-8", "the", "alarm", "machine", "another", "pad", "padova"]

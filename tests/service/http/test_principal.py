@@ -56,7 +56,7 @@ def test_where_nobody_asks_nothing_is_to_be_seen() -> None:
 def test_who_asks_sees_their_sites_and_is_told_which_they_are() -> None:
     with request_context(RequestContext(somebody(frozenset({"padova", "graz"})), None, NOW)):
         require_site("padova")
-        with pytest.raises(Forbidden, match="lyon is not yours, and you act for graz, padova only"):
+        with pytest.raises(Forbidden, match="no access to the site lyon, and your sites are: graz, padova"):
             require_site("lyon")
         with pytest.raises(Forbidden, match="every site"):
             require_site(None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.auth.login_throttle import OF_AN_ADDRESS, LoginThrottle
+from service.auth.login_throttle import PER_IP, LoginThrottle
 from service.http.rate_limit import network_of
 
 
@@ -27,7 +27,7 @@ def test_an_ipv6_address_is_counted_by_its_network_and_an_ipv4_address_by_itself
 
 def test_guesses_from_many_addresses_of_one_network_wait_as_those_from_one() -> None:
     tries = LoginThrottle(lambda: 0.0)
-    for number in range(OF_AN_ADDRESS.free_attempts):
+    for number in range(PER_IP.free_attempts):
         assert tries.attempt(f"user-{number}", f"2001:db8::{number:x}").begin() == 0
     assert tries.attempt("maria", "2001:db8::ffff").begin() > 0
     assert tries.attempt("maria", "2001:db8:0:1::1").begin() == 0

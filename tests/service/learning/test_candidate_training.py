@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -14,19 +15,20 @@ from sqlalchemy import delete
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 from forecasting.forecaster import ObservedSeries
-from service.app import training_job as learning
-from service.app.configuration import time_policy
+from service.app.configuration import sqlite_url, time_policy
 from service.app.service import Service
 from service.app.stores import Stores
-from service.app.training_job import run_training_job
+from service.database.engine import Database
 from service.database.tables import catalogue
 from service.database.weight_files import WeightsFolder
 from service.errors import InputRejected, TrainingFailed
-from service.learning.candidate_file import MOST_BYTES, read
-from service.learning.candidate_store import CandidateRows
+from service.learning import training_job
+from service.learning.candidate import MAX_BYTES, Candidate
 from service.learning.gate import GateThresholds
-from service.learning.history_import import ImportFile, load_history
-from service.learning.job import Progress
+from service.learning.history_file import ImportFile
+from service.learning.history_import import load_history
+from service.learning.models import Progress
+from service.learning.training_job import run_training_job
 from service.learning.training_process import RESULT_FILE
 from service.machines.catalogue import CatalogueEntry, parse_catalogue
 from service.settings import Settings
@@ -62,7 +64,26 @@ def fleet(small: Settings, stores: Stores, tmp_path: Path) -> list[MachineId]:
     return [ZERO, ONE, TWO]
 
 
-Learn = Callable[..., CandidateRows]
+Learn = Callable[..., Candidate]
+
+
+def train(
+    settings: Settings,
+    machine: MachineId,
+    folder: Path,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> None:
+    """Run a training job as the training process does."""
+    url = settings.database_url or sqlite_url(settings.data_dir)
+    with closing(Database(url, read_only=True)) as database:
+        run_training_job(
+            settings,
+            database,
+            machine=machine,
+            now=NOW,
+            folder=folder,
+            on_progress=on_progress,
+        )
 
 
 @pytest.fixture
@@ -71,21 +92,21 @@ def learn(small: Settings, tmp_path: Path) -> Learn:
 
     def learn_one(
         machine: MachineId, settings: Settings = small, told: Callable[[Progress], None] = lambda _: None
-    ) -> CandidateRows:
-        run_training_job(settings, machine=machine, now=NOW, folder=tmp_path, told=told)
-        return read(tmp_path / RESULT_FILE)
+    ) -> Candidate:
+        train(settings, machine, tmp_path, told)
+        return Candidate.read(tmp_path / RESULT_FILE)
 
     return learn_one
 
 
-def commit(stores: Stores, parcel: CandidateRows, *, at: datetime = NOW) -> int:
+def commit(stores: Stores, candidate: Candidate, *, at: datetime = NOW) -> int:
     for job in stores.jobs.collecting():
-        if str(job.machine) == parcel.machine:
+        if str(job.machine) == candidate.machine:
             stores.jobs.queue(job)
     claimed = stores.jobs.claim("test", now=NOW, lease=LEASE)
     assert claimed
-    assert str(claimed.machine) == parcel.machine
-    return stores.updates.commit(claimed, parcel, now=NOW, plant_now=at)
+    assert str(claimed.machine) == candidate.machine
+    return stores.updates.commit(claimed, candidate, now=NOW, plant_now=at)
 
 
 @pytest.mark.usefixtures("fleet")
@@ -93,11 +114,11 @@ def test_two_machines_are_learned_one_on_top_of_the_other_and_served_as_they_wer
     small: Settings, stores: Stores, learn: Learn
 ) -> None:
     first = learn(ZERO)
-    assert (first.parent, list(first.marks), first.before) == (None, [str(ZERO)], None)
+    assert (first.parent, list(first.results), first.before) == (None, [str(ZERO)], None)
     commit(stores, first)
     second = learn(ONE)
     assert second.parent == 1
-    assert set(second.marks) == {str(ZERO), str(ONE)}
+    assert set(second.results) == {str(ZERO), str(ONE)}
     assert second.before is not None
     memory = second.report["memory"]["by_machine"]
     assert sum(task["replayed"] + task["held_out"] for task in memory.values()) == small.memory_windows
@@ -149,7 +170,7 @@ def test_the_limits_of_codes_change_not_a_bit_of_an_ordinary_machine(
     free = learn(ZERO, small.model_copy(update=endless))
     assert limited.report["codes"]["inputs"] > limited.report["codes"]["targets"], "there are codes beside targets"
     assert limited.weights == free.weights
-    assert (limited.replayed, limited.held_out, limited.exam) == (free.replayed, free.held_out, free.exam)
+    assert (limited.replayed, limited.held_out, limited.holdout) == (free.replayed, free.held_out, free.holdout)
     assert limited.notes == ()
 
 
@@ -163,15 +184,15 @@ def test_a_machine_that_raises_garbage_codes_is_learned_without_most_of_them(
     ordinary = learn(ONE, limited)
     garbage = [(NOW - timedelta(minutes=40 * number), 10**6 + number % 300) for number in range(900)]
     raise_alarms(stores, stores.machines.get(ONE), *garbage)
-    parcel = learn(ONE, limited)
-    commit(stores, parcel)
-    assert parcel.report["codes"]["inputs"] == ordinary.report["codes"]["inputs"] + 30
-    assert parcel.report["left_out"] == {str(ONE): 270}
-    assert str(parcel.notes[0]).startswith(f"270 codes of {ONE} were not learned and count as unknown")
-    assert str(parcel.notes[0]) in str(stores.jobs.newest(machine=ONE)[0].message)
-    for row in (*parcel.replayed, *parcel.held_out):
+    candidate = learn(ONE, limited)
+    commit(stores, candidate)
+    assert candidate.report["codes"]["inputs"] == ordinary.report["codes"]["inputs"] + 30
+    assert candidate.report["left_out"] == {str(ONE): 270}
+    assert str(candidate.notes[0]).startswith(f"270 codes of {ONE} were not learned and count as unknown")
+    assert str(candidate.notes[0]) in str(stores.jobs.newest(machine=ONE)[0].message)
+    for row in (*candidate.replayed, *candidate.held_out):
         assert len(row["codes"]) // 4 <= ordinary.report["codes"]["inputs"] + 30 + 1
-    assert parcel.passed
+    assert candidate.passed
     assert f"{ONE} (270)" in Service(limited, stores).health(lambda _: True).warnings["codes"]
     more = [(NOW - timedelta(minutes=40 * number), 10**7 + number % 100) for number in range(900)]
     without = learn(TWO, limited).report["codes"]["inputs"]
@@ -183,9 +204,9 @@ def test_a_machine_that_raises_garbage_codes_is_learned_without_most_of_them(
 
 def test_what_is_too_large_to_be_stored_is_refused_before_it_is_read(tmp_path: Path) -> None:
     with (tmp_path / RESULT_FILE).open("wb") as file:
-        file.truncate(MOST_BYTES + 1)
+        file.truncate(MAX_BYTES + 1)
     with pytest.raises(TrainingFailed, match=r"512 MB are allowed\. Lower ALARMCAST_MAX_CODES_PER_MACHINE"):
-        read(tmp_path / RESULT_FILE)
+        Candidate.read(tmp_path / RESULT_FILE)
 
 
 @pytest.mark.usefixtures("fleet")
@@ -200,11 +221,13 @@ def test_where_the_gate_finds_the_way_too_far_it_is_halved_until_hardly_any_is_l
     halved, moved = {}, {}
     # One gate lets everything pass, the other asks for more than anybody can give.
     for passes, allowed in ((True, 1.0), (False, -1.0)):
-        monkeypatch.setattr(learning, "Limits", partial(GateThresholds, mean_loss=allowed, gross_loss=allowed))
-        parcel = learn(ONE)
-        assert parcel.passed is passes
-        halved[passes] = parcel.report["halved"]
-        moved[passes] = weights.load(parcel.weights).network.layers[1].bias - before
+        monkeypatch.setattr(
+            training_job, "GateThresholds", partial(GateThresholds, mean_loss=allowed, gross_loss=allowed)
+        )
+        candidate = learn(ONE)
+        assert candidate.passed is passes
+        halved[passes] = candidate.report["halved"]
+        moved[passes] = weights.load(candidate.weights).network.layers[1].bias - before
     assert halved == {True: 0, False: 3}
     assert np.any(moved[True])
     assert np.allclose(moved[False], moved[True] / 8, atol=1e-6)
@@ -213,7 +236,7 @@ def test_where_the_gate_finds_the_way_too_far_it_is_halved_until_hardly_any_is_l
 @pytest.mark.usefixtures("fleet")
 def test_progress_is_told_stage_by_stage(small: Settings, tmp_path: Path) -> None:
     told: list[Progress] = []
-    run_training_job(small, machine=ZERO, now=NOW, folder=tmp_path, told=told.append)
+    train(small, ZERO, tmp_path, told.append)
     stages = list(dict.fromkeys(progress.stage for progress in told))
     assert stages == ["dataset", "training", "memory", "gate"]
     epochs = [progress for progress in told if progress.stage == "training"]
@@ -245,7 +268,7 @@ def test_a_retired_machine_is_neither_replayed_nor_examined(stores: Stores, lear
     commit(stores, learn(ONE))
     stores.enrolments.retire(stores.machines.get(ZERO), who="test", at=NOW, plant_at=NOW, reason=None)
     third = learn(TWO)
-    assert set(third.marks) == {str(ONE), str(TWO)}
+    assert set(third.results) == {str(ONE), str(TWO)}
     shares = third.report["memory"]["by_machine"]
     assert set(shares) == {str(ONE), str(TWO)}
 
@@ -256,18 +279,18 @@ def test_what_cannot_be_learned_is_refused_in_a_sentence(
 ) -> None:
     much = small.model_copy(update={"min_training_windows": 100_000})
     with pytest.raises(InputRejected, match="windows to learn from and needs 100000"):
-        run_training_job(much, machine=ZERO, now=NOW, folder=tmp_path, told=lambda _: None)
+        train(much, ZERO, tmp_path)
     commit(stores, learn(ZERO))
     other = small.model_copy(update={"horizon_minutes": 60})
     with pytest.raises(TrainingFailed, match="Put the settings back"):
-        run_training_job(other, machine=ONE, now=NOW, folder=tmp_path, told=lambda _: None)
+        train(other, ONE, tmp_path)
 
 
 def test_without_a_target_code_there_is_nothing_to_learn(small: Settings, stores: Stores, tmp_path: Path) -> None:
     machine = enrolled(stores.enrolments, ZERO)
     raise_alarms(stores, machine, *((NOW - timedelta(hours=n), 5) for n in range(600)))
     with pytest.raises(InputRejected, match="names no target code"):
-        run_training_job(small, machine=ZERO, now=NOW, folder=tmp_path, told=lambda _: None)
+        train(small, ZERO, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -284,8 +307,8 @@ def test_a_log_of_the_same_over_and_over_has_a_defined_end(
     stores.catalogue.merge([CatalogueEntry(139, "Film torn", "high", target=True)])
     machine = enrolled(stores.enrolments, ZERO)
     raise_alarms(stores, machine, *((NOW - timedelta(hours=n), codes[n % len(codes)]) for n in range(600)))
-    run_training_job(small, machine=ZERO, now=NOW, folder=tmp_path, told=lambda _: None)
-    candidate = read(tmp_path / RESULT_FILE)
+    train(small, ZERO, tmp_path)
+    candidate = Candidate.read(tmp_path / RESULT_FILE)
     commit(stores, candidate)
     (job,) = stores.jobs.newest()
     served = stores.machines.get(ZERO)

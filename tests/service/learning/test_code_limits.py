@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from forecasting.series import AlarmSeries
-from service.learning.code_limits import CodeLimits, choose_codes
+from service.learning.dataset import CodeLimits, choose_codes
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 LIMITS = CodeLimits(per_machine=4, days=3)

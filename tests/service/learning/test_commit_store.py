@@ -17,16 +17,15 @@ from service.errors import ChampionChanged, Conflict, LeaseLost, TrainingFailed
 from service.forecasts.version_store import VersionStore
 from service.http.message import MACHINE, Message, Sentence
 from service.learning.candidate import Candidate, RetainedSamples
-from service.learning.candidate_file import read, write
-from service.learning.candidate_store import CandidateRows
 from service.learning.commit_store import UpdateStore
 from service.learning.enrolment_store import EnrolmentStore
 from service.learning.evaluation import EvaluationResult, HoldoutSet
 from service.learning.evaluation_store import HoldoutStore
-from service.learning.job import Job
 from service.learning.job_store import JobStore
 from service.learning.memory import TaskMemory
 from service.learning.memory_store import MemoryStore
+from service.learning.models import Job
+from service.learning.row_codec import result_row
 from service.learning.windows import WindowSet
 from service.machines.store import MachineStore
 from tests.service.conftest import enrolled, lapse, small_model
@@ -88,15 +87,17 @@ class Bench:
         memory = MemoryStore(self.database).get(champion.id).tasks if champion else {}
         old = {name: task for name, task in memory.items() if name != str(machine)}
         whole = windows(seed)
-        return Candidate(
+        return Candidate.pack(
             machine=str(machine),
             parent=champion.id if champion else None,
             weights=self.versions.weights.save(small_model(seed=seed)),
             targets=TARGETS,
-            kept={name: RetainedSamples(task.windows.at[:keep], task.held_out.at) for name, task in old.items()},
+            retained={
+                name: RetainedSamples(task.windows.at[:keep], task.held_out.at) for name, task in old.items()
+            },
             task=TaskMemory(whole.take(range(8)), whole.take(range(8, 12)), 12, {139: 4, 26: 3}),
-            exam=HoldoutSet(windows(seed + 1000), {139: 0.25}),
-            marks={name: marked(seed) for name in (*old, str(machine))},
+            holdout=HoldoutSet(windows(seed + 1000), {139: 0.25}),
+            results={name: marked(seed) for name in (*old, str(machine))},
             before=marked(seed + 1) if champion else None,
             passed=passed,
             reasons=() if passed else (FORGOT,),
@@ -107,7 +108,7 @@ class Bench:
         job = self.job(machine)
         return self.updates.commit(
             job,
-            CandidateRows.from_candidate(self.candidate(machine, seed=seed, passed=passed)),
+            self.candidate(machine, seed=seed, passed=passed),
             now=AT,
             plant_now=AT + timedelta(hours=seed),
         )
@@ -216,9 +217,9 @@ def test_a_worker_that_lost_its_lease_commits_nothing(bench: Bench) -> None:
     assert taken
     before = bench.counts()
     with pytest.raises(LeaseLost):
-        bench.updates.commit(job, CandidateRows.from_candidate(candidate), now=AT, plant_now=AT)
+        bench.updates.commit(job, candidate, now=AT, plant_now=AT)
     assert bench.counts() == before
-    assert bench.updates.commit(taken, CandidateRows.from_candidate(candidate), now=AT, plant_now=AT) == 1
+    assert bench.updates.commit(taken, candidate, now=AT, plant_now=AT) == 1
 
 
 def test_what_was_learned_on_an_old_champion_is_not_committed(bench: Bench) -> None:
@@ -229,7 +230,7 @@ def test_what_was_learned_on_an_old_champion_is_not_committed(bench: Bench) -> N
     bench.versions.promote(bench.versions.get(1), at=AT + timedelta(days=1), who="me", reason="back")
     before = bench.counts()
     with pytest.raises(ChampionChanged):
-        bench.updates.commit(job, CandidateRows.from_candidate(candidate), now=AT, plant_now=AT)
+        bench.updates.commit(job, candidate, now=AT, plant_now=AT)
     assert bench.counts() == before
 
 
@@ -240,11 +241,11 @@ def test_what_was_learned_with_a_machine_that_is_gone_is_learned_again(bench: Be
     for let_go in (store.retire, store.erase):
         job = bench.job(C)
         candidate = bench.candidate(C, seed=3)
-        name = next(iter(candidate.kept))
+        name = next(iter(candidate.retained))
         let_go(bench.machines.get(MachineId.parse(name)), who="me", at=AT, plant_at=AT, reason="gone")
         before = bench.counts()
         with pytest.raises(ChampionChanged, match=r"while this was learned with it"):
-            bench.updates.commit(job, CandidateRows.from_candidate(candidate), now=AT, plant_now=AT)
+            bench.updates.commit(job, candidate, now=AT, plant_now=AT)
         assert bench.counts() == before
         bench.jobs.release(job, why=Message.of("again"))
 
@@ -271,13 +272,13 @@ def test_a_commit_that_breaks_at_its_end_leaves_nothing_behind(bench: Bench) -> 
     bench.learn(A, seed=1)
     job = bench.job(B)
     candidate = bench.candidate(B, seed=2)
-    broken = replace(candidate, marks={**candidate.marks, "padova/nobody": marked(2)})
+    broken = replace(candidate, results={**candidate.results, "padova/nobody": result_row(marked(2))})
     before = bench.counts()
     with pytest.raises(KeyError):
-        bench.updates.commit(job, CandidateRows.from_candidate(broken), now=AT, plant_now=AT)
+        bench.updates.commit(job, broken, now=AT, plant_now=AT)
     assert bench.counts() == before
     assert bench.jobs.get(job.id).state is JobState.RUNNING
-    number = bench.updates.commit(job, CandidateRows.from_candidate(candidate), now=AT, plant_now=AT)
+    number = bench.updates.commit(job, candidate, now=AT, plant_now=AT)
     assert list(MemoryStore(bench.database).get(number).tasks) == ["padova/a", "padova/b"]
 
 
@@ -330,26 +331,25 @@ def test_old_weights_go_but_never_those_that_are_needed(bench: Bench) -> None:
 def test_a_candidate_survives_the_way_between_processes(bench: Bench, tmp_path: Path) -> None:
     bench.learn(A, seed=1)
     candidate = replace(bench.candidate(B, seed=2), undecided=(FORGOT,))
-    write(candidate, tmp_path / "candidate")
-    taken = read(tmp_path / "candidate")
+    candidate.write(tmp_path / "candidate")
+    taken = Candidate.read(tmp_path / "candidate")
     job = bench.job(B)
     assert bench.updates.commit(job, taken, now=AT, plant_now=AT) == 2
-    same(MemoryStore(bench.database).get(2).tasks["padova/b"].windows, candidate.task.windows)
+    same(MemoryStore(bench.database).get(2).tasks["padova/b"].windows, windows(2).take(range(8)))
     assert taken.report == candidate.report
     assert (taken.passed, taken.reasons, taken.undecided, taken.targets) == (True, (), (FORGOT,), TARGETS)
     exam = HoldoutStore(bench.database).get(B)
     assert exam
-    same(exam.windows, candidate.exam.windows)
+    same(exam.windows, windows(1002))
     answers = HoldoutStore(bench.database).results_by_version(B)
-    assert candidate.before
-    assert np.array_equal(answers[2].probabilities, candidate.marks["padova/b"].probabilities)
-    assert np.array_equal(answers[1].probabilities, candidate.before.probabilities)
+    assert np.array_equal(answers[2].probabilities, marked(2).probabilities)
+    assert np.array_equal(answers[1].probabilities, marked(3).probabilities)
 
 
 @pytest.mark.parametrize("kept", [0, 10, 500, -1])
 def test_half_of_what_was_handed_over_is_refused_in_a_sentence(bench: Bench, tmp_path: Path, kept: int) -> None:
     file = tmp_path / "candidate"
-    write(bench.candidate(A, seed=1), file)
+    bench.candidate(A, seed=1).write(file)
     file.write_bytes(file.read_bytes()[:kept])
     with pytest.raises(TrainingFailed, match="cannot be read"):
-        read(file)
+        Candidate.read(file)

@@ -1,4 +1,4 @@
-"""One more machine is learned: the same steps for every recipe, and nothing given is changed."""
+"""One more machine is learned: the same steps for every config, and nothing given is changed."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -6,26 +6,25 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from forecasting.forecaster import Forecaster as Model
 from forecasting.history import HistorySpec
 from forecasting.network import Layer, Network
 from forecasting.series import AlarmSeries
 from forecasting.vocabulary import Columns, Vocabulary
 from forecasting.window import WindowSpec
-from service.learning.continual_update import Model, TaskData, UpdateConfig, halve_step, update_model
-from service.learning.dataset import covered_moments, split, windows
-from service.learning.interpolation import interpolate
+from service.learning.continual_update import UpdateConfig, halve_step, interpolate, update_model
+from service.learning.dataset import TrainingData, covered_moments, split, windows
 from service.learning.memory import Memory
-from service.learning.samples import Samples
-from service.learning.strategies.bat_ocdm import BatOcdm
-from service.learning.strategies.bounds import Cumulative
+from service.learning.strategies import BatOcdm, Cumulative
+from service.learning.windows import Samples
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 CODES = (10, 20, 30)
 VOCABULARY = Vocabulary(CODES, CODES)
-RECIPE = UpdateConfig(BatOcdm(), memory=80, held_out=0.25, calibration_mode="by-code", thresholds=True)
+CONFIG = UpdateConfig(BatOcdm(), memory=80, held_out=0.25, calibration_mode="by-code", thresholds=True)
 
 
-def lesson(task: str, seed: int) -> TaskData:
+def lesson(task: str, seed: int) -> TrainingData:
     rng = np.random.default_rng(seed)
     minutes = np.sort(rng.integers(0, 30 * 1440, 300))
     codes = rng.choice(CODES, 300, p=[0.8, 0.15, 0.05])
@@ -35,8 +34,8 @@ def lesson(task: str, seed: int) -> TaskData:
     spec, heard = WindowSpec(), (alarms[0][0], alarms[-1][0])
     series = AlarmSeries.from_alarms(alarms)
     seen = windows(series, covered_moments(heard, spec), spec, since=heard[0], history=HistorySpec())
-    parts = split(seen.at, spec.horizon, calibration=0.2, exam=0.0)
-    return TaskData(task, seen.take(parts.train), seen.take(parts.calibration))
+    parts = split(seen.at, spec.horizon, calibration=0.2, holdout=0.0)
+    return TrainingData(task, seen.take(parts.train), seen.take(parts.calibration), seen.take(parts.holdout))
 
 
 class Training:
@@ -54,7 +53,7 @@ def constant(value: float) -> Network:
     return Network((Layer(np.full((3, 3), value, dtype=np.float32), np.full(3, value, dtype=np.float32)),))
 
 
-def learned(recipe: UpdateConfig, tasks: int, training: Training) -> tuple[Model, Memory]:
+def learned(config: UpdateConfig, tasks: int, training: Training) -> tuple[Model, Memory]:
     network, memory = None, Memory()
     for place in range(tasks):
         model, memory = update_model(
@@ -62,7 +61,7 @@ def learned(recipe: UpdateConfig, tasks: int, training: Training) -> tuple[Model
             network=network,
             memory=memory,
             vocabulary=VOCABULARY,
-            recipe=recipe,
+            config=config,
             train=training,
             rng=np.random.default_rng(place),
         )
@@ -71,7 +70,7 @@ def learned(recipe: UpdateConfig, tasks: int, training: Training) -> tuple[Model
 
 
 def test_replay_and_held_out_windows_share_the_memory() -> None:
-    _, memory = learned(RECIPE, 3, Training())
+    _, memory = learned(CONFIG, 3, Training())
     assert len(memory) == 80
     assert [len(task.windows) for task in memory.tasks.values()] == [20, 20, 20]
     assert [len(task.held_out) for task in memory.tasks.values()] == [7, 7, 6]
@@ -79,7 +78,7 @@ def test_replay_and_held_out_windows_share_the_memory() -> None:
 
 def test_held_out_windows_are_never_learned_from() -> None:
     training = Training()
-    _, memory = learned(RECIPE, 2, training)
+    _, memory = learned(CONFIG, 2, training)
     for task in memory.tasks.values():
         assert not set(task.held_out.at.tolist()) & set(task.windows.at.tolist())
     for place, (_, new, _) in enumerate(training.given):
@@ -88,7 +87,7 @@ def test_held_out_windows_are_never_learned_from() -> None:
 
 def test_first_machine_starts_afresh_and_a_later_one_goes_on_with_replay() -> None:
     training = Training()
-    learned(RECIPE, 2, training)
+    learned(CONFIG, 2, training)
     (start, _, nothing), (network, _, replay) = training.given
     assert start is None
     assert nothing is None
@@ -99,7 +98,7 @@ def test_first_machine_starts_afresh_and_a_later_one_goes_on_with_replay() -> No
 
 def test_cumulative_trains_fresh_weights_on_everything() -> None:
     training = Training()
-    learned(replace(RECIPE, strategy=Cumulative()), 2, training)
+    learned(replace(CONFIG, strategy=Cumulative()), 2, training)
     network, everything, replay = training.given[1]
     assert network is None
     assert replay is None
@@ -115,9 +114,9 @@ def test_nothing_is_calibrated_unless_asked_for(held_out: float) -> None:
 
 
 def test_curves_are_shared_or_of_each_code_and_thresholds_follow() -> None:
-    own, _ = learned(RECIPE, 2, Training())
-    shared, _ = learned(replace(RECIPE, calibration_mode="shared"), 2, Training())
-    plain, _ = learned(replace(RECIPE, thresholds=False), 2, Training())
+    own, _ = learned(CONFIG, 2, Training())
+    shared, _ = learned(replace(CONFIG, calibration_mode="shared"), 2, Training())
+    plain, _ = learned(replace(CONFIG, thresholds=False), 2, Training())
     assert np.ptp(shared.calibration.shift) < 1e-3
     assert np.ptp(own.calibration.shift) > 0.1
     assert np.array_equal(plain.calibration.shift, own.calibration.shift)
@@ -129,15 +128,15 @@ def test_curves_are_shared_or_of_each_code_and_thresholds_follow() -> None:
 def test_averaging_goes_as_far_as_windows_that_were_not_learned_from_say(
     before: float, trained: float, goes: str
 ) -> None:
-    recipe = replace(RECIPE, interpolate_weights=True)
-    first, memory = learned(recipe, 1, Training())
+    config = replace(CONFIG, interpolate_weights=True)
+    first, memory = learned(config, 1, Training())
     assert np.array_equal(first.network.layers[0].bias, [1.0] * 3), "the first machine has nothing to go back to"
     model, _ = update_model(
         lesson("m1", 1),
         network=constant(before),
         memory=memory,
         vocabulary=VOCABULARY,
-        recipe=recipe,
+        config=config,
         train=lambda *_: constant(trained),
         rng=np.random.default_rng(1),
     )
@@ -146,16 +145,16 @@ def test_averaging_goes_as_far_as_windows_that_were_not_learned_from_say(
 
 
 def test_half_the_way_back_is_half_the_way_and_calibrated_anew() -> None:
-    recipe = replace(RECIPE, interpolate_weights=True)
-    whole, memory = learned(recipe, 2, Training())
-    half = halve_step(whole, constant(-1), lesson=lesson("m1", 1), memory=memory, recipe=recipe)
+    config = replace(CONFIG, interpolate_weights=True)
+    whole, memory = learned(config, 2, Training())
+    half = halve_step(whole, constant(-1), data=lesson("m1", 1), memory=memory, config=config)
     assert np.allclose(half.network.layers[0].bias, (whole.network.layers[0].bias - 1) / 2)
     assert not np.allclose(half.calibration.shift, whole.calibration.shift)
     assert np.array_equal(half.vocabulary.targets, whole.vocabulary.targets)
 
 
 def test_what_is_trained_from_scratch_has_no_way_back() -> None:
-    model, _ = learned(replace(RECIPE, strategy=Cumulative(), interpolate_weights=True), 3, Training())
+    model, _ = learned(replace(CONFIG, strategy=Cumulative(), interpolate_weights=True), 3, Training())
     assert np.array_equal(model.network.layers[0].bias, [3.0] * 3)
 
 

@@ -14,8 +14,7 @@ from forecasting.ragged import FleetSeries
 from forecasting.series import AlarmSeries, from_us, to_us
 from forecasting.vocabulary import Columns
 from forecasting.window import WindowSpec, coverage, grid, input_window, label_window
-from service.learning.code_limits import OTHER
-from service.learning.dataset import covered_moments, split, windows
+from service.learning.dataset import OTHER, covered_moments, split, windows
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 SPEC = WindowSpec(lookback=timedelta(hours=6), horizon=timedelta(hours=2))
@@ -95,15 +94,15 @@ def test_moments_need_half_of_their_evidence_and_all_of_their_horizon_heard() ->
 def test_moments_whose_horizon_was_deaf_are_left_out() -> None:
     heard = (START, START + timedelta(hours=12))
     deaf = [(START + timedelta(hours=7, minutes=10), START + timedelta(hours=7, minutes=20))]
-    assert np.array_equal(covered_moments(heard, SPEC, deaf=deaf), hours(3, 4, 5, 8, 9, 10))
+    assert np.array_equal(covered_moments(heard, SPEC, unobserved=deaf), hours(3, 4, 5, 8, 9, 10))
 
 
 @settings(max_examples=300, deadline=None)
 @given(
     begin=st.integers(0, 300),
     length=st.integers(0, 2000),
-    deaf=st.lists(st.tuples(st.integers(-100, 2400), st.integers(0, 400)), max_size=6),
-    least=st.sampled_from([0.1, 0.5, 1.0]),
+    unobserved=st.lists(st.tuples(st.integers(-100, 2400), st.integers(0, 400)), max_size=6),
+    min_coverage=st.sampled_from([0.1, 0.5, 1.0]),
 )
 def test_moments_are_those_whose_coverage_a_live_forecast_would_call_enough(
     begin: int, length: int, deaf: list[tuple[int, int]], least: float
@@ -119,7 +118,7 @@ def test_moments_are_those_whose_coverage_a_live_forecast_would_call_enough(
         if coverage(at, SPEC, observed=heard, unobserved=lost) >= least
         and not any(first < at + SPEC.horizon and end > at for first, end in lost)
     ]
-    found = covered_moments(heard, SPEC, deaf=lost, least=least)
+    found = covered_moments(heard, SPEC, unobserved=lost, min_coverage=least)
     assert [from_us(at) for at in found] == wanted
 
 
@@ -133,34 +132,34 @@ def test_parts_follow_each_other_and_no_horizon_reaches_the_next_part(
 ) -> None:
     horizon = timedelta(hours=2)
     at = np.cumsum(gaps) * 3_600_000_000
-    parts = split(at, horizon, calibration=calibration, exam=exam)
+    parts = split(at, horizon, calibration=calibration, holdout=exam)
     reach = horizon // timedelta(microseconds=1)
-    together = np.concatenate([parts.train, parts.calibration, parts.exam])
+    together = np.concatenate([parts.train, parts.calibration, parts.holdout])
     assert np.all(np.diff(together) > 0)
     for earlier, later in (
         (parts.train, parts.calibration),
-        (parts.train, parts.exam),
-        (parts.calibration, parts.exam),
+        (parts.train, parts.holdout),
+        (parts.calibration, parts.holdout),
     ):
         if len(earlier) and len(later):
             assert at[earlier].max() + reach <= at[later].min()
-    assert len(parts.exam) == round(len(at) * exam)
+    assert len(parts.holdout) == round(len(at) * exam)
 
 
 def test_without_later_parts_nothing_is_left_out() -> None:
-    parts = split(np.arange(10) * 3_600_000_000, timedelta(hours=8), calibration=0.0, exam=0.0)
+    parts = split(np.arange(10) * 3_600_000_000, timedelta(hours=8), calibration=0.0, holdout=0.0)
     assert parts.train == range(10)
 
 
 @pytest.mark.parametrize(("calibration", "exam"), [(-0.1, 0.2), (0.6, 0.6)])
 def test_impossible_shares_are_refused(calibration: float, exam: float) -> None:
     with pytest.raises(ValueError, match="Shares"):
-        split(np.arange(3), timedelta(hours=1), calibration=calibration, exam=exam)
+        split(np.arange(3), timedelta(hours=1), calibration=calibration, holdout=exam)
 
 
 def test_windows_out_of_order_are_refused() -> None:
     with pytest.raises(ValueError, match="time order"):
-        split(np.array([2, 1]), timedelta(hours=1), calibration=0.0, exam=0.5)
+        split(np.array([2, 1]), timedelta(hours=1), calibration=0.0, holdout=0.5)
 
 
 def test_moments_survive_the_way_through_the_windows() -> None:

@@ -11,7 +11,7 @@ from service.database.event_row import FROM_THE_FUTURE, EventRow
 from service.database.tables import jobs, machines
 from service.errors import Gone
 from service.http.message import Message
-from service.learning.enrolment import NewMachine
+from service.learning.models import NewMachine
 from service.machines.event_write import EventWrite, GapRow
 from service.machines.models import Machine
 from service.settings import Settings
@@ -90,7 +90,7 @@ def test_events_that_all_lie_in_the_future_do_not_count_and_the_job_says_so(
 def test_time_in_which_nobody_listened_is_not_learned_from(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
-    school = service.enrolment.school
+    school = service.enrolment.datasets
     past = NOW - timedelta(days=60)
     raise_alarms(stores, filler, *every_hours(6, 40, until=past))
     loaded = school.training_windows(filler, NOW)
@@ -103,20 +103,20 @@ def test_time_in_which_nobody_listened_is_not_learned_from(
 def test_a_past_in_many_files_is_the_same_past(service: Service, stores: Stores, filler: Machine) -> None:
     alarms = every_hours(6, 40)
     raise_alarms(stores, filler, *alarms)
-    whole = service.enrolment.school.training_windows(filler, NOW)
+    whole = service.enrolment.datasets.training_windows(filler, NOW)
     other = enrolled(stores.enrolments, MachineId("padova", "filler-2"))
     for first in range(0, len(alarms), 4):  # a file a day
         raise_alarms(stores, other, *alarms[first : first + 4])
-    assert service.enrolment.school.training_windows(other, NOW) == whole
+    assert service.enrolment.datasets.training_windows(other, NOW) == whole
 
 
 def test_a_gap_in_what_was_heard_is_left_out(service: Service, stores: Stores, filler: Machine) -> None:
     raise_alarms(stores, filler, *every_hours(6, 60))
-    whole = service.enrolment.school.training_windows(filler, NOW)
+    whole = service.enrolment.datasets.training_windows(filler, NOW)
     first, last = NOW - timedelta(days=50), NOW - timedelta(days=40)
     gap = GapRow(filler.row_id, EPOCH, 1, 9, to_us(first), to_us(last), "spool_full")
     stores.events.commit(EventWrite(to_us(NOW), gaps=[gap]))
-    assert whole - service.enrolment.school.training_windows(filler, NOW) > 100
+    assert whole - service.enrolment.datasets.training_windows(filler, NOW) > 100
 
 
 def live(stores: Stores, *, learned: datetime) -> None:

@@ -14,9 +14,9 @@ from service.database.event_row import EventRow
 from service.database.tables import events, jobs, machines
 from service.errors import Conflict
 from service.http.message import Message
-from service.learning.enrolment import Enrolled, NewMachine
 from service.learning.enrolment_store import EnrolmentStore
 from service.learning.job_store import JobStore
+from service.learning.models import Enrolled, NewMachine
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
 from service.machines.event_write import EventWrite

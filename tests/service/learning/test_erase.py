@@ -16,9 +16,10 @@ from service.forecasts.store import ForecastStore
 from service.forecasts.version import StoredForecast
 from service.http.message import Message
 from service.ingest.service import IncomingMessage, IngestBatch, TimePolicy, commit
-from service.learning.enrolment import NewMachine
 from service.learning.enrolment_store import EnrolmentStore
-from service.learning.history_import import BATCH, ImportFile, load_history
+from service.learning.history_file import ImportFile
+from service.learning.history_import import BATCH, load_history
+from service.learning.models import NewMachine
 from service.machines.event_store import EventStore
 from service.machines.event_write import EventWrite, GapRow, QuarantineRow, WriteResult
 from service.machines.limits import MachineLimits

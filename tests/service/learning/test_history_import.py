@@ -20,7 +20,8 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.database.tables import events, quarantine
 from service.errors import Conflict, Gone, InputRejected, TooMany, Unavailable
-from service.learning.history_import import ImportFile, ImportResult, UploadLimits, load_history
+from service.learning.history_file import ImportFile
+from service.learning.history_import import ImportResult, UploadLimits, load_history
 from service.machines.event_write import EventWrite, EventWriter, WriteResult
 from service.machines.models import Machine
 from service.settings import Settings
@@ -173,7 +174,7 @@ def test_a_machine_that_is_let_go_while_its_past_is_loaded_gets_no_more_of_it(
 def test_uploads_are_limited_by_site_by_person_and_in_all(service: Service, stores: Stores) -> None:
     machines = [enrolled(stores.enrolments, MachineId(f"site-{place}", "a")) for place in range(9)]
     loader = service.history
-    loader.limits = UploadLimits(in_all=4, of_one=2)
+    loader.limits = UploadLimits(in_all=4, per_owner=2)
     with ExitStack() as held:
         for who in ("maria", "paul"):
             held.enter_context(loader.upload(machines[0], who))

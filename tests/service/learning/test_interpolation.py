@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from forecasting.network import Layer, Network
-from service.learning.interpolation import best_interpolation
-from service.learning.samples import Samples
+from service.learning.continual_update import best_interpolation
+from service.learning.windows import Samples
 
 
 def always(logit: float) -> Network:

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.database.copy.endpoint import opened
+from service.database.copy_endpoint import open_endpoint
 from service.database.engine import Database
 from service.errors import LeaseLost, NotFound
 from service.http.message import Message
 from service.learning.enrolment_store import EnrolmentStore
-from service.learning.job import Job, Progress
 from service.learning.job_store import JobStore, cancel_jobs, check_lease
+from service.learning.models import Job, Progress
 from service.machines.store import MachineStore
 from tests.service.conftest import enrolled, lapse
 from wire.enums import JobKind, JobState, MachineState
@@ -93,7 +93,7 @@ def test_nobody_waits_for_a_worker_that_is_just_heard_of(board: JobStore, databa
 @pytest.mark.usefixtures("board")
 def test_a_copy_of_the_database_keeps_nobody_from_choosing_a_job(database: Database) -> None:
     database.close()  # a copy begins only where nobody else is
-    with opened(database.url) as side, side.held():
+    with open_endpoint(database.url) as side, side.held():
         other = Database(database.url)
         assert JobStore(other).claim("a", now=AT, lease=LEASE) is not None
         other.close()

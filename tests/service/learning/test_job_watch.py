@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from service.app.stores import Stores
-from service.learning.job import Job, Progress
 from service.learning.job_store import JobStore
 from service.learning.job_watch import JobWatch
+from service.learning.models import Job, Progress
 from service.machines.models import Machine
 from tests.conftest import wait_until
 from tests.service.conftest import NOW
@@ -35,7 +35,7 @@ READ: Counter[str] = Counter()
 
 def test_a_change_wakes_everybody_who_follows_the_job_and_is_read_once(stores: Stores, filler: Machine) -> None:
     READ.clear()
-    watch = JobWatch(CountedJobs(stores.database), every=60)
+    watch = JobWatch(CountedJobs(stores.database), poll_interval_s=60)
     woken: list[int] = []
     stores.jobs.queue(stores.jobs.open(filler, JobKind.ENROL, JobState.QUEUED, at=NOW))
     followers = [watch.follow(1, lambda: woken.append(1)) for _ in range(50)]
@@ -58,13 +58,13 @@ def test_a_change_wakes_everybody_who_follows_the_job_and_is_read_once(stores: S
 def test_a_change_that_nobody_told_of_is_found_at_the_next_look_and_nobody_looks_without_followers(
     stores: Stores, filler: Machine
 ) -> None:
-    watch = JobWatch(stores.jobs, every=0.05)
+    watch = JobWatch(stores.jobs, poll_interval_s=0.05)
     follower = watch.follow(1, lambda: None)
     wait_until(lambda: follower.latest is not None, "the job is read")
     stores.enrolments.retire(filler, who="test", at=NOW, plant_at=NOW, reason=None)
     wait_until(lambda: follower.latest is not None and not follower.latest.is_open, "its end is seen")
     follower.close()
-    wait_until(lambda: not watch.is_looking, "it looks no more")
+    wait_until(lambda: not watch.is_running, "it looks no more")
     again = watch.follow(1, lambda: None)
     wait_until(lambda: again.latest is not None, "it looks again")
     again.close()

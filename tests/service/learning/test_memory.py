@@ -11,10 +11,8 @@ from forecasting.vocabulary import Columns, Vocabulary
 from forecasting.window import WindowSpec
 from service.learning.dataset import covered_moments, windows
 from service.learning.memory import Memory
-from service.learning.samples import Samples, concat
-from service.learning.strategies.bat_ocdm import BatOcdm
-from service.learning.windows import WindowSet
-from service.learning.windows import concat as concat_windows
+from service.learning.strategies import BatOcdm
+from service.learning.windows import Samples, WindowSet, concat_samples, concat_windows
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 SPEC = WindowSpec()
@@ -106,7 +104,7 @@ def test_joined_windows_say_the_same_as_their_parts() -> None:
     first, second = machine(0, [1, 2]), machine(1, [2, 3])
     vocabulary = Vocabulary((3, 1), (2, 3))
     together = Samples.from_windows(concat_windows([first, second]), vocabulary, history=True)
-    parts = concat([Samples.from_windows(part, vocabulary, history=True) for part in (first, second)])
+    parts = concat_samples([Samples.from_windows(part, vocabulary, history=True) for part in (first, second)])
     assert np.array_equal(together.inputs, parts.inputs)
     assert np.array_equal(together.labels, parts.labels)
     assert together.history is not None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.learning.quotas import allocate
+from service.learning.strategies import allocate
 
 COUNTS = st.lists(st.integers(0, 400), min_size=1, max_size=20)
 

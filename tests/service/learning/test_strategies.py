@@ -6,13 +6,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.learning.ocdm import Labels, divergence, keep
-from service.learning.quotas import allocate
-from service.learning.strategies.bat_ocdm import BatOcdm
-from service.learning.strategies.bounds import Cumulative, Finetune
-from service.learning.strategies.catalogue import STRATEGIES
-from service.learning.strategies.ocdm import Ocdm
-from service.learning.strategies.random import Reservoir, TaskRandom
-from service.learning.strategies.strategy import Indices, Strategy, TaskBuffer
+from service.learning.strategies import (
+    STRATEGIES,
+    BatOcdm,
+    Cumulative,
+    Finetune,
+    Indices,
+    Ocdm,
+    Reservoir,
+    Strategy,
+    TaskBuffer,
+    TaskRandom,
+    allocate,
+)
 
 BOUNDED = sorted(set(STRATEGIES) - {"finetune", "cumulative"})
 

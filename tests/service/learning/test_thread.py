@@ -7,7 +7,7 @@ import pytest
 from service.app.service import Service
 from service.app.stores import Stores
 from service.http.message import WITHHELD, Message
-from service.learning.job import Job
+from service.learning.models import Job
 from service.learning.thread import MAX_INTERRUPTIONS
 from tests.service.conftest import FILLER
 from tests.support.training_worker import Make, says
@@ -117,7 +117,7 @@ def test_stopping_and_starting_costs_a_job_nothing(worker: Make, stores: Stores)
 
 def test_a_process_that_says_nothing_for_too_long_is_given_up(worker: Make, stores: Stores) -> None:
     silent = worker("import time; time.sleep(600)")
-    silent.hung = 1.0
+    silent.hung_after_s = 1.0
     assert silent.work()
     job = the_job(stores)
     assert (job.state, job.interruptions) == (JobState.QUEUED, 1)

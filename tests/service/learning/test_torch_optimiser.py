@@ -5,8 +5,7 @@ import sys
 
 import torch
 
-from service.learning.torch_module import Dropout, Module
-from service.learning.torch_optimiser import Adam
+from service.learning.torch_trainer import Adam, Dropout, Module
 
 
 def module() -> Module:
@@ -35,7 +34,7 @@ def test_steps_are_those_of_torchs_adam_to_the_bit() -> None:
 def test_training_does_not_load_torchs_compiler() -> None:
     learn = (
         "import sys, numpy as np\n"
-        "from service.learning.samples import Samples\n"
+        "from service.learning.windows import Samples\n"
         "from service.learning.torch_trainer import TrainingSpec, train\n"
         "rng = np.random.default_rng(1)\n"
         "samples = Samples(rng.random((64, 6), dtype=np.float32), rng.random((64, 3)) < 0.5)\n"

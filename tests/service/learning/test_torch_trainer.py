@@ -9,12 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecasting.network import Network
-from service.learning.interpolation import widen
-from service.learning.samples import Samples
-from service.learning.torch_loss import cross_entropy, focal_loss
-from service.learning.torch_module import Dropout, Module
-from service.learning.torch_trainer import Progress, TrainingSpec, train
-from service.learning.torch_weights import to_module, to_network
+from service.learning.continual_update import widen
+from service.learning.torch_trainer import (
+    Dropout,
+    EpochProgress,
+    Module,
+    TrainingSpec,
+    cross_entropy,
+    focal_loss,
+    to_module,
+    to_network,
+    train,
+)
+from service.learning.windows import Samples
 
 SMALL = TrainingSpec(
     hidden=(32, 16),
@@ -85,12 +92,12 @@ def test_learns_and_replay_keeps_what_was_learned() -> None:
 
 
 def test_progress_is_told_after_every_epoch_and_may_stop_training() -> None:
-    told: list[Progress] = []
+    told: list[EpochProgress] = []
     train(None, samples(0), spec=SMALL, rng=np.random.default_rng(0), progress=told.append)
     assert [progress.epoch for progress in told] == list(range(1, 41))
     assert told[-1].loss < told[0].loss
 
-    def stop(progress: Progress) -> None:
+    def stop(progress: EpochProgress) -> None:
         raise KeyboardInterrupt(progress.epoch)
 
     with pytest.raises(KeyboardInterrupt):
@@ -99,7 +106,7 @@ def test_progress_is_told_after_every_epoch_and_may_stop_training() -> None:
 
 def test_fresh_weights_take_their_first_steps_and_learned_ones_only_their_epochs() -> None:
     spec = replace(SMALL, epochs=2, first_steps=33)
-    told: list[Progress] = []
+    told: list[EpochProgress] = []
     fresh = train(None, samples(0), spec=spec, rng=np.random.default_rng(0), progress=told.append)
     assert len(told) == 5, "400 windows are 7 batches, so that 33 steps take 5 epochs"
     told.clear()

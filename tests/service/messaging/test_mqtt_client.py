@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from paho.mqtt.enums import MQTTProtocolVersion
 
-from service.messaging.broker_config import BrokerAddress, connection_error
+from service.messaging.broker_connection import connection_error
 from service.messaging.broker_stats import BrokerStats
 from service.messaging.mqtt_client import MqttClient, MqttMessage, SubscriptionMode
 from tests.conftest import Mosquitto, wait_until
+from wire.mqtt import BrokerConfig, MqttVersion
 
 EVENTS, STATE = "alarmcast/v1/padova/filler-1/events", "alarmcast/v1/padova/filler-1/state"
 
@@ -19,13 +19,11 @@ EVENTS, STATE = "alarmcast/v1/padova/filler-1/events", "alarmcast/v1/padova/fill
 class Listener:
     """A link, and the topics of all that it heard."""
 
-    def __init__(
-        self, broker: Mosquitto, name: str, hearing: SubscriptionMode, protocol: MQTTProtocolVersion
-    ) -> None:
+    def __init__(self, broker: Mosquitto, name: str, hearing: SubscriptionMode, protocol: MqttVersion) -> None:
         self.heard: list[str] = []
         self.watch = BrokerStats(queue_alarm=1)
         self.link = MqttClient(
-            BrokerAddress("127.0.0.1", broker.port, protocol=protocol),
+            BrokerConfig("127.0.0.1", broker.port, version=protocol),
             client_id=name,
             receive_maximum=10,
             deliver=self._take,
@@ -39,9 +37,7 @@ class Listener:
 
 
 @contextmanager
-def listening(
-    broker: Mosquitto, hearing: SubscriptionMode, protocol: MQTTProtocolVersion
-) -> Iterator[list[Listener]]:
+def listening(broker: Mosquitto, hearing: SubscriptionMode, protocol: MqttVersion) -> Iterator[list[Listener]]:
     both = [Listener(broker, name, hearing, protocol) for name in ("alarmcast/a", "alarmcast/b")]
     for one in both:
         one.link.start()
@@ -58,7 +54,7 @@ def count(listeners: list[Listener], topic: str) -> list[int]:
 
 
 def test_by_mqtt_3_whoever_has_the_turn_hears_everything_and_the_others_wait(mosquitto: Mosquitto) -> None:
-    with listening(mosquitto, SubscriptionMode.LEADER_ONLY, MQTTProtocolVersion.MQTTv311) as both:
+    with listening(mosquitto, SubscriptionMode.LEADER_ONLY, MqttVersion.V311) as both:
         first, second = both
         first.link.publish(STATE, b"{}", retain=True)
         first.link.set_leader(True)
@@ -74,7 +70,7 @@ def test_by_mqtt_3_whoever_has_the_turn_hears_everything_and_the_others_wait(mos
 
 
 def test_what_was_heard_in_turn_is_heard_again_after_the_broker_was_away(mosquitto: Mosquitto) -> None:
-    with listening(mosquitto, SubscriptionMode.LEADER_ONLY, MQTTProtocolVersion.MQTTv311) as both:
+    with listening(mosquitto, SubscriptionMode.LEADER_ONLY, MqttVersion.V311) as both:
         both[0].link.set_leader(True)
         mosquitto.kill()
         wait_until(lambda: not any(one.link.connected for one in both), "both have lost it")
@@ -86,7 +82,7 @@ def test_what_was_heard_in_turn_is_heard_again_after_the_broker_was_away(mosquit
 
 @pytest.mark.parametrize("topic", [EVENTS, STATE])
 def test_by_mqtt_5_events_are_shared_out_and_states_are_heard_in_turn(mosquitto: Mosquitto, topic: str) -> None:
-    with listening(mosquitto, SubscriptionMode.SHARED, MQTTProtocolVersion.MQTTv5) as both:
+    with listening(mosquitto, SubscriptionMode.SHARED, MqttVersion.V5) as both:
         both[0].link.publish(STATE, b"{}", retain=True)
         both[1].link.set_leader(True)
         wait_until(lambda: count(both, STATE) == [0, 1], "the broker has taken the second one's subscription")
@@ -106,7 +102,7 @@ def test_a_message_above_the_brokers_limit_is_refused_and_counted_and_the_connec
     mosquitto.kill()
     mosquitto.extra += extra
     mosquitto.start()
-    with listening(mosquitto, SubscriptionMode.EXCLUSIVE, MQTTProtocolVersion.MQTTv5) as (first, second):
+    with listening(mosquitto, SubscriptionMode.EXCLUSIVE, MqttVersion.V5) as (first, second):
         first.link.publish(EVENTS, b"x" * size)
         first.link.publish(STATE, b"1")
         wait_until(lambda: count([second], STATE) == [1], "what is sent after it arrives")
@@ -121,7 +117,7 @@ def test_the_broker_is_reached_again_with_more_files_open_than_select_can_watch(
     try:
         with (
             ExitStack() as files,
-            listening(mosquitto, SubscriptionMode.EXCLUSIVE, MQTTProtocolVersion.MQTTv5) as (first, second),
+            listening(mosquitto, SubscriptionMode.EXCLUSIVE, MqttVersion.V5) as (first, second),
         ):
             mosquitto.kill()
             wait_until(lambda: not (first.link.connected or second.link.connected), "both have lost it")
@@ -131,6 +127,6 @@ def test_the_broker_is_reached_again_with_more_files_open_than_select_can_watch(
             wait_until(lambda: first.link.connected and second.link.connected, "both are back")
             first.link.publish(EVENTS, b"1")
             wait_until(lambda: count([first, second], EVENTS) == [1, 1], "both hear an event")
-            assert connection_error(BrokerAddress("127.0.0.1", mosquitto.port), client_id="x", seconds=20) is None
+            assert connection_error(BrokerConfig("127.0.0.1", mosquitto.port), client_id="x", seconds=20) is None
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)

@@ -11,8 +11,7 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.errors import Unavailable
 from service.forecasts.cache import CachedForecast
-from service.learning.enrolment import TrainingDataPolicy
-from service.learning.training_data import DatasetBuilder
+from service.learning.training_data import DatasetBuilder, TrainingDataPolicy
 from service.machines.models import Machine
 from service.notifications.models import (
     HysteresisPolicy,
@@ -309,7 +308,7 @@ def test_no_shelf_acknowledgement_or_window_changes_a_forecast_or_a_dataset(
         made = service.desk.forecast_now([filler], NOW)[0]
         cut = school.build(filler, NOW, HistorySpec(), listed=())
         arrays = [
-            array.tobytes() for part in (cut.train, cut.calibration, cut.exam) for array in vars(part).values()
+            array.tobytes() for part in (cut.train, cut.calibration, cut.holdout) for array in vars(part).values()
         ]
         assert len(cut.train) > 100, "or this test says nothing"
         return [made.forecast, made.stored.probabilities.tobytes(), *arrays]

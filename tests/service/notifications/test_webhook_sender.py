@@ -280,7 +280,7 @@ def test_an_address_is_judged_when_it_is_connected_to_however_it_is_written(harn
 
 def test_a_receivers_certificate_is_checked_against_its_name(harness: Harness, tmp_path: Path) -> None:
     authority = Authority(tmp_path / "tls", datetime.now(UTC))
-    pair = authority.found(hosts=["localhost"], clients=[])[0]
+    pair = authority.create(hosts=["localhost"], clients=[])[0]
     harness.receiver.speak_tls(pair.certificate, pair.key)
     trusted = ssl.create_default_context(cafile=authority.files.certificate)
     post = WebhookClient(agent="Alarmcast/test", allowed=HERE, tls=trusted)

@@ -25,13 +25,13 @@ def visit(token: str, address: str) -> Request:
 def test_what_is_done_on_a_page_is_in_the_book_with_where_its_visitor_is(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
-    service.gatehouse.people.add_user("maria", Role.OPERATOR, None, password=PASSWORD, by=LOCAL)
-    token = service.gatehouse.sign_in.login("maria", PASSWORD, origin="203.0.113.7").token
+    service.auth.users.add_user("maria", Role.OPERATOR, None, password=PASSWORD, by=LOCAL)
+    token = service.auth.login.login("maria", PASSWORD, origin="203.0.113.7").token
 
     async def acknowledge() -> None:
         reception = PageAuth(
             service.internal_client,
-            lambda sites: service.internal_client(service.gatehouse.issue_page_token(sites), "here"),
+            lambda sites: service.internal_client(service.auth.issue_page_token(sites), "here"),
         )
         told = await reception.context_for(visit(token, "203.0.113.7"))
         assert isinstance(told, PageContext)

@@ -19,7 +19,9 @@ _PREFIX = re.compile(r"""\btext(?:_of)?\(\s*(?:f["']|`|["'])([a-z_]+\.[\w.]*)(?:
 _SENTENCE = re.compile(r"(?<![\w-])[A-Za-z][a-z]+,? [a-z]+(?![\w(-])")
 _CODE = re.compile(r"[{}=<>;$]|\b(?:const|px|rem|var)\b|^ac-|/v1/")
 _ATTRIBUTES = re.compile(r"""(?<![:\w-])(?:title|placeholder|aria-label|label|alt)="([^"]*[A-Za-z][^"]*)\"""")
-_NOT_SHOWN = {"quiet small", "small quiet", "No response returned."}  # CSS classes, an error of Starlette
+# CSS classes, an error of Starlette, a command, the actor of the command line in the audit log.
+_NOT_SHOWN = {"quiet small", "small quiet", "No response returned.", "alarmcast demo", "local admin"}
+_EXAMPLE = re.compile(r"[a-z0-9-]+|[A-Z][a-z]+/[A-Z][a-z]+")  # a machine, a time zone
 
 
 def used_keys() -> set[str]:
@@ -76,7 +78,7 @@ def script_texts(source: str) -> Iterator[str]:
         yield from (
             found.strip() for found in re.findall(r">([^<>]*)<", without) if re.search("[A-Za-z]{2}", found)
         )
-        yield from _ATTRIBUTES.findall(template)
+        yield from (found for found in _ATTRIBUTES.findall(template) if not _EXAMPLE.fullmatch(found))
     outside = re.sub(r"template: `.*?`,\n", "", source, flags=re.DOTALL)
     quoted = re.findall(r'"([^"\n]*)"', outside) + re.findall(r"`([^`\n]*)`", outside)
     yield from (found for found in quoted if is_visible(found) and not found.startswith("There is no text"))

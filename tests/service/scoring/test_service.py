@@ -79,7 +79,7 @@ def test_the_forecasts_of_an_offline_agent_wait_until_it_is_back(bench: Bench) -
     bench.heard(machine, CLOSED + 51 * HOUR)
     assert bench.score() == 1
     assert bench.found(machine)[AT][0] == [False, True]
-    assert bench.revision_count(machine) == [0]
+    assert bench.revised(machine) == [0]
     assert bench.outcomes.pending([machine], AT, CLOSED, closed=CLOSED) == 0
 
 
@@ -100,7 +100,7 @@ def test_a_late_event_revises_the_horizons_it_falls_into_and_no_others(bench: Be
     assert bench.score(moments[-1] + HORIZON + GRACE) == 6
     bench.raised(filler, (AT + 9 * HOUR, 26))
     assert bench.score() == 5, "all later ones are looked at: the event is evidence and base rate to them"
-    assert bench.revision_count(filler) == [0, 1, 1, 0, 0, 0]
+    assert bench.revised(filler) == [0, 1, 1, 0, 0, 0]
     found = bench.found(filler)
     assert [found[at][0][1] for at in moments] == [False, True, True, False, False, False]
     assert [found[at][1][1] for at in moments] == [False, False, False, True, True, True]

@@ -1,1 +1,0 @@
-"""Copy a database to another one, resumable and verified."""
