@@ -89,7 +89,6 @@ def fill(stores: Stores) -> None:
             "key": uuid4(),
             "created_us": at,
             "attempts": 1,
-            "status": 500,
         }
         connection.execute(insert(tables.deliveries).values(**sent, response=f"answer {EVIL}", abandoned_us=at))
         deed = {"at_us": at, "actor": f"who {EVIL}", "action": f"action {EVIL}"}
@@ -154,7 +153,7 @@ def test_the_fleet_shows_names_and_alarm_texts_as_text(opened: Callable[..., Pag
     is_shown(page, "name", "text")
     page.get_by_text("name <img").first.hover()
     trace = page.locator(".ac-shelved")
-    expect(trace).to_have_attribute("title", f"shelved: 26 {TEXT} 26")
+    expect(trace).to_have_attribute("title", f"Shelved: 26 {TEXT} 26")
 
 
 def test_a_machines_page_shows_everything_said_about_it_as_text(opened: Callable[..., Page]) -> None:
