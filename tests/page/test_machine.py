@@ -109,7 +109,7 @@ def test_an_alarm_that_arrives_over_mqtt_is_shown_without_losing_what_the_reader
     expect(page.locator(".ac-explanation h3")).to_be_visible()
     choose(page, 3)
     code = chosen(page).locator(".ac-name .small").inner_text()
-    page.get_by_label("Period").select_option("8")
+    page.get_by_role("combobox", name="Period").select_option("8")
     page.evaluate("window.before = true")
     stage.raise_alarm(139)
     facts = page.locator(".ac-facts")
@@ -118,7 +118,7 @@ def test_an_alarm_that_arrives_over_mqtt_is_shown_without_losing_what_the_reader
         re.compile(r"^\d+ alarm"), timeout=PATIENCE
     )
     assert chosen(page).locator(".ac-name .small").inner_text() == code
-    expect(page.get_by_label("Period")).to_have_value("8")
+    expect(page.get_by_role("combobox", name="Period")).to_have_value("8")
     assert page.evaluate("window.before") is True
 
 
@@ -176,7 +176,7 @@ def test_a_machine_that_is_not_found_is_a_404_and_only_an_admin_is_offered_to_en
         answer = httpx.get(f"{stage.plant.address}/machines/{name}", cookies=visitor, timeout=10)
         assert answer.status_code == 404
         assert "Machine not found, or you do not have access to it." in answer.text
-        assert ("Enrol a machine" in answer.text) is (role is Role.ADMIN)
+        assert ("ac-primary" in answer.text) is (role is Role.ADMIN)
 
 
 def test_a_machine_is_titled_with_its_site(page_at: Callable[..., Page]) -> None:
