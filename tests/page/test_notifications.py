@@ -79,7 +79,7 @@ def test_a_wrong_url_is_rejected_with_the_error_of_the_api(page_at: Callable[...
     panel(page, "Outgoing webhooks").get_by_role("button", name="Add webhook").click()
     dialog.get_by_label("URL").fill("ftp://andon.example/alarms")
     dialog.get_by_role("button", name="Add webhook").click()
-    expect(dialog).to_contain_text("must begin with http")
+    expect(dialog).to_contain_text("must start with http")
     expect(dialog.get_by_label("URL")).to_have_value("ftp://andon.example/alarms")
 
 
