@@ -37,7 +37,7 @@ def test_sign_in_leads_to_the_wanted_page_and_sign_out_ends_the_session(page_at:
     page.get_by_label("User name").fill("page-operator")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Which alarms came, and how many")).to_be_visible()
+    expect(page.get_by_role("heading", name="Alarm statistics (ISA-18.2)")).to_be_visible()
     cookie = next(one for one in page.context.cookies() if one["name"] == SESSION_COOKIE)
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
     page.get_by_text("page-operator").click()

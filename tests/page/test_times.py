@@ -14,7 +14,7 @@ SETTLED = {
     f"/machines/{LEARNED[0]}": ".ac-facts",
     "/alarms": "main .ac-chart svg",
     "/learning": "main .ac-table tbody tr",
-    "/health": "main .ac-table tbody tr",
+    "/health": "main .ac-table tbody tr:visible",
     "/access": "main .ac-table tbody tr",
 }
 
