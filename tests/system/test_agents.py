@@ -43,7 +43,7 @@ def test_status_follows_an_agent_from_its_first_ack_to_its_end(plant: Plant, tmp
     wait_until(lambda: status(plant).get("last_ack_at"), "an ack is told")
     told = status(plant)
     assert agent.running
-    assert (told["running"], told["connected"], told["spooled"], told["trouble"]) == (True, True, 0, None)
+    assert (told["running"], told["connected"], told["spooled"], told["error"]) == (True, True, 0, None)
     assert (told["pid"], told["machine"]) == (agent.running.pid, MACHINE)
     assert abs(told["skew_ms"]) < 60_000
     words = edge(plant, "status")
@@ -53,7 +53,7 @@ def test_status_follows_an_agent_from_its_first_ack_to_its_end(plant: Plant, tmp
     write_alarms(log, 10, 5)
     wait_until(lambda: status(plant)["spooled"] == 5, "what waits is told")
     wait_until(lambda: not status(plant)["connected"], "that the broker is away is told")
-    assert "cannot reach the broker" in status(plant)["trouble"] or "lost the broker" in status(plant)["trouble"]
+    assert "cannot reach the broker" in status(plant)["error"] or "lost the broker" in status(plant)["error"]
     agent.stop()
     told = status(plant)
     assert (told["running"], told["connected"], told["spooled"]) == (False, False, 5)
@@ -159,7 +159,7 @@ def test_of_duplicate_agents_with_one_name_one_gives_way_keeps_its_own_and_both_
         return status(plant, "--spool-path", str(tmp_path / f"{yields}.spool"))
 
     wait_until(lambda: told().get("spooled") == 5, "the other keeps its own")
-    wait_until(lambda: "another agent is connected as" in (told().get("trouble") or ""), "and says why")
+    wait_until(lambda: "another agent is connected as" in (told().get("error") or ""), "and says why")
     wait_until(lambda: "duplicate_agents" in plant.api.health.status().warnings, "the service tells of two agents")
     assert MACHINE in plant.api.health.status().warnings["duplicate_agents"]
     assert len(yielding()) == 1, "they do not fight"
