@@ -65,9 +65,9 @@ def test_of_many_that_want_it_at_once_one_gets_it(turns: LeaseStore) -> None:
 
 def grow_old(database: Database, name: str, span: timedelta) -> None:
     """Let a process have been silent for a while."""
-    earlier = processes.c.seen_us - span // timedelta(microseconds=1)
+    earlier = processes.c.last_seen_us - span // timedelta(microseconds=1)
     with database.write() as connection:
-        connection.execute(update(processes).where(processes.c.name == name).values(seen_us=earlier))
+        connection.execute(update(processes).where(processes.c.name == name).values(last_seen_us=earlier))
 
 
 def test_processes_are_on_the_roll_while_they_are_seen(database: Database) -> None:
