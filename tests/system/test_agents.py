@@ -221,7 +221,7 @@ def test_a_log_that_is_cut_while_the_agent_is_away_leaves_a_gap(plant: Plant, tm
     (gap,) = plant.api.machines.gaps(MACHINE).gaps
     assert (gap.reason, gap.first_at.isoformat()) == ("source_lost", "2026-11-16T00:00:00+00:00")
     wait_until(lambda: "agents" in plant.api.health.status().warnings, "the warning is shown")
-    assert "alarms.jsonl was cut or replaced" in plant.api.health.status().warnings["agents"]
+    assert "alarms.jsonl was truncated or replaced" in plant.api.health.status().warnings["agents"]
 
 
 @pytest.mark.parametrize("version", ["5", "3.1.1"])

@@ -79,7 +79,7 @@ def test_a_copy_that_is_killed_again_and_again_goes_on_and_is_whole_in_the_end(
     again = run(data, target)
     assert again.returncode == 2
     (sentence,) = again.stderr.splitlines()
-    assert "A copy goes into an empty database" in sentence
+    assert "A copy needs an empty" in sentence
 
 
 def killed(copy: list[str], folder: Path, share: float) -> int:

@@ -32,7 +32,7 @@ def test_the_first_start_tells_an_admins_password_once_and_it_must_be_changed(pl
     assert password not in plant.service.words(), "logs are kept, and passwords must not be in them"
     with Client(plant.address) as browser:
         assert browser.session.login("admin", password).must_change
-        with pytest.raises(Forbidden, match="change it first"):
+        with pytest.raises(Forbidden, match="must be changed first"):
             browser.fleet.overview()
         browser.session.change_password(password, PASSWORD)
         assert browser.users.list().users[0].name == "admin"

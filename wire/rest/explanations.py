@@ -59,7 +59,7 @@ _EXAMPLE_PARTS: list[dict[str, Any]] = [
         "seen": 3,
         "last_seen": "2026-11-16T07:47:00.000Z",
         "share": None,
-        "usual_share": None,
+        "baseline_share": None,
         "sentence": "139 Film torn last occurred 20 minutes ago.",
     },
     {
@@ -70,7 +70,7 @@ _EXAMPLE_PARTS: list[dict[str, Any]] = [
         "seen": 4,
         "last_seen": "2026-11-16T07:31:00.000Z",
         "share": 0.1481,
-        "usual_share": 0.0312,
+        "baseline_share": 0.0312,
         "sentence": "137 Film splice occurred 4 times, last 36 min ago: a larger share of the alarms than usual.",
     },
     {
@@ -81,7 +81,7 @@ _EXAMPLE_PARTS: list[dict[str, Any]] = [
         "seen": None,
         "last_seen": None,
         "share": None,
-        "usual_share": None,
+        "baseline_share": None,
         "sentence": "14 other factors.",
     },
 ]
@@ -92,10 +92,10 @@ _EXAMPLE: dict[str, Any] = {
     "text": "Film torn",
     "severity": "high",
     "probability": 0.8124,
-    "usual_probability": 0.4219,
+    "baseline_probability": 0.4219,
     "log_odds": 1.4655,
-    "usual_log_odds": -0.3151,
-    "parts": _EXAMPLE_PARTS,
+    "baseline_log_odds": -0.3151,
+    "contributions": _EXAMPLE_PARTS,
 }
 
 
@@ -111,7 +111,7 @@ class ExplanationView(BaseModel):
                     "as_of": "2026-11-16T08:07:00.000Z",
                     "model_version": "v3",
                     "hindsight": False,
-                    "usual_moments": 61,
+                    "baseline_samples": 61,
                     "reading": "Each part moves the log-odds of the alarm away from what is usual for it, …",
                     "explanations": [_EXAMPLE],
                 }

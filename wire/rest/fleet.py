@@ -113,7 +113,7 @@ class FleetOverview(BaseModel):
                             "time_zone": "Europe/Rome",
                             "state": "live",
                             "presence": "online",
-                            "heard_at": "2026-11-16T08:19:48.000Z",
+                            "last_seen_at": "2026-11-16T08:19:48.000Z",
                             "spooled": 0,
                             "last_alarm": {
                                 "at": "2026-11-16T08:12:07.000Z",
@@ -121,7 +121,7 @@ class FleetOverview(BaseModel):
                                 "text": "Film torn",
                                 "severity": "high",
                             },
-                            "strip": [
+                            "hourly_counts": [
                                 0,
                                 2,
                                 1,
@@ -151,7 +151,7 @@ class FleetOverview(BaseModel):
                                 0,
                                 2,
                             ],
-                            "strip_end": "2026-11-16T09:00:00.000Z",
+                            "hourly_counts_end": "2026-11-16T09:00:00.000Z",
                             "forecast_status": "ok",
                             "learned": True,
                             "likely": [
@@ -172,7 +172,7 @@ class FleetOverview(BaseModel):
                         }
                     ],
                     "gone": [],
-                    "knocking": [
+                    "unregistered": [
                         {
                             "site": "padova",
                             "machine": "capper-2",

@@ -20,7 +20,7 @@ EXAMPLE_MACHINE: Final[dict[str, Any]] = {
     "learned_at": "2026-11-02T03:12:00.000Z",
     "agent": {
         "online": True,
-        "heard_at": "2026-11-16T08:06:58.000Z",
+        "last_seen_at": "2026-11-16T08:06:58.000Z",
         "version": "0.1.0",
         "spooled": 0,
         "skew_ms": -12,
@@ -28,7 +28,7 @@ EXAMPLE_MACHINE: Final[dict[str, Any]] = {
         "skipped": 0,
         "last_skipped": None,
         "warning": None,
-        "rival": None,
+        "duplicate": None,
     },
 }
 _EXAMPLE_KNOCK: Final[dict[str, Any]] = {
@@ -95,7 +95,7 @@ class Fleet(BaseModel):
     """All machines, and those that would like to be."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"machines": [EXAMPLE_MACHINE], "knocking": [_EXAMPLE_KNOCK]}]}
+        json_schema_extra={"examples": [{"machines": [EXAMPLE_MACHINE], "unregistered": [_EXAMPLE_KNOCK]}]}
     )
 
     machines: list[MachineView]

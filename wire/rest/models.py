@@ -10,7 +10,7 @@ from wire.timestamps import UtcDatetime
 
 _EXAMPLE: Final[dict[str, Any]] = {
     "version": "v3",
-    "standing": "champion",
+    "status": "champion",
     "parent": "v2",
     "created_at": "2026-11-02T03:10:00.000Z",
     "promoted_at": "2026-11-02T03:12:00.000Z",

@@ -28,7 +28,7 @@ class SilentFleet(BaseModel):
                             "site": "padova",
                             "machine": "filler-1",
                             "since": "2026-11-15T16:20:00.000Z",
-                            "missed_hours": 9.5,
+                            "overdue_hours": 9.5,
                             "usual_hours": 4.25,
                         }
                     ]
