@@ -135,7 +135,7 @@ def _enrol_all(service: Serving, log: Path, machines: list[str], catalogue: str)
         time.sleep(IDLE_SECONDS)
         idle = [(began, time.monotonic())]
         asker.stop()
-        champion = next(one for one in client.get("/v1/models").json()["models"] if one["standing"] == "champion")
+        champion = next(one for one in client.get("/v1/models").json()["models"] if one["status"] == "champion")
         detail = client.get(f"/v1/models/{champion['version']}").json()
     return {
         "enrolments": rows,
