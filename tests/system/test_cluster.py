@@ -178,7 +178,7 @@ def test_a_missing_role_is_told(cluster: ClusterPlant) -> None:
     for one in cluster.of(ProcessRole.INGEST):
         one.process.stop()
     wait_until(lambda: "roles" in cluster.api.health.status().warnings, "somebody is missed")
-    assert "no process takes alarms from the broker" in cluster.api.health.status().warnings["roles"]
+    assert "no process receives alarms from the broker" in cluster.api.health.status().warnings["roles"]
     for one in cluster.of(ProcessRole.INGEST):
         one.process.start()
     for one in cluster.of(ProcessRole.INGEST):
