@@ -261,7 +261,7 @@ def test_what_is_no_pair_of_databases_is_refused_in_a_sentence(
     refused(WrongSchema, "schema none", postgres, tmp_path / "new")
     with using(postgres) as database:
         database.upgrade()
-    refused(DatabaseInUse, "FROM and TO at once", postgres, postgres.replace("127.0.0.1", "localhost"))
+    refused(DatabaseInUse, "both FROM and TO", postgres, postgres.replace("127.0.0.1", "localhost"))
     assert "secret" not in refused(Unavailable, "cannot be reached", filled, nobody)
 
 

@@ -138,7 +138,7 @@ def test_a_model_without_history_is_explained_by_codes_alone(service: Service, l
 def test_a_machine_without_a_past_differs_from_nothing_and_the_reading_says_so(service: Service) -> None:
     found = why(service)
     assert found.baseline_samples == 0
-    assert "never heard" in found.reading
+    assert "a machine without data" in found.reading
     assert [one.contributions for one in found.explanations] == [[], []]
     assert all(one.probability == one.baseline_probability for one in found.explanations)
 
@@ -146,7 +146,7 @@ def test_a_machine_without_a_past_differs_from_nothing_and_the_reading_says_so(s
 @pytest.mark.usefixtures("lively", "champion")
 def test_the_reading_is_one_sentence(service: Service) -> None:
     reading = why(service).reading
-    assert "usual for this machine" in reading
+    assert "the baseline of this machine" in reading
     assert reading.endswith(".")
     assert ". " not in reading
 

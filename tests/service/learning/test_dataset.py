@@ -105,20 +105,20 @@ def test_moments_whose_horizon_was_deaf_are_left_out() -> None:
     min_coverage=st.sampled_from([0.1, 0.5, 1.0]),
 )
 def test_moments_are_those_whose_coverage_a_live_forecast_would_call_enough(
-    begin: int, length: int, deaf: list[tuple[int, int]], least: float
+    begin: int, length: int, unobserved: list[tuple[int, int]], min_coverage: float
 ) -> None:
     def minute(value: int) -> datetime:
         return START + timedelta(minutes=value)
 
     heard = (minute(begin), minute(begin + length))
-    lost = [(minute(first), minute(first + long)) for first, long in deaf]
+    lost = [(minute(first), minute(first + long)) for first, long in unobserved]
     wanted = [
         at
         for at in grid(heard[0], heard[1] - SPEC.horizon, timedelta(hours=1))
-        if coverage(at, SPEC, observed=heard, unobserved=lost) >= least
+        if coverage(at, SPEC, observed=heard, unobserved=lost) >= min_coverage
         and not any(first < at + SPEC.horizon and end > at for first, end in lost)
     ]
-    found = covered_moments(heard, SPEC, unobserved=lost, min_coverage=least)
+    found = covered_moments(heard, SPEC, unobserved=lost, min_coverage=min_coverage)
     assert [from_us(at) for at in found] == wanted
 
 
