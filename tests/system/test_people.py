@@ -67,7 +67,7 @@ def test_users_and_keys_are_made_changed_and_removed_by_command(plant: Plant) ->
     )
     listed = plant.admin("user", "list").stdout
     assert "maria" in listed
-    assert "one-time" in listed
+    assert "temporary" in listed
     again = told(r"shown this once: (\S+)", plant.admin("user", "password", "maria").stdout)
     with Client(plant.address) as browser:
         with pytest.raises(NotSignedIn):
@@ -113,7 +113,7 @@ def test_commands_work_before_there_is_a_service_and_from_elsewhere_with_a_key(
     both = ask(away | {"ALARMCAST_KEY": key, "ALARMCAST_KEY_FILE": str(file)})
     assert (both.returncode, "both given" in both.stderr) == (2, True)
     wrong = ask(away | {"ALARMCAST_KEY": "ack_0_0"})
-    assert (wrong.returncode, "is not known" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "invalid or expired" in wrong.stderr) == (2, True)
     without = ask(away)
     assert (without.returncode, "give an API key" in without.stderr) == (2, True)
     assert not (tmp_path / "nothing").exists()
